@@ -286,14 +286,15 @@ class RequestJournal:
 
     def measure_unsent(self) -> dict[str, tuple[int, int]]:
         """Return the requests that can be sent, and their bytes, by model."""
-        query = f"SELECT model, count(*), sum(size) FROM {_READY} GROUP BY model"
-        found = self._connection.execute(query, (self._count,))
-        return {model: (count, size) for model, count, size in found}
+        return self._measure(_READY, self._count)
 
     def measure_sent(self) -> dict[str, tuple[int, int]]:
         """Return the requests in batches that have not ended, and their bytes, by model."""
-        query = "SELECT model, count(*), sum(size) FROM requests WHERE batch IS NOT NULL"
-        found = self._connection.execute(f"{query} GROUP BY model")
+        return self._measure("requests WHERE batch IS NOT NULL")
+
+    def _measure(self, requests: str, *values: object) -> dict[str, tuple[int, int]]:
+        query = f"SELECT model, count(*), sum(size) FROM {requests} GROUP BY model"
+        found = self._connection.execute(query, values)
         return {model: (count, size) for model, count, size in found}
 
     def list_schemaless_models(self) -> frozenset[str]:

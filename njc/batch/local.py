@@ -41,21 +41,17 @@ ReportInterrupt = Callable[[int], None]
 """Called with the number of calls to wait for before the batch ends."""
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """How many calls may run at once, and the limit of their total cost in US dollars."""
-
-    calls: int
-    max_usd: float | None = None
-
-
 @dataclass(slots=True)
 class LocalRun:
-    """The running calls of a batch (state: the calls, the rows to be called alone, and why the batch stops)."""
+    """The running calls of a batch (state: the calls, the rows to be called alone, and why the batch stops).
+
+    At most `most_calls` run at once, and cost `max_usd` US dollars in total.
+    """
 
     store: BatchStore
     submit: SubmitRow
-    window: Window
+    most_calls: int
+    max_usd: float | None
     spent: float
     running: dict[Future[RowOutcome], BatchRow] = field(default_factory=dict)
     suspects: deque[BatchRow] = field(default_factory=deque)
@@ -75,12 +71,11 @@ class LocalRun:
         if self.is_alone and self.running:
             return
         self.is_alone = False
-        while len(self.running) < self.window.calls and (row := next(todo, None)) is not None:
+        while len(self.running) < self.most_calls and (row := next(todo, None)) is not None:
             self._start(row)
 
     def _start(self, row: BatchRow) -> None:
-        most = self.window.max_usd
-        left = None if most is None else max(0.0, most - self.spent)
+        left = None if self.max_usd is None else max(0.0, self.max_usd - self.spent)
         try:
             self.running[self.submit(row, left)] = row
         except Exception as error:
@@ -109,7 +104,7 @@ class LocalRun:
             return
         self.store.put_outcome(row, outcome)
         self.outages = self.outages + 1 if outcome.is_outage else 0
-        if self.outages >= max(MAX_OUTAGES, self.window.calls):
+        if self.outages >= max(MAX_OUTAGES, self.most_calls):
             message = json.loads(outcome.line)["error"]["message"]
             self.stop = self.stop or ServerError(
                 f"the model failed for {self.outages} rows in succession: {message}; "
@@ -127,7 +122,8 @@ def run_local(
     count: int | None,
     store: BatchStore,
     submit: SubmitRow,
-    window: Window,
+    most_calls: int,
+    max_usd: float | None,
     report: ReportCounts,
     report_interrupt: ReportInterrupt,
 ) -> None:
@@ -137,7 +133,7 @@ def run_local(
     KeyboardInterrupt, and CallsGivenUp after a second interrupt.
     """
     todo = (row for row in read_rows(rows, count) if not store.is_done(row))
-    run = LocalRun(store, submit, window, store.read_counts().usage.usd)
+    run = LocalRun(store, submit, most_calls, max_usd, store.read_counts().usage.usd)
     reported = 0.0
     try:
         with noticing_interrupt() as interrupted:

@@ -124,7 +124,7 @@ class BatchStore:
         with self.connection as connection:
             had_result = self.read_one("SELECT 1 FROM results WHERE row = ?", row.index) is not None
             if had_result:
-                self._bank_usage("results", "row = ?", row.index)
+                self.bank_usage(self._sum_usage("results", "row = ?", row.index))
             connection.execute(
                 "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (*present, outcome.line, outcome.failed, time.time_ns(), *values),
@@ -142,7 +142,7 @@ class BatchStore:
         """Forget the results of failed rows, but not their cost; return their number."""
         self._counts = None
         with self.connection as connection:
-            self._bank_usage("results", "failed")
+            self.bank_usage(self._sum_usage("results", "failed"))
             return connection.execute("DELETE FROM results WHERE failed").rowcount
 
     def add_usage(self, usage: RowUsage) -> None:
@@ -155,10 +155,8 @@ class BatchStore:
         if self._counts is None:
             query = "SELECT count(*), coalesce(sum(failed), 0) FROM results JOIN present USING (row, digest)"
             done, failed = self.read_one(query) or (0, 0)
-            usage = self._read_banked_usage()
-            for table in ("results", "waiting"):
-                usage += self._sum_usage(table, "1")
-            self._counts = BatchCounts(done, failed, usage)
+            usages = (self._sum_usage(table, "1") for table in ("results", "waiting"))
+            self._counts = BatchCounts(done, failed, sum(usages, self._read_banked_usage()))
         return self._counts
 
     def measure_rows(self) -> tuple[float, float] | None:
@@ -172,27 +170,27 @@ class BatchStore:
         return mean, 1.96 * math.sqrt(variance / count)
 
     def iterate_failed(self) -> Iterator[str]:
-        query = (
-            "SELECT line FROM results JOIN present USING (row, digest) WHERE failed ORDER BY row"
-        )
-        return (line for (line,) in self.connection.execute(query))
+        return self._read_lines("WHERE failed ORDER BY row")
 
     def export(self, path: Path, in_order: bool = True) -> None:
         """Replace the file of results, in the order of the rows or of their ends."""
-        order = "row" if in_order else "at"
-        query = f"SELECT line FROM results JOIN present USING (row, digest) ORDER BY {order}"
         with (
             explaining_failure(f"write {format_path(path)}"),
             replacing(path, "x", encoding="utf-8", newline="\n") as file,
         ):
-            for (line,) in self.connection.execute(query):
+            for line in self._read_lines(f"ORDER BY {'row' if in_order else 'at'}"):
                 file.write(line + "\n")
+
+    def _read_lines(self, clauses: str) -> Iterator[str]:
+        """Yield the results of the present rows."""
+        query = f"SELECT line FROM results JOIN present USING (row, digest) {clauses}"
+        return (line for (line,) in self.connection.execute(query))
 
     def forget_requests(self, row: int, *, is_banked: bool = True) -> bool:
         """Forget the requests of a row, but keep their cost if `is_banked`; return whether there were any."""
         found = self.read_one("SELECT 1 FROM waiting WHERE row = ?", row) is not None
         if found and is_banked:
-            self._bank_usage("waiting", "row = ?", row)
+            self.bank_usage(self._sum_usage("waiting", "row = ?", row))
         for table in ("waiting", "replies", "requests"):
             self.connection.execute(f"DELETE FROM {table} WHERE row = ?", (row,))
         return found
@@ -202,10 +200,6 @@ class BatchStore:
         self._counts = None
 
     # --- usage of calls without a result, or with a replaced one
-
-    def _bank_usage(self, table: str, condition: str, *values: object) -> None:
-        """Keep the usage of these rows before they are deleted."""
-        self.bank_usage(self._sum_usage(table, condition, *values))
 
     def bank_usage(self, used: RowUsage) -> None:
         """Count, inside a transaction, usage that belongs to no row."""
@@ -344,12 +338,11 @@ def note_program(
         )
     named = {*SETTINGS, "NJC_MODE"}  # the mode counts when a program is built
     others = {name: value for name, value in environ.items() if name not in named}
+    project = find_project(target.program, environ)
     facts = {
         **{name: environ.get(name, "") for name in SETTINGS},
         "an option of the environment": describe_result_options(Project(), others),
-        "an option of the project": describe_result_options(
-            find_project(target.program, environ), {}
-        ),
+        "an option of the project": describe_result_options(project, {}),
     }
     if target.program.is_file():  # not inside of an archive
         digest = hashlib.sha256(target.program.read_bytes()).hexdigest()

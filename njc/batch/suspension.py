@@ -17,6 +17,7 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from njc.batch.journal import RequestForm, StoredReply, WaitingRequest
@@ -214,28 +215,24 @@ def choose_measured_model(model: Model, replies: RowReplies) -> Model:
 def pass_row(
     target: TargetFunction, row: BatchRow, replies: RowReplies, wrap: Callable[[Model], Model]
 ) -> Any:
-    """Call the function of a row once, with its models wrapped; None if it was suspended. Raises its errors."""
-    positional, keywords = target.bind_arguments(row.parse())
-    with wrapping(wrap):
-        return run_pass(lambda: target.function(*positional, **keywords), target.is_async, replies)
-
-
-def run_pass(call: Callable[[], Any], is_async: bool, replies: RowReplies) -> Any:
-    """Make the call; None if it was suspended. Raises the errors of the call.
+    """Call the function of a row once, with its models wrapped; None if it was suspended. Raises its errors.
 
     Anything that a suspended call does is not its result: it may have caught `Suspended`.
     """
-    try:
-        if is_async:
-            return _run_async_pass(call, replies)
-        result = call()
-        if asyncio.iscoroutine(result):
-            return _run_async_pass(lambda: result, replies)
-        return result
-    except BaseException as error:
-        if replies.is_suspended and not isinstance(error, KeyboardInterrupt):
-            return None
-        raise
+    positional, keywords = target.bind_arguments(row.parse())
+    call = partial(target.function, *positional, **keywords)
+    with wrapping(wrap):
+        try:
+            if target.is_async:
+                return _run_async_pass(call, replies)
+            result = call()
+            if asyncio.iscoroutine(result):
+                return _run_async_pass(lambda: result, replies)
+            return result
+        except BaseException as error:
+            if replies.is_suspended and not isinstance(error, KeyboardInterrupt):
+                return None
+            raise
 
 
 def _run_async_pass(call: Callable[[], Awaitable[T]], replies: RowReplies) -> T:

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from njc.batch.journal import BatchLimits, ReplyKind, SentBatch, StoredReply
-from njc.project.units import format_path
-from njrt.errors import ConfigurationError, ServerError
+from njrt.errors import ServerError
 from njrt.message_json import format_json_line
 from njrt.models.remote import REJECTED_FIELD_STATUSES, RemoteModel
 from njrt.models.streaming import take_lines
@@ -90,17 +89,6 @@ def reading_responses() -> Iterator[None]:
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise ServerError(
             f"the response of the Batch API cannot be read ({type(error).__name__}: {error})"
-        ) from None
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Raise ConfigurationError for errors of the disk."""
-    try:
-        yield
-    except OSError as error:
-        raise ConfigurationError(
-            f"cannot write {format_path(path)}: {error.strerror or error}; once that is mended, the same command continues"
         ) from None
 
 

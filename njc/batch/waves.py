@@ -30,8 +30,8 @@ from njc.batch.vendor import (
     OpenAIBatches,
     VendorBatches,
     reading_responses,
-    writing,
 )
+from njc.project.units import explaining_failure, format_path
 from njc.target import InvalidRowError, TargetFunction
 from njrt.errors import (
     ConfigurationError,
@@ -58,6 +58,8 @@ MAX_OUTAGES = 10
 
 MAX_BACK_OFF = 16
 """The maximal factor for the time between requests while the vendor's API fails."""
+
+_MENDED = "; once that is mended, the same command continues"
 
 Sleep = Callable[[float], None]
 
@@ -306,7 +308,7 @@ class Waves:
 
     def _write_batch(self, batch: SentBatch) -> Path:
         path = self.store.folder / f"batch-{batch.number}.jsonl"
-        with writing(path):
+        with explaining_failure(f"write {format_path(path)}", _MENDED):
             handle = open_private(path, os.O_WRONLY | os.O_TRUNC)
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 for name, body in self.journal.iterate_requests(batch.number):
@@ -332,7 +334,7 @@ class Waves:
         paths = []
         for number, file in enumerate(status.files):
             path = self.store.folder / f"batch-{batch.number}-{number}.results.jsonl"
-            with writing(path):
+            with explaining_failure(f"write {format_path(path)}", _MENDED):
                 os.close(open_private(path, os.O_WRONLY | os.O_TRUNC))
                 self.api.download(model, file, path)
             paths.append(path)

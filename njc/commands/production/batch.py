@@ -14,7 +14,7 @@ import click
 from njc.batch.estimate import estimate_batch, format_estimate
 from njc.batch.executors import ExecutorKind, count_jobs, open_executor
 from njc.batch.journal import RequestJournal
-from njc.batch.local import CallsGivenUp, Window, interrupted_by_sigterm, run_local
+from njc.batch.local import CallsGivenUp, interrupted_by_sigterm, run_local
 from njc.batch.rows import BUDGET_OPTION, check_rows, describe_failed_rows, read_rows
 from njc.batch.store import BatchCounts, BatchStore, discard_batch, note_program, open_batch_store
 from njc.batch.waves import WaveProgress, Waves, make_vendor
@@ -35,12 +35,7 @@ _EXECUTORS = click.Choice(["async", "threads", "processes", "dask", "ray"])
 @TARGET
 @click.argument("rows", metavar="ROWS", type=FILE)
 @click.option(
-    "-o",
-    "--out",
-    required=True,
-    type=FILE,
-    metavar="FILE",
-    help="Write the results to FILE, as JSON Lines.",
+    "-o", "--out", required=True, type=FILE, help="Write the results to FILE, as JSON Lines."
 )
 @click.option("--executor", type=_EXECUTORS, help="Where calls run (default: async or threads).")
 @click.option("--address", metavar="URL", help="Dask or Ray cluster (default: a local one).")
@@ -153,15 +148,14 @@ def command(
                     spent = store.read_counts().usage.usd
                     left = None if max_usd is None else max(0.0, max_usd - spent)
                     # A cluster runs as many as it is given, so that `--jobs` is all of them.
-                    rows_at_once = jobs if jobs and address else 2 * count_jobs(kind, jobs)
-                    window = Window(rows_at_once, max_usd)
+                    most_calls = jobs if jobs and address else 2 * count_jobs(kind, jobs)
                     # The threads of this process count their usage together.
                     with (
                         limit(usd=left, option=BUDGET_OPTION),
                         open_executor(kind, loaded.name, jobs, address) as submit,
                     ):
                         show = painter.show_counts, painter.show_interrupt
-                        run_local(rows, count, store, submit, window, *show)
+                        run_local(rows, count, store, submit, most_calls, max_usd, *show)
         except KeyboardInterrupt as interrupt:
             is_given_up = isinstance(interrupt, CallsGivenUp)
             console.note("interrupted; the same command continues")
@@ -204,7 +198,8 @@ class ProgressPainter:
     def __init__(self, console: Console, store: BatchStore, count: int | None) -> None:
         self._console = console
         self._is_enabled = is_status_shown(console)
-        self._total = min(store.count_rows(), store.count_rows() if count is None else count)
+        rows = store.count_rows()
+        self._total = rows if count is None else min(rows, count)
         self._began_done = store.read_counts().done
         self._began = time.monotonic()
         self._wave = (0, time.monotonic())
