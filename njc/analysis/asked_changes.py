@@ -57,7 +57,7 @@ _TAIL = (
 )
 ADDING = "append|push|insert|prepend|attach|add"
 _ADDED = "add|append|insert|push|mov|stor|sav|record|enter|attach|plac|copi"
-_STORING = "put|save|store|record|enter|register|move|copy|inject|merge|stack|enqueue|queue|unshift|credit|charge|deposit|include|concatenate"
+_STORING = "put|save|store|record|enter|register|move|copy|inject|merge|stack|enqueue|queue|unshift|credit|charge|deposit|include|concatenate|fold|weave|blend|mix|incorporate|integrate"
 _NO_PLACING = r"(?!\s+(?:(?:the|your|our|more|some)\s+)?(?:focus|attention|emphasis|weight|trust|stress|eyes?|gaze|on|over)\b)"
 _GATHERING = "count|sum|collect|gather|accumulate"
 ACTING = (
@@ -91,7 +91,7 @@ _MARKUP = re.compile(
     r"[`*_\"'(]+(?=\x01)|(?<=\x01)[`*_\"')]+|(?<=[a-z])\*+|\*+(?=[a-z])", re.IGNORECASE
 )
 """Quotes and emphasis around references and words."""
-_VERBS = rf"\b(?:go|gain|get|lose|become|receive|throw|eliminate|exclude|strike|ban|expel|kick|cross|keep|leave|retain|{_SUBTRACTING}|ensure|raise|order|bring|bind|give|new|in.place|{_ADDED}|{_GATHERING}|{ADDING}|{_STORING}|{ACTING}|{_REPLACING}|{_REVISING}|{_DOING}|write|place|assign|note|file|let|have|log|belongs|see\s+to|{_TREATING}|create|open|start|apply|applies)"
+_VERBS = rf"\b(?:go|gain|get|lose|become|receive|throw|eliminate|exclude|strike|ban|expel|kick|cross|keep|leave|retain|{_SUBTRACTING}|ensure|raise|order|bring|bind|give|new|in.place|{_ADDED}|{_GATHERING}|{ADDING}|{_STORING}|{ACTING}|{_REPLACING}|{_REVISING}|{_DOING}|write|place|assign|note|file|let|have|log|belongs|see\s+to|{_TREATING}|create|open|start|apply|applies|stay|remain|remember|collaps|com(?:e|ing)|after|now|pull|fish|weed|sift|one\s+(?:more|less)|now\s+on|afterward|no\s+longer)"
 _ANY_VERB = re.compile(rf"{_VERBS}|[-+*/%|&^:]=|\+\+|\]\s*=")
 """In small letters, or an assignment."""
 _ANY_VERB_OF_TEXT = re.compile(_VERBS, re.IGNORECASE)
@@ -103,6 +103,11 @@ _INTO = re.compile(
     rf"|{_CLAUSE}(?P<create>create|make|open|start)\s+an?\s+(?:new\s+|empty\s+)?(?:entry|row|record|item|element|key|slot|line|field|column)\b{_INSIDE}\b(?:in|to|at|on|under)\s+{_TAIL}\Z"
     rf"|{_CLAUSE}(?P<apply>appl(?:y|ies))\s+(?:(?:the\s+|an?\s+)?\x01+|(?:(?:the|an?|this)\s+)?(?:\w+\s+)?(?:{_ADDITIONS})s?\b{_INSIDE})\s+to\s+{_TAIL}\Z"
     rf"|{_CLAUSE}(?P<held>ensure|make\s+sure|see\s+to\s+it|have|let)\s+(?:that\s+)?(?:the\s+)?(?:\x01+|\"[^\"]*\")\s+(?:is|are|be|gets?|goes)\s+(?:also\s+|now\s+)?(?:in|on|part\s+of|among)\s+{_TAIL}\Z"
+    rf"|{_CLAUSE}(?P<keep>keep|remember|memori[sz]e|hold)\s+(?:the\s+)?(?:\x01+|it|them)\s+in\s+(?:the\s+)?\Z"
+    rf"|{_CLAUSE}(?P<note>note(?:\s+down)?)\s+on\s+(?:the\s+)?\Z"
+    rf"|{_CLAUSE}(?P<count>one\s+(?:more|less)\s+(?:for|to|in|on|at))\s+(?:the\s+)?\Z"
+    rf"|\b(?P<stays>(?:nothing|no\s+[\w-]+|none)\b{_INSIDE}\b(?:may|must|should|shall|can|is\s+to|are\s+to)\s+(?:stay|remain|be(?:\s+left)?))\s+in\s+{_TAIL}\Z"
+    rf"|{_CLAUSE}(?P<mark>mark|flag|tick|tag|label)\s+as\s+(?!(?:in|follows)\b)[\w-]+\s{_INSIDE}\b(?:in|of|among|within)\s+{_TAIL}\Z"
     rf"|(?P<belongs>\x01+\s+belongs)\s+(?:in|into|to|on|under)\s+{_TAIL}\Z"
     r"|\b(?P<new>as\s+(?:the|its|their)\s+new|make\s+\x01+\s+(?:the|its|their)(?:\s+new)?)\s+\Z",
     re.IGNORECASE,
@@ -128,11 +133,11 @@ _DIRECT = re.compile(
 """Verbs that change the value of a reference behind them, or a part of it."""
 _FROM = re.compile(
     rf"{_CLAUSE}(?P<pop>pop)\b{_INSIDE}\b(?:from|off|out\s+of|of|in)\s+{_TAIL}\Z"
-    rf"|{_CLAUSE}(?P<off>{_REMOVING}|cross|check)\b{_INSIDE}\boff\s+{_TAIL}\Z"
+    rf"|{_CLAUSE}(?P<off>{_REMOVING}|cross|check)\b{_INSIDE}\boff\s+(?:from\s+)?{_TAIL}\Z"
     rf"|{_CLAUSE}(?P<remove>remove|delete|drop|discard|erase|{_EXCLUDING})\b{_INSIDE}\b(?:from|out\s+of|in)\s+{_TAIL}\Z"
-    rf"|{_CLAUSE}(?P<take>take|strip|cut)\b{_INSIDE}\bout\s+of\s+{_TAIL}\Z"
-    rf"|{_CLAUSE}(?P<minus>{_SUBTRACTING}|filter\s+out)\b{_INSIDE}\bfrom\s+{_TAIL}\Z"
-    rf"|{_CLAUSE}(?P<within>replace|swap|exchange)\b{_INSIDE}\b(?:in|within|throughout)\s+{_TAIL}\Z",
+    rf"|{_CLAUSE}(?P<take>take|strip|cut|pull|fish)\b{_INSIDE}\bout\s+of\s+{_TAIL}\Z"
+    rf"|{_CLAUSE}(?P<minus>{_SUBTRACTING}|(?:filter|weed|sift)\s+out)\b{_INSIDE}\bfrom\s+{_TAIL}\Z"
+    rf"|{_CLAUSE}(?P<within>replace|swap|exchange|merge|collapse)\b{_INSIDE}\b(?:in|within|throughout)\s+{_TAIL}\Z",
     re.IGNORECASE,
 )
 """Verbs that take something out of the value of a reference behind them."""
@@ -141,7 +146,7 @@ _PLACE_FIRST = re.compile(
     re.IGNORECASE,
 )
 _THEN_VERB = re.compile(
-    rf"\x01+,?\s+(?:{ADVERB}){{0,2}}(?P<first>{ADDING}|{_STORING}|{ACTING}|{_REPLACING}|(?!make|turn|take)(?:{_REVISING}))\b(?!\s+in\b)",
+    rf"\x01+,?\s+(?:{ADVERB}){{0,2}}(?P<first>{ADDING}|{_STORING}|{ACTING}|{_REPLACING}|take\s+(?:out|off|away)|(?!make|turn|take)(?:{_REVISING}))\b(?!\s+in\b)",
     re.IGNORECASE,
 )
 """A place before its verb: `Into <row>, append <n>.`"""
@@ -151,9 +156,11 @@ _OTHER_TARGET = re.compile(
 """Behind the object of a verb that removes or replaces: the value that the object is taken from."""
 _CHANGED_STEMS = rf"{_DOING}|sort|shuffl|revers|doubl|halv|fill"
 _STATED = re.compile(
-    r"(?P<state>\x01+\s*(?:(?:[-+*/%|&^]|//|\*\*)=|\+\+)|\x01+\[[^\]\n]{0,40}\]\s*=(?!=)|\x01+\s+(?:(?:goes|grows?|shrinks?|rises?|falls?|drops?|(?:in|de)creases?)\s+(?:up|down|by)|(?:gets|receives)(?=\s+(?:[\x01\d\"]|an?\b|one\b))|loses|becomes?|gains|in[\s-]place)\b"
+    r"(?P<state>\x01+\s*(?:(?:[-+*/%|&^]|//|\*\*)=|\+\+)|\x01+\[[^\]\n]{0,40}\]\s*=(?!=)|\x01+\s+(?:(?:goes|grows?|shrinks?|rises?|falls?|drops?|(?:in|de)creases?)\s+(?:up|down|by|to)|now\s+(?:says|reads|shows|holds|contains)|(?:gets|receives)(?=\s+(?:[\x01\d\"]|an?\b|one\b))|loses|becomes?|gains|in[\s-]place)\b"
+    r"|\x01+\s+(?:(?:moves?|goes?|comes?)\s+(?:up|down|to\s+the\s+(?:end|front|start|top|bottom|back))|(?:must|should|may|shall|can|do(?:es)?)\s+no\s+longer\s+(?:contain|hold|include|have)"
+    r"|(?:is|are)\s[^.;:,!?\x02]{1,40}?\s(?P<later>afterwards?|from\s+(?:now|then)\s+on))\b|(?:(?<=\bfrom now on )|(?<=\bfrom now on, )|(?<=\bafterwards )|(?<=\bafterwards, )|(?<=\bafter this, )|(?<=\bafter that, ))\x01+\s+(?:is|are|has|have)\b"
     r"|\x01+\s*:=|(?<=\bnew )\x01+\s+is\s+[\x01\d\"]|\x01+\s+(?:is|are)\s+(?:(?:in|de)cre(?:as|ment)ed|reset|emptied|set\s+to)\b"
-    r"|\x01+\s+(?:must|should|shall|needs?\s+to|ha(?:s|ve)\s+to|(?:is|are)\s+to)\s+(?:(?:now|then|also|always|finally)\s+)?(?:be|get|become)\s+(?:[a-z]+ly\s+)?"
+    r"|\x01+\s+(?:(?:that|which|who)\s[^.;:,!?\x02]{1,60}?\s)?(?:must|should|shall|needs?\s+to|ha(?:s|ve)\s+to|(?:is|are)\s+to)\s+(?:(?:now|then|also|always|finally)\s+)?(?:be|get|become)\s+(?:[a-z]+ly\s+)?"
     rf"(?:(?:{_CHANGED_STEMS}|(?:upper|lower)-?cas)ed|set|reset|overwritten|empty)\b)",
     re.IGNORECASE,
 )
@@ -170,7 +177,7 @@ _CONTINUED = {
         "move": r"to\s+the\s+(?:end|front|start|top|bottom|back)",
         "give": r"an?\s+(?:new|extra|additional|further)|another|one\s+more|the\s+(?:new\s+)?value",
         "assign": r"the\s+(?:new\s+)?value",
-        "have": _CHANGED,
+        "have": rf"{_CHANGED}|(?:reflect|show|say|read|hold|contain|match|be|become|start|end|point)",
         "get": _CHANGED,
         "let": rf"be\b(?=\s+(?:now\s+)?(?:[\x01\d\"]|one\s+(?:more|less)\b|(?:an?\s+)?empty\b|{_CHANGED}\b))",
         "ensure": "is|are|has|have|ends?|starts?|contains?|holds?",
@@ -196,7 +203,9 @@ _ASKS = re.compile(
 _PUT_THERE = re.compile(r"[^\x02]{0,20}?\b(?:put|add|place|file|store|move|append|insert)\s+(?:it|them)\s+(?:there|in)\b", re.IGNORECASE)  # fmt: skip
 _IF_NOT = re.compile(r"[^\x02]*\b(?:if\s+(?:so|not|it|they)|otherwise|else)\b", re.IGNORECASE)
 """Words after a condition that is to be checked."""
-_WITH_INPUT = re.compile(r"\s+(?:with|as|by)\s+(?:the\s+)?[\x01\"]", re.IGNORECASE)
+_WITH_INPUT = re.compile(
+    r"\s+(?:(?:with|as|by)\s+(?:the\s+)?[\x01\"]|with\s+(?:its|their)\b)", re.IGNORECASE
+)
 _GROWS = re.compile(
     r"\x01+\s+(?:grow|shrink|become|increase|decrease|rise|fall|lose|gain|forget)\b", re.IGNORECASE
 )
@@ -276,9 +285,14 @@ def _find_change(text: str, reference: Reference, shift: int) -> AskedChange | N
     found = _match_request(text, from_, begin, end)
     if found is None or _NEGATED.search(text, max(0, found.start() - 40), found.start()):
         return None
-    kind = next(name for name, value in found.groupdict().items() if value and name != "object")
-    is_statement = kind in ("doing", "let", "state", "goes", "new", "held", "belongs")
-    verb = "change" if is_statement else found[kind].lower()
+    kind = next(
+        name
+        for name, value in found.groupdict().items()
+        if value and name not in ("object", "later")
+    )
+    verb = found[kind].lower()
+    if kind in _STATEMENTS or verb in ("have", "get", "let"):
+        verb = "change"
     stop = end + FAR
     clause = f"{verb} {text[end:stop]}".partition("\x02")[0]
     keeps = bool(reference.is_dotted and kind in ("act", "replace", "add") and _KEEPS.match(clause))
@@ -300,6 +314,7 @@ def _find_change(text: str, reference: Reference, shift: int) -> AskedChange | N
     )
 
 
+_STATEMENTS = ("doing", "state", "goes", "new", "held", "belongs", "count", "stays")
 _RESULTING = ("revise", "fix", "take", "minus", "treat", "apply", "create")
 
 
@@ -321,8 +336,9 @@ def names_result(verb: str, text: str) -> bool:
 def _match_request(text: str, from_: int, begin: int, end: int) -> re.Match[str] | None:
     """Find the verb that changes the value of a reference, by its two offsets."""
     if (found := _STATED.match(text, begin)) is not None:
+        is_sure = found["later"] and _CONTINUES.search(text, from_, begin)
         is_judged = _ASKS.search(text, from_, begin) or _TAKES.match(text, found.end())
-        return None if is_judged else found
+        return None if is_judged and not is_sure else found
     is_place = _PLACE_FIRST.search(text, max(from_, begin - 60), begin)
     if is_place and (found := _THEN_VERB.match(text, begin)) is not None:
         return found
@@ -335,7 +351,7 @@ def _match_request(text: str, from_: int, begin: int, end: int) -> re.Match[str]
             return None
         if found["held"] and _IF_NOT.match(text, end):
             return None
-        is_statement = found["goes"] or found["new"]
+        is_statement = found["goes"] or found["new"] or found["stays"]
         return None if is_statement and _ASKS.search(text, from_, found.start()) else found
     if (found := _PLACED.search(text, from_, begin)) is not None:
         is_complete = _SIMPLE.match(found["object"])

@@ -103,6 +103,8 @@ Let <self.count> be <n>, and put the length of <text> into <:y: int>.
 Let <self.count> be one more. Put the length of <text> into <:y: int>.
 Have <self.count> increased. Put the length of <text> into <:y: int>.
 Nullify <self.count>. Put the length of <text> into <:y: int>.
+One more for <self.count>. Put the length of <text> into <:y: int>.
+If <text> is long, <self.count> is zero afterwards. Put the length of <text> into <:y: int>.
 """,
     "Shop.total": """\
 Increase <Shop.total>. Put it into <:y: int>.
@@ -138,6 +140,11 @@ Rename <self.name> to <text>. Put the length of <text> into <:y: int>.
 Let <self.name> be <text>. Put the length of <text> into <:y: int>.
 Unset <self.name>. Put the length of <text> into <:y: int>.
 Anonymize <self.name>. Put the length of <text> into <:y: int>.
+From now on <self.name> is <text>. Put the length of <text> into <:y: int>.
+From now on, <self.name> is <text>. Put the length of <text> into <:y: int>.
+<self.name> now says what <text> means. Put the length of <text> into <:y: int>.
+After this, <self.name> is <text>. Put the length of <text> into <:y: int>.
+Have <self.name> reflect what <text> means. Put the length of <text> into <:y: int>.
 """,
     "rows": """\
 Append <text> to <rows>, and put its length into <:y: int>.
@@ -264,6 +271,23 @@ Apply a discount of <n> to each of <rows>. Put the count into <:y: int>.
 Apply the correction <old> to <rows>. Put the count into <:y: int>.
 Ban <text> from <rows>. Put the count into <:y: int>.
 Populate <rows> with names. Put the count into <:y: int>.
+Tag each of <rows> with its topic. Put the count into <:y: int>.
+From <rows> take out whatever is rude; put the count into <:y: int>.
+Cross off from <rows> what <text> mentions, and put the count into <:y: int>.
+Merge duplicates within <rows>; put the count into <:y: int>.
+The best of <rows> moves to the front. Put the count into <:y: int>.
+Nothing rude may stay in <rows>. Put the count into <:y: int>.
+No stars must remain in <rows>. Put the count into <:y: int>.
+<rows> should no longer contain <text>. Put the count into <:y: int>.
+Mark as done what <text> finishes in <rows>, and put the count into <:y: int>.
+Rows of <rows> that are empty are to be dropped. Put the count into <:y: int>.
+<rows> shrinks to the three best. Put the count into <:y: int>.
+Fold <text> into <rows>. Put the count into <:y: int>.
+Pull the spam out of <rows> and put the count into <:y: int>.
+Weed out the spam from <rows>. Put the count into <:y: int>.
+Note on <rows> that <text> is new. Put the count into <:y: int>.
+Remember <text> in <rows>. Put the count into <:y: int>.
+Keep <text> in <rows>. Put the count into <:y: int>.
 """,
 }
 
@@ -301,6 +325,25 @@ def test_texts_that_ask_to_print_need_code(text: str) -> None:
 
 
 COMPUTING = """\
+<rows> should not have duplicates. Put into <:y: bool> whether that holds.
+The order of <rows> goes from old to new. Put the newest into <:y: str>.
+<rows> that are to be dropped have stars. Put their number into <:y: int>.
+Let <rows> be the votes. Put the winner into <:y: str>.
+Let <text> be the question. Put an answer into <:y: str>.
+Tag each of <rows> with its topic. Put the tags into <:y: list[str]>.
+From <rows> take the longest, and put it into <:y: str>.
+Take the point of view of <rows>. Put a reply into <:y: str>.
+Keep the order in <rows>. Put the first into <:y: str>.
+Keep <text> in mind. Put the best of <rows> into <:y: str>.
+Put into <:y: bool> whether nothing rude may stay in <rows>.
+Nothing in <rows> may be taken for granted. Put the likely one into <:y: str>.
+Put into <:y: bool> whether <text> should no longer contain stars.
+Put into <:y: int> how many of <rows> move to the front if sorted.
+What <self.count> is afterwards, put into <:y: int>.
+Put into <:y: str> what is marked as done in <rows>.
+The one of <rows> that is marked as done is <:y: str>.
+Merge <rows> in your mind into one text, <:y: str>.
+Have a look at <rows>. Put the best into <:y: str>.
 Customers in <rows> complain. Put the reason into <:y: str>.
 Listening to <rows>, you hear a melody. Put its name into <:y: str>.
 Use animals, e.g. cats of <rows>. Put the best into <:y: str>.
