@@ -61,20 +61,15 @@ def _replace_star_imports(names: SnippetNames, scope: Scope) -> Iterator[_Replac
     for statement in names.star_imports:
         module = statement.module or ""
         if statement.level == 0 and is_importable(module):
-            public = set(_list_public_names(module))
+            # The names that `import *` binds, without the names that blocks may not use.
+            members = vars(open_module(module))
+            exported = getattr(sys.modules[module], "__all__", members)
             read = sorted(
                 name
-                for name in names.read.keys() & public
-                if not (scope.is_referenced(name) or name in scope.lent)
+                for name in names.read.keys() & members.keys() & set(exported)
+                if not (name.startswith("_") or scope.is_referenced(name) or name in scope.lent)
             )
             yield statement, f"from {module} import {', '.join(read)}" if read else "pass"
-
-
-def _list_public_names(module: str) -> Iterator[str]:
-    """Return the names that `import *` binds, without the names that blocks may not use."""
-    members = vars(open_module(module))
-    exported = getattr(sys.modules[module], "__all__", members)
-    return (name for name in exported if name in members and not name.startswith("_"))
 
 
 # --- restated inputs

@@ -99,7 +99,11 @@ def cut_middle(text: str, most: int) -> str:
 
 def format_program_frames(error: BaseException, body: CodeType | None = None) -> list[str]:
     """Return the lines of the program's functions, and of the snippet `body`, that an exception has passed."""
-    return _cut_middle_frames(list(_format_frames(error.__traceback__, body)))
+    frames = list(_format_frames(error.__traceback__, body))
+    if len(frames) <= _MAX_FRAMES:
+        return frames
+    half = _MAX_FRAMES // 2
+    return [*frames[:half], f"  … {len(frames) - 2 * half} more …", *frames[-half:]]
 
 
 def _format_frames(trace: TracebackType | None, body: CodeType | None) -> Iterator[str]:
@@ -138,13 +142,6 @@ def find_called_function(error: BaseException, body: CodeType) -> tuple[UserValu
     function = called.f_globals.get(code.co_name)
     is_found = type(function) is FunctionType and function.__code__ is code
     return (function, "") if is_found else None
-
-
-def _cut_middle_frames(frames: list[str]) -> list[str]:
-    if len(frames) <= _MAX_FRAMES:
-        return frames
-    half = _MAX_FRAMES // 2
-    return [*frames[:half], f"  … {len(frames) - 2 * half} more …", *frames[-half:]]
 
 
 def format_syntax_error(error: SyntaxError) -> str:

@@ -21,6 +21,7 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 from njrt.execution.contained.wire import WRITERS
+from njrt.execution.guard.allowed import split_words
 from njrt.execution.guard.runtime import find_refused_attribute, find_target
 from njrt.values.introspection import (
     get_class_namespace,
@@ -31,48 +32,41 @@ from njrt.values.introspection import (
     read_attributes,
 )
 
-
-def _split_words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 _REFUSED: Mapping[str, frozenset[str]] = {
-    "numpy": _split_words("capsule cffi ctypes dump resize tofile"),
-    "pandas": _split_words(
+    "numpy": split_words("capsule cffi ctypes dump resize tofile"),
+    "pandas": split_words(
         """boxplot env eval from_custom_template hist loader plot query template_dir template_html
         template_html_style template_html_table template_latex template_string template_typst this_dir
         to_clipboard to_gbq to_hdf to_iceberg to_pickle to_sql"""
     ),
-    "polars": _split_words("deserialize plot sql"),
-    "PIL": _split_words("show"),
-    "pydantic": _split_words(
+    "polars": split_words("deserialize plot sql"),
+    "PIL": split_words("show"),
+    "pydantic": split_words(
         """apply_typevars_map from_annotated_attribute from_annotation from_field merge_field_infos model_config
         model_rebuild parse_file parse_raw rebuild rebuild_annotation update_forward_refs"""
     ),
-    "jinja2": _split_words(
+    "jinja2": split_words(
         """compile compile_expression compile_templates environment from_string overlay"""
     ),
     "configparser": frozenset({"read"}),
-    "lxml": _split_words("parse write write_c14n xinclude xslt"),
-    "tarfile": _split_words("add extract extractall"),
-    "xml": _split_words("parse write write_c14n"),
-    "zipfile": _split_words("extract extractall write"),
+    "lxml": split_words("parse write write_c14n xinclude xslt"),
+    "tarfile": split_words("add extract extractall"),
+    "xml": split_words("parse write write_c14n"),
+    "zipfile": split_words("extract extractall write"),
     "typing": frozenset({"copy_with"}),
-    "logging": _split_words("addHandler handlers manager"),
-    "ctypes": _split_words("from_address from_buffer from_param in_dll"),
-    "_ctypes": _split_words("from_address from_buffer from_param in_dll"),
+    "logging": split_words("addHandler handlers manager"),
+    "ctypes": split_words("from_address from_buffer from_param in_dll"),
+    "_ctypes": split_words("from_address from_buffer from_param in_dll"),
 }
-_DESCRIBING = _split_words("attr attrs dataclasses inspect pydantic typing typing_extensions")
+_DESCRIBING = split_words("attr attrs dataclasses inspect pydantic typing typing_extensions")
 """Libraries with objects that describe fields and parameters: the classes that they give are only found."""
-_MAKERS = _split_words(
+_MAKERS = split_words(
     """construct from_orm model_construct model_validate model_validate_json model_validate_strings parse_obj
     validate"""
 )
 """Methods of pydantic that make instances of their class, and of the classes of its fields."""
 _REFUSED_CHANGES: Mapping[str, frozenset[str]] = {
-    "pydantic": _split_words(
-        "alias annotation discriminator metadata model_config validation_alias"
-    )
+    "pydantic": split_words("alias annotation discriminator metadata model_config validation_alias")
 }
 """Attributes that the library evaluates, or reads other attributes by."""
 _DATA = (str, float, tuple, frozenset, enum.Enum, type(None), *WRITERS)
@@ -80,26 +74,26 @@ _DATA = (str, float, tuple, frozenset, enum.Enum, type(None), *WRITERS)
 _NAMES = frozenset().union(*_REFUSED.values())
 
 _WRITERS: Mapping[str, frozenset[str]] = {
-    "pandas": _split_words(
+    "pandas": split_words(
         """to_csv to_excel to_feather to_html to_json to_latex to_markdown to_orc to_parquet to_stata to_string
         to_typst to_xml"""
     ),
-    "polars": _split_words(
+    "polars": split_words(
         """serialize sink_csv sink_delta sink_iceberg sink_ipc sink_ndjson sink_parquet write_avro write_clipboard
         write_csv write_database write_delta write_excel write_iceberg write_ipc write_ipc_stream write_json
         write_ndjson write_parquet"""
     ),
-    "PIL": _split_words("save"),
+    "PIL": split_words("save"),
 }
 """Methods that write a file, or, without a first argument, give the text."""
-_TARGETS = _split_words(
+_TARGETS = split_words(
     """buf connection excel_writer file fname fp path path_or_buf path_or_buffer stylesheet table_name target
     workbook"""
 )
 _get_self_class = vars(super)["__self_class__"].__get__
-_DISPATCHERS = _split_words("agg aggregate apply pivot_table transform")
+_DISPATCHERS = split_words("agg aggregate apply pivot_table transform")
 """Methods of pandas that call a member by its name, which is their first argument or `aggfunc`."""
-_CALLED_BY_NAME = _split_words(
+_CALLED_BY_NAME = split_words(
     """abs all any average bfill ceil corr count cov cumcount cummax cummin cumprod cumsum describe diff exp
     expm1 ffill fillna first floor head idxmax idxmin interpolate kurt last len log log10 log1p log2 mad max mean
     median min mode nanmax nanmean nanmedian nanmin nanstd nansum ngroup nth nunique ohlc pct_change prod product

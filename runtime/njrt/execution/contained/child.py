@@ -203,16 +203,13 @@ class Child:
         self.modules = frozenset(modules)
         replaced = self.replace_builtins()
 
-        def make_super(cls: Any, value: Any) -> Any:
-            return self.request("super", cls, value)
-
         private = {
             ".raised": self.raised.record,
             ".catchable": select_catchable,
             ".manager": lambda manager: manager,
             ".async_manager": lambda manager: manager,
             ".type": find_shown_type,
-            ".super": make_super,
+            ".super": lambda cls, value: self.request("super", cls, value),
             ".bound": lambda name: self.request("note", name),
         }
         given = {name: replaced.get(name, getattr(builtins, name, None)) for name in borrowed}

@@ -204,7 +204,8 @@ class Door(Codec):
             return value
         if is_a(value, partial):
             gated = self._put_behind_gate(value.func)
-            return self._keep(value, value if gated is value.func else _rebuild(value, gated))
+            rebuilt = partial(gated, *value.args, **value.keywords)
+            return self._keep(value, value if gated is value.func else rebuilt)
         function = find_plain_function(value)
         try:
             rule = self.rules.get(function)
@@ -584,10 +585,6 @@ def _refuse_member(name: str, library: str) -> NoReturn:
         AttributeError,
         f"`{name}` is refused here: it is of {library}, which the prompt does not name",
     )
-
-
-def _rebuild(bound: partial[Any], function: Callable[..., Any]) -> partial[Any]:
-    return partial(function, *bound.args, **bound.keywords)
 
 
 def _is_of_types(value: Any) -> bool:

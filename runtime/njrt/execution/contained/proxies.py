@@ -80,26 +80,16 @@ class ProxyType(type):
             return True
         return cls._njrt_asks and bool(cls._njrt_request("issubclass", other, cls))
 
-    def __iter__(cls) -> Any:
-        return cls._njrt_request("op", "__iter__", cls)
-
-    def __len__(cls) -> int:
-        return int(cls._njrt_request("op", "__len__", cls))
-
     def __bool__(cls) -> bool:
         return True
 
-    def __contains__(cls, value: Any) -> bool:
-        return bool(cls._njrt_request("op", "__contains__", cls, value))
 
-    def __getitem__(cls, key: Any) -> Any:
-        return cls._njrt_request("op", "__getitem__", cls, key)
+def _make_class_method(name: str) -> Callable[..., Any]:
+    return lambda cls, *args: cls._njrt_request("op", name, cls, *args)
 
-    def __repr__(cls) -> str:
-        return str(cls._njrt_request("op", "__repr__", cls))
 
-    def __dir__(cls) -> list[str]:
-        return list(cls._njrt_request("op", "__dir__", cls))
+for _name in ("__iter__", "__len__", "__contains__", "__getitem__", "__repr__", "__dir__"):
+    setattr(ProxyType, _name, _make_class_method(_name))
 
 
 class Proxy:
@@ -525,17 +515,15 @@ def copy_shown(value: Any) -> Any:
     return kind(map(copy_shown, value)) if kind in (list, tuple, set, frozenset) else value
 
 
-def _copy_text(value: Any) -> Any:
-    return value[:]
-
-
 def _copy_plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {_copy_plain(key): _copy_plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_copy_plain(item) for item in value]
     if isinstance(type(value), ProxyType):
-        for kind, copy in ((str, _copy_text), (int, int), (float, float)):
+        if isinstance(value, str):
+            return value[:]
+        for kind in (int, float):
             if isinstance(value, kind):
-                return copy(value)
+                return kind(value)
     return value

@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 
-def _split_words(text: str) -> frozenset[str]:
+def split_words(text: str) -> frozenset[str]:
+    """Return the words of a text."""
     return frozenset(text.split())
 
 
-IMPORTABLE_MODULES = _split_words(
+IMPORTABLE_MODULES = split_words(
     """__future__ abc array asyncio base64 bisect calendar cmath collections colorsys contextlib copy csv
     dataclasses datetime decimal difflib enum fractions functools graphlib hashlib heapq html itertools
     json math numbers operator pprint random re secrets statistics string textwrap time types typing
@@ -25,14 +26,14 @@ IMPORTABLE_MODULES = _split_words(
 )
 """Modules of the standard library that only compute."""
 
-REFUSED_BUILTINS = _split_words(
+REFUSED_BUILTINS = split_words(
     """__build_class__ __builtins__ __import__ __loader__ __spec__ breakpoint compile copyright credits
     eval exec exit globals help input license open quit
     GeneratorExit KeyboardInterrupt SystemExit"""
 )
 """Builtins for files, the terminal, the interpreter and the end of the program."""
 
-REFUSED_ATTRIBUTES = _split_words(
+REFUSED_ATTRIBUTES = split_words(
     """__base__ __bases__ __builtins__ __closure__ __code__ __func__ __getattribute__
     __globals__ __import__ __loader__ __mro__ __objclass__ __reduce__ __reduce_ex__
     __self__ __spec__ __subclasses__ __subclasshook__ __traceback__ __wrapped__ __self_class__
@@ -45,10 +46,10 @@ REFUSED_ATTRIBUTES = _split_words(
 )
 """Attributes that lead from any object into the interpreter, or that evaluate text as code."""
 
-FORMAT_METHODS = _split_words("format format_map")
+FORMAT_METHODS = split_words("format format_map")
 """Methods of texts that read the attributes that the text names."""
 
-LOOP_METHODS = _split_words(
+LOOP_METHODS = split_words(
     """add_reader add_signal_handler add_writer connect_accepted_socket connect_read_pipe connect_write_pipe
     create_connection create_datagram_endpoint create_server create_unix_connection create_unix_server
     run_in_executor sendfile set_default_executor set_exception_handler set_task_factory sock_accept
@@ -59,7 +60,7 @@ LOOP_METHODS = _split_words(
 REGISTERING_METHODS = frozenset({"register"})
 """Methods that are refused on classes of Python's library only: they change `isinstance` for the whole process."""
 
-SAFE_NAMES = _split_words(
+SAFE_NAMES = split_words(
     """__abs__ __add__ __aenter__ __aexit__ __aiter__ __all__ __and__ __anext__ __await__ __bool__ __bytes__
     __call__ __cause__ __ceil__ __class__ __class_getitem__ __complex__ __contains__ __context__ __copy__ __deepcopy__
     __del__ __delitem__ __dir__ __divmod__ __doc__ __enter__ __eq__ __exit__ __float__ __floor__ __floordiv__
@@ -77,36 +78,36 @@ SAFE_NAMES = _split_words(
 )
 """Names with an underscore that may be read of every object; others are checked against the object."""
 
-REFUSED_BINDINGS = _split_words("__annotations__ __class__ __dataclass_fields__ __match_args__")
+REFUSED_BINDINGS = split_words("__annotations__ __class__ __dataclass_fields__ __match_args__")
 """Attributes that Python reads as names of attributes or as code, and the class: they may be read, not set."""
 
 REFUSED_MEMBERS: Mapping[str, frozenset[str]] = {
-    "base64": _split_words("main test"),
-    "calendar": _split_words("LocaleHTMLCalendar LocaleTextCalendar different_locale"),
-    "contextlib": _split_words("chdir redirect_stderr redirect_stdout"),
-    "csv": _split_words("field_size_limit register_dialect unregister_dialect"),
-    "dataclasses": _split_words("make_dataclass"),
-    "enum": _split_words("global_enum global_enum_repr global_flag_repr global_str"),
-    "functools": _split_words("singledispatch singledispatchmethod update_wrapper"),
-    "string": _split_words("Formatter"),
-    "time": _split_words("clock_settime clock_settime_ns pthread_getcpuclockid tzset"),
-    "types": _split_words("CodeType FrameType FunctionType LambdaType ModuleType TracebackType"),
-    "typing": _split_words("ForwardRef evaluate_forward_ref get_args get_type_hints"),
-    "typing_extensions": _split_words(
+    "base64": split_words("main test"),
+    "calendar": split_words("LocaleHTMLCalendar LocaleTextCalendar different_locale"),
+    "contextlib": split_words("chdir redirect_stderr redirect_stdout"),
+    "csv": split_words("field_size_limit register_dialect unregister_dialect"),
+    "dataclasses": split_words("make_dataclass"),
+    "enum": split_words("global_enum global_enum_repr global_flag_repr global_str"),
+    "functools": split_words("singledispatch singledispatchmethod update_wrapper"),
+    "string": split_words("Formatter"),
+    "time": split_words("clock_settime clock_settime_ns pthread_getcpuclockid tzset"),
+    "types": split_words("CodeType FrameType FunctionType LambdaType ModuleType TracebackType"),
+    "typing": split_words("ForwardRef evaluate_forward_ref get_args get_type_hints"),
+    "typing_extensions": split_words(
         "ForwardRef evaluate_forward_ref get_annotations get_args get_type_hints"
     ),
-    "uuid": _split_words("uuid1 uuid6 getnode"),
-    "zoneinfo": _split_words("reset_tzpath"),
+    "uuid": split_words("uuid1 uuid6 getnode"),
+    "zoneinfo": split_words("reset_tzpath"),
 }
 """Members of importable modules that have effects or evaluate text."""
 
-MARKING_MEMBERS = _split_words(
+MARKING_MEMBERS = split_words(
     "final no_type_check override runtime_checkable total_ordering update_abstractmethods"
 )
 """Functions of importable modules that set attributes of a class or a function."""
 
 ALLOWED_MEMBERS: Mapping[str, frozenset[str]] = {
-    "asyncio": _split_words(
+    "asyncio": split_words(
         """ALL_COMPLETED Barrier BoundedSemaphore BrokenBarrierError CancelledError Condition Event
         FIRST_COMPLETED FIRST_EXCEPTION Future InvalidStateError LifoQueue Lock PriorityQueue Queue
         QueueEmpty QueueFull QueueShutDown Semaphore Task TaskGroup TimeoutError all_tasks as_completed
@@ -116,13 +117,13 @@ ALLOWED_MEMBERS: Mapping[str, frozenset[str]] = {
 }
 """The only members of modules that mostly have effects: event loops start processes, servers and threads."""
 
-SUBMODULES = _split_words("collections.abc html.entities html.parser json.decoder json.encoder")
+SUBMODULES = split_words("collections.abc html.entities html.parser json.decoder json.encoder")
 """The importable submodules."""
 
-DIRECT_CALL_FUNCTIONS = _split_words("attrgetter methodcaller wraps")
+DIRECT_CALL_FUNCTIONS = split_words("attrgetter methodcaller wraps")
 """Functions that take names of attributes. Code that runs without the guard's checks must call them with literals."""
 
-PROCESS_EVENTS = _split_words(
+PROCESS_EVENTS = split_words(
     """os.exec os.fork os.forkpty os.kill os.posix_spawn os.spawn os.startfile os.startfile/2 os.system pty.spawn
     subprocess.Popen ctypes.dlopen ctypes.dlsym ctypes.call_function ctypes.cdata socket.bind socket.connect
     socket.sendto socket.sendmsg pickle.find_class sys.addaudithook sys.settrace sys.setprofile code.__new__
@@ -130,14 +131,14 @@ PROCESS_EVENTS = _split_words(
 )
 """Audit events that are refused even if library code causes them for a snippet."""
 
-DIRECT_EVENTS = _split_words(
+DIRECT_EVENTS = split_words(
     """open compile exec marshal.loads marshal.load os.chdir os.chflags os.chmod os.chown os.link os.listdir os.mkdir
     os.putenv os.remove os.rename os.rmdir os.scandir os.symlink os.truncate os.unsetenv os.utime shutil.rmtree
     sqlite3.connect socket.__new__ sys._current_frames object.__setattr__ object.__delattr__"""
 )
 """Audit events that are refused if a snippet causes them itself: library code does so for paths and the like."""
 
-MODULES_WITH_EFFECTS = _split_words(
+MODULES_WITH_EFFECTS = split_words(
     """_ctypes _io _posixsubprocess _socket _sqlite3 asyncio ctypes ftplib gc http importlib io marshal
     multiprocessing nt os pickle posix pty shutil signal smtplib socket sqlite3 ssl subprocess sys tempfile urllib"""
 )
