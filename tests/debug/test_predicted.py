@@ -83,7 +83,7 @@ def test_a_variable_that_is_set_later_cannot_be_checked(folder: Path) -> None:
     [
         ("S", "no answer: the answer is not a state"),
         ("c", "choose a line first: b LINE"),
-        ("set n = open('x')", "no answer: open('x') is no literal"),
+        ("set n = open('x')", "no answer: open('x') is not a literal"),
         ("set n", "set NAME = VALUE, before the end of the program"),
         ("x", "s n r         step into, over, to the return of this function"),
     ],
@@ -98,7 +98,7 @@ def test_commands_that_have_no_answer(folder: Path, command: str, answer: str) -
         ("fact()", "fact() lacks n"),
         ("fact(2, 3)", "does not take"),
         ("fact(m=2)", "does not take"),
-        ("fact(len)", "len is no literal"),
+        ("fact(len)", "len is not a literal"),
         ("other(1)", "is not a call of a function of the program"),
         ("fact(", "cannot be read"),
         ("fact(*[1])", "write the arguments out"),

@@ -256,7 +256,7 @@ def test_a_call_that_is_no_expression_is_refused(tmp_path: Path) -> None:
     (tmp_path / "prog.py").write_text(RECURSION)
     result = CliRunner().invoke(main, ["states", str(tmp_path / "prog.py"), "--call", "fact("])
     assert result.exit_code == 2
-    assert "--call 'fact(' is no expression" in result.output
+    assert "--call 'fact(' is not an expression" in result.output
 
 
 def test_damaged_trajectories_are_named() -> None:

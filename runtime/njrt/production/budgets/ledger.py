@@ -268,6 +268,6 @@ def read_state(text: str | None, key: str) -> AccountState:
         state: AccountState = from_json(text, AccountState)
     except InvalidJsonError as error:
         raise StoreError(
-            f"the text of {key} in the store is no account of a budget ({error})"
+            f"the text of {key} in the store is not an account of a budget ({error})"
         ) from None
     return state

@@ -133,7 +133,7 @@ def _parse_state(text: str | None, key: str) -> CanaryState:
         state: CanaryState = validate_value(json.loads(text), CanaryState)
     except (InvalidJsonError, ValueError) as error:
         raise StoreError(
-            f"the text of {key} in the store is no state of canaries ({error}); "
+            f"the text of {key} in the store is not a state of canaries ({error}); "
             "`njc canary --clear` deletes it"
         ) from None
     return state
