@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ TEXT = click.File(encoding="utf-8", errors="replace")
 FOLDER = click.Path(path_type=Path, file_okay=False)
 EXISTING_FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 POSITIVE_INT = click.IntRange(min=1)
+NATURAL_INT = click.IntRange(min=0)
 
 
 class FiniteRange(click.FloatRange):
@@ -77,9 +79,14 @@ def temperature_option(default: float | None = None) -> Decorator:
     return value("--temperature", default, meaning, TEMPERATURE)
 
 
-def number(name: str, meaning: str) -> Decorator:
+def number(name: str, meaning: str, kind: Any = POSITIVE_INT, metavar: str = "N") -> Decorator:
     """Return an option without a default, a positive number, such as `--jobs N` and `--sample N`."""
-    return click.option(name, type=POSITIVE_INT, metavar="N", help=meaning)
+    return click.option(name, type=kind, metavar=metavar, help=meaning)
+
+
+def file_option(name: str, meaning: str, **more: Any) -> Decorator:
+    """Return an option that names a file to read, or with `multiple` several."""
+    return click.option(name, type=EXISTING_FILE, help=meaning, **more)
 
 
 def seed_option(default: int, meaning: str) -> Decorator:
@@ -122,9 +129,12 @@ def check_executor(executor: str, scheduler: str | None) -> None:
 
 def list_names(text: str, known: tuple[str, ...], kind: str) -> tuple[str, ...]:
     """Return the known names that an option lists, in their order, or raise a `UsageError`."""
-    from spsbench.methods import parse_name_list
-
-    try:
-        return parse_name_list(text, known, kind)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
+    listed = [name for part in text.split(",") if (name := part.strip())]
+    if listed == ["all"]:
+        return known
+    for name in listed:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f"did you mean `{close[0]}`?" if close else f"they are {', '.join(known)}"
+            raise click.UsageError(f"there is no {kind} `{name}`; {hint}")
+    return tuple(name for name in known if name in listed)

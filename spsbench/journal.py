@@ -91,10 +91,8 @@ class Journal:
             ) from None
         try:
             self._lock()
-            data = self.path.read_bytes()
             with naming(self.path):
-                lines = split_lines(data.decode("utf-8", "replace"))
-                self._found = read_results(lines, self._kinds)
+                self._found = read_results(read_data_file(self.path)[0], self._kinds)
             end_last_line(self.path)
         except BaseException:
             os.close(self._handle)

@@ -7,7 +7,6 @@ METHODS["manual"]          manual.py, with prompts that see no state
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -118,16 +117,3 @@ METHODS: Mapping[str, Method] = {
         Method("auto", "natural.njpy", "as static, and live where the code fails", mode="auto"),
     )
 }
-
-
-def parse_name_list(text: str, names: tuple[str, ...], kind: str) -> tuple[str, ...]:
-    """Return the names listed in `text`, in the order of `names`; ValueError for an unknown one."""
-    listed = [name for part in text.split(",") if (name := part.strip())]
-    if listed == ["all"]:
-        return names
-    for name in listed:
-        if name not in names:
-            close = difflib.get_close_matches(name, names, n=1)
-            hint = f"did you mean `{close[0]}`?" if close else f"they are {', '.join(names)}"
-            raise ValueError(f"there is no {kind} `{name}`; {hint}")
-    return tuple(name for name in names if name in listed)

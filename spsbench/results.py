@@ -273,9 +273,7 @@ class StudyResult(Measures, TrialLine):
 
     def describe(self) -> tuple[str, str]:
         verdict = "right" if self.passed else self.error or "wrong"
-        return verdict, format_usage(
-            self.calls, self.input_tokens, self.output_tokens, self.seconds, 2
-        )
+        return verdict, format_usage(self, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,11 +323,10 @@ class Gsm8kResult(Gsm8kTrial, StudyResult):
         return f"wrong: {self.found}" if verdict == "wrong" else verdict, usage
 
 
-def format_usage(
-    calls: int, input_tokens: int, output_tokens: int, seconds: float, digits: int = 1
-) -> str:
+def format_usage(used: Any, digits: int = 1) -> str:
     """Return the usage of a result: `2 calls, 1,200 + 80 tokens, 3.1 s`."""
-    return f"{calls} calls, {input_tokens:,} + {output_tokens:,} tokens, {seconds:.{digits}f} s"
+    tokens = f"{used.input_tokens:,} + {used.output_tokens:,} tokens"
+    return f"{used.calls} calls, {tokens}, {used.seconds:.{digits}f} s"
 
 
 _MEAN_FORMATS = {

@@ -16,7 +16,7 @@ from spsbench import flags
 
 
 @click.command("crux")
-@click.option("--data", type=flags.EXISTING_FILE, help="Problems in the format of CruxEval.")
+@flags.file_option("--data", "Problems in the format of CruxEval.")
 @flags.names("--tasks", "output,input,states", "What to ask for.")
 @flags.names("--forms", "direct,action,path,trace", "How to ask for it.")
 @flags.model_option()
@@ -31,20 +31,14 @@ from spsbench import flags
 @flags.reply_seconds_option(default=120.0)
 @flags.executor_option("threads", "Ask from here or from a Dask cluster.")
 @flags.scheduler_option("Scheduler of the cluster.")
-@click.option(
-    "--score",
-    type=flags.EXISTING_FILE,
-    multiple=True,
-    metavar="GENERATIONS",
-    help="Score this file; ask nothing.",
-)
+@flags.file_option("--score", "Score this file; ask nothing.", multiple=True, metavar="GENERATIONS")
 @click.option(
     "--task",
     type=click.Choice(["output", "input"]),
     help="What --score has (default: by its name).",
 )
 @flags.note_option("Say this in the report.")
-@click.option("--report", type=flags.EXISTING_FILE, help="Print the report on results as Markdown.")
+@flags.file_option("--report", "Print the report on results as Markdown.")
 @click.pass_context
 def command(ctx: click.Context, /, **values: Any) -> None:
     """Ask a model for outputs, inputs and states.

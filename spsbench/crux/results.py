@@ -71,7 +71,7 @@ class CruxUsage:
     started: Timestamp
 
     def __str__(self) -> str:
-        return format_usage(self.calls, self.input_tokens, self.output_tokens, self.seconds)
+        return format_usage(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,21 +25,15 @@ if TYPE_CHECKING:
 @click.command("trajectories")
 @flags.seed_option(1, "Seed of the programs.")
 @flags.value("--programs", 50_000, "How many.")
-@click.option("--crux", type=flags.EXISTING_FILE, help="Problems of CruxEval, as a part `crux`.")
-@click.option(
-    "--trace",
-    "traces",
-    type=flags.EXISTING_FILE,
-    multiple=True,
-    help="Trace files of natural blocks, as a part `blocks`.",
-)
-@flags.value("--workers", 0, "Processes that run the programs; 0: this one.", click.IntRange(min=0))
+@flags.file_option("--crux", "Problems of CruxEval, as a part `crux`.")
+@flags.file_option("--trace", "Trace files of natural blocks, as a part `blocks`.", multiple=True)
+@flags.value("--workers", 0, "Processes that run the programs; 0: this one.", flags.NATURAL_INT)
 @click.option("--out", type=flags.FOLDER, required=True, help="Folder to write.")
 def trajectories_command(
     seed: int,
     programs: int,
     crux: Path | None,
-    traces: tuple[Path, ...],
+    trace: tuple[Path, ...],
     workers: int,
     out: Path,
 ) -> None:
@@ -52,8 +46,8 @@ def trajectories_command(
     others: dict[str, Iterator[Trajectory]] = {}
     if crux is not None:
         others["crux"] = _read_crux_trajectories(crux)
-    if traces:
-        others["blocks"] = _read_block_trajectories(traces)
+    if trace:
+        others["blocks"] = _read_block_trajectories(trace)
     counts = write_dataset(out, seed, programs, others, workers)
     found = ", ".join(f"{name} {count:,}" for name, count in counts.items())
     click.echo(f"{out}: programs by part: {found}", err=True)
@@ -86,9 +80,7 @@ def _read_block_trajectories(paths: tuple[Path, ...]) -> Iterator[Trajectory]:
 @flags.value("--batch", 8, "Programs of a batch.")
 @flags.value("--length", 384, "Tokens of a program with its steps.")
 @click.option("--rate", type=float, default=2e-3, show_default=True, help="Learning rate.")
-@flags.value(
-    "--workers", 0, "Processes that prepare the batches; 0: this one.", click.IntRange(min=0)
-)
+@flags.value("--workers", 0, "Processes that prepare the batches; 0: this one.", flags.NATURAL_INT)
 @flags.seed_option(1, "Seed of the weights and of the order.")
 @click.option("--out", type=flags.FOLDER, required=True, help="Folder of the training.")
 def train_command(data: Path, size: str, out: Path, **numbers: Any) -> None:
@@ -107,12 +99,10 @@ def train_command(data: Path, size: str, out: Path, **numbers: Any) -> None:
 
 @click.command("predict")
 @click.argument("data", type=flags.EXISTING_FOLDER)
-@click.option("--model", type=flags.EXISTING_FILE, help="The network, of `spsbench train`.")
+@flags.file_option("--model", "The network, of `spsbench train`.")
 @click.option("--parts", default="test", show_default=True, help="Files of DATA: test,crux,blocks.")
 @flags.value("--programs", 400, "Of each part.")
-@click.option(
-    "--crux", type=flags.EXISTING_FILE, help="Ask for outputs and inputs of CruxEval too."
-)
+@flags.file_option("--crux", "Ask for outputs and inputs of CruxEval too.")
 @click.option("--out", type=flags.FILE, required=True, help="Results, JSON Lines.")
 def predict_command(
     data: Path, model: Path | None, parts: str, programs: int, crux: Path | None, out: Path
@@ -131,12 +121,7 @@ def predict_command(
 
 @click.command("curve")
 @click.argument("file", type=flags.EXISTING_FILE)
-@click.option(
-    "--results",
-    type=flags.EXISTING_FILE,
-    required=True,
-    help="Of `spsbench predict`: the baseline.",
-)
+@flags.file_option("--results", "Of `spsbench predict`: the baseline.", required=True)
 @click.option("--out", type=flags.FILE, required=True, help="Picture to write, SVG.")
 def curve_command(file: Path, results: Path, out: Path) -> None:
     """Draw the curves of trainings.

@@ -17,9 +17,7 @@ from spsbench import flags
 
 
 @click.command("repair")
-@click.option(
-    "--data", multiple=True, required=True, type=flags.EXISTING_FILE, help="Problems (JSON Lines)."
-)
+@flags.file_option("--data", "Problems (JSON Lines).", multiple=True, required=True)
 @flags.names("--conditions", "trace,test,neither", "What is shown.")
 @flags.model_option()
 @flags.value("--samples", 1, "Repairs of a problem, by condition.")
@@ -33,21 +31,11 @@ from spsbench import flags
 @flags.value("--test-seconds", 5.0, "Limit of tests.", flags.POSITIVE_FLOAT)
 @flags.number("--jobs", "Parallel repairs (default: 1).")
 @flags.out_option("repairs.jsonl", "repairs")
-@click.option(
-    "--rationales", type=flags.EXISTING_FILE, help="Results with rationales of another model."
-)
-@click.option(
-    "--turn",
-    "turns",
-    multiple=True,
-    type=flags.EXISTING_FILE,
-    help="Right repairs for turn1; again: turn2, turn3.",
-)
-@click.option(
-    "--turn-data", multiple=True, type=flags.EXISTING_FILE, help="The problems of these results."
-)
+@flags.file_option("--rationales", "Results with rationales of another model.")
+@flags.file_option("--turn", "Right repairs for turn1; again: turn2, turn3.", multiple=True)
+@flags.file_option("--turn-data", "The problems of these results.", multiple=True)
 @flags.note_option()
-@click.option("--rescore", type=flags.EXISTING_FILE, help="Only test the fixes of this file again.")
+@flags.file_option("--rescore", "Only test the fixes of this file again.")
 @flags.scheduler_option()
 @click.pass_context
 def command(ctx: click.Context, /, rescore: Path | None, **values: Any) -> None:

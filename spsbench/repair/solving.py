@@ -303,8 +303,8 @@ def _read_turns(
     values: Mapping[str, Any], conditions: tuple[Condition, ...]
 ) -> dict[Condition, Turn]:
     """Read the right repairs of earlier turns."""
-    files = dict(zip(TURNS, values["turns"], strict=False))
-    if len(values["turns"]) > len(TURNS):
+    files = dict(zip(TURNS, values["turn"], strict=False))
+    if len(values["turn"]) > len(TURNS):
         raise click.UsageError(f"--turn can be given {len(TURNS)} times")
     if set(files) != set(conditions) & set(TURNS):
         raise click.UsageError(

@@ -197,8 +197,7 @@ class SuiteResult(SuiteTrial):
 
     def describe(self) -> tuple[str, str]:
         verdict = "right" if self.passed else self.error or "wrong"
-        usage = format_usage(self.calls, self.input_tokens, self.output_tokens, self.seconds)
-        return verdict[:100], usage
+        return verdict[:100], format_usage(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

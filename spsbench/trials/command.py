@@ -25,12 +25,7 @@ from spsbench import flags
 @flags.value("--effects", 300, "Effects of one run of a block.")
 @flags.value("--max-calls", 300, "Model calls of one run of a block.")
 @flags.temperature_option()
-@click.option(
-    "--limit-cost",
-    type=flags.POSITIVE_FLOAT,
-    metavar="USD",
-    help="Stop at this cost of all trials.",
-)
+@flags.number("--limit-cost", "Stop at this cost of all trials.", flags.POSITIVE_FLOAT, "USD")
 @click.option("--cache", type=flags.FOLDER, metavar="FOLDER", help="Cache replies in this folder.")
 @click.option(
     "--keep", type=flags.FOLDER, metavar="FOLDER", help="Keep traces, output and lock of trials."

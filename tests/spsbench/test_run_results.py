@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
+import click
 import pytest
 
 from njrt.typed_json import to_json
 from spsbench.failures import EffectError, FailureCategory
+from spsbench.flags import list_names
 from spsbench.journal import Journal
-from spsbench.methods import METHODS, parse_name_list
+from spsbench.methods import METHODS
 from spsbench.report.data import collect_data
 from spsbench.results import (
     BenchmarkRun,
@@ -247,10 +249,10 @@ def test_times_are_told_as_people_say_them(seconds: float, words: str) -> None:
 
 def test_the_methods_are_those_of_the_tables() -> None:
     known = tuple(METHODS)
-    assert parse_name_list("all", known, "method") == known
-    assert parse_name_list(" direct , manual,", known, "method") == ("manual", "direct")
-    with pytest.raises(ValueError, match="no method `sttic`; did you mean `static`"):
-        parse_name_list("sttic", known, "method")
+    assert list_names("all", known, "method") == known
+    assert list_names(" direct , manual,", known, "method") == ("manual", "direct")
+    with pytest.raises(click.UsageError, match="no method `sttic`; did you mean `static`"):
+        list_names("sttic", known, "method")
     assert all(
         (method.file == "manual.py") == ("manual" in name) for name, method in METHODS.items()
     )
