@@ -153,7 +153,7 @@ def part(n, *, k=2, m):
         ("twice('a')", ["check"], ["right"]),
         ("twice('" + 600 * "a" + "')", ["set text = 'b'", "check"], ["> fact.py:4", "right"]),
         ("place(1)", ["set n = 4", "check"], ["> fact.py:9", "right"]),
-        ("place(1, m=3)", ["set k = 4", "check"], ["no answer: `k` is no parameter", "right"]),
+        ("place(1, m=3)", ["set k = 4", "check"], ["no answer: `k` is not a parameter", "right"]),
         (
             "part(1, m=3)",
             ["set k = 4", "set m = 5", "check"],

@@ -600,7 +600,7 @@ def test_what_could_not_be_counted_is_counted_at_the_end_and_not_by_a_forked_chi
 def test_an_account_that_cannot_be_read_allows_nothing(ledger: Ledger) -> None:
     model, budget = PricedModel(), Budget(usd=1, per="total")
     ledger.store.put(Account(budget, "", "total").key, '{"usd": "none"}')
-    with pytest.raises(StoreError, match="is no account of a budget"):
+    with pytest.raises(StoreError, match="is not an account of a budget"):
         put_on_budget(model, ledger, budget).ask(REQUEST)
     assert model.calls == 0
 
