@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from typing import Any, assert_never, get_args
 
-from njrt.decisions import Abort, Accept, Decision, Edit, Pause, Reject
+from njrt.decisions import Abort, Accept, Decision, Edit, InterceptorDecision, Pause, Reject
 from njrt.effects import Effect
 from njrt.errors import PolicyError
 from njrt.messages import Json
@@ -55,6 +55,11 @@ def decision_to_json(decision: Decision) -> dict[str, Any]:
             return {"decision": type(decision).__name__.lower()}
         case _:
             assert_never(decision)
+
+
+def interceptor_decision_to_json(made: InterceptorDecision) -> dict[str, Any]:
+    """Return a decision as JSON, with the name of its interceptor."""
+    return {"interceptor": made.interceptor} | decision_to_json(made.decision)
 
 
 def decision_from_json(value: Json) -> Decision:

@@ -42,6 +42,11 @@ def format_json_line(value: Any) -> str:
     return line
 
 
+def drop_empty(**fields: Any) -> dict[str, Any]:
+    """Return the fields with a value; empty ones are left out of a line."""
+    return {name: value for name, value in fields.items() if value}
+
+
 def write_json(value: Any) -> str:
     """Return a JSON value as text, with all the digits of a `WrittenFloat`."""
     if isinstance(value, dict):
@@ -130,15 +135,15 @@ def message_to_json(message: Message) -> Json:
     """Return a message as JSON, without the ids of its tool calls."""
     match message:
         case UserMessage(text, files):
-            attached = {"attached": list(map(attachment_to_json, files))} if files else {}
-            return {"user": text.split("\n"), **attached}
+            attached = list(map(attachment_to_json, files))
+            return {"user": text.split("\n"), **drop_empty(attached=attached)}
         case ModelMessage(text, calls):
             return {"model": text.split("\n"), "calls": [_call_to_json(call) for call in calls]}
         case ToolMessage(results):
             return {
                 "results": [
                     {"name": result.name, "text": result.text.split("\n")}
-                    | ({"failed": True} if result.failed else {})
+                    | drop_empty(failed=result.failed)
                     for result in results
                 ]
             }
@@ -201,21 +206,17 @@ def reply_to_json(reply: Reply) -> dict[str, Any]:
 
 def usage_to_json(usage: Usage) -> dict[str, Any]:
     """Return the usage of a call, without unknown parts."""
-    cached = {"cached": usage.cached} if usage.cached else {}
     usd = {"usd": usage.usd} if usage.usd is not None else {}
-    return {"input": usage.input, "output": usage.output} | cached | usd
+    counts = {"input": usage.input, "output": usage.output} | drop_empty(cached=usage.cached)
+    return counts | usd
 
 
 def attempts_to_json(attempts: Iterable[CallAttempt]) -> list[dict[str, Any]]:
     """Return the calls that were made for one request."""
     return [
-        {
-            "model": attempt.model,
-            "outcome": attempt.outcome,
-            "seconds": attempt.seconds,
-            "usage": usage_to_json(attempt.usage),
-        }
-        for attempt in attempts
+        {"model": made.model, "outcome": made.outcome, "seconds": made.seconds}
+        | {"usage": usage_to_json(made.usage)}
+        for made in attempts
     ]
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, assert_never
 
 from njrt.context import free_in_child
-from njrt.effect_json import decision_to_json, effect_to_json
+from njrt.effect_json import effect_to_json, interceptor_decision_to_json
 from njrt.effects import Answer, Refusal
 from njrt.events import (
     Asked,
@@ -34,6 +34,7 @@ from njrt.events import (
 )
 from njrt.message_json import (
     attempts_to_json,
+    drop_empty,
     format_json_line,
     list_new_messages,
     message_to_json,
@@ -122,63 +123,45 @@ def event_to_json(event: Event) -> dict[str, Any]:
     """Return the fields of an event, as JSON."""
     match event:
         case Began(place=place, model=model, effects=effects, parent=parent, tried=tried):
-            began: dict[str, Any] = {"place": place, "model": model, "effects": effects}
-            began |= {"parent": parent} if parent else {}
-            began |= {"tried": tried} if tried else {}
-            began |= {"instruction": event.instruction.split("\n")} if event.instruction else {}
+            lines = event.instruction and event.instruction.split("\n")
+            began = {"place": place, "model": model, "effects": effects}
+            began |= drop_empty(parent=parent, tried=tried, instruction=lines)
             return began | state_to_json(event.state, "state")
         case Asked(request=request):
             asked: dict[str, Any] = {"turn": request.turn}
             if request.turn == 1:
-                asked |= {
-                    "system": request.system.split("\n"),
-                    "tools": [tool.name for tool in request.tools],
-                }
+                asked["system"] = request.system.split("\n")
+                asked["tools"] = [tool.name for tool in request.tools]
             if request.temperature is not None:
                 asked["temperature"] = request.temperature
-            return asked | {
-                "shown": [
-                    message_to_json(message)
-                    for message in list_new_messages(request.messages, request.turn)
-                ]
-            }
+            new = list_new_messages(request.messages, request.turn)
+            return asked | {"shown": list(map(message_to_json, new))}
         case Replied(turn=turn, reply=reply, seconds=seconds):
-            fields = {
-                "turn": turn,
-                "seconds": round(seconds, 6),
-                "model": reply.model,
-                "source": reply.source,
-            }
-            return fields | {"reply": reply_to_json(reply)}
+            origin = {"model": reply.model, "source": reply.source, "reply": reply_to_json(reply)}
+            return {"turn": turn, "seconds": round(seconds, 6)} | origin
         case Unanswered(turn=turn, error=error, seconds=seconds):
             failed = {"turn": turn, "seconds": round(seconds, 6), "error": format_error_line(error)}
-            attempts = getattr(error, "attempts", ())
-            return failed | ({"attempts": attempts_to_json(attempts)} if attempts else {})
+            attempts = attempts_to_json(getattr(error, "attempts", ()))
+            return failed | drop_empty(attempts=attempts)
         case Performed(turn=turn, effect=effect, result=result, seconds=seconds):
             kind = "answer" if isinstance(result, Answer) else "outcome"
             kind = "refusal" if isinstance(result, Refusal) else kind
             fields = {"turn": turn, "seconds": round(seconds, 6), "effect": effect_to_json(effect)}
             fields |= {"kind": kind, "result": summarize_result(result, event.redact)}
-            if event.decisions:
-                fields["decisions"] = [
-                    {"interceptor": made.interceptor} | decision_to_json(made.decision)
-                    for made in event.decisions
-                ]
-            if event.touches:
-                fields["touches"] = event.touches
-            if event.prediction:
-                fields["prediction"] = asdict(event.prediction)
+            decisions = list(map(interceptor_decision_to_json, event.decisions))
+            predicted = event.prediction and asdict(event.prediction)
+            fields |= drop_empty(decisions=decisions, touches=event.touches, prediction=predicted)
             return fields | state_to_json(event.state, "changes")
         case Compared(differences=differences, problem=problem):
-            return {"differences": list(differences)} | ({"problem": problem} if problem else {})
+            return {"differences": list(differences)} | drop_empty(problem=problem)
         case Ended(outcome=outcome, seconds=seconds):
             name, message = name_ending(outcome, event.redact)
             return (
                 {"outcome": name}
-                | ({"error": message} if message else {})
+                | drop_empty(error=message)
                 | {"seconds": round(seconds, 6)}
                 | state_to_json(event.state, "changes")
-                | ({"warnings": list(event.warnings)} if event.warnings else {})
+                | drop_empty(warnings=list(event.warnings))
             )
         case _:
             assert_never(event)
@@ -188,8 +171,8 @@ def state_to_json(state: StateChange | None, name: str) -> dict[str, Any]:
     """Return the changes of the state, under a name, with the digest of all variables; empty if not computed."""
     if state is None:
         return {}
-    printed = {"printed": state.printed} if state.printed else {}
-    return {name: dict(state.changes), "digest": state.digest} | printed
+    changes = {name: dict(state.changes), "digest": state.digest}
+    return changes | drop_empty(printed=state.printed)
 
 
 class TextBudget:

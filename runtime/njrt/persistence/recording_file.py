@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeVar
 
 from njrt.decisions import InterceptorDecision, Pause
-from njrt.effect_json import decision_from_json, decision_to_json, effect_from_json
+from njrt.effect_json import decision_from_json, effect_from_json, interceptor_decision_to_json
 from njrt.errors import RecordingError, RecordingMissingError
-from njrt.message_json import format_json_line, hash_json
+from njrt.message_json import drop_empty, format_json_line, hash_json
 from njrt.messages import CallAttempt, Json, Protocol, StopReason, Usage
 from njrt.persistence.recording_place import RecordingPlace, split_lines
 from njrt.private_files import drop_cut_line
@@ -344,11 +344,10 @@ def _parse_decided(
 def format_recording_lines(recording: Recording) -> list[str]:
     """Return the lines of a recording's file."""
     header = recording.header
-    made = {"made_by": header.made_by, "model": header.model, "protocol": header.protocol}
-    note = {"note": header.note} if header.note else {}
     version = FORMAT_VERSION if recording.touches else 2 if recording.decisions else 1
-    unfinished = {"unfinished": True} if header.unfinished else {}
-    first = {"format": version, **made, "date": header.date, **note, **unfinished}
+    first = {"format": version, "made_by": header.made_by, "model": header.model}
+    first |= {"protocol": header.protocol, "date": header.date}
+    first |= drop_empty(note=header.note, unfinished=header.unfinished)
     return [
         format_json_line(first),
         *(format_entry(entry, header) for entry in recording.entries),
@@ -360,16 +359,13 @@ def format_recording_lines(recording: Recording) -> list[str]:
 def format_touch(call: RecordedTouch) -> str:
     """Return the line of a call of a gated function."""
     written = {"id": call.id} | _decided_to_json(call) | {"state": call.state}
-    written |= {"digest": call.digest} if call.digest else {}
-    return format_json_line({"called": written | ({"result": call.result} if call.result else {})})
+    written |= drop_empty(digest=call.digest, result=call.result)
+    return format_json_line({"called": written})
 
 
 def _decided_to_json(recorded: RecordedDecision | RecordedTouch) -> dict[str, Any]:
     place = {"place": recorded.place, "key": recorded.key, "number": recorded.number}
-    made = [
-        {"interceptor": made.interceptor} | decision_to_json(made.decision)
-        for made in recorded.decisions
-    ]
+    made = list(map(interceptor_decision_to_json, recorded.decisions))
     return place | {"effect": recorded.effect, "decisions": made}
 
 
