@@ -137,7 +137,8 @@ def list_open() -> tuple[Opened[Any], ...]:
     here = carried.get()
     found: tuple[Opened[Any], ...] = here._items
     if here._origin != "inherited" and _process.items:
-        found = _unite(found, _list_process_items(here))
+        others = (other for other in _list_process_items(here) if other not in found)
+        found = (*others, *found)  # the nearer ones last
     for generator in _list_resumed_generators():
         own = _process.generators.get(generator, ())
         around = [each for each in found if each not in own and generator not in each.generators]
@@ -208,13 +209,6 @@ _OWN = ("njrt", "contextlib")
 
 def _without(items: tuple[Opened[Any], ...], closed: Opened[Any]) -> tuple[Opened[Any], ...]:
     return tuple([opened for opened in items if opened is not closed])
-
-
-def _unite(
-    items: tuple[Opened[Any], ...], others: Iterable[Opened[Any]]
-) -> tuple[Opened[Any], ...]:
-    """Return the items of both, each once, with `items` last: they are nearer."""
-    return (*(other for other in others if other not in items), *items)
 
 
 _process = _Process()

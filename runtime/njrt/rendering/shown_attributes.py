@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import types
 from itertools import islice
+from typing import Any
 
 from njrt.outcome import UserValue
 from njrt.rendering.libraries import ORM_STATE, has_mappers
@@ -70,24 +71,24 @@ def order_attributes(held: Namespace, fields: list[str] | None) -> list[tuple[st
 
 def list_hidden_fields(cls: type) -> frozenset[str]:
     """Return the fields that a dataclass, a pydantic model or an attrs class keeps out of its `repr`."""
-    fields = find_member(cls, "__dataclass_fields__") or find_member(cls, "__pydantic_fields__")
-    if type(fields) is not dict:
-        attributes = find_member(cls, "__attrs_attrs__")
-        fields = {field.name: field for field in attributes} if is_a(attributes, tuple) else {}
-    return frozenset(
-        name for name, field in fields.items() if getattr(field, "repr", True) is not True
-    )
+    fields = _read_fields(cls) or {}
+    return frozenset(name for name, in_repr in fields.items() if in_repr is not True)
 
 
 def list_shown_fields(cls: type) -> list[str] | None:
     """Return the names of the fields of a dataclass, a pydantic model or an attrs class; None for other classes."""
-    fields = find_member(cls, "__dataclass_fields__") or find_member(cls, "__pydantic_fields__")
-    if type(fields) is dict:
-        return [name for name, field in fields.items() if getattr(field, "repr", True)]
-    fields = find_member(cls, "__attrs_attrs__")
-    if is_a(fields, tuple):
-        return [field.name for field in fields if field.repr]
+    if (fields := _read_fields(cls)) is not None:
+        return [name for name, in_repr in fields.items() if in_repr]
     if has_mappers() and find_member(cls, "_sa_class_manager") is not None:
         bases = reversed(get_mro(cls))  # an instance orders its columns as they were loaded
         return [name for base in bases for name in get_class_namespace(base) if name[0] != "_"]
     return None
+
+
+def _read_fields(cls: type) -> dict[str, Any] | None:
+    """Return the fields that a class declares, each with whether, or by which function, its `repr` shows it."""
+    fields = find_member(cls, "__dataclass_fields__") or find_member(cls, "__pydantic_fields__")
+    if type(fields) is dict:
+        return {name: getattr(field, "repr", True) for name, field in fields.items()}
+    fields = find_member(cls, "__attrs_attrs__")
+    return {field.name: field.repr for field in fields} if is_a(fields, tuple) else None

@@ -66,8 +66,13 @@ def read_choices(value: JsonValue, schema: Json, is_strict: bool = False) -> Use
 def resolve_reference(schema: JsonValue, root: Json) -> JsonValue:
     """Return the schema that a reference means; any other schema unchanged."""
     while isinstance(schema, Mapping) and "$ref" in schema:
-        schema = root.get("$defs", {}).get(schema["$ref"].rpartition("/")[2], {})
+        schema = root.get("$defs", {}).get(get_reference_name(schema), {})
     return schema
+
+
+def get_reference_name(schema: Json) -> str:
+    """Return the name of the definition that a reference means."""
+    return str(schema["$ref"].rpartition("/")[2])
 
 
 def list_alternatives(schema: Json) -> Sequence[Json]:
@@ -267,15 +272,10 @@ class _Reader(SchemaMatcher):
         if isinstance(schema, Mapping) and MEMBERS in schema:
             return find_member(value, schema[MEMBERS]) is not None
         is_fit = SchemaMatcher.check_fit(self, value, schema)
-        if (
-            isinstance(value, str)
-            and isinstance(schema, Mapping)
-            and schema.get("type") == "string"
-        ):
-            return is_fit and (
-                bool(list_constants(schema)) or is_text_of(value, schema.get("format"))
-            )
-        return is_fit
+        is_text = isinstance(value, str) and isinstance(schema, Mapping)
+        if not is_fit or not is_text or schema.get("type") != "string" or list_constants(schema):
+            return is_fit
+        return is_text_of(value, schema.get("format"))
 
     def has_fitting_properties(self, value: JsonValue, schema: Json) -> bool:
         if not isinstance(value, dict):
@@ -405,7 +405,7 @@ class FormComparer:
 
     def get_name(self, part: Json) -> str:
         if "$ref" in part:
-            return str(part["$ref"].rpartition("/")[2])
+            return get_reference_name(part)
         kind = "set" if part.get("uniqueItems") else part.get("type")
         return str(part.get("title") or part.get("format") or kind or "a literal")
 

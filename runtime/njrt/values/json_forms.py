@@ -32,7 +32,9 @@ from njrt.values.json_choices import (
     READ_KEY,
     JsonValue,
     find_equal_alternatives,
+    get_reference_name,
     list_alternatives,
+    list_constants,
     read_choices,
 )
 
@@ -315,8 +317,8 @@ def _move(value: Any, definitions: dict[str, Json], names: Mapping[str, str]) ->
     if "$defs" in value:
         return move_definitions(value, definitions)
     moved = {key: _move(part, definitions, names) for key, part in value.items()}
-    if isinstance(reference := value.get("$ref"), str):
-        name = reference.rpartition("/")[2]
+    if isinstance(value.get("$ref"), str):
+        name = get_reference_name(value)
         moved["$ref"] = f"#/$defs/{names.get(name, name)}"
     return moved
 
@@ -350,7 +352,7 @@ def _list_references(schema: JsonValue) -> list[str]:
         return [name for part in schema for name in _list_references(part)]
     if not isinstance(schema, Mapping):
         return []
-    own = [schema["$ref"].rpartition("/")[2]] if isinstance(schema.get("$ref"), str) else []
+    own = [get_reference_name(schema)] if isinstance(schema.get("$ref"), str) else []
     return own + [name for part in schema.values() for name in _list_references(part)]
 
 
@@ -375,15 +377,13 @@ _FORMAT_DESCRIPTIONS = {
 
 
 def _describe(schema: Json, definitions: Json, depth: int) -> str:
-    if "enum" in schema or "const" in schema:
-        choices = schema.get("enum") or [schema["const"]]
+    if choices := list_constants(schema):
         return " | ".join(json.dumps(choice, ensure_ascii=False) for choice in choices)
-    for key in ("anyOf", "oneOf"):
-        if key in schema:
-            found = (_describe(choice, definitions, depth) for choice in schema[key])
-            return " | ".join(dict.fromkeys(found))
+    if alternatives := list_alternatives(schema):
+        found = (_describe(choice, definitions, depth) for choice in alternatives)
+        return " | ".join(dict.fromkeys(found))
     if "$ref" in schema:
-        name = schema["$ref"].rpartition("/")[2]
+        name = get_reference_name(schema)
         is_shown = depth < _MAX_DEPTH and name in definitions
         return _describe(definitions[name], definitions, depth + 1) if is_shown else name
     match schema.get("type"):
