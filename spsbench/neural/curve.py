@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from io import StringIO
 from itertools import groupby
 from pathlib import Path
@@ -34,9 +33,6 @@ class CurvePoint:
     """Of training, without measuring and reading data."""
     device: str = "cpu"
     """The processor, as JAX names it."""
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self))
 
     def describe(self) -> str:
         return (

@@ -7,14 +7,14 @@
 from __future__ import annotations
 
 import ast
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
 
 from njc.evaluation.comparison.text import format_text_table
+from njrt.typed_json import to_json
 from spsbench.crux.answers import is_harmless_call
 from spsbench.crux.judge import Judge
 from spsbench.crux.prediction import build_call, is_same_value
@@ -69,7 +69,7 @@ def read_crux_traces(path: Path, size: int) -> CruxTraces:
 
 def write_rows(path: Path, rows: Sequence[ScoreRow]) -> None:
     """Write a results file."""
-    replace_file(path, "".join(f"{json.dumps(asdict(row))}\n" for row in rows).encode())
+    replace_file(path, "".join(f"{to_json(row)}\n" for row in rows).encode())
 
 
 def format_rows(rows: Sequence[ScoreRow]) -> str:

@@ -30,6 +30,7 @@ import numpy as np
 import optax
 from flax import serialization, traverse_util
 
+from njrt.typed_json import to_json
 from spsbench.neural import network as inference
 from spsbench.neural.curve import CurvePoint, read_curve
 from spsbench.neural.dataset import read_part, read_texts, replace_file
@@ -240,7 +241,7 @@ class _Trainer:
         curve = out / "curve.jsonl"
         before = read_curve(curve) if curve.exists() else []
         points = [old for old in before if old.step < point.step]
-        text = "".join(f"{line.to_json()}\n" for line in (*points, point))
+        text = "".join(f"{to_json(line)}\n" for line in (*points, point))
         replace_file(curve, text.encode())
         replace_file(out / "checkpoint", serialization.to_bytes(self._get_state()))
 

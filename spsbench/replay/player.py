@@ -85,16 +85,6 @@ class TraceReplayer:
         endings = [(outcomes.get(id(block.opening)), block.block.ending) for block in self.played]
         return sum(here != "failed" and there in (here, None) for here, there in endings)
 
-    @property
-    def compared(self) -> int:
-        """How many effects have both a recorded answer and ours."""
-        return sum(block.compared for block in self.played)
-
-    @property
-    def agreed(self) -> int:
-        """How many of these answers are equivalent."""
-        return sum(block.agreed for block in self.played)
-
 
 class BlockReplayer:
     """One block in progress (state: how many of its replies were sent, the divergences so far)."""

@@ -21,7 +21,6 @@ from njrt.errors import CallLimitError, CostLimitError, EffectLimitError, ReplyE
 from njrt.events import Listener, Performed
 from njrt.messages import (
     Message,
-    Protocol,
     Reply,
     Request,
     Tool,
@@ -31,7 +30,7 @@ from njrt.messages import (
     make_object_schema,
 )
 from njrt.models.choose import choose_model
-from njrt.models.model import Ask, Model
+from njrt.models.model import Ask, Model, ModelAround
 from njrt.options import Options
 from njrt.persistence.cache import Cache, ReplyStore, make_request_key
 from spsbench.results import TrialLimits
@@ -117,7 +116,7 @@ CODE_BLOCK = re.compile(r"```run[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class InterpreterModel:
+class InterpreterModel(ModelAround):
     """A model that may run Python before it answers; each request has its own interpreter."""
 
     model: Model
@@ -125,14 +124,6 @@ class InterpreterModel:
     """Its `effects` limit the pieces of code of one request."""
     listener: Listener
     interpreter: Callable[[], Interpreter] = Interpreter
-
-    @property
-    def name(self) -> str:
-        return self.model.name
-
-    @property
-    def protocol(self) -> Protocol:
-        return self.model.protocol
 
     def ask(self, request: Request) -> Reply:
         """Ask, and run the requested code, until the model answers."""

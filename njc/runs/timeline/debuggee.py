@@ -29,8 +29,8 @@ from njc.runs.timeline.standard_streams import replace_streams
 from njrt.errors import NaturalError
 from njrt.execution.tracebacks import format_error
 from njrt.observability.listeners import add_listener
-from njrt.persistence.recorder import Recorder
-from njrt.session.settings import get_environment_recorder
+from njrt.session.layered_model import find_recorder
+from njrt.session.settings import NO_SETTINGS
 from njrt.session.states import watch_scopes
 
 VARIABLE = "NJC_TIMELINE"
@@ -48,7 +48,7 @@ def main() -> None:
     start = channel.receive()
     for name, value in start["environment"].items():
         os.environ[name] = value
-    agent = Agent(channel, reconnect, find_recorder)
+    agent = Agent(channel, reconnect, partial(find_recorder, NO_SETTINGS, os.environ))
     agent.set_breakpoints(start)
     agent.go(start)
     atexit.register(agent.finish)  # the first to be registered is the last to be called
@@ -71,12 +71,6 @@ def main() -> None:
     agent.leave()
     agent.ending = report_ending(raised)
     sys.exit(agent.ending[0])
-
-
-def find_recorder() -> Recorder | None:
-    """Return the recorder of NJC_RECORD, if there is one."""
-    text = os.environ.get("NJC_RECORD")
-    return get_environment_recorder(text) if text and text != "off" else None
 
 
 def load_program(file: Path) -> CodeType:
