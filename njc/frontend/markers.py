@@ -51,9 +51,7 @@ def match_marker(literal: str) -> re.Match[str]:
 
 def extract_prompt_text(literal: str, opened: re.Match[str]) -> str:
     """Return the source text of the prompt, with the fields of an f-string blanked."""
-    prefix = opened["prefix"].lower()
-    text = blank_fields(literal, "r" in prefix) if "f" in prefix else literal
-    return text[opened.end() : -3]
+    return blank_fields(literal, opened["prefix"])[opened.end() : -3]
 
 
 @dataclass(frozen=True, slots=True)

@@ -324,10 +324,10 @@ def format_string(text: str) -> str:
     return quote + _UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], escaped) + quote
 
 
-def blank_fields(literal: str, raw: bool) -> str:
-    """Blank the `{...}` fields of an f-string's source, keeping every offset."""
+def blank_fields(literal: str, prefix: str) -> str:
+    """Blank the `{...}` fields in the source of a string with this prefix, keeping every offset."""
     kept, position = [], 0
-    for start, end in find_fields(literal, raw):
+    for start, end in find_fields(literal, "r" in prefix.lower()) if "f" in prefix.lower() else ():
         kept += [literal[position:start], "\0" * (end - start)]
         position = end
     return "".join([*kept, literal[position:]])

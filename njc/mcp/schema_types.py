@@ -75,23 +75,15 @@ class TypeWriter:
             return _write_literal(schema.get("enum", [schema.get("const")]))
         for key in ("anyOf", "oneOf"):
             if (parts := _get_list(schema, key)) and "properties" not in schema:
-                return self._write_union(
-                    [self.write(part, name, root, depth + 1) for part in parts]
-                )
+                return self._write_union(self.write(each, name, root, depth + 1) for each in parts)
         if parts := _get_list(schema, "allOf"):
             rest = {key: value for key, value in schema.items() if key != "allOf"}
             merged = self._keep(schema, "allOf", _merge(parts, rest, root))
             return self.write(merged, name, root, depth + 1)
         kind = schema.get("type")
         if isinstance(kind, list):
-            return self._write_union(
-                [
-                    self.write(
-                        self._keep(schema, each, {**schema, "type": each}), name, root, depth + 1
-                    )
-                    for each in map(str, kind)
-                ]
-            )
+            kinds = (self._keep(schema, it, {**schema, "type": it}) for it in map(str, kind))
+            return self._write_union(self.write(each, name, root, depth + 1) for each in kinds)
         if kind == "array" or (kind is None and "items" in schema):
             return self._write_array(schema, name + "Item", root, depth)
         if kind == "object" or (kind is None and "properties" in schema):
@@ -175,7 +167,7 @@ class TypeWriter:
             if field.description:
                 yield f"    {quote_docstring(field.description)}"
 
-    def _write_union(self, parts: Sequence[str]) -> str:
+    def _write_union(self, parts: Iterable[str]) -> str:
         unique = list(dict.fromkeys(parts))
         if "Any" in unique or not unique:
             return "Any"

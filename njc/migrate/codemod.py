@@ -153,8 +153,7 @@ def rewrite_literal(
     opened = _LITERAL.match(literal)
     if opened is None:
         return None
-    prefix = opened["prefix"].lower()
-    text = blank_fields(literal, "r" in prefix) if "f" in prefix else literal
+    text = blank_fields(literal, opened["prefix"])
     if opened["newline"] is None and not any(isinstance(tag, Reference) for tag in find_tags(text)):
         return None
     notes = tuple(_find_new_references(text))

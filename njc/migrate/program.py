@@ -56,13 +56,13 @@ def migrate_program(old: SourceFile, path: str) -> Migration | LeftAlone | Remar
         return Remark(error.line, str(error))
     except cst.ParserSyntaxError as error:
         return Remark(error.raw_line, f"not Python: {error.message}")
-    passes = _run_passes(module)
-    source, escaped = _escape_markup(_encode_source(old, path, passes.text))
+    migrated, remarks, has_natural_functions = _run_passes(module)
+    source, escaped = _escape_markup(_encode_source(old, path, migrated.code))
     compilation = compile_source(source)
-    if not (passes.has_natural_functions or compilation.blocks):
+    if not (has_natural_functions or compilation.blocks):
         return LeftAlone(tuple(sorted(_find_leftovers(module))))
-    remarks = passes.remarks | set(_find_lost_whitespace(old.text, module.code))
-    leftovers = passes.leftovers | escaped
+    remarks |= {*_find_lost_whitespace(old.text, module.code)}
+    leftovers = _find_leftovers(migrated) | escaped
     return Migration(source, tuple(sorted(remarks)), tuple(sorted(leftovers)), compilation)
 
 
@@ -74,17 +74,8 @@ def _find_lost_whitespace(before: str, after: str) -> Iterator[Remark]:
         yield Remark(first, "white space has changed here, and perhaps further down", is_open=False)
 
 
-@dataclass(frozen=True, slots=True)
-class _PassResults:
-    """The new text, and remarks on the old lines and on the new ones."""
-
-    text: str
-    remarks: set[Remark]
-    leftovers: set[Remark]
-    has_natural_functions: bool
-
-
-def _run_passes(module: cst.Module) -> _PassResults:
+def _run_passes(module: cst.Module) -> tuple[cst.Module, set[Remark], bool]:
+    """Return the new module, remarks on the old lines, and whether there are natural functions."""
     configurations, calls = ConfigurationCollector(), NaturalCallCollector()
     wrapper = MetadataWrapper(module)
     wrapper.visit(configurations)
@@ -99,12 +90,8 @@ def _run_passes(module: cst.Module) -> _PassResults:
             break
         known = {name: value for name, value in known.items() if name not in loaded.names}
     cleared = migrated.visit(UnusedCodeRemover(loaded.names, configurations.known, calls.functions))
-    return _PassResults(
-        cleared.code,
-        migrating.remarks,
-        _find_leftovers(cleared),
-        migrating.has_natural_functions or bool(calls.functions),
-    )
+    has_natural_functions = migrating.has_natural_functions or bool(calls.functions)
+    return cleared, migrating.remarks, has_natural_functions
 
 
 def _find_leftovers(module: cst.Module) -> set[Remark]:
@@ -122,11 +109,9 @@ def _escape_markup(source: SourceFile) -> tuple[SourceFile, set[Remark]]:
     text, remarks = source.text, set()
     for block in reversed(compilation.blocks):
         for tag in reversed(block.tags):
-            if (
-                not isinstance(tag, Reference)
-                or tag.writes
-                or not is_markup(block.prompt, tag.path)
-            ):
+            if not isinstance(tag, Reference) or tag.writes:
+                continue
+            if not is_markup(block.prompt, tag.path):
                 continue
             place = source.place(tag.start)
             if {place, (place[0], place[1] + 1)} & undefined:

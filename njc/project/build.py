@@ -14,6 +14,7 @@ import gc
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import CodeType, MappingProxyType
 from typing import TYPE_CHECKING
@@ -171,20 +172,16 @@ def plan_build(
             if bits := unit.source.stat().st_mode & 0o111:
                 executable[unit.output] = bits
     existing = {unit: read_existing_file(unit.output) for unit in units}
-    outdated = [
-        unit
-        for unit in units
-        if force
-        or project.warnings == "error"
-        or not (
-            _is_same_text(compiled[unit].output or b"", existing[unit])
-            if unit in compiled
-            else _is_fresh(unit, existing[unit], sources[unit], project)
-        )
-    ]
-    results = compile_all(
-        {unit: sources[unit] for unit in outdated}, project, jobs, progress, compiled=compiled
-    )
+
+    def is_outdated(unit: Unit) -> bool:
+        if force or project.warnings == "error":
+            return True
+        if unit in compiled:
+            return not _is_same_text(compiled[unit].output or b"", existing[unit])
+        return not _is_fresh(unit, existing[unit], sources[unit], project)
+
+    outdated = {unit: source for unit, source in sources.items() if is_outdated(unit)}
+    results = compile_all(outdated, project, jobs, progress, compiled=compiled)
     changes = tuple(
         OutputChange(result.unit, existing[result.unit].data, result.output)
         for result in results
@@ -234,12 +231,8 @@ def compile_all(
 
     A file without natural blocks is only parsed if `parse_always` is set.
     """
-    tasks = {
-        unit: make_compile_task(
-            unit, source, project, parse_always=parse_always, with_hints=with_hints
-        )
-        for unit, source in sources.items()
-    }
+    make_task = partial(make_compile_task, parse_always=parse_always, with_hints=with_hints)
+    tasks = {unit: make_task(unit, source, project) for unit, source in sources.items()}
     results = {
         unit: task.make_result(compiled[unit]) for unit, task in tasks.items() if unit in compiled
     }

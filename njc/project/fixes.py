@@ -45,19 +45,14 @@ def correct(result: CompileResult, recompile: Recompile, with_hints: bool = Fals
 
 def apply_replacements(source: SourceFile, diagnostics: Sequence[Diagnostic]) -> SourceFile:
     """Put the replacements of the diagnostics into the text; of two that overlap, the first counts."""
-    edits = sorted(
-        {
-            (
-                source.line_starts[diagnostic.line - 1] + diagnostic.column - 1,
-                source.line_starts[diagnostic.end_line - 1] + diagnostic.end_column - 1,
-                diagnostic.replacement,
-            )
-            for diagnostic in diagnostics
-            if diagnostic.replacement is not None
-        }
-    )
+    edits = set[tuple[int, int, str]]()
+    for found in diagnostics:
+        if found.replacement is not None:
+            start = source.line_starts[found.line - 1] + found.column - 1
+            end = source.line_starts[found.end_line - 1] + found.end_column - 1
+            edits.add((start, end, found.replacement))
     parts, position = [], 0
-    for start, end, text in edits:
+    for start, end, text in sorted(edits):
         if start >= position:
             parts += [source.text[position:start], text]
             position = end

@@ -210,10 +210,8 @@ def _is_running(process: int) -> bool:
         return True
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        pass
+    except OSError as error:
+        return not isinstance(error, ProcessLookupError)
     return True
 
 

@@ -11,10 +11,10 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from difflib import unified_diff
-from typing import Any, Literal, assert_never, get_args
+from typing import Any, Literal, get_args
 
 from njc import __version__
 from njc.frontend.diagnostics import CODES, Diagnostic, render_diagnostic
@@ -26,18 +26,10 @@ REPORT_FORMATS: tuple[ReportFormat, ...] = get_args(ReportFormat)
 
 def format_findings(findings: Sequence[Finding], format: ReportFormat) -> str:
     """Write findings in a format; all but `text` are for programs and written even if empty."""
-    diagnostics = [finding.diagnostic for finding in findings]
-    match format:
-        case "text":
-            return "\n\n".join(render_diagnostic(each.diagnostic, each.source) for each in findings)
-        case "json":
-            return format_json(diagnostics)
-        case "github":
-            return format_github(diagnostics)
-        case "sarif":
-            return format_sarif(diagnostics)
-        case _:
-            assert_never(format)
+    if format == "text":
+        return "\n\n".join(render_diagnostic(each.diagnostic, each.source) for each in findings)
+    write = {"json": format_json, "github": format_github, "sarif": format_sarif}[format]
+    return write([finding.diagnostic for finding in findings])
 
 
 def summarize_findings(findings: Sequence[Finding], files: int) -> str:
@@ -66,7 +58,7 @@ def format_count(number: int, noun: str) -> str:
 # ── findings for other programs ────────────────────────────────────────────────────────────────────
 
 
-def format_json(diagnostics: Iterable[Diagnostic]) -> str:
+def format_json(diagnostics: Sequence[Diagnostic]) -> str:
     """Write findings as a JSON list, one object each."""
     found = [asdict(diagnostic) for diagnostic in diagnostics]
     for each in found:
@@ -74,7 +66,7 @@ def format_json(diagnostics: Iterable[Diagnostic]) -> str:
     return json.dumps(found, indent=2)
 
 
-def format_github(diagnostics: Iterable[Diagnostic]) -> str:
+def format_github(diagnostics: Sequence[Diagnostic]) -> str:
     """Write findings as workflow commands, which GitHub shows at the lines of a pull request."""
     return "\n".join(map(_format_annotation, diagnostics))
 

@@ -227,9 +227,7 @@ def find_top_package(folder: Path, root: Path) -> Path | None:
 def _find_package(unit: Unit) -> Path | None:
     """Find the outermost package that a source belongs to, also by way of folders without an `__init__` in it."""
     folder = unit.source.parent
-    above = (
-        each for each in folder.parents if each != unit.root and each.is_relative_to(unit.root)
-    )
+    above = (it for it in folder.parents if it != unit.root and it.is_relative_to(unit.root))
     found = [find_top_package(each, unit.root) for each in (folder, *above)]
     return next(filter(None, reversed(found)), None)
 

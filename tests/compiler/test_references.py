@@ -135,11 +135,11 @@ def test_keywords(text: str) -> None:
     ],
 )
 def test_fields_are_blanked(literal: str, kept: str) -> None:
-    assert blank_fields(literal, raw=False).replace("\0", "_") == kept
+    assert blank_fields(literal, "f").replace("\0", "_") == kept
 
 
 def test_a_raw_f_string_has_no_escapes() -> None:
-    assert blank_fields(r"\N{x}<z>", raw=True).replace("\0", "_") == r"\N___<z>"
+    assert blank_fields(r"\N{x}<z>", "rf").replace("\0", "_") == r"\N___<z>"
 
 
 @given(st.text(alphabet="<>:.{}[]'\"\\ xyN=!\n,|", max_size=40))
@@ -148,4 +148,4 @@ def test_any_text_is_read_without_failing(text: str) -> None:
         assert text[tag.start] == "<"
         is_unclosed = isinstance(tag, NearTag) and "no closing" in tag.reason
         assert (text[tag.end - 1] == ">") != is_unclosed
-    assert len(blank_fields(text, raw=False)) == len(text)
+    assert len(blank_fields(text, "f")) == len(text)
