@@ -13,7 +13,7 @@ import inspect
 import typing
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from types import UnionType
 from typing import Annotated, Any, Union
@@ -229,35 +229,42 @@ def _make_output_argument(path: str, scope: Scope) -> Argument:
     declared = scope.types.get(path, Any if scope.has_unresolved_type(path) else UNTYPED)
     try:
         if declared is not Any:
-            return _make_form_argument(path, make_json_form(declared), False)
+            return _make_form_argument(path, make_json_form(declared))
     except TypeError:
         pass
-    return _make_mixed_argument(path, declared, False)
+    return _make_mixed_argument(path, declared)
 
 
 def _make_argument(name: str, declared: DeclaredType, has_default: bool) -> Argument:
     """Return the argument of a parameter with this type."""
     marks = getattr(declared, "__metadata__", ())
-    plain = declared.__origin__ if marks else declared
     aliases = tuple(alias for mark in marks if isinstance(mark, Aliases) for alias in mark.names)
+    argument = _make_required_argument(name, declared.__origin__ if marks else declared, marks)
+    schema, default = argument.parameter.schema, _OMITTED if has_default else ...
+    if has_default and not argument.accepts_none and schema is not WIRE_SCHEMA:
+        definitions = {"$defs": schema["$defs"]} if "$defs" in schema else {}
+        schema = {"anyOf": [*schema.get("anyOf", [schema]), _NULL]} | definitions
+    parameter = Parameter(name, schema, aliases, default)
+    return replace(argument, parameter=parameter, has_default=has_default)
+
+
+def _make_required_argument(name: str, plain: DeclaredType, marks: tuple[Any, ...]) -> Argument:
+    """Return the argument of a parameter that has no default."""
     if any(mark is _Mark.WIRE for mark in marks):
-        parameter = Parameter(name, WIRE_SCHEMA, aliases, _OMITTED if has_default else ...)
-        decode = _decode_wire
-        return Argument(parameter, decode, "value or reference", has_default, not has_default)
+        return Argument(Parameter(name, WIRE_SCHEMA), _decode_wire, "value or reference")
     if any(mark is _Mark.NUMBER for mark in marks):
-        schema = {"anyOf": [REFERENCE_SCHEMA, _NULL]} if has_default else REFERENCE_SCHEMA
-        parameter = Parameter(name, schema, aliases, _OMITTED if has_default else ...)
-        return Argument(parameter, _decode_number, has_default=has_default)
+        return Argument(Parameter(name, REFERENCE_SCHEMA), _decode_number)
     if any(mark is _Mark.OBJECT for mark in marks):
-        return _make_reference_argument(name, plain, has_default, aliases)
+        parameter = Parameter(name, {"anyOf": _REFERENCE_FORMS})
+        return Argument(parameter, partial(_decode_reference, plain))
     others = tuple(mark for mark in marks if not isinstance(mark, Aliases | _Mark))
     if _takes_objects(plain):
-        return _make_mixed_argument(name, plain, has_default, aliases)
+        return _make_mixed_argument(name, plain)
     try:
         form = make_json_form(Annotated[plain, *others] if others else plain)
     except TypeError:
-        return _make_mixed_argument(name, plain, has_default, aliases)
-    return _make_form_argument(name, form, has_default, aliases)
+        return _make_mixed_argument(name, plain)
+    return _make_form_argument(name, form)
 
 
 def _takes_objects(declared: DeclaredType) -> bool:
@@ -269,9 +276,7 @@ def _is_reference(declared: DeclaredType) -> bool:
     return any(mark is _Mark.OBJECT for mark in getattr(declared, "__metadata__", ()))
 
 
-def _make_form_argument(
-    name: str, form: JsonForm, has_default: bool, aliases: tuple[str, ...] = ()
-) -> Argument:
+def _make_form_argument(name: str, form: JsonForm) -> Argument:
     """Return an argument that is JSON; unless it is a scalar, it may also be a reference."""
     strict = make_strict_schema(form.schema)
     schema = strict["properties"][REPLY]
@@ -284,41 +289,26 @@ def _make_form_argument(
     accepts_none = False
     with suppress(ValueError):
         accepts_none = form.decode(None) is None
-    if has_default and not accepts_none:
-        schema = {"anyOf": [*schema.get("anyOf", [schema]), _NULL]}
     if "$defs" in strict:
         schema = {**schema, "$defs": strict["$defs"]}
-    parameter = Parameter(name, schema, aliases, _OMITTED if has_default else ...)
     decode = partial(_decode_form, form, is_scalar)
-    return Argument(parameter, decode, shown, has_default, accepts_none)
+    return Argument(Parameter(name, schema), decode, shown, accepts_none=accepts_none)
 
 
 _SCALAR_TYPES = ("string", "integer", "number", "boolean", "null")
 
 
-def _make_reference_argument(
-    name: str, declared: DeclaredType, has_default: bool = False, aliases: tuple[str, ...] = ()
-) -> Argument:
-    """Return an argument that is an object of the program."""
-    forms = [REFERENCE_SCHEMA, TEXT_SCHEMA, *([_NULL] if has_default else [])]
-    parameter = Parameter(name, {"anyOf": forms}, aliases, _OMITTED if has_default else ...)
-    return Argument(parameter, partial(_decode_reference, declared), has_default=has_default)
-
-
-def _make_mixed_argument(
-    name: str, declared: DeclaredType, has_default: bool, aliases: tuple[str, ...] = ()
-) -> Argument:
+def _make_mixed_argument(name: str, declared: DeclaredType) -> Argument:
     """Return an argument of a type without a JSON form: references, also inside of lists, and the JSON parts of unions."""
     definitions: dict[str, Json] = {}
     schema = move_definitions(make_mixed_schema(declared), definitions)
     choices = schema.get("anyOf", [schema])
-    accepts_none = _NULL in choices
-    if has_default and not accepts_none:
-        choices = [*choices, _NULL]
-    schema = {"anyOf": choices} | ({"$defs": definitions} if definitions else {})
-    parameter = Parameter(name, schema, aliases, _OMITTED if has_default else ...)
+    parameter = Parameter(
+        name, {"anyOf": choices} | ({"$defs": definitions} if definitions else {})
+    )
     shown = "reference" if choices[:2] == _REFERENCE_FORMS else "values or references"
-    return Argument(parameter, partial(_decode_mixed, declared), shown, has_default, accepts_none)
+    decode = partial(_decode_mixed, declared)
+    return Argument(parameter, decode, shown, accepts_none=_NULL in choices)
 
 
 _REFERENCE = 'a reference, {"type": "Ref", "addr": N}, or the name of a variable'

@@ -26,7 +26,7 @@ from njrt.observability.trace import format_event_line
 from njrt.persistence.memory_store import MemoryStore
 from njrt.persistence.sqlite_store import SqliteStore
 from njrt.private_files import find_state_folder
-from njrt.stores import Store, StoreSize, make_store_key
+from njrt.stores import Store, make_store_key
 
 
 def get_store(url: str | None, environ: Mapping[str, str]) -> Store:
@@ -143,10 +143,8 @@ class SignedStore:
         self._store = store
         self._secret = secret.encode("utf-8", "surrogatepass")
         self._has_warned = False
-
-    @property
-    def name(self) -> str:
-        return self._store.name
+        self.name, self.now, self.close = store.name, store.now, store.close
+        self.list_keys, self.measure, self.clear = store.list_keys, store.measure, store.clear
 
     def get(self, key: str) -> str | None:
         signed = self._store.get(key)
@@ -180,21 +178,6 @@ class SignedStore:
                 *(len(checked) - len(lines), key, self.name, SECRET_VARIABLE),
             )
         return lines
-
-    def list_keys(self, prefix: str) -> Sequence[str]:
-        return self._store.list_keys(prefix)
-
-    def measure(self, prefix: str) -> StoreSize:
-        return self._store.measure(prefix)
-
-    def clear(self, prefix: str) -> int:
-        return self._store.clear(prefix)
-
-    def now(self) -> float:
-        return self._store.now()
-
-    def close(self) -> None:
-        self._store.close()
 
     def _sign(self, kind: Literal["text", "line"], key: str, text: str) -> str:
         # No key holds a NUL character: two different inputs never give the same bytes.

@@ -105,16 +105,13 @@ class SqliteStore:
         now: Callable[[], float] = time.time,
     ) -> None:
         self.path = Path(path).absolute()
+        self.name = str(self.path)
         self.now = now
         self._max_bytes = max_bytes
         self._busy_seconds = busy_seconds
         self._here = threading.local()
         self._lock = free_in_child(threading.RLock())
         self._puts = 0
-
-    @property
-    def name(self) -> str:
-        return str(self.path)
 
     def get(self, key: str) -> str | None:
         with self._borrow_connection() as connection:

@@ -86,7 +86,7 @@ def list_shown_fields(cls: type) -> list[str] | None:
 
 
 def _read_fields(cls: type) -> dict[str, Any] | None:
-    """Return the fields that a class declares, each with whether, or by which function, its `repr` shows it."""
+    """Return the fields that a class declares, each with the `repr` of its declaration."""
     fields = find_member(cls, "__dataclass_fields__") or find_member(cls, "__pydantic_fields__")
     if type(fields) is dict:
         return {name: getattr(field, "repr", True) for name, field in fields.items()}

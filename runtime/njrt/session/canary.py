@@ -28,7 +28,7 @@ from random import SystemRandom
 from types import CellType, FunctionType
 from typing import Any
 
-from njrt.context import copy_surroundings
+from njrt.context import copy_surroundings, free_in_child
 from njrt.decisions import Abort, Accept, Decision, OpenInterceptor, PendingEffect
 from njrt.effects import get_effect_code
 from njrt.errors import NaturalError, PolicyError, StoreError
@@ -303,13 +303,13 @@ class RunningCanaries:
 
     def __init__(self) -> None:
         self._threads: set[threading.Thread] = set()
-        self._lock = threading.RLock()
+        self._lock = free_in_child(threading.RLock())
         # At the end of the main thread, while threads can still be started, unlike in `atexit`; `threading` calls in
         # reverse order, so the functions of executors must be registered first.
         importlib.import_module("concurrent.futures.thread")
         getattr(threading, "_register_atexit", atexit.register)(self.wait)
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._forget)
+            os.register_at_fork(after_in_child=self._threads.clear)
 
     def is_full(self) -> bool:
         """Return whether no other canary may start."""
@@ -340,9 +340,6 @@ class RunningCanaries:
         for thread in tuple(self._threads):
             thread.join(max(0.0, stops - time.monotonic()))
         return not self._threads
-
-    def _forget(self) -> None:
-        self._threads, self._lock = set(), threading.RLock()
 
 
 _running = RunningCanaries()

@@ -24,6 +24,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from njrt.context import free_in_child
 from njrt.errors import BudgetError, ModelError, ServerError, StoreError
 from njrt.media import Media
 from njrt.message_json import message_to_json
@@ -219,18 +220,9 @@ def measure_spent(usage: Usage, most: Amount, is_script: bool = False) -> Amount
 
 _unsettled: list[tuple[CallReservation, Amount]] = []
 """Costs of calls that the store does not know yet."""
-_unsettled_lock = threading.RLock()
-
-
-def _forget_after_fork() -> None:
-    """Leave unsettled calls to the parent."""
-    global _unsettled_lock
-    _unsettled_lock = threading.RLock()
-    _unsettled.clear()
-
-
+_unsettled_lock = free_in_child(threading.RLock())
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_after_fork)
+    os.register_at_fork(after_in_child=_unsettled.clear)  # they are the parent's
 
 
 def settle_unsettled() -> None:
