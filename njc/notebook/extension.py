@@ -64,7 +64,8 @@ def compile_cell(text: str, name: str, options: Options) -> CompiledCell:
     if compilation.output is None:
         raise CellError(format_diagnostics(found, source))
     tree = parse_compiled_tree(compilation)
-    tree.body = [statement for statement in tree.body if not _is_earlier_cells(statement)]
+    earlier = EARLIER_CELLS.strip()
+    tree.body = [statement for statement in tree.body if ast.unparse(statement) != earlier]
     if tree.body and compilation.blocks and not _ends_with_value(compilation):
         # The call of a block has no value to show.
         tree.body.append(ast.copy_location(ast.Pass(), tree.body[-1]))
@@ -74,11 +75,6 @@ def compile_cell(text: str, name: str, options: Options) -> CompiledCell:
 def format_diagnostics(findings: Sequence[Diagnostic], source: SourceFile) -> str:
     """Return the findings as in a terminal."""
     return "\n\n".join(render_diagnostic(finding, source) for finding in findings)
-
-
-def _is_earlier_cells(statement: ast.stmt) -> bool:
-    is_import = isinstance(statement, ast.ImportFrom)
-    return is_import and ast.unparse(statement) == EARLIER_CELLS.strip()
 
 
 def _ends_with_value(compilation: Compilation) -> bool:

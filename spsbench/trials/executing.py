@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -52,7 +52,7 @@ from spsbench.trials.answering import load_model
 from spsbench.trials.experiment import Experiment, run_experiment
 from spsbench.trials.machine import read_timestamp
 from spsbench.trials.playing import BUILD_TRACE, CASE_TRACE, Job
-from spsbench.trials.progress import RunProgress, ShowResult, show_lines, show_message, show_table
+from spsbench.trials.progress import show_lines, show_message, show_table
 from spsbench.trials.report import TrialReport, read_report
 from spsbench.trials.workers import Workers
 
@@ -307,13 +307,14 @@ def run_benchmark(values: Mapping[str, Any], plain: bool) -> int:
         Job(trial, run.limits, run.temperature, base_url, cache, keep)
         for trial in list_trials(run.programs, run.methods, run.model, run.repeats)
     ]
+    has_table = not plain and sys.stdout.isatty() and find_spec("rich") is not None
     trials = Experiment(
         *("trials", values["out"], BENCHMARK_KINDS, jobs, execute_job, run),
         ("model", "temperature", "limits"),
         Workers(values["jobs"], values["scheduler"]),
         refuse_other_programs,
         values["limit_cost"],
-        choose_display(plain or not sys.stdout.isatty()),
+        show_table if has_table else partial(show_lines, echo=click.echo),
     )
     return run_experiment(trials)
 
@@ -347,9 +348,3 @@ def refuse_unknown_model(model: str, limit_cost: float | None = None) -> None:
         raise click.UsageError(f"--model: {error}; or use no model: `--model scripted`") from None
     if limit_cost is not None and (base_url or compute_cost(model, Usage()) is None):
         raise click.UsageError(f"--limit-cost: no price is known for {model}; leave the limit out")
-
-
-def choose_display(plain: bool) -> Callable[[RunProgress], AbstractContextManager[ShowResult]]:
-    """Return how progress is shown: as a table if rich is installed, else as lines."""
-    has_table = not plain and find_spec("rich") is not None
-    return show_table if has_table else partial(show_lines, echo=click.echo)
