@@ -32,6 +32,7 @@ from njc.frontend.name_resolution import (
     list_own_expressions,
 )
 from njc.frontend.parse import Module
+from njc.frontend.prompt_references import list_variables
 
 BoundNames = frozenset[str] | None
 NOTHING: frozenset[str] = frozenset()
@@ -251,7 +252,8 @@ class Flow:
         bound = {node.target.id for node in ast.walk(expression) if isinstance(node, ast.NamedExpr)}
         dotted = [path for path in self.explained if "." in path]
         if dotted:
-            given = set(_list_call_arguments(expression))
+            calls = (node for node in ast.walk(expression) if isinstance(node, ast.Call))
+            given = {name for call in calls for name in list_variables(call)}
             bound |= {path for path in dotted if path.partition(".")[0] in given}
         return frozenset(bound)
 
@@ -328,9 +330,8 @@ def join_states(*states: BoundNames) -> BoundNames:
 
 
 def _list_target_names(target: ast.expr) -> frozenset[str]:
-    names = {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
-    paths = {ast.unparse(part) for part in ast.walk(target) if isinstance(part, ast.Attribute)}
-    return frozenset(names | paths)
+    paths = (ast.unparse(part) for part in ast.walk(target) if isinstance(part, ast.Attribute))
+    return frozenset((*list_variables(target), *paths))
 
 
 def _find_set_attributes(statement: ast.stmt) -> frozenset[str]:
@@ -339,14 +340,6 @@ def _find_set_attributes(statement: ast.stmt) -> frozenset[str]:
         for node in ast.walk(statement)
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
     )
-
-
-def _list_call_arguments(expression: ast.expr) -> Iterator[str]:
-    for node in ast.walk(expression):
-        if isinstance(node, ast.Call):
-            for part in ast.walk(node):
-                if isinstance(part, ast.Name):
-                    yield part.id
 
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -364,8 +357,7 @@ def _find_immediate_reads(expression: ast.expr) -> Iterator[ast.Name]:
         if isinstance(node, ast.Lambda):
             continue
         if isinstance(node, _COMPREHENSIONS):
-            targets = [part for generator in node.generators for part in ast.walk(generator.target)]
-            own |= {part.id for part in targets if isinstance(part, ast.Name)}
+            own = own.union(*(list_variables(each.target) for each in node.generators))
         waiting += [(child, own) for child in ast.iter_child_nodes(node)]
 
 

@@ -29,7 +29,7 @@ from njc.analysis.read_only import CONTAINERS, is_exception_name
 from njc.analysis.types import MAX_DEPTH, SCALARS, ClassDefinition, Typed, unquote
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import NameScope
-from njc.frontend.prompt_references import list_type_names
+from njc.frontend.prompt_references import list_variables
 from njrt.options import Options, merge_option_layers
 from njrt.records import record
 
@@ -191,7 +191,7 @@ def _find_output_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> 
         yield Obstacle(
             f"the output `{path}` has no type", f"write `<:{path}: str>`, or the type that it has"
         )
-    elif block.frame.in_loop and path in list_type_names(types.unquote_inside(typed)):
+    elif block.frame.in_loop and path in list_variables(types.unquote_inside(typed)):
         reason = f"the output `{path}: {typed}` hides its type after the first round"
         yield Obstacle(reason, "give it another name")
     elif problem := find_json_problem(typed, types):

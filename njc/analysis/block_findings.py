@@ -34,7 +34,7 @@ from njc.analysis.types import SCALARS, Typed
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.name_resolution import FunctionDefinition, NameScope, is_defined
-from njc.frontend.prompt_references import Reference, list_type_names, parse_type
+from njc.frontend.prompt_references import Reference, list_variables, parse_type
 from njc.frontend.source import SourceFile
 from njrt.execution.contained.platforms import MADE_BY_CODE
 from njrt.options import Options, merge_option_layers
@@ -267,7 +267,7 @@ def _check_undefined_types(
         typed = Typed(returns, block.scope.signature_scope)
         found.append(("return", typed, source.get_span(returns)))
     for path, typed, at in found:
-        names = list_type_names(types.unquote_inside(typed))
+        names = list_variables(types.unquote_inside(typed))
         is_bound_before = block.scope.is_function or block.frame.in_loop
         if path in names and is_bound_before:
             when = "in the function" if block.scope.is_function else "after the first round"

@@ -42,7 +42,7 @@ from njc.frontend.prompt_references import (
     MistypedTag,
     NearTag,
     Reference,
-    list_type_names,
+    list_variables,
     parse_type,
 )
 from njc.frontend.source import SourceFile
@@ -145,7 +145,7 @@ def _check_reference(
             message = f"`{root}` is global in this class, but local in the function around it"
             hint = "give one of the two variables another name"
             yield make_diagnostic(source, "NJ206", *at, message, hint)
-    for name in list_type_names(parse_type(reference.type)) if reference.type else ():
+    for name in list_variables(parse_type(reference.type)) if reference.type else ():
         if not is_defined(name, scope, outputs):
             message = f"`{name}`, in the type of `{reference.path}`, is not defined here"
             suggestion = suggest_name(name, block, outputs) if suggest else None

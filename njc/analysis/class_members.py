@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
 
 from njc.analysis.types import MAX_DEPTH, ClassDefinition, Typed, TypeDefinitions, unquote
-from njc.frontend.name_resolution import FunctionDefinition, NameScope
+from njc.frontend.name_resolution import FunctionDefinition, NameScope, list_named_parameters
 
 ENUM_BASES = frozenset(f"enum.{name}" for name in ("Enum", "IntEnum", "StrEnum"))
 FLAG_BASES = frozenset({"enum.Flag", "enum.IntFlag"})
@@ -159,8 +159,8 @@ def _list_attributes_set(
     An attribute that other code of the class sets, too, has no type unless it is annotated itself.
     """
     stores = Counter(list_attribute_stores(node))
-    arguments = [*init.args.posonlyargs, *init.args.args, *init.args.kwonlyargs]
-    parameters = {each.arg: each.annotation for each in arguments if each.annotation}
+    named = list_named_parameters(init.args)
+    parameters = {each.arg: each.annotation for each in named if each.annotation}
     for statement in init.body:
         match statement:
             case ast.AnnAssign(

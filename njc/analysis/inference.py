@@ -18,7 +18,7 @@ from njc.analysis.expressions import ExpressionReader
 from njc.analysis.types import MAX_DEPTH, Typed, make_builtin_type, unquote
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import NameScope, list_bound_names
-from njc.frontend.prompt_references import parse_type
+from njc.frontend.prompt_references import list_variables, parse_type
 from njrt.private_names import mangle
 
 Binding = Callable[[int], "Typed | None"]
@@ -215,9 +215,7 @@ class TypeReader(ExpressionReader):
                     assert isinstance(part, ast.Name)
                     yield part.id, partial(self._tuple_part, iterable, scope, number, len(targets))
             case _:
-                for node in ast.walk(target):
-                    if isinstance(node, ast.Name):
-                        yield node.id, _unknown
+                yield from ((name, _unknown) for name in list_variables(target))
 
     def _tuple_part(
         self, iterable: ast.expr, scope: NameScope, index: int, count: int, depth: int

@@ -25,6 +25,7 @@ from njc.analysis.class_members import (
 )
 from njc.analysis.types import MAX_DEPTH, SCALARS, ClassDefinition, Typed, unquote
 from njc.frontend.name_resolution import NameScope, list_bound_names
+from njc.frontend.prompt_references import list_variables
 
 _PATHS = frozenset({"pathlib.Path"})
 """Scalars that refer to files."""
@@ -226,7 +227,7 @@ class ChangeReader(DeclaredTypes):
         self, value: ast.expr, node: ast.ClassDef, scope: NameScope
     ) -> Typed | None:
         """Return the type of a value in a class body; None if it depends on other names of the body."""
-        names = {part.id for part in ast.walk(value) if isinstance(part, ast.Name)}
+        names = {*list_variables(value)}
         if names and any(names & list_bound_names(statement) for statement in node.body):
             return None
         if isinstance(value, ast.Call) and self.name_of(Typed(value.func, scope)) == "enum.auto":

@@ -33,9 +33,10 @@ from njc.frontend.name_resolution import (
     FunctionDefinition,
     Global,
     list_children,
+    list_named_parameters,
     resolve_name,
 )
-from njc.frontend.prompt_references import Reference, format_annotation
+from njc.frontend.prompt_references import Reference, format_annotation, list_variables
 from njc.frontend.source import SourceFile
 
 _SCALARS = {
@@ -164,15 +165,14 @@ def _means_the_same(type_: str, block: NaturalBlock, types: TypeReader) -> bool:
     """Return whether the names in a type mean the same in the block and in the signature of its function."""
     scope = block.scope
     outside = scope.signature_scope if "function" in scope.kind else scope
-    for node in ast.walk(ast.parse(type_)):
-        if isinstance(node, ast.Name):
-            home = resolve_name(node.id, scope, types.outputs)
-            is_own = home == scope.as_home and types.find_definition(node.id, scope) == "class"
-            if not is_own and home != resolve_name(node.id, outside, types.outputs):
-                return False
-            is_known = isinstance(home, Global) and home.known
-            if node.id == "Literal" and is_known and "." not in types.name_of(Typed(node, scope)):
-                return False
+    for name in list_variables(ast.parse(type_)):
+        home = resolve_name(name, scope, types.outputs)
+        is_own = home == scope.as_home and types.find_definition(name, scope) == "class"
+        if not is_own and home != resolve_name(name, outside, types.outputs):
+            return False
+        is_known = name == "Literal" and isinstance(home, Global) and home.known
+        if is_known and "." not in types.name_of(Typed(ast.Name(name, ast.Load()), scope)):
+            return False
     return True
 
 
@@ -227,7 +227,7 @@ _BY_ITEMS = frozenset(
 def _collect_uses(code: ast.AST) -> _Uses:
     """Collect the uses in the code of a scope; a function or class inside only counts as reading."""
     uses = _Uses()
-    uses.read.update(node.id for node in ast.walk(code) if isinstance(node, ast.Name))
+    uses.read.update(list_variables(code))
     own = [*_walk_own(code)]
     yields = any(isinstance(node, ast.Yield | ast.YieldFrom) for node in own)
     for node in own:
@@ -303,7 +303,7 @@ def _collect_calls(module: ast.AST) -> _Calls:
 
 
 def _list_annotated(function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, ast.expr]:
-    given = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    given = list_named_parameters(function.args)
     return {each.arg: each.annotation or ast.Name("Any", ast.Load()) for each in given}
 
 

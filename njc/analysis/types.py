@@ -29,7 +29,7 @@ from njc.frontend.name_resolution import (
     list_declared,
     resolve_name,
 )
-from njc.frontend.prompt_references import list_type_names, parse_type
+from njc.frontend.prompt_references import list_variables, parse_type
 from njrt.private_names import mangle
 from njrt.records import record
 
@@ -176,7 +176,7 @@ class TypeDefinitions:
 
     def find_hidden_names(self, typed: Typed, scope: NameScope) -> list[str]:
         """Return the names in a type that mean something else in `scope`: there the type is not used."""
-        names = list_type_names(self.unquote_inside(typed)) if typed.scope is not scope else ()
+        names = list_variables(self.unquote_inside(typed)) if typed.scope is not scope else ()
         return [
             name
             for name in names
@@ -206,7 +206,7 @@ class TypeDefinitions:
 
     def identify(self, typed: Typed) -> tuple[str, tuple[NameScope | None, ...]]:
         """Return a key that is equal for equal types: the text, and the scopes of its names."""
-        names = [node.id for node in ast.walk(typed.annotation) if isinstance(node, ast.Name)]
+        names = list_variables(typed.annotation)
         return str(typed), tuple(self.find_home(name, typed.scope) for name in names)
 
     # ── what types are ───────────────────────────────────────────────────────────────────────────
@@ -406,7 +406,7 @@ class TypeDefinitions:
                 holds_types := self._holds_types(typed)
             ) is not False:
                 made = self.unquote_inside(typed.inside(inner))
-                names = () if holds_types else list_type_names(made)
+                names = () if holds_types else list_variables(made)
                 is_type = all(is_defined(name, typed.scope, self.outputs) for name in names)
                 return ast.Subscript(origin, made, ast.Load()) if is_type else annotation
             case ast.Subscript(value=origin, slice=ast.Tuple(elts=[first, *notes])) if (

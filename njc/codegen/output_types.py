@@ -31,7 +31,7 @@ from njc.frontend.prompt_references import (
     format_annotation,
     format_string,
     is_type,
-    list_type_names,
+    list_variables,
     parse_type,
 )
 from njrt.private_names import mangle
@@ -63,7 +63,7 @@ def find_output_types(block: NaturalBlock, authority: Authority, types: TypeRead
         said["return"] = returned
     own: dict[str, None] = {}
     for path, text in said.items():
-        names = list_type_names(parse_type(text)) if scope.kind == "class" else ()
+        names = list_variables(parse_type(text)) if scope.kind == "class" else ()
         local = [name for name in names if resolve_name(name, scope, types.outputs) == Local(scope)]
         if all(_is_bound_above(name, block) for name in local):
             own |= dict.fromkeys(local)
@@ -139,7 +139,7 @@ def _unwrap_annotation(
         return None
     is_same = all(
         resolve(name, home, types.outputs) == resolve_name(name, scope, types.outputs)
-        for name in list_type_names(found)
+        for name in list_variables(found)
     )
     return found if is_same else None
 

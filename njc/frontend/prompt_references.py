@@ -281,9 +281,9 @@ def parse_type(text: str) -> ast.expr | None:
     return expression if is_type(expression) else None
 
 
-def list_type_names(annotation: ast.expr | None) -> list[str]:
-    """Return the names in a type."""
-    nodes = ast.walk(annotation) if annotation is not None else ()
+def list_variables(tree: ast.AST | None) -> list[str]:
+    """Return the variables in an expression, a type or other code, as often as they occur."""
+    nodes = ast.walk(tree) if tree is not None else ()
     return [node.id for node in nodes if isinstance(node, ast.Name)]
 
 

@@ -21,7 +21,8 @@ from njc.analysis.judgements import only_judges
 from njc.analysis.types import Typed
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
-from njc.frontend.name_resolution import FunctionDefinition
+from njc.frontend.name_resolution import FunctionDefinition, list_named_parameters
+from njc.frontend.prompt_references import list_variables
 from njc.frontend.source import SourceFile
 
 IMPORTS = {
@@ -94,7 +95,7 @@ def _list_bare_parameters(block: NaturalBlock) -> list[ast.arg]:
     node = block.scope.node
     if not isinstance(node, FunctionDefinition):
         return []
-    given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    given = list_named_parameters(node.args)
     defaults = {*node.args.defaults, *node.args.kw_defaults}
     is_static = any(ast.unparse(each) == "staticmethod" for each in node.decorator_list)
     has_self = block.scope.mangling_class is not None and given[:1] and not is_static
@@ -150,8 +151,7 @@ def read_type(answer: str, missing: MissingType, types: TypeReader) -> ProposedT
         imports = IMPORTS[node.id]
     if ast.unparse(tree.body) in _UNSPECIFIC or isinstance(tree.body, ast.Constant):
         return None
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    is_data = not names & _list_classes(missing.block)
+    is_data = _list_classes(missing.block).isdisjoint(list_variables(tree))
     if not missing.is_input and is_data and _CODE.search(missing.block.words):
         return None
     return ProposedType(text, imports)

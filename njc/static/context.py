@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import Definition, find_first_line
 from njc.frontend.parse import Module
+from njc.frontend.prompt_references import list_variables
 
 PLACEHOLDER = "...  # YOUR CODE STANDS HERE"
 _MAX_CHARS = 12_000
@@ -103,9 +104,7 @@ def _list_defined_names(statement: ast.stmt) -> list[str]:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             return [name]
         case ast.Assign(targets=targets):
-            return [
-                part.id for each in targets for part in ast.walk(each) if isinstance(part, ast.Name)
-            ]
+            return [name for target in targets for name in list_variables(target)]
         case ast.AnnAssign(target=ast.Name(id=name)):
             return [name]
         case _ if type(statement).__name__ == "TypeAlias":  # Python 3.12

@@ -12,13 +12,13 @@ change them, leaves the inputs unknown: they are the empty mapping then.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Sequence, Set
 
 from njc.analysis.authority import decide_authority
 from njc.analysis.types import unquote
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import list_named_parameters
-from njc.frontend.prompt_references import format_annotation
+from njc.frontend.prompt_references import format_annotation, list_variables
 from njc.static.fit import StaticFile
 
 _TOTAL = frozenset(
@@ -99,26 +99,22 @@ def _has_limits(
     names = [node for node in nodes if isinstance(node, ast.Name)]
     stored = {name.id for name in names if not isinstance(name.ctx, ast.Load)}
     tainted = {*inputs, *stored}
+    limiting = [node for node in nodes if _may_limit(node, tainted)]
     return not stored.isdisjoint(inputs) or any(
-        _may_limit(node, tainted)
-        and not (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id in _TOTAL
-            and types.is_builtin(node.func.id, block.scope)
-        )
-        for node in nodes
+        not isinstance(node, ast.Call)
+        or not isinstance(node.func, ast.Name)
+        or node.func.id not in _TOTAL
+        or not types.is_builtin(node.func.id, block.scope)
+        for node in limiting
     )
 
 
-def _may_limit(node: ast.AST, tainted: Collection[str]) -> bool:
+def _may_limit(node: ast.AST, tainted: Set[str]) -> bool:
     """Return whether a part of the code may jump, raise an exception for some values, or change them."""
     match node:
         case ast.Return() | ast.Raise() | ast.Assert() | ast.Break() | ast.Continue():
             return True
-        case ast.Yield() | ast.YieldFrom():
-            return True
-        case ast.Attribute(ctx=ast.Store() | ast.Del()):
+        case ast.Yield() | ast.YieldFrom() | ast.Attribute(ctx=ast.Store() | ast.Del()):
             return True
         case ast.Tuple(ctx=ast.Store()) | ast.List(ctx=ast.Store()):
             return True
@@ -127,6 +123,5 @@ def _may_limit(node: ast.AST, tainted: Collection[str]) -> bool:
             | ast.Subscript()
             | ast.BinOp(op=ast.Div() | ast.FloorDiv() | ast.Mod() | ast.Pow())
         ):
-            names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-            return not names.isdisjoint(tainted)
+            return not tainted.isdisjoint(list_variables(node))
     return False

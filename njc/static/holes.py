@@ -25,7 +25,7 @@ from njc.codegen.lower import find_super_parameter
 from njc.frontend.blocks import NaturalBlock, collect_block_outputs
 from njc.frontend.name_resolution import BlockOutputs
 from njc.frontend.parse import Module
-from njc.frontend.prompt_references import format_annotation, parse_type
+from njc.frontend.prompt_references import format_annotation, list_variables, parse_type
 from njc.static.context import render_context
 from njc.static.lock import BlockDigests
 from njrt.block import extract_instruction
@@ -124,8 +124,7 @@ def _make_hole(
     options: Options,
 ) -> Hole:
     types = _find_output_types(block)
-    trees = filter(None, map(parse_type, types.values()))
-    names = (node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name))
+    names = (name for type_ in types.values() for name in list_variables(parse_type(type_)))
     # Some characters can be in no Python source.
     instruction = extract_instruction(ast.literal_eval(block.literal)).replace("\0", "\\x00")
     before = find_bound_before(block, blocks, module)
@@ -206,7 +205,8 @@ def _describe_interface(hole: Hole) -> Iterator[str]:
         type_ = f": {hole.types[path]}" if path in hole.types else ""
         yield f"{path}{type_}, to be {'set' if '.' in path else 'bound'}"
     if hole.labels:
-        yield f"jumps: {', '.join(_JUMP_STATEMENTS[label] for label in hole.labels)}"
+        jumps = {"return": "return VALUE", "bare_return": "return"}
+        yield f"jumps: {', '.join(jumps.get(label, label) for label in hole.labels)}"
     if hole.mode == "auto":
         yield "begin with `assert` lines: what must hold of the values for your code to be right"
     yield f"to ask a language model: {format_question_form(hole)}"
@@ -217,14 +217,6 @@ def format_question_form(hole: Hole) -> str:
     call = f"{'await ' if hole.block.scope.is_async else ''}{hole.helper}"
     types = [hole.types[path] for path in hole.writes if path in hole.types]
     return f"{call}(prompt, schema)" + (f', such as {call}(f"...", {types[0]})' if types else "")
-
-
-_JUMP_STATEMENTS = {
-    "break": "break",
-    "continue": "continue",
-    "return": "return VALUE",
-    "bare_return": "return",
-}
 
 
 # ── names that a program uses, and names that it does not ──────────────────────────────────────────

@@ -20,6 +20,7 @@ from functools import lru_cache
 from njc.analysis.assignment import find_bound_at_end
 from njc.codegen.lower import Contained, WrittenBlock, format_literal, list_given_options
 from njc.frontend.name_resolution import Definition, collect_bindings, list_suites
+from njc.frontend.prompt_references import list_variables
 from njc.static.holes import (
     Hole,
     find_taken_names,
@@ -74,7 +75,7 @@ def place_contained_code(code: str, hole: Hole, project: Options, runtime: str) 
 
 def asks_model(tree: ast.Module, hole: Hole) -> bool:
     """Return whether code calls the function that asks a model."""
-    return any(isinstance(node, ast.Name) and node.id == hole.helper for node in ast.walk(tree))
+    return hole.helper in list_variables(tree)
 
 
 def place_auto_code(code: str, hole: Hole, runtime: str, shapes: Mapping[str, str]) -> WrittenBlock:
@@ -87,9 +88,8 @@ def place_auto_code(code: str, hole: Hole, runtime: str, shapes: Mapping[str, st
     hoisted, gone = _hoist_imports(tree, hole)
     gone |= list_lines(asserts)
     name = make_fresh_name(f"{runtime}_try", hole.taken)
-    is_asked = (
-        "assert" in hole.instruction.lower()
-    )  # else an assert leaves the values to the live block
+    # Unless the text asks for one, an assert leaves the values to the live block.
+    is_asked = "assert" in hole.instruction.lower()
     lines = _mark_exits(code, [each for each in tree.body if each not in asserts], name, is_asked)
     kept = [line for number, line in enumerate(lines, 1) if number not in gone]
     conditions = tuple(_format_condition(statement, code) for statement in asserts)

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 
 from njc.analysis.inference import TypeReader
 from njc.analysis.types import ClassDefinition, Typed
-from njc.frontend.name_resolution import FunctionDefinition, NameScope
+from njc.frontend.name_resolution import Definition, FunctionDefinition, NameScope
 from njrt.private_names import mangle
 
 _BUILTIN_TYPES = ("str", "int", "float", "bool", "bytes", "list", "dict", "set", "tuple")
@@ -132,10 +132,8 @@ def _list_own_attributes(class_: ast.ClassDef) -> Iterator[str]:
         match node:
             case ast.Name(id=name, ctx=ast.Store()):
                 yield mangle(name, class_.name)
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                yield mangle(name, class_.name)
-            case ast.ClassDef(name=name) if node is not class_:
-                yield mangle(name, class_.name)
+            case _ if isinstance(node, Definition) and node is not class_:
+                yield mangle(node.name, class_.name)
             case ast.Assign(targets=[ast.Name(id="__slots__")], value=value):
                 for part in ast.walk(value):
                     if isinstance(part, ast.Constant) and isinstance(part.value, str):

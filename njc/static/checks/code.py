@@ -204,18 +204,16 @@ def find_choice_problems(
     choices = {path: found for path, text in types.items() if (found := _parse_choices(text))}
     for node in nodes:
         match node:
-            case ast.Assign(targets=[target], value=ast.expr() as value):
-                path = ast.unparse(target)
-            case ast.AnnAssign(target=target, value=ast.expr() as value):
-                path = ast.unparse(target)
-            case _:
-                continue
-        if path in choices and (wrong := _describe_wrong_value(value, choices[path])):
-            of = ", ".join(map(repr, choices[path]))
-            yield (
-                f"line {node.lineno}: `{path}` must be one of {of}, and {wrong}; choose among these, "
-                f"or ask for it: `{path} = {question.format(types[path])}`"
-            )
+            case (
+                ast.Assign(targets=[target], value=ast.expr() as value)
+                | ast.AnnAssign(target=target, value=ast.expr() as value)
+            ) if (path := ast.unparse(target)) in choices:
+                if wrong := _describe_wrong_value(value, choices[path]):
+                    of = ", ".join(map(repr, choices[path]))
+                    yield (
+                        f"line {node.lineno}: `{path}` must be one of {of}, and {wrong}; choose among these, "
+                        f"or ask for it: `{path} = {question.format(types[path])}`"
+                    )
 
 
 def _parse_choices(type_: str) -> tuple[str, ...]:

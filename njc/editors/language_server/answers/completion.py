@@ -20,7 +20,7 @@ from njc.editors.language_server.answers.navigation import (
     NameKind,
     list_members,
     list_names_at,
-    list_type_names,
+    list_variables,
 )
 from njc.editors.language_server.texts.documents import Document, Reading, find_open_prompt
 from njc.frontend.blocks import NaturalBlock
@@ -96,7 +96,7 @@ def _suggest_names(document: Document, opened: re.Match[str], offset: int) -> li
     reading, block = found
     word = opened["type"] if opened["path"] else opened["name"]
     if opened["path"]:
-        names = list(list_type_names(reading, block))
+        names = list(list_variables(reading, block))
     elif opened["owner"]:
         names = list(list_members(reading, block, opened["owner"].rstrip(".")))
     else:

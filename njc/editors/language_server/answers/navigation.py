@@ -114,7 +114,7 @@ def list_members(reading: Reading, block: NaturalBlock, path: str) -> Iterator[V
                 yield VisibleName(name, "method", result, (statement.lineno,))
 
 
-def list_type_names(reading: Reading, block: NaturalBlock) -> Iterator[VisibleName]:
+def list_variables(reading: Reading, block: NaturalBlock) -> Iterator[VisibleName]:
     """Yield the names that may be the type of an output: classes and imports of the file, and Python's types."""
     for visible in list_names_at(reading, block):
         if visible.kind in ("class", "module"):
