@@ -21,6 +21,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
+from njrt.execution.side_effects import MUTATING, find_changed, find_root
 from njrt.execution.snippet_analysis import parse_snippet
 from njrt.scope.scope import Scope
 from njrt.values.introspection import (
@@ -61,13 +62,7 @@ _CONDITION = re.compile(
 _SEARCHING = frozenset(
     ["startswith", "endswith", "find", "rfind", "count", "index", "search", "match", "fullmatch"]
 )
-_MUTATING = frozenset(
-    [
-        *("append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "add", "discard", "update", "setdefault"),
-        *("popitem", "appendleft", "popleft"),
-    ]
-)  # fmt: skip
-_CHANGING = _MUTATING | frozenset(
+_CHANGING = MUTATING | frozenset(
     [
         *("lower", "upper", "strip", "split", "join", "startswith", "endswith", "find"),
         *("replace", "format", "get", "keys", "values", "items", "index", "count", "copy", "title", "casefold", "isdigit"),
@@ -238,21 +233,11 @@ def changes_objects(tree: ast.AST) -> bool:
             made |= {each.id for each in node.targets if isinstance(each, ast.Name) and is_copy}
     for node in ast.walk(tree):
         match node:
-            case ast.Call(func=ast.Attribute(value=changed, attr=method)) if method in _MUTATING:
-                pass
-            case ast.Subscript(value=changed, ctx=ast.Store() | ast.Del()):
-                pass
-            case ast.Attribute(value=changed, ctx=ast.Store() | ast.Del()):
-                pass
-            case ast.AugAssign(
-                target=ast.Name() as changed, value=ast.List() | ast.Dict() | ast.Set()
-            ):
-                pass
+            case ast.AugAssign(target=target, value=ast.List() | ast.Dict() | ast.Set()):
+                changed = find_root(target)
             case _:
-                continue
-        while isinstance(changed, ast.Attribute | ast.Subscript):
-            changed = changed.value
-        if not (isinstance(changed, ast.Name) and changed.id in made):
+                changed = find_root(find_changed(node))
+        if changed is not None and not (isinstance(changed, ast.Name) and changed.id in made):
             return True
     return False
 

@@ -57,10 +57,9 @@ TYPE_NAME = ".type"
 SUPER_NAME = ".super"
 
 
-def find_host_jumps(statements: Iterable[ast.AST], in_loop: bool = False) -> Iterator[HostJump]:
+def find_host_jumps(statements: Iterable[ast.AST]) -> Iterator[HostJump]:
     """Find the jumps that act on the program, not on the snippet's own loops and functions."""
-    exits = find_exits(statements, in_loop)
-    return (found for found in exits if not isinstance(found, ast.Raise))
+    return (found for found in find_exits(statements) if not isinstance(found, ast.Raise))
 
 
 def find_exits(

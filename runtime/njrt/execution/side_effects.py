@@ -20,12 +20,13 @@ from typing import Any, TypeVar
 from njrt.execution.guard.allowed import MODULES_WITH_EFFECTS
 
 T = TypeVar("T")
-_MUTATING = frozenset(
+MUTATING = frozenset(
     [
         *("append", "appendleft", "extend", "insert", "pop", "popleft", "popitem", "remove", "discard"),
-        *("clear", "sort", "reverse", "rotate", "update", "setdefault", "add", "write", "send", "throw"),
+        *("clear", "sort", "reverse", "rotate", "update", "setdefault", "add"),
     ]
 )  # fmt: skip
+"""Methods that change their own object."""
 _PACKAGES = MODULES_WITH_EFFECTS | {"logging", "warnings"}
 _EFFECTS = frozenset(["print", "open", "input", "exec", "eval", "setattr", "delattr", "__import__"])
 CONTRACT_FILE = "<contract>"
@@ -125,22 +126,20 @@ def _list_changed(function: _Function) -> Iterator[str]:
     if getattr(function, "name", "") in _MAKING:
         made |= {each.arg for each in parameters[:1]}
     for node in nodes:
+        changed: ast.expr | None
         match node:
-            case (
-                ast.Attribute(ctx=ast.Store() | ast.Del())
-                | ast.Subscript(ctx=ast.Store() | ast.Del())
-            ):
-                changed = _find_root(node)
-            case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in _MUTATING:
-                changed = _find_root(owner)
-            case ast.Call(func=ast.Name("next"), args=[owner, *_]):
-                changed = _find_root(owner)
+            case ast.Call(func=ast.Name("next"), args=[changed, *_]):
+                pass
+            case ast.Call(func=ast.Attribute(value=changed, attr="write" | "send" | "throw")):
+                pass
             case ast.Call(func=ast.Name(name)) if name in _EFFECTS:
-                changed = ""
-            case _:
+                yield ""
                 continue
-        if changed is not None and changed not in made:
-            yield changed
+            case _:
+                changed = find_changed(node)
+        root = find_root(changed)
+        if isinstance(root, ast.Name) and root.id not in made:  # a part of a result may be new
+            yield root.id
 
 
 def _walk_own(function: _Function) -> Iterator[ast.AST]:
@@ -155,8 +154,20 @@ def _walk_own(function: _Function) -> Iterator[ast.AST]:
             waiting += ast.iter_child_nodes(node)
 
 
-def _find_root(node: ast.AST) -> str | None:
-    """Return the variable of an attribute or an item; None for a part of a result, which may be new."""
+def find_changed(node: ast.AST) -> ast.expr | None:
+    """Return the expression of the object that an assignment to a part of it, or a call of its method, changes."""
+    match node:
+        case ast.Attribute(value=changed, ctx=ast.Store() | ast.Del()):
+            return changed
+        case ast.Subscript(value=changed, ctx=ast.Store() | ast.Del()):
+            return changed
+        case ast.Call(func=ast.Attribute(value=changed, attr=name)) if name in MUTATING:
+            return changed
+    return None
+
+
+def find_root(node: ast.expr | None) -> ast.expr | None:
+    """Return the expression that an attribute or an item is a part of; any other one unchanged."""
     while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
-    return node.id if isinstance(node, ast.Name) else None
+    return node

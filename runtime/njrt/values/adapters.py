@@ -62,14 +62,9 @@ def convert_typed_dicts(declared: DeclaredType) -> DeclaredType:
     return origin[converted] if origin is not None else declared
 
 
-def format_validation_errors(error: Any, whole: str = "", most: int = 3) -> str:
-    """Return the first few errors of a pydantic `ValidationError`, each with its place, on one line.
-
-    `whole` is the place of an error of the value as a whole.
-    """
+def format_validation_errors(error: Any, most: int = 3) -> str:
+    """Return the first few errors of a pydantic `ValidationError`, each with its place, on one line."""
     return "; ".join(
-        f"{place}: {problem['msg']}"
-        if (place := ".".join(map(str, problem["loc"])) or whole)
-        else str(problem["msg"])
+        ": ".join(filter(None, [".".join(map(str, problem["loc"])), problem["msg"]]))
         for problem in error.errors(include_url=False, include_context=False)[:most]
     )

@@ -21,6 +21,7 @@ from typing import Any
 
 from njrt.outcome import UserValue
 from njrt.values.introspection import (
+    VALUE_CLASSES,
     find_built_in_base,
     get_class_name,
     has_known_state,
@@ -39,13 +40,9 @@ _KEPT_TYPES = (
     types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, types.GenericAlias, types.UnionType,
     enum.Enum, re.Pattern,
 )  # fmt: skip
-_KEPT_CLASSES: Mapping[str, frozenset[str]] = {
-    "datetime": frozenset({"date", "time", "datetime", "timedelta", "timezone"}),
-    "zoneinfo": frozenset({"ZoneInfo"}),
-    "decimal": frozenset({"Decimal"}),
-    "fractions": frozenset({"Fraction"}),
-    "uuid": frozenset({"UUID"}),
-    "typing": frozenset({"_GenericAlias", "_UnionGenericAlias", "_LiteralGenericAlias"}),
+_KEPT_CLASSES: Mapping[str, tuple[str, ...]] = {
+    **VALUE_CLASSES,
+    "typing": ("_GenericAlias", "_UnionGenericAlias", "_LiteralGenericAlias"),
 }
 
 

@@ -25,6 +25,7 @@ from typing import Any
 from njrt.media import Audio, Document, Image
 from njrt.outcome import UserValue
 from njrt.values.introspection import (
+    VALUE_CLASSES,
     find_member,
     has_known_state,
     is_exactly,
@@ -38,11 +39,7 @@ MAX_ENCODED_OBJECTS = 5_000
 _PLAIN_TYPES = (bool, int, str, bytes, type(None))
 CONTAINER_TYPES = (list, tuple, dict, set, frozenset)
 _CONSTRUCTIBLE_TYPES: Mapping[str, tuple[str, ...]] = {
-    "datetime": ("date", "time", "datetime", "timedelta", "timezone"),
-    "zoneinfo": ("ZoneInfo",),
-    "decimal": ("Decimal",),
-    "fractions": ("Fraction",),
-    "uuid": ("UUID",),
+    **VALUE_CLASSES,
     "pathlib": ("PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath"),
 }
 _PUBLIC_MODULES: Mapping[str, str] = {"pathlib._local": "pathlib"}

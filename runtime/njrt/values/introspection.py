@@ -38,6 +38,14 @@ _LIBRARIES = frozenset([
 ])  # fmt: skip
 _HEAP_TYPE = 1 << 9
 """The flag Py_TPFLAGS_HEAPTYPE: the class was made by a class statement."""
+VALUE_CLASSES = {
+    "datetime": ("date", "time", "datetime", "timedelta", "timezone"),
+    "zoneinfo": ("ZoneInfo",),
+    "decimal": ("Decimal",),
+    "fractions": ("Fraction",),
+    "uuid": ("UUID",),
+}
+"""Classes of the standard library, by their modules: their instances are values that cannot change."""
 
 Namespace = dict[str, Any]
 """Names and objects of a class or an instance, as they are stored: not bound, not called."""
