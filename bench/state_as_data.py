@@ -32,9 +32,8 @@ from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 from njrt.models.model import Model
 from njrt.observability.accounts import Totals
-from spsbench.checks import check_case
 from spsbench.suite import load_task, make_program_module, read_program_source
-from spsbench.task import Case, Check
+from spsbench.task import Case, Check, check_case
 
 FORMS = ("code", "state")
 LIMITS: Mapping[str, Any] = {

@@ -33,7 +33,6 @@ from njc.worker import Worker, make_clean_environment, open_channel
 from njrt.messages import ModelMessage, Request, ToolCall
 from njrt.models.scripted import Scripted, run
 from njrt.session.question import QUESTION_SYSTEM_PROMPT
-from spsbench.checks import check_case
 from spsbench.perfect import make_perfect_model
 from spsbench.script import CaseScript
 from spsbench.suite import (
@@ -43,7 +42,7 @@ from spsbench.suite import (
     load_task,
     make_program_module,
 )
-from spsbench.task import Case
+from spsbench.task import Case, check_case
 
 ROOT = Path(__file__).resolve().parents[1]
 LOCK = ROOT / "spsbench" / "programs" / "njc.lock"

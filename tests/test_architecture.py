@@ -60,7 +60,7 @@ LAYERS: Mapping[str, str] = {
     """,
     "spsbench": """
         __init__ failures interfaces llm published script task
-        checks methods results suite
+        methods results suite
         flags journal
         loc perfect replay sampling states tally
         trials

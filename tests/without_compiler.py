@@ -35,9 +35,9 @@ def loaded(file: Path, name: str) -> ModuleType:
 def play(task: str, program: ModuleType) -> None:
     """Play a task of SPSBench by its perfect script; every check must hold."""
     import njrt
-    from spsbench.checks import check_case
     from spsbench.perfect import make_perfect_model
     from spsbench.suite import load_script, load_task
+    from spsbench.task import check_case
 
     script = load_script(task)
     for case in load_task(task).cases:

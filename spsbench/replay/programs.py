@@ -12,7 +12,6 @@ from pathlib import Path
 
 from njc.compiler import Compilation, compile_source
 from njc.frontend.source import SourceFile
-from spsbench.checks import check_task
 from spsbench.methods import METHODS
 from spsbench.replay.traces import CheckOutcomes, Trace, list_program_names
 from spsbench.suite import (
@@ -22,6 +21,7 @@ from spsbench.suite import (
     make_program_module,
     read_program_source,
 )
+from spsbench.task import check_task
 
 RunChecks = Callable[[], CheckOutcomes]
 """Runs a program from its start and returns all of its checks."""

@@ -29,7 +29,6 @@ from njrt.models.model import Model
 from njrt.observability.listeners import add_listener
 from njrt.session.prediction import name_effect_ending
 from spsbench import flags
-from spsbench.checks import check_case
 from spsbench.perfect import make_perfect_model
 from spsbench.sampling import draw_sample
 from spsbench.script import CaseScript
@@ -44,6 +43,7 @@ from spsbench.surprise.results import (
     SurpriseTrial,
 )
 from spsbench.surprise.table import REPORT
+from spsbench.task import check_case
 from spsbench.trials.answering import load_model
 from spsbench.trials.experiment import Experiment, run_experiment
 from spsbench.trials.machine import read_timestamp

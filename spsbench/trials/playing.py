@@ -33,7 +33,6 @@ from njrt.observability.trace import TraceFile
 from njrt.options import Options
 from njrt.persistence.cache import Cache, open_reply_store
 from njrt.typed_json import from_json, to_json
-from spsbench.checks import CheckResult, check_case
 from spsbench.llm import use_model
 from spsbench.methods import METHODS, Method
 from spsbench.perfect import make_script_model
@@ -47,7 +46,7 @@ from spsbench.suite import (
     make_program_module,
     read_program_source,
 )
-from spsbench.task import Case
+from spsbench.task import Case, CheckResult, check_case
 from spsbench.trials.answering import (
     CostLimit,
     InterpreterModel,

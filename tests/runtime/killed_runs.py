@@ -39,9 +39,9 @@ from njrt.observability.listeners import add_listener
 from njrt.persistence.recording_file import Recording, RecordingHeader, recover_recording
 from njrt.persistence.recording_place import RecordingFile
 from njrt.production.approval.terminal import Approval, ApprovalsFile, Terminal
-from spsbench.checks import check_case
 from spsbench.perfect import make_perfect_model
 from spsbench.suite import TASK_NAMES, load_natural_program, load_script, load_task
+from spsbench.task import check_case
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ("citations", "mailbox", "order", "rules", "tickets")

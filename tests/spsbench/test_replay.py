@@ -16,7 +16,6 @@ import njrt
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 from njrt.options import EffectSet
-from spsbench.checks import check_case, check_task
 from spsbench.cli import main
 from spsbench.methods import METHODS
 from spsbench.perfect import make_perfect_model
@@ -45,6 +44,7 @@ from spsbench.suite import (
     load_task,
     make_program_module,
 )
+from spsbench.task import check_case, check_task
 
 natural = functools.cache(load_natural_program)
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from spsbench.checks import CheckResult, check_task
 from spsbench.suite import TASK_NAMES, load_script, load_task
-from spsbench.task import Case, Check, Task, catch_exception_name
+from spsbench.task import Case, Check, CheckResult, Task, catch_exception_name, check_task
 
 
 def broken(*_: Any) -> bool:

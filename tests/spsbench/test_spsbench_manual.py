@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from njrt.models.scripted import Scripted
-from spsbench.checks import check_case
 from spsbench.llm import use_model
 from spsbench.script import CaseScript, make_manual_replies
 from spsbench.suite import TASK_NAMES, load_manual_program, load_script, load_task
-from spsbench.task import Case
+from spsbench.task import Case, check_case
 
 
 def failures(name: str, case: Case, lines: CaseScript) -> dict[str, str | None]:

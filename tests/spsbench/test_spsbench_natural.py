@@ -9,7 +9,6 @@ import pytest
 import njrt
 from njrt.execution.contained.platforms import find_obstacle
 from njrt.options import EffectSet, Policy
-from spsbench.checks import check_case
 from spsbench.perfect import make_perfect_model
 from spsbench.script import CaseScript
 from spsbench.suite import (
@@ -19,7 +18,7 @@ from spsbench.suite import (
     load_script,
     load_task,
 )
-from spsbench.task import Case, ProgramFile
+from spsbench.task import Case, ProgramFile, check_case
 
 natural = functools.cache(load_natural_program)
 

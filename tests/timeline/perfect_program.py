@@ -3,9 +3,9 @@
 import sys
 
 import njrt
-from spsbench.checks import check_case
 from spsbench.perfect import make_perfect_model
 from spsbench.suite import load_natural_program, load_script, load_task
+from spsbench.task import check_case
 
 name, effects = sys.argv[1:]
 script = load_script(name)
