@@ -184,17 +184,13 @@ def list_servers(choices: Iterable[Options], environ: Mapping[str, str]) -> tupl
             known = [name for name in names if not name.startswith("python:")]
             if names and not known:
                 continue
+            chosen = replace(options, model=",".join(known))
             try:
-                model = choose_model(
-                    replace(options, model=",".join(known)), {**environ, "NJC_REPLACE_MODEL": ""}
-                )
+                model = choose_model(chosen, {**environ, "NJC_REPLACE_MODEL": ""})
             except ConfigurationError:
                 continue
-            servers |= {
-                remote.server: None
-                for remote in list_remote_models(model)
-                if remote.server.url.startswith("http")
-            }
+            found = (remote.server for remote in list_remote_models(model))
+            servers |= dict.fromkeys(it for it in found if it.url.startswith("http"))
     return tuple(servers)
 
 
@@ -225,14 +221,9 @@ def select_variables(
 
 def list_python_paths() -> tuple[Path, ...]:
     """Return the folders that Python reads: its installation and its packages."""
-    prefixes = [
-        sys.prefix,
-        sys.base_prefix,
-        sys.exec_prefix,
-        str(Path(sys.executable).resolve().parent.parent),
-    ]
-    paths = [*prefixes, *(entry for entry in sys.path if entry)]
-    return tuple(dict.fromkeys(path for path in map(Path, paths) if os.path.exists(path)))
+    around = Path(sys.executable).resolve().parent.parent
+    names = (sys.prefix, sys.base_prefix, sys.exec_prefix, str(around), *filter(None, sys.path))
+    return tuple(dict.fromkeys(path for path in map(Path, names) if os.path.exists(path)))
 
 
 def _list_isolation() -> list[str]:

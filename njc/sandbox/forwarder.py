@@ -13,6 +13,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 from njc.sandbox.limits import apply_limits, parse_limits
 
@@ -72,10 +73,8 @@ def _copy_bytes(source: socket.socket, target: socket.socket) -> None:
     except OSError:
         # One side is closed: end the other one's waiting as well.
         for connection in (source, target):
-            try:
+            with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                continue
 
 
 if __name__ == "__main__":

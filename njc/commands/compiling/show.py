@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, assert_never
+from typing import Any, Literal
 
 import click
 
@@ -24,8 +24,6 @@ from njc.project.build import collect_findings, make_compile_task, read_source
 from njc.project.report import format_findings
 from njc.project.units import find_units
 
-CompilerStage = Literal["blocks", "lower"]
-
 
 @click.command("show")
 @click.argument("source", metavar="FILE", type=FILE)
@@ -41,7 +39,7 @@ CompilerStage = Literal["blocks", "lower"]
 def command(
     console: Console,
     source: Path,
-    stage: CompilerStage,
+    stage: Literal["blocks", "lower"],
     format: Literal["text", "json"],
     **flags: Any,
 ) -> int:
@@ -52,22 +50,18 @@ def command(
     compilation = task.compile()
     result = task.make_result(compilation)
     console.findings(format_findings(collect_findings([result], project.warnings), "text"))
-    match stage:
-        case "blocks":
-            if format == "json":
-                console.json(list(_describe_blocks(compilation)))
-            else:
-                console.result("\n\n".join(map(_format_block, _describe_blocks(compilation))))
-        case "lower" if result.output is not None:
-            text = result.output.decode(task.source.encoding)
-            if format == "json":
-                console.json({"compiled": text})
-            else:
-                console.result(text.rstrip("\n"))
-        case "lower":
-            pass
-        case _:
-            assert_never(stage)
+    if stage == "blocks":
+        descriptions = list(_describe_blocks(compilation))
+        if format == "json":
+            console.json(descriptions)
+        else:
+            console.result("\n\n".join(map(_format_block, descriptions)))
+    elif result.output is not None:
+        text = result.output.decode(task.source.encoding)
+        if format == "json":
+            console.json({"compiled": text})
+        else:
+            console.result(text.rstrip("\n"))
     return int(result.output is None)
 
 

@@ -18,7 +18,7 @@ from njc.batch.local import CallsGivenUp, interrupted_by_sigterm, run_local
 from njc.batch.rows import BUDGET_OPTION, check_rows, describe_failed_rows, read_rows
 from njc.batch.store import BatchCounts, BatchStore, discard_batch, note_program, open_batch_store
 from njc.batch.waves import WaveProgress, Waves, make_vendor
-from njc.commands.terminal.console import Console, paint_progress
+from njc.commands.terminal.console import INTERRUPTED_EXIT_CODE, Console, paint_progress
 from njc.commands.terminal.flags import COUNT, FILE, TARGET, refuse_options, with_console
 from njc.commands.terminal.status_line import is_status_shown
 from njc.project.outputs import check_output
@@ -27,7 +27,6 @@ from njc.target import get_target, make_absolute
 from njrt.errors import ConfigurationError, CostLimitError
 from njrt.session.limits import limit
 
-_INTERRUPTED_EXIT_CODE = 130
 _EXECUTORS = click.Choice(["async", "threads", "processes", "dask", "ray"])
 
 
@@ -159,14 +158,14 @@ def command(
         except KeyboardInterrupt as interrupt:
             is_given_up = isinstance(interrupt, CallsGivenUp)
             console.note("interrupted; the same command continues")
-            return _INTERRUPTED_EXIT_CODE
+            return INTERRUPTED_EXIT_CODE
         finally:
             store.export(out, order == "rows")
             console.note(_summarize(store, out))
             for reason in describe_failed_rows(store.iterate_failed()):
                 console.note(reason)
             if is_given_up:
-                os._exit(_INTERRUPTED_EXIT_CODE)  # Python would wait for the threads
+                os._exit(INTERRUPTED_EXIT_CODE)  # Python would wait for the threads
         return 1 if store.read_counts().failed else 0
 
 
@@ -246,6 +245,5 @@ def format_time_left(left: int, done: int, seconds: float) -> str:
     rest = left * seconds / done
     if rest < 60:
         return f"  about {rest:.0f} s left"
-    return (
-        f"  about {rest / 60:.0f} min left" if rest < 5400 else f"  about {rest / 3600:.1f} h left"
-    )
+    shown = f"{rest / 60:.0f} min" if rest < 5400 else f"{rest / 3600:.1f} h"
+    return f"  about {shown} left"

@@ -74,8 +74,8 @@ RESULTS_FOLDER = Path(".njc_cache") / "compare"
     "-n", "--runs", type=COUNT, default=3, metavar="N", help="Runs in each mode (default: 3)."
 )
 @click.option("--modes", metavar="LIST", help="Modes to compare, separated by commas.")
-@click.option("--json", "json_file", type=FILE, metavar="FILE", help="Write JSON too.")
-@click.option("--html", "html_file", type=FILE, metavar="FILE", help="Write a page too.")
+@click.option("--json", "json_file", type=FILE, help="Write JSON too.")
+@click.option("--html", "html_file", type=FILE, help="Write a page too.")
 @click.option(
     "--gate", "gates", multiple=True, metavar="[MODE:]pass^K>=X", help="Fail if fewer pass."
 )

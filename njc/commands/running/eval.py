@@ -55,12 +55,8 @@ from njrt.private_files import lock_folder
 @click.option("--model", "models", multiple=True, metavar="A,B", help="Models to compare.")
 @click.option("--against", metavar="REF", help="Compare with the program at a git reference.")
 @click.option("--gate", "gates", multiple=True, metavar="pass^K>=X", help="Fail if fewer pass.")
-@click.option(
-    "-o", "--out", type=FILE, metavar="FILE", help="File of results (default: CASES.results.jsonl)."
-)
-@click.option(
-    "--html", type=FILE, metavar="FILE", help="Write a page with the failures and prompts."
-)
+@click.option("-o", "--out", type=FILE, help="File of results (default: CASES.results.jsonl).")
+@click.option("--html", type=FILE, help="Write a page with the failures and prompts.")
 @CASE_JOBS
 @click.option("--accept", is_flag=True, help="Write results of cases that expect nothing.")
 @click.option("--fresh", is_flag=True, help="Discard the results of an earlier run.")
@@ -156,17 +152,15 @@ def _run_missing(
     loaded = get_target(target)
     digest = compute_program_digest(loaded.program, target)
     planned = list_planned_runs(cases, models, repeats)
-    is_replayed = (
-        find_replayed_recording()
-    )  # then a run is free, and repeats take replies in their order
+    # Replayed runs are free, and repeats take replies in their order.
+    is_replayed = find_replayed_recording()
     missing = [run for run in planned if is_replayed or run.make_key(digest) not in results.known]
     if len(missing) < len(planned):
         console.note(f"{len(planned) - len(missing):,} runs are known from {results.path}")
     progress = ProgressLine(console, "running")
     progress(0, len(missing))
     # The cache would answer a repeat by the reply to another one.
-    uncached = set_variable("NJC_CACHE", "off") if repeats > 1 else nullcontext()
-    with uncached:
+    with set_variable("NJC_CACHE", "off") if repeats > 1 else nullcontext():
         for number, result in enumerate(run_cases(loaded, missing, digest, jobs), 1):
             known = results.known.get(result.key)
             if known is None or replace(known, seconds=result.seconds) != result:

@@ -10,7 +10,12 @@ from typing import Any
 
 import click
 
-from njc.commands.terminal.console import CommandFunction, Console, add_options
+from njc.commands.terminal.console import (
+    INTERRUPTED_EXIT_CODE,
+    CommandFunction,
+    Console,
+    add_options,
+)
 from njc.commands.terminal.flags import (
     PATH,
     parse_set_flags,
@@ -123,10 +128,6 @@ def _rebuild_flags(console: Console, flags: Mapping[str, Any]) -> list[str]:
     return again + ["-v"] * console.verbosity + ["-q"] * -console.verbosity
 
 
-_INTERRUPTED_EXIT_CODE = 130
-"""128 + SIGINT, as in shells."""
-
-
 @click.command(
     "run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
 )
@@ -215,7 +216,7 @@ def _report_exception(console: Console, error: BaseException | None) -> int:
         case KeyboardInterrupt():
             if console.verbosity > 0:
                 show_traceback(error)
-            return _INTERRUPTED_EXIT_CODE
+            return INTERRUPTED_EXIT_CODE
         case NaturalError():
             console.error(error)
             return error.exit_code

@@ -51,9 +51,7 @@ MINIMUM_CASES = 10
 @click.option("--errors", type=click.FloatRange(0, 0.5), default=0.05, metavar="X", help="With --second: wrong answers to allow.")  # fmt: skip
 @click.option("--held-out", "check_file", type=FILE, metavar="FILE", help="Cases to check on (default: half of CASES).")  # fmt: skip
 @click.option("--check", is_flag=True, help="Do not write njc.lock.")
-@click.option(
-    "-o", "--out", type=FILE, metavar="FILE", help="File of results (default: CASES.tuning.jsonl)."
-)
+@click.option("-o", "--out", type=FILE, help="File of results (default: CASES.tuning.jsonl).")
 @with_console
 def command(
     console: Console,

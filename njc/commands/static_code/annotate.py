@@ -121,11 +121,9 @@ class Annotator:
             tried = self.compile_types(apply_replacements(result.source, [proposed]))
             what = f"{self.unit.display_path}:{missing.block.line}: `{proposed.replacement}`"
             if _count(tried) > _count(result):
-                known_messages = {found.message for found in result.diagnostics}
-                messages = (found.message for found in tried.diagnostics)
-                reason = next(
-                    (it for it in messages if it not in known_messages), "it does not compile"
-                )
+                old = {found.message for found in result.diagnostics}
+                added = (it.message for it in tried.diagnostics if it.message not in old)
+                reason = next(added, "it does not compile")
                 self.console.note(f"{what} is left out: {reason}")
             elif new := self.find_type_errors(tried.source) - known:
                 self.console.note(f"{what} is left out: {min(new)}")
@@ -168,12 +166,11 @@ class Annotator:
         """Return the errors of mypy in a version of the source, without their places; none if there is no mypy."""
         if importlib.util.find_spec("mypy") is None:
             return frozenset()
+        checker = ["mypy", "--ignore-missing-imports", "--check-untyped-defs"]
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / self.unit.source.name
             file.write_bytes(source.data)
-            report = check_types(
-                [file], ["mypy", "--ignore-missing-imports", "--check-untyped-defs"], Project()
-            )
+            report = check_types([file], checker, Project())
             lines = (line.partition(": error: ")[2] for line in report.output.splitlines())
             return frozenset(line for line in lines if line)
 
@@ -188,17 +185,13 @@ class Annotator:
         with tempfile.TemporaryDirectory() as folder:
             file, results = Path(folder) / self.unit.source.name, Path(folder) / "results.jsonl"
             file.write_bytes(source.data)
-            for (
-                other
-            ) in self.unit.source.parent.iterdir():  # the program may open what is beside it
+            for other in self.unit.source.parent.iterdir():  # the program may open them
                 if other.name not in (file.name, "__pycache__"):
                     with suppress(OSError):  # a system without links
                         (Path(folder) / other.name).symlink_to(other.absolute())
-            if (
-                self.project.file is not None
-                and not (Path(folder) / self.project.file.name).exists()
-            ):
-                shutil.copy(self.project.file, folder)
+            settings = self.project.file
+            if settings is not None and not (Path(folder) / settings.name).exists():
+                shutil.copy(settings, folder)
             path = os.pathsep.join([str(self.unit.source.parent), os.environ.get("PYTHONPATH", "")])
             environ = {**os.environ, "PYTHONPATH": path.rstrip(os.pathsep)}
             run_eval_process(f"{file}:{function}", cases, results, environ=environ)

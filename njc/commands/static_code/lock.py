@@ -97,8 +97,7 @@ def command(
         refuse_options("needs --authority", "check", "runs")
     if keep:
         refuse_options("writes code again; --keep keeps it", "update")
-    blocks = [place for place in places if ":" in place and not Path(place).exists()]
-    sources = [Path(place) for place in places if place not in blocks]
+    blocks, sources = split_places(places)
     project = resolve_project(sources, flags)
     units = find_units(sources, project)
     file = get_lock_path(project, units[0].root)
@@ -112,10 +111,9 @@ def command(
     lock, findings = read_lock(file), tuple[Finding, ...]()
     find_unused = partial(_find_unused_in_units, units=units, project=project)
     if keep:
-        keys = (
-            (it, key) for it in chosen or holes for key in _list_keys(it) if key in lock.entries
-        )
-        kept = [replace(lock.entries[key], meaning=it.meaning) for it, key in keys]
+        keys = ((it, key) for it in chosen or holes for key in _list_keys(it))
+        entries = ((it, lock.entries[key]) for it, key in keys if key in lock.entries)
+        kept = [replace(entry, meaning=it.meaning) for it, entry in entries]
         save_lock(lock.with_entries(kept), lock, file)
     elif update:
         names = {hole.name for hole in chosen or holes}
@@ -186,6 +184,12 @@ def _find_stale_tuned(lock: StaticLock, units: Sequence[Unit]) -> set[tuple[str,
     return {key for key in chosen if key[:2] not in blocks}
 
 
+def split_places(places: Sequence[str]) -> tuple[list[str], list[Path]]:
+    """Return the names of blocks, and the sources, among the arguments of a command."""
+    blocks = [place for place in places if ":" in place and not Path(place).exists()]
+    return blocks, [Path(place) for place in places if place not in blocks]
+
+
 def find_named_hole(block: str, holes: Sequence[Hole]) -> Hole:
     """Find the hole of this name; the name may omit the file."""
     for hole in holes:
@@ -208,12 +212,11 @@ def _find_unused_in_units(
     static = replace(project, options=replace(project.options, mode="static"))
     names = {hole.name for file in find_static_files(units, static) for hole in file.holes}
     roots = {unit.root for unit in units}
-    return find_unused_entries(
-        lock,
-        {unit.path for unit in units},
-        names,
-        lambda path: any((root / path).exists() for root in roots),
-    )
+
+    def exists(path: str) -> bool:
+        return any((root / path).exists() for root in roots)
+
+    return find_unused_entries(lock, {unit.path for unit in units}, names, exists)
 
 
 def _format_statuses(

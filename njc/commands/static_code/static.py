@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from njc.commands.static_code.lock import find_named_hole
+from njc.commands.static_code.lock import find_named_hole, split_places
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import ATTEMPTS, MODE, project_flags, resolve_project, with_console
 from njc.commands.terminal.status_line import show_status
@@ -87,8 +87,7 @@ def command(
             "`--repair --test COMMAND`"
         )
     words = [] if test is None else _read_command(test)
-    blocks = [place for place in places if ":" in place and not Path(place).exists()]
-    sources = [Path(place) for place in places if place not in blocks]
+    blocks, sources = split_places(places)
     project = resolve_project(sources, {**flags, "mode": flags["mode"] or "static"})
     units = find_units(sources, project)
     file = get_lock_path(project, units[0].root)
@@ -133,8 +132,8 @@ def _read_command(text: str) -> list[str]:
         raise ConfigurationError(
             f"no shell reads the test command, so that `{found}` means nothing in it; use `sh -c '...'`"
         )
-    if not words or shutil.which(words[0]) is None:
-        first = words[0] if words else ""
+    first = words[0] if words else ""
+    if shutil.which(first) is None:
         raise ConfigurationError(
             f"there is no command `{first}`; write a line of the shell as `sh -c '...'`"
         )
@@ -143,15 +142,11 @@ def _read_command(text: str) -> list[str]:
 
 def _show_learning(console: Console, results: Sequence[LearningResult], repairs: bool) -> bool:
     """Print the results on recorded runs; returns whether some code still fails, or none was tested."""
-    rows = [
-        (
-            it.hole.name,
-            it.hole.mode,
-            *map(str, (len(it.examples.all), it.first, it.score, it.attempts)),
-        )
-        for it in results
-        if it.score
-    ]
+    rows = []
+    for it in results:
+        if it.score:
+            counts = (len(it.examples.all), it.first, it.score, it.attempts)
+            rows.append((it.hole.name, it.hole.mode, *map(str, counts)))
     if rows:
         console.result(format_text_table(REPAIR_HEADINGS if repairs else TABLE_HEADINGS, rows))
     for result in results:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _SEVERITY = re.compile(r"\b(?:(error)|(warning)|(help|note|hint))(\[NJ\d+\])?: ")
 _CARET = re.compile(r"^( +\|[ \t]*)(\^+)$", re.MULTILINE)
 _PROGRESS_DELAY = 0.5
+INTERRUPTED_EXIT_CODE = 130
+"""128 + SIGINT, as in shells."""
 
 
 @dataclass(slots=True)
