@@ -352,6 +352,6 @@ def _list_held(value: Any) -> Iterator[Any]:
     if slots := list_slots(kind):
         for _, held in read_slots(slots, value):
             yield held
-    namespace = make_namespace_reader(kind)(value)
+    namespace = make_namespace_reader(kind, None)(value)
     if namespace is not None:
         yield from namespace.values()

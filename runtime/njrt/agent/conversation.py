@@ -242,12 +242,12 @@ def find_reply_problem(reply: Reply, requested: Sequence[Effect | Refusal]) -> s
         return "the model refuses" + (f": {words}" if words else " to answer")
     if reply.stop == "length":
         return "the reply was cut off at its token limit (raise max_reply_tokens)"
+    if requested:
+        return None
     if is_too_long(reply):
         return f"the reply is longer than {MAX_REPLY_CHARACTERS:,} characters"
-    if not requested:
-        is_empty = not reply.message.text.strip()
-        return "the reply was empty" if is_empty else "the reply holds no code and no call"
-    return None
+    is_empty = not reply.message.text.strip()
+    return "the reply was empty" if is_empty else "the reply holds no code and no call"
 
 
 def format_retry_advice(reply: Reply, effects: BlockEffects, protocol: Protocol) -> str:

@@ -132,6 +132,12 @@ def refuse_uncontainable(scope: Scope) -> None:
     start_server()
 
 
+def list_shown_classes(scope: Scope) -> list[type]:
+    """Return the classes that the model is shown with the values, types and functions of a block."""
+    shown = find_shown_classes(scope.list_variables().values(), scope.types.values())
+    return shown + find_signature_classes(scope.list_used_functions())
+
+
 _LINE_PREFIX = re.compile(r"^line \d+: ")
 
 
@@ -164,12 +170,8 @@ class Handlers:
         self.refusals: dict[str, int] = {}
         """Number of refusals of code, by the reason."""
         if block.options.effects == "direct":
-            scope.watch_outputs(path for path in scope.outputs if path not in block.reads)
-            scope.show_classes(
-                find_shown_classes(scope.list_variables().values(), scope.types.values())
-            )
-            if scope.uses:
-                scope.show_classes(find_signature_classes(scope.list_used_functions()))
+            scope.watch_outputs([path for path in scope.outputs if path not in block.reads])
+            scope.show_classes(partial(list_shown_classes, scope))
 
     @cached_property
     def variables(self) -> WireVariables:
@@ -488,7 +490,7 @@ class Handlers:
                     find_secrets(self.scope, self.redactor)
                     shown = self.render(find_result_name(code), value, MAX_ANSWER_CHARS)
                 reference = self.variables.format_reference(value) if self.has_references else ""
-                parts = (mark_printed(printed), shown, reference)
+                parts = (mark_printed(printed) if printed else "", shown, reference)
                 return Answer(join_parts(*parts) or silent)
             case _:
                 assert_never(execution)

@@ -38,7 +38,7 @@ def find_snippet_problems(
     for jump in analysis.jumps:
         if problem := _explain_illegal_jump(jump, labels):
             yield problem
-    if is_async and "ask" in scope.lent and "ask" not in names.bound:
+    if is_async and scope.is_lent("ask") and "ask" not in names.bound:
         yield from _find_unawaited_questions(nodes)
     yield from _find_nested_finally(nodes)
     for node in nodes:
@@ -128,7 +128,7 @@ def is_visible(name: str, names: SnippetNames, scope: Scope) -> bool:
         name in names.bound
         or name in scope.scratch
         or scope.is_referenced(name)
-        or name in scope.lent
+        or scope.is_lent(name)
         or hasattr(builtins, name)
         or name in MODULE_NAMES
     )

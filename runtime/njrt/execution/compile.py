@@ -253,7 +253,7 @@ def _provide_cells(names: SnippetNames, scope: Scope, policy: Policy) -> None:
     for name in names.read:
         if scope.is_referenced(name) or name in scope.scratch or name in scope.borrowed:
             continue
-        if name in scope.lent:
+        if scope.is_lent(name):
             scope.borrowed[name] = CellType(scope.lent[name])
         elif name == "print":
             scope.borrowed[name] = CellType(scope.transcript.print)

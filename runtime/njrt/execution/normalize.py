@@ -67,7 +67,7 @@ def _replace_star_imports(names: SnippetNames, scope: Scope) -> Iterator[_Replac
             read = sorted(
                 name
                 for name in names.read.keys() & members.keys() & set(exported)
-                if not (name.startswith("_") or scope.is_referenced(name) or name in scope.lent)
+                if not (name.startswith("_") or scope.is_referenced(name) or scope.is_lent(name))
             )
             yield statement, f"from {module} import {', '.join(read)}" if read else "pass"
 

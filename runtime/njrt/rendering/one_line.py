@@ -17,6 +17,7 @@ import types
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from enum import EnumMeta
+from itertools import repeat
 from typing import Any
 
 from njrt.outcome import UserValue
@@ -158,7 +159,7 @@ def _make_collection_writer(cls: type, opening: str, closing: str) -> WriteFunct
             else (f"{get_class_name(type(value))}({opening}", f"{closing})")
         )
         length = cls.__len__(value)  # type: ignore[attr-defined]
-        items = ((("", item)) for item in cls.__iter__(value))  # type: ignore[attr-defined]
+        items = zip(repeat(""), cls.__iter__(value))  # type: ignore[attr-defined]
         if cls is tuple and length == 1 and type(value) is tuple:
             tail = ",)"
         least = _estimate_min_chars(cls.__iter__(value)) if exact and 3 * length < room else 1  # type: ignore[attr-defined]
@@ -419,13 +420,18 @@ TYPE_WRITERS: dict[type, WriteFunction] = {
 }
 
 
+_BUILTIN_WRITERS: dict[type, WriteFunction] = {
+    cls: TYPE_WRITERS[cls] for cls in (list, tuple, set, frozenset, dict)
+}
+
+
 def find_write_function(cls: type) -> WriteFunction:
     """Return the function that writes instances of `cls`, from the nearest ancestor that has one.
 
     A `__repr__` that was written by hand takes precedence, for it may mask values of the object.
     """
-    if type(cls) is type and (scalar := SCALAR_WRITERS.get(cls)):
-        return scalar
+    if type(cls) is type and (write := SCALAR_WRITERS.get(cls) or _BUILTIN_WRITERS.get(cls)):
+        return write
     if is_a(cls, EnumMeta):
         return _write_enum_member
     if has_mappers() and is_orm_class(cls):
@@ -434,8 +440,8 @@ def find_write_function(cls: type) -> WriteFunction:
         return _write_class_name
     for base in get_mro(cls)[:-1]:
         # Only plain classes are looked up: the metaclass of another may define __hash__ or __eq__.
-        write = TYPE_WRITERS.get(base) if type(base) is type else None
-        if write := write or find_library_function(base):
+        known = TYPE_WRITERS.get(base) if type(base) is type else None
+        if write := known or find_library_function(base):
             method = find_member(cls, "__repr__")
             is_python = type(method) is types.FunctionType and is_user_class(cls)
             return _write_by_repr if is_python and has_custom_repr(cls) else write

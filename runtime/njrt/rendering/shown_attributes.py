@@ -64,9 +64,12 @@ def order_attributes(held: Namespace, fields: list[str] | None) -> list[tuple[st
         extra = held.get("__pydantic_extra__")
         others = list(islice(extra.items(), 1000)) if type(extra) is dict else []
         return [*((name, held[name]) for name in fields if name in held), *others]
-    some = [(name, item) for name, item in islice(held.items(), 1000) if type(name) is str]
-    own = [(name, item) for name, item in some if not name.endswith("__") and name not in ORM_STATE]
-    return sorted(own, key=lambda pair: pair[0].startswith("_"))
+    public: list[tuple[str, UserValue]] = []
+    private: list[tuple[str, UserValue]] = []
+    for name, item in islice(held.items(), 1000):
+        if type(name) is str and not name.endswith("__") and name not in ORM_STATE:
+            (private if name.startswith("_") else public).append((name, item))
+    return public + private
 
 
 def list_hidden_fields(cls: type) -> frozenset[str]:

@@ -152,7 +152,10 @@ class ValueWriter:
             if not exact and len(written) >= MAX_SHOWN_ITEMS:
                 break
             enough = len(written) >= MIN_SHOWN_ITEMS
-            part = self._write_item(label, value, left - len(label), length, exact, enough)
+            if exact and not label:
+                part: str | None = self._write(value, left, True)
+            else:
+                part = self._write_item(label, value, left - len(label), length, exact, enough)
             if part is None:
                 break
             text = label + part

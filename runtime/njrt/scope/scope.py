@@ -130,7 +130,8 @@ class Scope:
             self.host = name
         self.scratch: dict[str, CellType] = {}
         self.borrowed: dict[str, CellType] = {}
-        self.lent: dict[str, UserValue] = {}
+        self._lent: dict[str, UserValue] = {}
+        self._find_shown_classes: Callable[[], Iterable[type]] | None = None
         self.watched: frozenset[str] = frozenset()
         self._earlier: dict[str, tuple[Bound, State | None]] = {}
         self.transcript = Transcript()
@@ -143,26 +144,42 @@ class Scope:
         """Return whether the prompt names this variable (mangled name)."""
         return name in self.cells or name in self.global_names or name in self.own
 
-    def show_classes(self, classes: Iterable[type]) -> None:
-        """Let the block use classes by their names, unless the program uses these names for anything else."""
-        for cls in classes:
-            name = get_class_name(cls)
-            held = self.module.get(name, cls)
-            if self.namespace is not None:
-                held = self.namespace.get(name, held)
-            is_free = held is cls and not self.is_referenced(name) and not hasattr(builtins, name)
-            if is_free and name.isidentifier():
-                self.lent.setdefault(name, cls)
+    def show_classes(self, find: Callable[[], Iterable[type]]) -> None:
+        """Let the block use classes by their names, unless the program uses these names for anything else.
+
+        They are found when code first has a name that could be one of them.
+        """
+        self._find_shown_classes = find
+
+    @property
+    def lent(self) -> dict[str, UserValue]:
+        """The names that the runtime gives the block, with their values."""
+        find, self._find_shown_classes = self._find_shown_classes, None
+        if find is not None:
+            for cls in find():
+                name = get_class_name(cls)
+                held = self.module.get(name, cls)
+                if self.namespace is not None:
+                    held = self.namespace.get(name, held)
+                is_used = self.is_referenced(name) or hasattr(builtins, name)
+                if held is cls and not is_used and name.isidentifier():
+                    self._lent.setdefault(name, cls)
+        return self._lent
+
+    def is_lent(self, name: str) -> bool:
+        """Return whether the runtime gives the block this name; no shown class has the name of a builtin."""
+        return name in self._lent or (not hasattr(builtins, name) and name in self.lent)
 
     def lend(self, name: str, value: UserValue) -> None:
         """Give the block a name while it runs, unless the prompt names a variable that is called so."""
         if not self.is_referenced(name):
-            self.lent[name] = value
+            self._lent[name] = value
 
     def can_bind(self, name: str) -> bool:
         """Return whether binding this name (mangled) binds a variable of the program or one of the block's own."""
-        is_given = self.is_referenced(name) or is_a(self.lent.get(name), type)
-        return name in self.bindable or name in self.scratch or not is_given
+        if name in self.bindable or name in self.scratch:
+            return True
+        return not (self.is_referenced(name) or is_a(self.lent.get(name), type))
 
     def find_cell(self, name: str) -> CellType | None:
         """Return the cell of a mangled name, if it lives in one: the block's own first, then the program's."""
@@ -194,9 +211,12 @@ class Scope:
 
     def list_variables(self, names: Iterable[str] | None = None) -> dict[str, UserValue]:
         """Return the bound variables of these names: by default of the prompt, then of the block."""
-        wanted = (*self.names, *self.scratch) if names is None else names
-        found = [(name, self._find_value(name)) for name in wanted]
-        return {name: value for name, value in found if type(value) is not Absent}
+        found: dict[str, UserValue] = {}
+        for name in (*self.names, *self.scratch) if names is None else names:
+            value = self._find_value(name)
+            if type(value) is not Absent:
+                found[name] = value
+        return found
 
     def list_named(self, name: str, value: UserValue) -> dict[str, UserValue]:
         """Return a variable as the prompt names it: itself, or the parts of a module that the prompt reads."""
@@ -311,7 +331,8 @@ class Scope:
 
     def watch_outputs(self, names: Iterable[str]) -> None:
         """Require outputs that are bound already to be bound again, or their objects to be changed."""
-        for name in (mangle(name, self.class_name) for name in names):
+        for path in names:
+            name = mangle(path, self.class_name)
             if isinstance(found := self._read_output(name), Bound):
                 self._earlier[name] = found, read_state(found.value)
         self.watched = frozenset(name[max(0, name.rfind(".")) :] for name in self._earlier)
@@ -393,7 +414,8 @@ class Scope:
         self._declared_types = self._types = self.namespace = None
         self._earlier.clear()
         self.transcript.close()
-        self.lent.clear()
+        self._find_shown_classes = None
+        self._lent.clear()
         for cells in (self.cells, self.scratch, self.borrowed):
             cells.clear()
 

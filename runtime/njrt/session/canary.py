@@ -276,7 +276,7 @@ def lookup_in(scope: Scope) -> Callable[[str], Bound | Absent]:
     """Return a lookup of names in the code of a live block; the name `ask` is the runtime's."""
 
     def lookup(name: str) -> Bound | Absent:
-        is_ask = name == "ask" and "ask" in scope.lent
+        is_ask = name == "ask" and scope.is_lent("ask")
         return Absent.UNKNOWN if is_ask else scope.lookup(name)
 
     return lookup

@@ -45,6 +45,8 @@ _asking: ContextVar[Carried] = ContextVar("njrt.session.interception", default=O
 
 def list_interceptors(opened: Sequence[OpenInterceptor]) -> tuple[OpenInterceptor, ...]:
     """Return the opened interceptors that a block here must ask, innermost first."""
+    if not opened:
+        return ()
     asking = _asking.get()._items
     return tuple(each for each in reversed(opened) if not any(each is other for other in asking))
 

@@ -120,7 +120,7 @@ def make_asker(scope: Scope, session: Session, is_async: bool) -> Callable[..., 
 
     def ask(question: str, type: AnswerType = None) -> Any:
         """Ask the model a question; give text, or a value of a type, such as bool or list[str]."""
-        if "ask" not in scope.lent:
+        if not scope.is_lent("ask"):
             raise RuntimeError("`ask` works only while its block runs")
         find_secrets(scope, redactor)
         shown = redactor.redact_whole(str(question))

@@ -17,7 +17,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Any, cast
+from typing import Any
 
 from njrt.agent.conversation import (
     Conversation,
@@ -231,8 +231,8 @@ def with_lifecycle_events(
     ending: Outcome | BaseException | None = None
     signs: tuple[str, ...] = ()
     try:
-        ending = yield from conversation
-        signs = list_warnings(ending)
+        outcome = ending = yield from conversation
+        signs = list_warnings(outcome)
     except BaseException as error:
         if isinstance(error, NaturalError):
             add_place(error, place)
@@ -251,7 +251,7 @@ def with_lifecycle_events(
         file, _, line = place.rpartition(":")
         number = int(line) if line.isdecimal() else 1
         warnings.warn_explicit(sign, BlockWarning, file or place, number, registry=_warned)
-    return cast(Outcome, ending)
+    return outcome
 
 
 _warned: dict[Any, Any] = {}
@@ -364,7 +364,8 @@ async def drive_conversation(
                 else:
                     step = conversation.throw(failure)
             except StopIteration as end:
-                return cast(Outcome, end.value)
+                outcome: Outcome = end.value
+                return outcome
             try:
                 result, failure = await answer(step, session), None
             except BaseException as error:

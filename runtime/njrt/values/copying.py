@@ -101,7 +101,11 @@ class _Copier:
             return self._remember(value, cls(map(self.copy, list(value))))
         if cls is bytearray:
             return self._remember(value, bytearray(value))
-        if is_a(value, tuple) and hasattr(cls, "_fields") and not make_namespace_reader(cls)(value):
+        if (
+            is_a(value, tuple)
+            and hasattr(cls, "_fields")
+            and not make_namespace_reader(cls, None)(value)
+        ):
             self.classes[cls] = None
             return self._remember(value, tuple.__new__(cls, map(self.copy, tuple(value))))
         if (empty := _make_empty_container(value)) is not None:
@@ -133,7 +137,7 @@ class _Copier:
         for name, member in list_slots(cls):
             for _, item in read_slots(((name, member),), value):
                 member.__set__(copied, self.copy(item))
-        read = make_namespace_reader(cls)
+        read = make_namespace_reader(cls, None)
         attributes = read(value)
         if attributes:
             target = read(copied)

@@ -52,7 +52,7 @@ def is_same_value(
         return bool(one == other)
     if isinstance(one, BaseException) and not is_same_value(one.args, other.args, around):
         return False
-    has_state = make_namespace_reader(cls)(one) is not None or list_slots(cls)
+    has_state = make_namespace_reader(cls, None)(one) is not None or list_slots(cls)
     return bool(has_state) and is_same_value(read_attributes(one), read_attributes(other), around)
 
 

@@ -22,7 +22,7 @@ from types import (
     MemberDescriptorType,
     ModuleType,
 )
-from typing import Any, Final, TypeGuard
+from typing import Any, Final, TypeGuard, TypeVar
 
 from njrt.outcome import UserValue
 
@@ -47,6 +47,7 @@ VALUE_CLASSES = {
 }
 """Classes of the standard library, by their modules: their instances are values that cannot change."""
 
+T = TypeVar("T")
 Namespace = dict[str, Any]
 """Names and objects of a class or an instance, as they are stored: not bound, not called."""
 
@@ -144,23 +145,21 @@ def make_attribute_reader(cls: type) -> Callable[[UserValue], Namespace]:
     """Return a function that reads the attributes of instances of a class."""
     if any(base is ModuleType for base in get_mro(cls)):
         return lambda module: dict(_get_module_namespace(module))
-    slots, read_namespace = list_slots(cls), make_namespace_reader(cls)
-
-    def read(value: UserValue) -> Namespace:
-        attributes = read_namespace(value) or {}
-        return {**dict(read_slots(slots, value)), **attributes} if slots else attributes
-
-    return read
+    slots, nothing = list_slots(cls), Namespace()
+    read_namespace = make_namespace_reader(cls, nothing)
+    if not slots:
+        return read_namespace
+    return lambda value: {**dict(read_slots(slots, value)), **read_namespace(value)}
 
 
-def make_namespace_reader(cls: type) -> Callable[[UserValue], Namespace | None]:
-    """Find the real `__dict__` of the instances of a class; the function returns None for an instance without one."""
+def make_namespace_reader(cls: type, missing: T) -> Callable[[UserValue], Namespace | T]:
+    """Find the real `__dict__` of the instances of a class; the function returns `missing` for an instance without one."""
     for base in get_mro(cls):
         descriptor = get_class_namespace(base).get("__dict__")
         if is_exactly(descriptor, GetSetDescriptorType, MemberDescriptorType):
             get: Callable[[UserValue], Any] = descriptor.__get__  # type: ignore[union-attr]
-            return lambda value: found if type(found := get(value)) is dict else None
-    return lambda value: None
+            return lambda value: found if type(found := get(value)) is dict else missing
+    return lambda value: missing
 
 
 def list_slots(cls: type) -> tuple[Slot, ...]:

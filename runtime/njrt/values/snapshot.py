@@ -98,7 +98,7 @@ def _save_object(value: UserValue, steps: list[RestoreStep]) -> Iterator[UserVal
             yield from value
     if slots := list_slots(type(value)):
         yield from _save_slots(value, slots, steps)
-    namespace = make_namespace_reader(type(value))(value)
+    namespace = make_namespace_reader(type(value), None)(value)
     if namespace is not None:
         attributes = dict(namespace)
         steps.append(lambda: _refill(namespace, attributes))

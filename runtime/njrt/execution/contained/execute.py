@@ -349,13 +349,13 @@ class Piece:
                 places[name] = "own"
             elif name in scope.cells:
                 places[name] = "output" if name in scope.bindable else "variable"
-            elif name in scope.borrowed and name in scope.lent:
+            elif name in scope.borrowed and scope.is_lent(name):
                 places[name] = "variable"
         for name in _list_global_names(code):
             if name in scope.global_names and name not in places:
                 places[name] = "bound global" if name in scope.bindable else "global"
             elif (
-                name in scope.lent or name in MODULE_NAMES & scope.module.keys()
+                scope.is_lent(name) or name in MODULE_NAMES & scope.module.keys()
             ) and name not in places:
                 places[name] = "global"
         return places
@@ -378,7 +378,7 @@ class Piece:
         """Return a function that reads a name at its place; it returns `_MISSING` if the name is unbound."""
         if (cell := self.scope.find_cell(name)) is not None:
             return partial(read_cell, cell, _MISSING)
-        if name in self.scope.lent:
+        if self.scope.is_lent(name):
             return partial(self.scope.lent.get, name)
         return partial(self.scope.module.get, name, _MISSING)
 

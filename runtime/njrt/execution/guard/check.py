@@ -54,7 +54,6 @@ def find_guard_problems(
         if name in REFUSED_BUILTINS and not scope.is_referenced(name) and name not in names.bound:
             yield format_refusal(name, node)
     modules = find_modules(nodes, scope)
-    positions = set(_find_positions(nodes))
     for node in nodes:
         match node:
             case ast.Import(names=aliases):
@@ -71,7 +70,7 @@ def find_guard_problems(
                 is_refused = name in REFUSED_BINDINGS or (
                     name.startswith("__") and name in REFUSED_ATTRIBUTES
                 )
-                if is_refused and node not in positions:
+                if is_refused and node not in set(_find_positions(nodes)):
                     yield format_refusal(name, node)
             case ast.Attribute(attr=attribute, ctx=context):
                 refused = REFUSED_ATTRIBUTES
@@ -120,13 +119,16 @@ def list_program_modules(scope: Scope) -> tuple[str, ...]:
 
     In static code, the names have no values and mean the modules of the same name.
     """
-    found: set[str] = set()
-    for name in scope.names:
-        match scope.lookup(name):
-            case Bound(value) if is_a(value, ModuleType) and not is_a(value, ComputingModule):
-                found.add(value.__name__.partition(".")[0])
-            case Absent.UNBOUND if name not in scope.bindable:
-                found.add(name)
+    named = scope.list_variables(scope.names)
+    found = {
+        value.__name__.partition(".")[0]
+        for value in named.values()
+        if is_a(value, ModuleType) and not is_a(value, ComputingModule)
+    }
+    unbound = scope.names if len(named) < len(scope.names) else ()
+    for name in unbound:
+        if name not in scope.bindable and scope.lookup(name) is Absent.UNBOUND:
+            found.add(name)
     return tuple(sorted(found))
 
 
@@ -176,7 +178,7 @@ def find_modules(nodes: Sequence[ast.AST], scope: Scope) -> dict[str, ModuleType
                 path = f"{node.module}.{alias.name}"
                 if path in SUBMODULES and is_importable(path):
                     modules[alias.asname or alias.name] = open_module(path)
-    for value, target in find_assignments(nodes):
+    for value, target in find_assignments(nodes) if modules else ():
         if is_a(module := resolve_member(value, modules), ModuleType):
             modules[target.id] = module
     return {name: module for name, module in modules.items() if not scope.is_referenced(name)}
