@@ -61,8 +61,6 @@ CruxTrial = AnswerTrial | StateTrial
 
 @dataclass(frozen=True, slots=True)
 class CruxUsage:
-    """The usage of a question."""
-
     calls: int
     input_tokens: int
     output_tokens: int
@@ -76,8 +74,6 @@ class CruxUsage:
 
 @dataclass(frozen=True, slots=True)
 class AnswerResult(AnswerTrial):
-    """The answer to a problem."""
-
     kind: Literal["answer"] = field(default="answer", kw_only=True)
     passed: bool
     answer: str | None

@@ -78,7 +78,6 @@ def format_rows(rows: Sequence[ScoreRow]) -> str:
 
 
 def list_cells(row: ScoreRow) -> tuple[str, ...]:
-    """Return a row as text."""
     shares = (
         "" if part is None else f"{part / max(row.steps, 1):.3f}"
         for part in (row.exact, row.place, row.values)
@@ -194,7 +193,6 @@ GROUPS: Mapping[str, Callable[[StepScore], str]] = {
 
 
 def tabulate(part: str, predictor: str, scores: Sequence[StepScore]) -> Iterator[ScoreRow]:
-    """Yield a row for each group of steps."""
     for group, find_name in GROUPS.items():
         for name in sorted({find_name(score) for score in scores}):
             alike = [score for score in scores if find_name(score) == name]

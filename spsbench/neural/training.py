@@ -63,8 +63,6 @@ Weights = Any
 
 @dataclass(frozen=True, slots=True)
 class TrainingPlan:
-    """A training."""
-
     data: Path
     out: Path
     size: str

@@ -155,7 +155,6 @@ def count_passed(checks: CheckOutcomes) -> str:
 
 
 def format_replay_totals(played: Sequence[ReplayResult], traces: int) -> str:
-    """Return the totals of all traces."""
 
     def total(name: str) -> int:
         return sum(getattr(replay, name) for replay in played)

@@ -257,7 +257,6 @@ def render_report(report: Report, facts: Facts) -> dict[str, str]:
 
 
 def render_report_text(report: Report, facts: Facts) -> str:
-    """Return the report for a terminal."""
     answers = [
         text
         for part in report.parts
@@ -271,7 +270,6 @@ def render_report_text(report: Report, facts: Facts) -> str:
 
 
 def render_report_markdown(report: Report, facts: Facts) -> str:
-    """Return the report as a Markdown document."""
     return render_template(
         "spsbench.report",
         "report.md",

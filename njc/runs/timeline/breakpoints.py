@@ -220,7 +220,6 @@ def find_block_lines(file: Path, first: int) -> BlockLines | None:
 
 
 def list_block_lines(file: Path) -> tuple[BlockLines, ...]:
-    """Return the lines of all blocks of a file."""
     try:
         return _parse_block_lines(file, file.stat().st_mtime_ns)
     except (OSError, ValueError):  # a path with NUL
