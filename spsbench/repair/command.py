@@ -43,8 +43,8 @@ def command(ctx: click.Context, /, rescore: Path | None, **values: Any) -> None:
 
     DATA are files of HumanEvalFix or QuixBugs. The conditions are trace (the failing test, and the steps of its run
     as comments), test (the failing test), neither, rationale (the failing test, and a rationale of
-    --rationales), and turn1 (as trace, after two right repairs of --turn). The same command continues where the
-    results end.
+    --rationales), turn1 (as trace, after two right repairs of --turn), and turn1-test (as test, after the same
+    repairs). The same command continues where the results end.
     """
     from spsbench.repair.solving import repair_problems, rescore_repairs
 

@@ -14,6 +14,7 @@ import tokenize
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 from njc.evaluation.repair.testing import FailedTests, run_tests
 from spsbench.repair.problems import RepairProblem
@@ -44,9 +45,12 @@ class Turn:
 
 
 def read_demonstrations(
-    results: Iterable[RepairResult], problems: Mapping[str, RepairProblem], seconds: float
+    results: Iterable[RepairResult],
+    problems: Mapping[str, RepairProblem],
+    seconds: float,
+    has_steps: bool = True,
 ) -> tuple[Demonstration, ...]:
-    """Return a demonstration for each problem: its shortest right repair, asked with the trace of the failure."""
+    """Return a demonstration for each problem: its shortest right repair, asked with or without the steps of the run."""
     right: dict[str, tuple[str, str]] = {}
     for result in results:
         if not result.passed or result.problem not in problems:
@@ -57,7 +61,10 @@ def read_demonstrations(
         if before is None or (len("".join(repair)), repair) < (len("".join(before)), before):
             right[result.problem] = repair
     with ThreadPoolExecutor(2) as pool:
-        questions = pool.map(lambda name: _ask_about(problems[name], seconds), sorted(right))
+        questions = pool.map(
+            partial(_ask_about, seconds=seconds, has_steps=has_steps),
+            map(problems.__getitem__, sorted(right)),
+        )
         return tuple(
             Demonstration(
                 name,
@@ -71,11 +78,11 @@ def read_demonstrations(
         )
 
 
-def _ask_about(problem: RepairProblem, seconds: float) -> str:
-    outcome = run_tests(problem.code, problem.tests, seconds, traces=True)
+def _ask_about(problem: RepairProblem, seconds: float, has_steps: bool) -> str:
+    outcome = run_tests(problem.code, problem.tests, seconds, traces=has_steps)
     if not isinstance(outcome, FailedTests):
         return ""
-    return make_repair_prompt("trace", problem.code, outcome)
+    return make_repair_prompt("trace" if has_steps else "test", problem.code, outcome)
 
 
 def choose_similar(

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from njc.evaluation.execution_trace import ExecutionTrace
 from njc.evaluation.repair.annotate import annotate_code
 from njc.evaluation.repair.testing import FailedTests
-from spsbench.repair.results import TURNS, Condition
+from spsbench.repair.results import WITH_STEPS, Condition
 
 SYSTEM_PROMPT = """\
 You repair Python programs. The program that you are shown has a mistake. Reply with a rationale first: say in two to \
@@ -41,7 +41,7 @@ def _write_parts(
 ) -> Iterator[str]:
     annotated = (
         annotate_program(code, failure.trace)
-        if condition in ("trace", *TURNS) and failure.trace.steps
+        if condition in WITH_STEPS and failure.trace.steps
         else None
     )
     if annotated:

@@ -14,7 +14,10 @@ from typing import Literal
 
 from spsbench.results import Ordinal, SampledRun, Timestamp, TrialLine
 
-Condition = Literal["trace", "test", "neither", "rationale", "turn1", "turn2", "turn3"]
+Condition = Literal[
+    "trace", "test", "neither", "rationale",
+    "turn1", "turn2", "turn3", "turn1-test", "turn2-test", "turn3-test",
+]  # fmt: skip
 """The texts that the model sees with the buggy program.
 
     trace       the failing test, and the steps of its run as comments in the program
@@ -22,9 +25,13 @@ Condition = Literal["trace", "test", "neither", "rationale", "turn1", "turn2", "
     neither     that a test fails
     rationale   the failing test, and the rationale that another model wrote
     turn1       as `trace`, after two similar right repairs of the first turn; turn2, turn3 likewise
+    turn1-test  as `test`, after the same repairs, whose questions have no steps either; turn2-test, turn3-test likewise
 """
 TURNS: tuple[Condition, ...] = ("turn1", "turn2", "turn3")
-CONDITIONS: tuple[Condition, ...] = ("trace", "test", "neither", "rationale", *TURNS)
+TEST_TURNS: tuple[Condition, ...] = ("turn1-test", "turn2-test", "turn3-test")
+CONDITIONS: tuple[Condition, ...] = ("trace", "test", "neither", "rationale", *TURNS, *TEST_TURNS)
+WITH_STEPS: frozenset[Condition] = frozenset(("trace", *TURNS))
+"""The conditions that show the steps of the failing run."""
 
 
 @dataclass(frozen=True, slots=True)

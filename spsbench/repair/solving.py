@@ -36,7 +36,9 @@ from spsbench.repair.prompt import SYSTEM_PROMPT, make_repair_prompt
 from spsbench.repair.results import (
     CONDITIONS,
     REPAIR_KINDS,
+    TEST_TURNS,
     TURNS,
+    WITH_STEPS,
     Condition,
     RepairReply,
     RepairResult,
@@ -72,7 +74,7 @@ class RepairJob:
 
     def evaluate(self, code: str) -> TestOutcome:
         program = complete_program(code, self.problem.code)
-        traces = self.trial.condition in ("trace", *TURNS)
+        traces = self.trial.condition in WITH_STEPS
         seconds = self.settings.test_seconds
         return run_tests(program, self.problem.tests, seconds, traces=traces)
 
@@ -303,12 +305,16 @@ def _read_turns(
     values: Mapping[str, Any], conditions: tuple[Condition, ...]
 ) -> dict[Condition, Turn]:
     """Read the right repairs of earlier turns."""
-    files = dict(zip(TURNS, values["turn"], strict=False))
     if len(values["turn"]) > len(TURNS):
         raise click.UsageError(f"--turn can be given {len(TURNS)} times")
-    if set(files) != set(conditions) & set(TURNS):
+    by_turn = zip(zip(TURNS, TEST_TURNS, strict=True), values["turn"], strict=False)
+    known = {name: path for names, path in by_turn for name in names}
+    files = {name: known[name] for name in conditions if name in known}
+    if set(conditions) & {*TURNS, *TEST_TURNS} != set(files) or set(files.values()) != {
+        *values["turn"]
+    }:
         raise click.UsageError(
-            "the conditions turn1, turn2, turn3 and --turn FILE go together, in order"
+            "the conditions turn1, turn2, turn3 (or turn1-test, ...) and --turn FILE go together, in order"
         )
     if not files:
         return {}
@@ -318,7 +324,9 @@ def _read_turns(
     turns = {
         name: Turn(
             compute_digest(path.read_bytes()),
-            read_demonstrations(_read_results(path), problems, values["test_seconds"]),
+            read_demonstrations(
+                _read_results(path), problems, values["test_seconds"], name in WITH_STEPS
+            ),
         )
         for name, path in files.items()
     }

@@ -119,8 +119,8 @@ def test_conditions_show_more_and_more() -> None:
     }
     has = {
         "def total(prices):": set(CONDITIONS),
-        "assert total([3, 4]) == 7": {"trace", "test", "rationale", *TURNS},
-        "`total([3, 4])` is 4, but should be 7": {"trace", "test", "rationale", *TURNS},
+        "assert total([3, 4]) == 7": {*CONDITIONS} - {"neither"},
+        "`total([3, 4])` is 4, but should be 7": {*CONDITIONS} - {"neither"},
         "# (4) spent = 3; (6) spent = 4": {"trace", *TURNS},
         "(1) prices = [3, 4]": {"trace", *TURNS},
         "It forgets.": {"rationale"},
@@ -314,7 +314,9 @@ def test_right_repairs_of_a_turn_are_shown_in_the_next(
     write(data, [FIRST])
     flags = ("--model", "openai/local", "--out")
     with OpenAIServer(
-        [*map(says, (RIGHT, "I cannot.", WRONG, RIGHT, WRONG))], vendor=False, models=("local",)
+        [*map(says, (RIGHT, "I cannot.", WRONG, RIGHT, WRONG, WRONG))],
+        vendor=False,
+        models=("local",),
     ) as server:
         monkeypatch.setenv("NJC_BASE_URL", server.base_url)
         repair("--data", "train.jsonl", *flags, "turn1.jsonl", "--conditions", "trace")
@@ -322,6 +324,12 @@ def test_right_repairs_of_a_turn_are_shown_in_the_next(
         result = repair("--data", data, *flags, "r.jsonl", "--conditions", "turn1", *turn)
         assert result.exit_code == 0, result.output
         own = repair("--data", "train.jsonl", *flags, "t2.jsonl", "--conditions", "turn1", *turn)
+        plain = repair("--data", data, *flags, "p.jsonl", "--conditions", "turn1-test", *turn)
+        assert plain.exit_code == 0, plain.output
+    without_steps = server.seen[5].body["messages"]
+    assert [message["role"] for message in without_steps] == ["system", "user", "assistant", "user"]
+    assert "def total(" in without_steps[1]["content"]
+    assert "# (1)" not in "".join(message["content"] for message in without_steps)
     messages = server.seen[2].body["messages"]
     assert [message["role"] for message in messages] == ["system", "user", "assistant", "user"]
     assert "# (1) prices = [3, 4]" in messages[1]["content"], "with the trace of its failure"
