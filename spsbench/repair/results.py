@@ -25,7 +25,7 @@ Condition = Literal[
     neither     that a test fails
     rationale   the failing test, and the rationale that another model wrote
     turn1       as `trace`, after two similar right repairs of the first turn; turn2, turn3 likewise
-    turn1-test  as `test`, after the same repairs, whose questions have no steps either; turn2-test, turn3-test likewise
+    turn1-test  as `test`, after the same repairs, asked without steps; turn2-test, turn3-test likewise
 """
 TURNS: tuple[Condition, ...] = ("turn1", "turn2", "turn3")
 TEST_TURNS: tuple[Condition, ...] = ("turn1-test", "turn2-test", "turn3-test")
