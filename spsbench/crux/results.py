@@ -88,8 +88,6 @@ class AnswerResult(AnswerTrial):
 
 @dataclass(frozen=True, slots=True)
 class StateResult(StateTrial):
-    """A predicted state."""
-
     kind: Literal["state"] = field(default="state", kw_only=True)
     index: int
     """The state before the action, from 0."""

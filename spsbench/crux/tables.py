@@ -189,7 +189,6 @@ def format_percent(score: float | None) -> str:
 
 
 def render_crux_text(results: Results) -> str:
-    """Return the tables for a terminal."""
     return "\n\n\n".join(map(format_table_as_text, build_tables(results)))
 
 

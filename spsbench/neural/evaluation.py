@@ -68,7 +68,6 @@ def read_crux_traces(path: Path, size: int) -> CruxTraces:
 
 
 def write_rows(path: Path, rows: Sequence[ScoreRow]) -> None:
-    """Write a results file."""
     replace_file(path, "".join(f"{to_json(row)}\n" for row in rows).encode())
 
 

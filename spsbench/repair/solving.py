@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -257,20 +258,18 @@ def repair_problems(values: Mapping[str, Any]) -> int:
     return run_experiment(repairs, REPORT.format_text)
 
 
-def read_problems(
-    paths: Iterable[Path],
-) -> tuple[dict[str, RepairProblem], dict[str, str]]:
+def read_problems(paths: Iterable[Path]) -> tuple[dict[str, RepairProblem], dict[str, str]]:
     """Return the problems of all files by name, and the digest of each file."""
-    problems: dict[str, RepairProblem] = {}
+    problems: list[RepairProblem] = []
     digests = {}
     for path in paths:
         lines, digests[path.name] = read_data_file(path)
         with naming(path):
-            for problem in parse_repair_problems(lines):
-                if problem.name in problems:
-                    raise InputError(f"{problem.name} is in the data a second time")
-                problems[problem.name] = problem
-    return problems, digests
+            problems += parse_repair_problems(lines)
+    for name, count in Counter(problem.name for problem in problems).items():
+        if count > 1:
+            raise InputError(f"the data has {name} {count} times")
+    return {problem.name: problem for problem in problems}, digests
 
 
 def _read_results(path: Path) -> tuple[RepairResult, ...]:

@@ -126,7 +126,6 @@ def format_replay_table(replays: Sequence[ReplayResult | SkippedTrace]) -> str:
 
 
 def format_replay_rows(replay: ReplayResult | SkippedTrace) -> Iterator[str]:
-    """Yield the row of one trace, and its first divergence."""
     trace = replay.trace
     name = f"{trace.program:27}{trace.model.rpartition('/')[2]:26}{trace.run:4}"
     match replay:

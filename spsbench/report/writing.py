@@ -225,7 +225,6 @@ def build_graph_table(asked: Sequence[GraphResult]) -> Table:
 
 
 def build_graph_cells(group: Sequence[GraphResult]) -> tuple[Cell, ...]:
-    """Return the cells of one method at one size."""
     first = group[0]
     sent = [result for result in group if result.ending != "too long"]
 
@@ -247,7 +246,6 @@ def build_graph_cells(group: Sequence[GraphResult]) -> tuple[Cell, ...]:
 
 
 def render_report(report: Report, facts: Facts) -> dict[str, str]:
-    """Return the files of a report, by name."""
     return {
         "index.html": render_report_page(report, facts),
         "report.md": render_report_markdown(report, facts),

@@ -17,8 +17,6 @@ Planted = Literal["none"] | MutationKind
 
 @dataclass(frozen=True, slots=True)
 class SurpriseTrial(TrialLine):
-    """One predicted effect."""
-
     program: str
     case: str
     piece: int

@@ -115,8 +115,6 @@ class ModeBuild:
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """One run of the command."""
-
     mode: str
     number: int
     passed: bool
@@ -239,7 +237,6 @@ _ATTEMPT_USAGE: Mapping[str, ModeUsage] = {
 
 
 def format_comparison_json(rows: Sequence[ModeSummary], command: str) -> str:
-    """Write the whole comparison as JSON."""
     modes = [
         {
             "mode": row.name,

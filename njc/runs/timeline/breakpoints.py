@@ -242,5 +242,4 @@ def find_source(place: str, folders: Iterable[Path]) -> Path | None:
 
 
 def find_step_source(step: Step, folders: Iterable[Path]) -> Path | None:
-    """Return the file of the block of a step."""
     return Path(step.file) if step.file else find_source(step.place, folders)
