@@ -159,26 +159,19 @@ def generate(
         compilation = _compile_without_blocks(source, header)
         return replace(compilation, diagnostics=analysis.diagnostics)
     types = analysis.types
-    project = (
-        NO_OPTIONS if project == NO_OPTIONS else project
-    )  # the same object is faster to compare
+    project = NO_OPTIONS if project == NO_OPTIONS else project  # the object is faster to compare
     authorities = tuple(decide_authority(block, types, project) for block in blocks)
     contracts = tuple(find_contract(source, block, types) for block in blocks)
-    found = [
-        finding
-        for block, authority in zip(blocks, authorities, strict=True)
-        for finding in find_block_findings(source, block, authority, types, project)
-    ]
+    found: list[Diagnostic] = []
+    for block, authority in zip(blocks, authorities, strict=True):
+        found += find_block_findings(source, block, authority, types, project)
     found = list(_filter_diagnostics(source, found, analysis.directives, blocks))
     diagnostics = tuple(sorted((*analysis.diagnostics, *found)))
     aliases = choose_aliases(source.text)
     instead = {code.block.start: code for code in written}
-    lowered = tuple(
-        apply_written(call, instead.get(call.block.start))
-        for call in lower(
-            blocks, authorities, contracts, types, aliases, source.path, project, tuned
-        )
-    )
+    of_blocks = (blocks, authorities, contracts)
+    calls = lower(*of_blocks, types, aliases, source.path, project, tuned)
+    lowered = tuple(apply_written(call, instead.get(call.block.start)) for call in calls)
     pieces = emit(module, lowered, header, aliases.runtime, note)
     encoded = [piece.text.encode(source.encoding, _ENCODING_ERRORS) for piece in pieces]
     compilation = _assemble_output(source, blocks, diagnostics, pieces, encoded)

@@ -113,11 +113,9 @@ class HostEnvironment:
     @property
     def merged_options(self) -> Options:
         """The options of a block that sets none."""
-        (_, flags), *further = self.options
+        flags, *further = (options for _, options in self.options)
         environment = read_environment_options(self.environ)
-        return merge_option_layers(
-            flags, environment, *(options for _, options in further), DEFAULTS
-        )
+        return merge_option_layers(flags, environment, *further, DEFAULTS)
 
 
 UrlProbe = Callable[[str], None]
@@ -166,26 +164,20 @@ def _check_python(host: HostEnvironment) -> HealthCheck:
     if host.python[:2] >= OLDEST_PYTHON:
         return HealthCheck("python", "ok", version)
     needed = ".".join(map(str, OLDEST_PYTHON))
-    return HealthCheck(
-        "python", "fail", f"{version} is too old; install Python {needed} or newer", 2
-    )
+    says = f"{version} is too old; install Python {needed} or newer"
+    return HealthCheck("python", "fail", says, 2)
 
 
 def _check_extras(host: HostEnvironment) -> HealthCheck:
     versions = {each: host.version_of(each) for packages in EXTRAS.values() for each in packages}
     installed = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
-    missing = [
-        extra for extra, packages in EXTRAS.items() if not all(versions[each] for each in packages)
-    ]
+    missing = [name for name, packages in EXTRAS.items() if not all(map(versions.get, packages))]
     if not missing:
         return HealthCheck("extras", "ok", installed)
     status: CheckStatus = "ok" if versions["openai"] or versions["anthropic"] else "warn"
-    return HealthCheck(
-        "extras",
-        status,
-        f"{installed or 'none'}; without {', '.join(missing)}: "
-        f'pip install "njpy[{",".join(missing)}]" if you need them',
-    )
+    way = f'pip install "njpy[{",".join(missing)}]" if you need them'
+    says = f"{installed or 'none'}; without {', '.join(missing)}: {way}"
+    return HealthCheck("extras", status, says)
 
 
 def _check_variables(host: HostEnvironment) -> Iterator[HealthCheck]:

@@ -29,6 +29,7 @@ from njc.frontend.name_resolution import (
     collect_bindings,
     find_first_line,
     list_branches,
+    list_captured_names,
     list_own_expressions,
 )
 from njc.frontend.parse import Module
@@ -223,13 +224,8 @@ class Flow:
     def _follow_match(self, statement: ast.Match, state: frozenset[str]) -> BoundNames:
         states = []
         for case in statement.cases:
-            captured = {
-                name
-                for part in ast.walk(case.pattern)
-                for name in (getattr(part, "name", None), getattr(part, "rest", None))
-                if isinstance(name, str)
-            }
-            states.append(self.follow_suite(case.body, state | captured))
+            captured = state.union(list_captured_names(case.pattern))
+            states.append(self.follow_suite(case.body, captured))
         last = statement.cases[-1]
         if not _is_irrefutable(last.pattern) or last.guard:
             states.append(state)

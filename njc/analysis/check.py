@@ -165,12 +165,9 @@ def suggest_name(name: str, block: NaturalBlock, outputs: BlockOutputs) -> str |
     if name in _TYPES_BY_OTHER_NAMES:
         return f"did you mean `{_TYPES_BY_OTHER_NAMES[name]}`?"
     candidates = [each for each in block.scope.list_visible_names(outputs) if each != name]
-    close = difflib.get_close_matches(name, candidates, n=1) or difflib.get_close_matches(
-        name,
-        [candidate for candidate in dir(builtins) if not candidate.startswith("_")],
-        n=1,
-        cutoff=0.8,
-    )
+    public = [each for each in dir(builtins) if not each.startswith("_")]
+    close = difflib.get_close_matches(name, candidates, n=1)
+    close = close or difflib.get_close_matches(name, public, n=1, cutoff=0.8)
     if any(
         isinstance(node, ast.Name) and node.id == name and node.lineno > block.end_line
         for node in ast.walk(block.scope.node)

@@ -190,12 +190,8 @@ class ChangeReader(DeclaredTypes):
     ) -> Typed | None:
         """Return the type of a changeable attribute of a class itself, including members of an enum."""
         seen = set() if seen is None else seen
-        return _first(
-            changeable
-            for base in self.walk_bases(found)
-            for statement in base[0].body
-            for changeable in [self._find_in_class_statement(statement, base, seen)]
-        )
+        statements = ((each, base) for base in self.walk_bases(found) for each in base[0].body)
+        return _first(self._find_in_class_statement(*each, seen) for each in statements)
 
     def _find_in_class_statement(
         self, statement: ast.stmt, found: ClassDefinition, seen: set[object]

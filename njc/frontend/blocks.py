@@ -224,9 +224,7 @@ def find_blocks(module: Module) -> Iterator[BlockOrDiagnostic]:
     """Yield every natural block of a module in source order, and diagnostics of near misses."""
     bindings = collect_bindings(module.tree, None, module.source.has_walrus)
     scope = NameScope("module", "<module>", module.tree, bindings)
-    statements: list[BlockOrDiagnostic] = list(
-        _search_suite(module, module.tree.body, None, Frame(scope))
-    )
+    statements = list(_search_suite(module, module.tree.body, None, Frame(scope)))
     yield from statements
     yield from _find_values(module, statements)
     yield from _find_unmarked(module, statements)
@@ -257,8 +255,8 @@ def _find_unmarked(module: Module, found: Sequence[BlockOrDiagnostic]) -> Iterat
         if isinstance(node, ast.Module | Definition) and node.body
     }
     for node in ast.walk(module.tree):
-        if not isinstance(node, ast.Expr) or not isinstance(
-            node.value, ast.Constant | ast.JoinedStr
+        if not (
+            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant | ast.JoinedStr)
         ):
             continue
         start, end = source.get_span(node)
@@ -357,9 +355,8 @@ def make_scope(module: Module, node: ScopeNode, parent: NameScope) -> NameScope:
         if isinstance(node, ast.AsyncFunctionDef):
             kind = "async generator" if yields else "async function"
     class_name = node.name if kind == "class" else parent.mangling_class
-    return NameScope(
-        kind, node.name, node, collect_bindings(node, class_name, ":=" in text), parent
-    )
+    bindings = collect_bindings(node, class_name, ":=" in text)
+    return NameScope(kind, node.name, node, bindings, parent)
 
 
 def _has_own_yield(body: Sequence[ast.stmt]) -> bool:
@@ -395,9 +392,8 @@ def _search_expression(
         options = parse_options(written) if written else NO_WRITTEN_OPTIONS
         shift = start + opened.start("options")
         for problem in options.problems:
-            yield make_diagnostic(
-                source, "NJ104", shift + problem.start, shift + problem.end, problem.message
-            )
+            at = shift + problem.start, shift + problem.end
+            yield make_diagnostic(source, "NJ104", *at, problem.message)
         if obstacle := check_placement(source, start, end, body):
             yield obstacle
         if (interface := options.interface) is not None:
@@ -420,9 +416,8 @@ def _search_expression(
         return
     is_docstring = statement is body[0] and isinstance(owner, NoneType | Definition)
     if miss := find_near_miss(literal, is_docstring):
-        yield make_diagnostic(
-            source, "NJ103", start + miss.start, start + miss.end, miss.reason, _FORM
-        )
+        at = start + miss.start, start + miss.end
+        yield make_diagnostic(source, "NJ103", *at, miss.reason, _FORM)
 
 
 def _take_asserts(body: Sequence[ast.stmt], positions: Iterable[int]) -> Iterator[ast.Assert]:
@@ -505,9 +500,8 @@ def _get_text_before(source: SourceFile, first: ast.stmt) -> str:
 def _is_continued(source: SourceFile, start: int) -> bool:
     """Return whether a backslash, not one at the end of a comment, joins the line of `start` to the one above."""
     number = source.place(start)[0]
-    if number == 1 or not _BACKSLASH_BEFORE.search(
-        source.text, source.line_starts[number - 2], start
-    ):
+    above = source.line_starts[max(number - 2, 0)]
+    if number == 1 or not _BACKSLASH_BEFORE.search(source.text, above, start):
         return False
     return not any(
         token.type == tokenize.COMMENT and token.start[0] == number - 1

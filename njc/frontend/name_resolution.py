@@ -154,16 +154,11 @@ def resolve_name(name: str, scope: NameScope, outputs: BlockOutputs) -> Resolved
     while (place := around).parent is not None:
         around, bindings = place.parent, place.bindings
         visible = place is scope or place.is_function
-        if not explicit and visible and name in bindings.globals:
-            explicit = True
-        if (
-            not explicit
-            and visible
-            and name not in bindings.nonlocals
-            and is_bound(name, place, outputs)
-        ):
+        if explicit or (visible and name in bindings.globals):
+            explicit = True  # so that only the module can bind it
+        elif visible and name not in bindings.nonlocals and is_bound(name, place, outputs):
             return place.as_home
-        if not explicit and name in bindings.type_parameters:
+        elif name in bindings.type_parameters:
             return TypeParameter(place)
     return place.as_module[is_bound(name, place, outputs)]
 
@@ -206,9 +201,7 @@ def collect_bindings(node: ScopeNode, class_name: str | None, walrus: bool = Tru
     """Return the bindings of the statements of a scope; `walrus=False` promises that it has no `:=`."""
     seen = _BindingCollector()
     _bind_statements(node.body, seen, walrus)
-    parameters = (
-        _collect_parameters(node) if not isinstance(node, (ast.Module, ast.ClassDef)) else {}
-    )
+    parameters = _collect_parameters(node) if isinstance(node, FunctionDefinition) else {}
     declared = seen.globals | seen.nonlocals
     assigned = (seen.bound | parameters.keys()) - declared
     deleted = seen.deleted - assigned - declared
@@ -317,7 +310,7 @@ def _bind_statement(statement: ast.stmt, seen: _BindingCollector) -> None:
             seen.bound.update(handler.name for handler in handlers if handler.name)
         case ast.Match(cases=cases):
             for case in cases:
-                _bind_pattern(case.pattern, seen)
+                seen.bound.update(list_captured_names(case.pattern))
         case _ if type(statement).__name__ == "TypeAlias":  # Python 3.12
             _bind_target(statement.name, seen.bound)  # type: ignore[attr-defined]
 
@@ -333,13 +326,14 @@ def _bind_target(target: ast.expr, names: set[str]) -> None:
             _bind_target(value, names)
 
 
-def _bind_pattern(pattern: ast.pattern, seen: _BindingCollector) -> None:
+def list_captured_names(pattern: ast.pattern) -> Iterator[str]:
+    """Yield the names that a pattern of a `match` binds."""
     for part in ast.walk(pattern):
         match part:
             case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-                seen.bound.add(name)
+                yield name
             case ast.MatchMapping(rest=str(name)):
-                seen.bound.add(name)
+                yield name
 
 
 def _bind_walrus(expressions: Iterable[ast.expr], seen: _BindingCollector) -> None:

@@ -142,11 +142,10 @@ def fill_holes(files: Sequence[StaticFile], lock: StaticLock, request: HoleReque
     notes = [result.note for result in results.values() if result.note]
     if request.learned:
         fresh = {(entry.name, entry.mode) for entry in used}
-        learned = {
-            (hole.name, hole.mode + LEARNED_SUFFIX) for _, hole in holes
-        } & lock.entries.keys()
+        learned = {(hole.name, hole.mode + LEARNED_SUFFIX) for _, hole in holes}
+        stale = sorted(learned & lock.entries.keys() - fresh)
         again = "is stale; `njc static --learn` does it again"
-        notes += [f"what was learned of {name} {again}" for name, _ in sorted(learned - fresh)]
+        notes += [f"what was learned of {name} {again}" for name, _ in stale]
     return StaticBuild(lock, used, compiled, tuple(findings), tuple(notes))
 
 
@@ -444,16 +443,13 @@ def make_contract_task(
         for example in examples
         if needed and needed <= example.before.keys()
     )
-    has_unknown = any(find_effect(statement, block.scope, types) for statement in block.requires)
+    certain = [each for each in block.requires if not find_effect(each, block.scope, types)]
+    has_unknown = len(certain) < len(block.requires)
     # Code that does not see a variable of the contract cannot be corrected by it.
     inputs = {} if has_unknown or contract.names else find_inputs(file, block, needed)
     if not (inputs or recorded):
         return None
-    requires = tuple(
-        format_assert(file.source, statement)
-        for statement in block.requires
-        if not find_effect(statement, block.scope, types)
-    )
+    requires = tuple(format_assert(file.source, statement) for statement in certain)
     return ContractTask(prelude, code, inputs, requires, contract.texts, recorded)
 
 

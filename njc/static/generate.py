@@ -256,25 +256,20 @@ def _find_added_statements(
     around = ours[at]
     if isinstance(around, Definition):
         # Models often write only the method of a class.
-        copies = [each for each in theirs if getattr(each, "name", None) == around.name]
-        pairs = zip(_list_suites(copies[0]), _list_suites(around), strict=False) if copies else ()
-        return next(
-            (found for pair in pairs if (found := _find_added_statements(*pair, hole))), None
-        )
-    after = len(ours) - at - 1
-    if len(theirs) < len(ours) - 1:
-        return None
-    before_is_same = _is_same_code(theirs[:at], ours[:at])
-    after_is_same = _is_same_code(theirs[len(theirs) - after :], ours[at + 1 :])
-    middle = theirs[at : len(theirs) - after]
-    if not (before_is_same and after_is_same):
-        return None
-    if isinstance(around, ast.Expr):
-        return middle or None
-    if len(middle) != 1 or type(middle[0]) is not type(around):
-        return None
-    pairs = zip(_list_suites(middle[0]), _list_suites(around), strict=False)
-    return next((found for pair in pairs if (found := _find_added_statements(*pair, hole))), None)
+        copies = [each for each in theirs if getattr(each, "name", None) == around.name][:1]
+    else:
+        end = len(theirs) - (len(ours) - at - 1)
+        is_same = _is_same_code([*theirs[:at], *theirs[end:]], [*ours[:at], *ours[at + 1 :]])
+        if len(theirs) < len(ours) - 1 or not is_same:
+            return None
+        copies = [*theirs[at:end]]
+        if isinstance(around, ast.Expr):
+            return copies or None
+        if len(copies) != 1 or type(copies[0]) is not type(around):
+            return None
+    suites = (zip(_list_suites(copy), _list_suites(around), strict=False) for copy in copies)
+    found = (_find_added_statements(*pair, hole) for pairs in suites for pair in pairs)
+    return next(filter(None, found), None)
 
 
 def _list_suites(statement: ast.stmt) -> list[list[ast.stmt]]:
