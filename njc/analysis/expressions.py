@@ -110,6 +110,11 @@ class ExpressionReader(ChangeReader):
                 name, scope
             ):
                 return make_builtin_type(_BUILTIN_RESULTS[name], scope)
+            case ast.Call(
+                func=ast.Name(id="tuple" | "frozenset" as name), args=[items], keywords=[]
+            ) if self.is_builtin(name, scope):
+                item = self.element_of(items, scope, depth + 1)
+                return self._make_collection_type(name, item) if item is not None else None
             case ast.Call(func=ast.Name() as called) if self.class_of_type(Typed(called, scope)):
                 return Typed(called, scope)
             case ast.Call(func=function):
@@ -137,6 +142,14 @@ class ExpressionReader(ChangeReader):
             return None
         inner = ast.Tuple([part.annotation for part in known], ast.Load())
         return known[0].inside(ast.Subscript(ast.Name("tuple", ast.Load()), inner, ast.Load()))
+
+    def _make_collection_type(self, name: str, item: Typed) -> Typed | None:
+        """Return the type of a tuple or a frozenset of any number of items."""
+        if not self.is_builtin(name, item.scope):
+            return None
+        each = item.annotation
+        inner = ast.Tuple([each, ast.Constant(...)], ast.Load()) if name == "tuple" else each
+        return item.inside(ast.Subscript(ast.Name(name, ast.Load()), inner, ast.Load()))
 
     def _defines_comparison(self, found: ClassDefinition) -> bool:
         return any(

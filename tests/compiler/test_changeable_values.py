@@ -126,6 +126,9 @@ FORMS = {
     "hidden": "class int:\n    y = {value}\nx: int = int()\n{block}",
     "hidden in a function": "def f(x: str):\n    class str:\n        y = {value}\n    x: str = str()\n    {block}\nf('a')",
     "frozen": "@dataclasses.dataclass(frozen=True)\nclass Own:\n    y: {type}\nx = Own({value})\n{block}",
+    "copy": "ys: list[{type}] = [{value}]\nx = tuple(ys)\n{block}",
+    "frozen copy": "ys: Sequence[{type}] = ({value},)\nx = frozenset(ys)\n{block}",
+    "own copy": "def tuple(ys):\n    return [*ys]\nys: list[{type}] = [{value}]\nx = tuple(ys)\n{block}",
 }
 PATHS = {
     "class attribute": ("x", "x.y"),
