@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,6 +26,7 @@ from njc.analysis.inference import TypeReader
 from njc.analysis.json_compatibility import find_json_problem
 from njc.analysis.read_only import CONTAINERS, is_exception_name
 from njc.analysis.types import MAX_DEPTH, SCALARS, ClassDefinition, Typed, unquote
+from njc.analysis.words import compile_words
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import NameScope
 from njc.frontend.prompt_references import list_variables
@@ -148,7 +148,7 @@ def list_offered_labels(block: NaturalBlock, project: Options) -> tuple[OfferedL
     return tuple(offered)
 
 
-_RAISE_WORD = re.compile(r"\b(?:re-?)?rais(?:e|es|ed|ing)\b", re.IGNORECASE)
+_RAISE_WORD = compile_words(r"\b(?:re-?)?rais(?:e|es|ed|ing)\b")
 
 
 def may_reraise(block: NaturalBlock, project: Options) -> bool:

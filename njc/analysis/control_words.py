@@ -15,15 +15,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
+from njc.analysis.words import compile_words
 from njc.frontend.blocks import NaturalBlock
 
 JumpLabel = Literal["break", "continue", "return"]
 JUMP_LABELS: tuple[JumpLabel, ...] = ("break", "continue", "return")
 
 _NAMES: Mapping[JumpLabel, re.Pattern[str]] = {
-    "break": re.compile(r"\bbr(?:eak(?:s|ing)?|oke|oken(?=\s+(?:off|out)\b))\b", re.IGNORECASE),
-    "continue": re.compile(r"\bcontinu(?:e|es|ed|ing)\b", re.IGNORECASE),
-    "return": re.compile(r"\breturn(?:s|ed|ing)?\b", re.IGNORECASE),
+    "break": compile_words(r"\bbr(?:eak(?:s|ing)?|oke|oken(?=\s+(?:off|out)\b))\b"),
+    "continue": compile_words(r"\bcontinu(?:e|es|ed|ing)\b"),
+    "return": compile_words(r"\breturn(?:s|ed|ing)?\b"),
 }
 """The words that name a jump."""
 _STEMS: Mapping[JumpLabel, tuple[str, ...]] = {
@@ -32,17 +33,15 @@ _STEMS: Mapping[JumpLabel, tuple[str, ...]] = {
     "return": ("return",),
 }
 """The stems that are in all words for a jump."""
-_NEGATED = re.compile(
-    r"(?:\b(?:not|never|no|nor|without|cannot|avoid)|n['’]t)\s+(?:\w+ly\s+|ever\s+|(?:\w+\s+)?(?:or|nor)\s+)?\Z",
-    re.IGNORECASE,
+_NEGATED = compile_words(
+    r"(?:\b(?:not|never|no|nor|without|cannot|avoid)|n['’]t)\s+(?:\w+ly\s+|ever\s+|(?:\w+\s+)?(?:or|nor)\s+)?\Z"
 )
-_LIMITS_NEGATION = re.compile(
-    r"[^.;!?\n]*\b(?:unless|until|before|except|but|other than|if not)\b", re.IGNORECASE
+_LIMITS_NEGATION = compile_words(
+    r"[^.;!?\n]*\b(?:unless|until|before|except|but|other than|if not)\b"
 )
-_CLEARLY_BEFORE = re.compile(
+_CLEARLY_BEFORE = compile_words(
     r"(?:\b(?:it|this|that|which|who|loop|block|function|program|you|is|are|be|been|by|before|when|after|and|or)|[>.:;!?])\s*\Z"
-    r"|^\s*\Z",
-    re.IGNORECASE,
+    r"|^\s*\Z"
 )
 _QUOTED = re.compile(r"\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|`[^`\n]*`")
 
@@ -173,7 +172,7 @@ def _find_meant(words: re.Pattern[str], text: str) -> re.Match[str] | None:
 
 # ── names that are statements beyond doubt ───────────────────────────────────────────────────────
 
-_WORD = re.compile(r"\b(?P<label>break|continue|return)\b", re.IGNORECASE)
+_WORD = compile_words(r"\b(?P<label>break|continue|return)\b")
 _BEFORE = re.compile(r"(?P<word>[\w'’>]+)?(?P<gap>[^\w'’>]*)\Z")
 _VERB_FOLLOWS = frozenset([
     "and", "or", "but", "then", "else", "otherwise", "to", "must", "should", "shall", "may", "can", "could",
@@ -182,27 +181,23 @@ _VERB_FOLLOWS = frozenset([
 ])  # fmt: skip
 """The words that a verb follows within a sentence."""
 _AFTER = {
-    "break": re.compile(
+    "break": compile_words(
         r"\s*(?:[.,;:!?)`'\"*–—-]|\Z|(?:if|when|once|after|as|out|from|and|or|unless|on|at|here|now|immediately"
-        r"|otherwise|in|the\s+(?:\w+\s+)?loop|this\s+loop|without|with|before|instead|because|since|while)\b)",
-        re.IGNORECASE,
+        r"|otherwise|in|the\s+(?:\w+\s+)?loop|this\s+loop|without|with|before|instead|because|since|while)\b)"
     ),
-    "continue": re.compile(
+    "continue": compile_words(
         r"\s*(?:[.,;:!?)`'\"*–—-]|\Z|(?:if|when|once|after|as|and|or|unless|on|at|here|now|immediately|otherwise"
-        r"|in|the\s+(?:\w+\s+)?loop|with|without|to|instead|because|since|while|for|past)\b)",
-        re.IGNORECASE,
+        r"|in|the\s+(?:\w+\s+)?loop|with|without|to|instead|because|since|while|for|past)\b)"
     ),
-    "return": re.compile(
+    "return": compile_words(
         r"(?!\s+(?:tickets?|flights?|trips?|journeys?|address(?:es)?|values?|types?|codes?|keys?|labels?|visits?"
-        r"|polic(?:y|ies)|receipts?|statements?|rates?|home)\b)",
-        re.IGNORECASE,
+        r"|polic(?:y|ies)|receipts?|statements?|rates?|home)\b)"
     ),
 }
 
 
-_OBJECT_FOLLOWS = re.compile(
-    r"return\s+(?:(?:it|them|this|that|its|none|true|false|nothing)\b|<)|(?:break|continue)\s+(?:out of|with)?\s*th(?:e|is) (?:\w+ )?loop\b",
-    re.IGNORECASE,
+_OBJECT_FOLLOWS = compile_words(
+    r"return\s+(?:(?:it|them|this|that|its|none|true|false|nothing)\b|<)|(?:break|continue)\s+(?:out of|with)?\s*th(?:e|is) (?:\w+ )?loop\b"
 )
 """The texts that follow only the statement, after any word."""
 

@@ -22,39 +22,35 @@ from njc.analysis.asked_changes import (
     AskedChange,
     names_result,
 )
+from njc.analysis.words import compile_words, split_words
 from njc.frontend.blocks import NaturalBlock
-
-
-def _list_words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
 
 _INPUT, _OUTPUT = "\x01", "\x02"
 """Take the place of references among the words of a sentence."""
 _SENTENCE_END = re.compile(r"(?:(?<=\?)|[.;!]|:(?!\s*\x01))(?=\s|\Z)|\n\s*\n|\n\s*[-*•]\s")
 _WORD = re.compile(r"[\w'’-]+|[,()?\x01\x02]")
-_STORES = _list_words("put set bind store save write assign give let")
+_STORES = split_words("put set bind store save write assign give let")
 """Verbs with an output as their object, if the text changes no input."""
-_TELLS = _list_words("summarize summarise describe answer provide")
-_JUDGES = _TELLS | _list_words(
+_TELLS = split_words("summarize summarise describe answer provide")
+_JUDGES = _TELLS | split_words(
     "parse count decide determine judge classify find read estimate choose pick extract compute calculate guess rate score compare identify look see know"
     " consider check examine assess detect infer think counting judging reading looking considering comparing"
 )
-_STARTS = _list_words(
+_STARTS = split_words(
     "given for from in among of if when how which what whether is are does after before otherwise else"
 )
-_JUMPS = _list_words("break continue return raise")
-_PREPOSITIONS = _list_words("of in for from to by with as into")
-_SMALL_WORDS = _PREPOSITIONS | _list_words(
+_JUMPS = split_words("break continue return raise")
+_PREPOSITIONS = split_words("of in for from to by with as into")
+_SMALL_WORDS = _PREPOSITIONS | split_words(
     "a an the this that these those its their it them they all any each every both no not none nothing only just exactly about at most least"
     " on among between than whether how which what who when where if is are was were has had one two three"
 )
-_BEFORE_VERBS = _list_words(", ( and or but then also so you please else otherwise")
-_SEPARATORS = _list_words(", ( ) and but or then also")
+_BEFORE_VERBS = split_words(", ( and or but then also so you please else otherwise")
+_SEPARATORS = split_words(", ( ) and but or then also")
 _UNCHANGING_WORDS = (
     _JUDGES | _STARTS | _JUMPS | _SMALL_WORDS | _BEFORE_VERBS | _STORES
-) - _list_words("put set store save give assign")
-_UNCHANGING_WORDS |= _list_words(
+) - split_words("put set store save give assign")
+_UNCHANGING_WORDS |= split_words(
     "some several most many few other such my your our his her here there however because since although though unless until within without per via"
     " regarding concerning according based note assume imagine suppose pretend treat use using remember recall go understand work think take act be keep translate rephrase create"
     " make draft compose invent generate describe turn convert format round express ask greet thank welcome address congratulate invite remind"
@@ -67,13 +63,13 @@ _UNCHANGING_WORDS |= _list_words(
     " join total aggregate report retell recite rely stick limit restrict point trust believe doubt expect hope want try question wonder"
 )
 """Verbs of sentences that change nothing, or that prepare the result of a later sentence."""
-_CONDITIONS = _list_words(
+_CONDITIONS = split_words(
     "if when unless whether that where otherwise else not only from as for between one two three"
 )
 """First words of a part of a sentence that only restricts a result."""
-_PLACES = _list_words("to into onto in at on for behind under above below")
+_PLACES = split_words("to into onto in at on for behind under above below")
 _CLAIMS = (
-    _list_words(
+    split_words(
         "is are was were has have gets get becomes become it its they them their each all both rest others"
     )
     | _PLACES
@@ -81,18 +77,17 @@ _CLAIMS = (
 )
 """Words that make a part of a sentence more than a name of a value."""
 _CHANGES = frozenset(f"{ADDING}|{ACTING}|swap|replace|fix|trim|tidy".split("|"))
-_AUXILIARIES = _list_words("have be do")
+_AUXILIARIES = split_words("have be do")
 """Known words, except at the start of a request."""
 _KNOWN = (
     _SMALL_WORDS | _STORES | _JUDGES | _JUMPS | _STARTS | _BEFORE_VERBS | {_INPUT, _OUTPUT, ")"}
 )
-_PRONOUNS = _list_words("it them those these everything")
-_OBJECTS = _PRONOUNS | _list_words("each all every any the its their") | {_INPUT}
-_STATES = re.compile(
+_PRONOUNS = split_words("it them those these everything")
+_OBJECTS = _PRONOUNS | split_words("each all every any the its their") | {_INPUT}
+_STATES = compile_words(
     r"\b(?:next\s+(?:[\w-]+\s+)?(?:of|from|in)|so\s+(?:that\s+)?(?:it|they|the|all|each|none?)"
     r"|in place|in order|itself|themselves|(?:by|to) you|leaves|afterwards?|no longer|now|last|left|gone|go|goes|becomes?|remain\w*|stays?|keep|kept"
-    r"|first(?=\s*(?:and|[,;.]|\Z))|(?:at|to) the (?:end|start|front|back|top|bottom))\b",
-    re.IGNORECASE,
+    r"|first(?=\s*(?:and|[,;.]|\Z))|(?:at|to) the (?:end|start|front|back|top|bottom))\b"
 )
 """Words for a new state of an input."""
 _MAKES_RESULT = re.compile(
@@ -102,19 +97,17 @@ _MAKES_RESULT = re.compile(
 
 
 _BLANKS, _LINES = re.compile(r"[ \t]{2,}"), re.compile(r"\n\s*\n\s*")
-_UNCLEAR = re.compile(
+_UNCLEAR = compile_words(
     r"(?:\A\s*|(?<=[.!?])\s+(?=(?-i:[A-Z]))|(?<=;)\s+|\n\s*\n\s*|\n\s*[-*•]\s+)"
-    rf"(?:(?!(?:app|rep|supp|re)ly\b)(?:{ADVERB}|,\s*))*(?P<verb>[a-z]+)\b(?!\s*[:,])(?P<rest>(?:[^.;!?\n]|\n(?!\s*(?:\n|[-*•]\s))|[.](?=\d))*)(?![^.;!?]*\?)",
-    re.IGNORECASE,
+    rf"(?:(?!(?:app|rep|supp|re)ly\b)(?:{ADVERB}|,\s*))*(?P<verb>[a-z]+)\b(?!\s*[:,])(?P<rest>(?:[^.;!?\n]|\n(?!\s*(?:\n|[-*•]\s))|[.](?=\d))*)(?![^.;!?]*\?)"
 )
 """A sentence with its first word, perhaps a verb."""
 _NO_IMPERATIVE = re.compile(r"[^s]s\Z|...ing\Z|\A(?:say|tell|begin)\Z")
-_IN_PLACE = re.compile(r"\bin[\s-]place\b", re.IGNORECASE)
+_IN_PLACE = compile_words(r"\bin[\s-]place\b")
 _FINITE_VERB = re.compile(r"\b(?:is|are|was|were|be|been|has|had|will|does|did|whether)\b")
-_UNCHANGING_PHRASE = re.compile(
+_UNCHANGING_PHRASE = compile_words(
     r"\b(?:in\s+mind|into\s+account|a\s+(?:close\s+)?look|the\s+gist|(?:the|your|more|some)\s+(?:focus|attention|emphasis|weight)|emphasis|out\s+of\s+it"
-    r"|common\s+sense|(?:the|your)\s+(?:answer|reply|result|output|response))\b",
-    re.IGNORECASE,
+    r"|common\s+sense|(?:the|your)\s+(?:answer|reply|result|output|response))\b"
 )
 
 
@@ -162,7 +155,7 @@ _ACTS_ON_INPUT = re.compile(
     r"\b(?:break|continue|see|consider)(?: (?:the|each|every|all|both|of)){0,3} \x01(?! [\x02(,]|\Z| for\b)|\breturn \x01 (?:to|in|as)\b|\b(?:must|should|shall) be\b| away\b| each\Z"
 )
 """Words that are jumps or judgements elsewhere, with an input as their object: `Break <rows> into two`."""
-_STATEMENTS = _list_words("is are has have may must should shall will can follows")
+_STATEMENTS = split_words("is are has have may must should shall will can follows")
 
 
 def _may_ask_for_more(words: list[str]) -> bool:
@@ -182,7 +175,7 @@ def _states_more(words: list[str]) -> bool:
     )
 
 
-_OF_EACH = _list_words("each every all both")
+_OF_EACH = split_words("each every all both")
 _INTO_INPUTS = re.compile(
     r"\b(?:in|into|under|to|as|at|by|with|on)(?: (?:the|a|an|its|their|own|new)){0,3} (?:fields?|keys?|attributes?|entry|entries|columns?|property|properties|slots?|cells?)\b"
     r"|\b(?:in|into|under|as|by|with|on) (?:its|their)\b|\b(?:to|with|on|under|behind|in) (?:it|them|each)\Z"
@@ -209,7 +202,7 @@ def _gives_to_inputs(words: list[str]) -> bool:
     parts = _split(words)
     for part, following in zip(parts, [*parts[1:], [""]], strict=True):
         if _OUTPUT in part:
-            if _INPUT in part and not _list_words("get gets receive receives").isdisjoint(part):
+            if _INPUT in part and not split_words("get gets receive receives").isdisjoint(part):
                 return True
             continue
         is_request = part[0] in _STORES | _JUDGES

@@ -26,6 +26,7 @@ from types import MappingProxyType
 
 from njc.analysis.inference import TypeReader
 from njc.analysis.types import Typed, unquote
+from njc.analysis.words import compile_words
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.name_resolution import (
@@ -62,66 +63,57 @@ _GOES_ON = (
     r"|(?:(?!\b(?:whether|if|when|that|which|from|between)\b)[^.!?]){0,40}?[ ,;(]\s*(?:or|unless)\s+(?!none\b|null\b|raise|break|continue|return|stop|skip|end))"
 )
 """A further noun, or an alternative, after which the words mean another type."""
-_AFTER = re.compile(rf"\s*(?:[,(:-]\s*)?(?:(?:as|being|which is|is)\s+)?{_TYPE}{_GOES_ON}", re.IGNORECASE)  # fmt: skip
-_AS_OTHER = re.compile(
-    rf"\bas\s+(?:an?\s+)?(?:[\"'“‘\d]|(?P<type>{_COLLECTIONS}|{'|'.join(_SCALARS.values())})\b)",
-    re.IGNORECASE,
+_AFTER = compile_words(rf"\s*(?:[,(:-]\s*)?(?:(?:as|being|which is|is)\s+)?{_TYPE}{_GOES_ON}")  # fmt: skip
+_AS_OTHER = compile_words(
+    rf"\bas\s+(?:an?\s+)?(?:[\"'“‘\d]|(?P<type>{_COLLECTIONS}|{'|'.join(_SCALARS.values())})\b)"
 )
 """A form of a result that may differ from its type: `as "yes" or "no"`."""
 _GIVES = "save|write|set|put|use|say|store|give|answer|as|or|to|else|otherwise"
-_OTHER_VALUE = re.compile(rf"\b(?:{_GIVES})\s+[\"'“‘]", re.IGNORECASE)
+_OTHER_VALUE = compile_words(rf"\b(?:{_GIVES})\s+[\"'“‘]")
 """A text as a result, which is not a number."""
-_THIRD_VALUE = re.compile(r"\bor\s+(?!not\s*(?:[,.;]|\b(?:in|into|as)\b|\Z)|false\b)", re.IGNORECASE)  # fmt: skip
-_BEFORE = re.compile(rf"\b{_TYPE}\s+\Z", re.IGNORECASE)
-_CLASS = re.compile(r"\s*,?\s*(?:as|being|which is|is)?\s*an?\s+\Z|\s*,?\s+as\s+\Z", re.IGNORECASE)
-_WHETHER_AFTER = re.compile(
-    r"\s*,?\s*(?:whether|if)\b|[^.;]*\btrue\b[^.;]*\bfalse\b", re.IGNORECASE
-)
-_WHETHER_BEFORE = re.compile(
-    r"\bwhether\b(?:(?!\band\b)[^,;])*\b(?:as|in|into)\s+\Z", re.IGNORECASE
-)
-_MANY = re.compile(r"\b(?:list|set|tuple|dict(?:ionary)?)s?\s+of\b", re.IGNORECASE)
-_STORED = re.compile(
+_THIRD_VALUE = compile_words(r"\bor\s+(?!not\s*(?:[,.;]|\b(?:in|into|as)\b|\Z)|false\b)")  # fmt: skip
+_BEFORE = compile_words(rf"\b{_TYPE}\s+\Z")
+_CLASS = compile_words(r"\s*,?\s*(?:as|being|which is|is)?\s*an?\s+\Z|\s*,?\s+as\s+\Z")
+_WHETHER_AFTER = compile_words(r"\s*,?\s*(?:whether|if)\b|[^.;]*\btrue\b[^.;]*\bfalse\b")
+_WHETHER_BEFORE = compile_words(r"\bwhether\b(?:(?!\band\b)[^,;])*\b(?:as|in|into)\s+\Z")
+_MANY = compile_words(r"\b(?:list|set|tuple|dict(?:ionary)?)s?\s+of\b")
+_STORED = compile_words(
     r"\b(?:save|store|put|write|assign|record|keep)s?\s+(?:it|them|this|that|(?:the|your)\s+(?:result|answer|label|decision)s?)"
-    rf"(?:\s+as\s+{_TYPE})?\s+(?:to|in|into|as|under)\s+\Z",
-    re.IGNORECASE,
+    rf"(?:\s+as\s+{_TYPE})?\s+(?:to|in|into|as|under)\s+\Z"
 )
 """The words before a reference that takes a result; the words before them describe the result."""
-_AS_A = re.compile(r"\bas\s+an?\s+\Z", re.IGNORECASE)
-_ARTICLE = re.compile(r"\ban?\s+\Z", re.IGNORECASE)
-_PICKS = re.compile(r"\b(?:filter|remove|keep|select|sort|drop|deduplicate|reverse|order)\b", re.IGNORECASE)  # fmt: skip
-_PICKS_ONE = re.compile(r"\b(?:the\s+[\w-]*[^s\W]|one|any)\s+(?:of|in|from)\b", re.IGNORECASE)
+_AS_A = compile_words(r"\bas\s+an?\s+\Z")
+_ARTICLE = compile_words(r"\ban?\s+\Z")
+_PICKS = compile_words(r"\b(?:filter|remove|keep|select|sort|drop|deduplicate|reverse|order)\b")  # fmt: skip
+_PICKS_ONE = compile_words(r"\b(?:the\s+[\w-]*[^s\W]|one|any)\s+(?:of|in|from)\b")
 _LISTS = ("list", "set", "tuple", "collections.abc.Sequence", "typing.Sequence")
 _MEASURES = "percent|points|hours|minutes|seconds|days|weeks|months|years|euros|dollars|cents|pounds|kilos|grams|degrees|units|(?:kilo)?met(?:re|er)s|miles|lit(?:re|er)s"
-_COUNT = re.compile(rf"(?:\bthe\s+number\s+of\s+(?:[\w'-]+\s+){{0,4}}?(?!{_MEASURES})(?:<[\w.]+>|people|children|\w*[^suia\W]s)|\bhow\s+many(?!\s+(?:{_MEASURES}))|\bthe\s+count|(?:\A|[.,;:]|\band|\bthen)\s*count(?!\s+(?:from|down|up|back|to)))\b(?:(?!\b(?:and|or|in\s+words|put|save|store|write)\b)[^,;:])*\b(?:as|in|into)\s+\Z", re.IGNORECASE)  # fmt: skip
-_EACH = re.compile(r"\b(?:each|every|per|by)\b", re.IGNORECASE)
-_OF_EACH = re.compile(r"\b(?:each|every|per|respectively)\b", re.IGNORECASE)
-_PAIRED = re.compile(
-    r"\b(?:with|each|per|by|grouped|paired|along|together|including|plus)\b|\band\s+(?!put|save|store|write|set|count|then|stop|break|continue|return|raise)",
-    re.IGNORECASE,
+_COUNT = compile_words(rf"(?:\bthe\s+number\s+of\s+(?:[\w'-]+\s+){{0,4}}?(?!{_MEASURES})(?:<[\w.]+>|people|children|\w*[^suia\W]s)|\bhow\s+many(?!\s+(?:{_MEASURES}))|\bthe\s+count|(?:\A|[.,;:]|\band|\bthen)\s*count(?!\s+(?:from|down|up|back|to)))\b(?:(?!\b(?:and|or|in\s+words|put|save|store|write)\b)[^,;:])*\b(?:as|in|into)\s+\Z")  # fmt: skip
+_EACH = compile_words(r"\b(?:each|every|per|by)\b")
+_OF_EACH = compile_words(r"\b(?:each|every|per|respectively)\b")
+_PAIRED = compile_words(
+    r"\b(?:with|each|per|by|grouped|paired|along|together|including|plus)\b|\band\s+(?!put|save|store|write|set|count|then|stop|break|continue|return|raise)"
 )
 """Words for more than texts or numbers as the members of a list."""
-_OTHERWISE = re.compile(
-    rf"(?:(?=\b(?:or|otherwise|else)\b)|\b(?:unless|if|when)\b)[^.!?]*?(?:\b(?:{_GIVES})\s+(?!(?:not|the|it|them|in|into|raise|break|continue|return|stop|skip|none|null)\b|<)([^\s,;:.!?)]+)|\b(empty|blank|nothing|unknown|unclear)\b)",
-    re.IGNORECASE,
+_OTHERWISE = compile_words(
+    rf"(?:(?=\b(?:or|otherwise|else)\b)|\b(?:unless|if|when)\b)[^.!?]*?(?:\b(?:{_GIVES})\s+(?!(?:not|the|it|them|in|into|raise|break|continue|return|stop|skip|none|null)\b|<)([^\s,;:.!?)]+)|\b(empty|blank|nothing|unknown|unclear)\b)"
 )
 """Another value for a case that the type may not have."""
-_DECIDES = re.compile(r"\b(?:whether|true|false|yes|no|(?:decide|check|judge|see) if)\b", re.IGNORECASE)  # fmt: skip
-_AND_ANOTHER = re.compile(rf"\A[^.;!?]*\b(?:and\s+(?:how|why|whether|wh(?:at|ich|o|ose|ere|en)|(?:an?|one)\s+\w+)|as\s+well\s+as)\b|\A\s*(?:[,(:-]\s*)?(?:(?:as|being|which is|is)\s+)?{_TYPE}\s*,?\s*(?:\b(?:and|plus|with)\b\s+(?:an?|the|its|their|one|two|\d+|number|list|name)|per)\b", re.IGNORECASE)  # fmt: skip
-_APPOSITION = re.compile(r"\s*(?:,\s*(?:as\s+)?|as\s+)(?:an?|two|three)\s+(\w+)", re.IGNORECASE)
-_IN_A_LIST = re.compile(rf"\s*(?:in|inside|as)\s+an?\s+({_COLLECTIONS})\b", re.IGNORECASE)
-_JUST_ONE = re.compile(r"\b(?:just|(?:only|there is) one)\b", re.IGNORECASE)
-_OR_ANOTHER = re.compile(r"\s*,?\s*(?:or|and)\s+(?:an?\s+|the\s+)?(?!an?\b|the\b|raise|break|continue|return|stop|skip|save|store|put|write)[\w<]", re.IGNORECASE)  # fmt: skip
+_DECIDES = compile_words(r"\b(?:whether|true|false|yes|no|(?:decide|check|judge|see) if)\b")  # fmt: skip
+_AND_ANOTHER = compile_words(rf"\A[^.;!?]*\b(?:and\s+(?:how|why|whether|wh(?:at|ich|o|ose|ere|en)|(?:an?|one)\s+\w+)|as\s+well\s+as)\b|\A\s*(?:[,(:-]\s*)?(?:(?:as|being|which is|is)\s+)?{_TYPE}\s*,?\s*(?:\b(?:and|plus|with)\b\s+(?:an?|the|its|their|one|two|\d+|number|list|name)|per)\b")  # fmt: skip
+_APPOSITION = compile_words(r"\s*(?:,\s*(?:as\s+)?|as\s+)(?:an?|two|three)\s+(\w+)")
+_IN_A_LIST = compile_words(rf"\s*(?:in|inside|as)\s+an?\s+({_COLLECTIONS})\b")
+_JUST_ONE = compile_words(r"\b(?:just|(?:only|there is) one)\b")
+_OR_ANOTHER = compile_words(r"\s*,?\s*(?:or|and)\s+(?:an?\s+|the\s+)?(?!an?\b|the\b|raise|break|continue|return|stop|skip|save|store|put|write)[\w<]")  # fmt: skip
 _DOES_MORE = re.compile(r",\s*\w|\b(?:and|as|per|each)\b|\A(?!.*\b(?:sort|order)).*\bby\b", re.IGNORECASE | re.DOTALL)  # fmt: skip
 """Words for more than a choice among the members of a list."""
-_MEMBERS_NAMED = re.compile(rf"\b(?:list|lines|{_TEXTS})\b", re.IGNORECASE)
-_NO_WORD = re.compile(r"true|false|none|null|nothing|more|less|other|another|something|zero|one|two|three|four|five|six|ten|why|how|both|neither", re.IGNORECASE)  # fmt: skip
-_IN_ANOTHER_FORM = re.compile(
-    r"\b(?:lists?|sets?|tuples?|dict\w*|arrays?|sentences?|pairs?|start\w*|begin\w*|contain\w*|number|count|opposite|reason|each|every|both|not|never|follow\w*|plus|why|explain|all|results|with an?|(?:and|or) one of)\b",
-    re.IGNORECASE,
+_MEMBERS_NAMED = compile_words(rf"\b(?:list|lines|{_TEXTS})\b")
+_NO_WORD = compile_words(r"true|false|none|null|nothing|more|less|other|another|something|zero|one|two|three|four|five|six|ten|why|how|both|neither")  # fmt: skip
+_IN_ANOTHER_FORM = compile_words(
+    r"\b(?:lists?|sets?|tuples?|dict\w*|arrays?|sentences?|pairs?|start\w*|begin\w*|contain\w*|number|count|opposite|reason|each|every|both|not|never|follow\w*|plus|why|explain|all|results|with an?|(?:and|or) one of)\b"
 )
 _WORD = r"[\"'“‘]?([\w-]+)[\"'”’]?"
-_CHOICE = re.compile(rf"\b(?:either|one of:?)\s+((?:{_WORD}\s*,\s*)*{_WORD}\s*,?\s+or\s+{_WORD})(?![\w\"'”’/%*-]|\.\d|\s*,?\s*or\b|\s*,?\s+(?!(?:and(?!\s+(?:why|how|an?|the|its)\b)|(?:in|as)\s+<:|into|to|by|from|if|when|for(?!\s+(?:each|every|all)\b)|depending|based|according)(?:\b|(?<=:)))[\w<])", re.IGNORECASE)  # fmt: skip
+_CHOICE = compile_words(rf"\b(?:either|one of:?)\s+((?:{_WORD}\s*,\s*)*{_WORD}\s*,?\s+or\s+{_WORD})(?![\w\"'”’/%*-]|\.\d|\s*,?\s*or\b|\s*,?\s+(?!(?:and(?!\s+(?:why|how|an?|the|its)\b)|(?:in|as)\s+<:|into|to|by|from|if|when|for(?!\s+(?:each|every|all)\b)|depending|based|according)(?:\b|(?<=:)))[\w<])")  # fmt: skip
 _TEXT_METHODS = frozenset(
     {"capitalize", "casefold", "endswith", "islower", "isupper", "lower", "lstrip", "rstrip", "split", "splitlines", "startswith", "strip", "title", "upper"}
 )  # fmt: skip
