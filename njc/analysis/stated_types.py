@@ -198,7 +198,7 @@ class _Uses:
     """How often a test is the variable alone."""
     returned: set[str] = field(default_factory=set)
     given_up: set[str] = field(default_factory=set)
-    """Variables that the code binds anew, or tests the type of: they show no type of an output."""
+    """Variables that the code binds again, or tests the type of: they show no type of an output."""
     needs: dict[str, set[str]] = field(default_factory=dict)
     """The attributes that are used of each, `[]` for an item and the like."""
     compared: dict[str, list[object]] = field(default_factory=dict)

@@ -86,7 +86,7 @@ class HoleRequest:
     """Called with a line before each step."""
     test_contract: Callable[[ContractTask], ContractVerdict] = lambda task: ContractVerdict()
     """Runs the code of a block on inputs, and the asserts around it."""
-    anew: tuple[LockKey, ...] = ()
+    rewritten: tuple[LockKey, ...] = ()
     """Entries that are written again; they stay in the lock until there is new code for their blocks."""
     only: Callable[[Hole], bool] = lambda hole: True
     """Selects the holes that models are asked for; other holes without locked code are skipped."""
@@ -116,7 +116,7 @@ class StaticBuild:
 
 def fill_holes(files: Sequence[StaticFile], lock: StaticLock, request: HoleRequest) -> StaticBuild:
     """Fill the holes of all files, from the lock or by asking models, and compile the files."""
-    lock = lock.without_entries(request.anew)
+    lock = lock.without_entries(request.rewritten)
     holes = [(file, hole) for file in files for hole in file.holes]
     statuses = find_hole_statuses([hole for _, hole in holes], lock, learned=request.learned)
     to_write = [
@@ -212,7 +212,7 @@ def _fill_without_model(
         case Stale() | Missing():
             message = f"`{hole.name}` is {describe_hole_status(status)}"
             hint = (
-                f"`njc lock --update {hole.name}` has it written anew, "
+                f"`njc lock --update {hole.name}` writes it again, "
                 f"`njc lock --keep {hole.name}` keeps your code"
             )
             return HoleResult(findings=(file.make_finding(hole, "NJ403", message, hint),))
@@ -225,7 +225,7 @@ def _make_refusal_finding(
 ) -> Finding:
     kind = "edited" if entry.is_edited else "locked"
     message = f"the {kind} code of `{hole.name}` is refused: {reasons}"
-    hint = f"correct it in njc.lock, or have it written anew by `njc lock --update {hole.name}`"
+    hint = f"correct it in njc.lock, or write it again with `njc lock --update {hole.name}`"
     return file.make_finding(hole, "NJ404", message, hint)
 
 

@@ -117,11 +117,11 @@ def command(
         save_lock(lock.with_entries(kept), lock, file)
     elif update:
         names = {hole.name for hole in chosen or holes}
-        anew = tuple(itertools.chain(*map(_list_keys, chosen)))
+        rewritten = tuple(itertools.chain(*map(_list_keys, chosen)))
         request = HoleRequest(
             attempts=attempts,
             jobs=jobs,
-            anew=anew,
+            rewritten=rewritten,
             only=lambda hole: hole.name in names,
             notify=console.note,
         )
