@@ -27,7 +27,7 @@ _COLUMNS = (
 
 @click.command("canary")
 @click.argument("blocks", nargs=-1, metavar="[BLOCK]...")
-@click.option("--clear", is_flag=True, help="Use the code of the BLOCKs again, tested again.")
+@click.option("--clear", is_flag=True, help="Use the code of the BLOCKs again, and test it.")
 @STORE
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @with_console
