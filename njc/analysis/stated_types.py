@@ -63,7 +63,7 @@ _GOES_ON = (
     r"|(?:(?!\b(?:whether|if|when|that|which|from|between)\b)[^.!?]){0,40}?[ ,;(]\s*(?:or|unless)\s+(?!none\b|null\b|raise|break|continue|return|stop|skip|end))"
 )
 """A further noun, or an alternative, after which the words mean another type."""
-_AFTER = compile_words(rf"\s*(?:[,(:-]\s*)?(?:(?:as|being|which is|is)\s+)?{_TYPE}{_GOES_ON}")  # fmt: skip
+_AFTER = compile_words(rf"\s*(?:[,(:-]\s*)?(?:(?:as|being|which is|is|be)\s+)?{_TYPE}{_GOES_ON}")  # fmt: skip
 _AS_OTHER = compile_words(
     rf"\bas\s+(?:an?\s+)?(?:[\"'“‘\d]|(?P<type>{_COLLECTIONS}|{'|'.join(_SCALARS.values())})\b)"
 )
@@ -72,10 +72,18 @@ _GIVES = "save|write|set|put|use|say|store|give|answer|as|or|to|else|otherwise"
 _OTHER_VALUE = compile_words(rf"\b(?:{_GIVES})\s+[\"'“‘]")
 """A text as a result, which is not a number."""
 _THIRD_VALUE = compile_words(r"\bor\s+(?!not\s*(?:[,.;]|\b(?:in|into|as)\b|\Z)|false\b)")  # fmt: skip
-_BEFORE = compile_words(rf"\b{_TYPE}\s+\Z")
+_BEFORE = compile_words(
+    rf"(?P<form>\bas\s+)?\b{_TYPE}(?:\s+|(?(form)\s*:\s*|(?!))|(?(form)\s+(?:to|in|into)\s+|(?!)))\Z"
+)
 _CLASS = compile_words(r"\s*,?\s*(?:as|being|which is|is)?\s*an?\s+\Z|\s*,?\s+as\s+\Z")
-_WHETHER_AFTER = compile_words(r"\s*,?\s*(?:whether|if)\b|[^.;]*\btrue\b[^.;]*\bfalse\b")
-_WHETHER_BEFORE = compile_words(r"\bwhether\b(?:(?!\band\b)[^,;])*\b(?:as|in|into)\s+\Z")
+_WHETHER_AFTER = compile_words(
+    r"\s*,?\s*(?:whether|if)\b|[^.;]*\btrue\b[^.;]*\bfalse\b"
+    r"|\s+is\s+true\s+(?:if|when|exactly|only)\b(?![^.]*\b(?:otherwise|else)\b(?![^.]*\bfalse\b))"
+)
+_WHETHER_BEFORE = compile_words(
+    r"\bwhether\b(?:(?!\band\b)[^,;])*\b(?:as|in|into)\s+\Z"
+    r"|\b(?:decide|check|judge|determine|see)\s+(?:whether|if)\b(?:(?!\b(?:and|or)\b)[^,;:])*:\s*\Z"
+)
 _MANY = compile_words(r"\b(?:list|set|tuple|dict(?:ionary)?)s?\s+of\b")
 _STORED = compile_words(
     r"\b(?:save|store|put|write|assign|record|keep)s?\s+(?:it|them|this|that|(?:the|your)\s+(?:result|answer|label|decision)s?)"
@@ -88,7 +96,14 @@ _PICKS = compile_words(r"\b(?:filter|remove|keep|select|sort|drop|deduplicate|re
 _PICKS_ONE = compile_words(r"\b(?:the\s+[\w-]*[^s\W]|one|any)\s+(?:of|in|from)\b")
 _LISTS = ("list", "set", "tuple", "collections.abc.Sequence", "typing.Sequence")
 _MEASURES = "percent|points|hours|minutes|seconds|days|weeks|months|years|euros|dollars|cents|pounds|kilos|grams|degrees|units|(?:kilo)?met(?:re|er)s|miles|lit(?:re|er)s"
-_COUNT = compile_words(rf"(?:\bthe\s+number\s+of\s+(?:[\w'-]+\s+){{0,4}}?(?!{_MEASURES})(?:<[\w.]+>|people|children|\w*[^suia\W]s)|\bhow\s+many(?!\s+(?:{_MEASURES}))|\bthe\s+count|(?:\A|[.,;:]|\band|\bthen)\s*count(?!\s+(?:from|down|up|back|to)))\b(?:(?!\b(?:and|or|in\s+words|put|save|store|write)\b)[^,;:])*\b(?:as|in|into)\s+\Z")  # fmt: skip
+_NUMBER_OF = rf"\bthe\s+number\s+of\s+(?:[\w'-]+\s+){{0,4}}?(?!{_MEASURES})(?:<[\w.]+>|people|children|\w*[^suia\W]s)|\bhow\s+many(?!\s+(?:{_MEASURES}))"
+_COUNT = compile_words(
+    rf"(?:{_NUMBER_OF}|\bthe\s+count|(?:\A|[.,;:]|\band|\bthen)\s*count(?!\s+(?:from|down|up|back|to)))\b"
+    r"(?:(?!\b(?:and|or|in\s+words|put|save|store|write)\b)[^,;:])*\b(?:as|in|into)\s+\Z"
+)
+_COUNT_AFTER = compile_words(
+    rf"\s*[,:]?\s*(?!.*(?:\b(?:and|or|as|in\s+words)\b|[,;:]))(?:{_NUMBER_OF})\b"
+)
 _EACH = compile_words(r"\b(?:each|every|per|by)\b")
 _OF_EACH = compile_words(r"\b(?:each|every|per|respectively)\b")
 _PAIRED = compile_words(
@@ -445,7 +460,9 @@ def _read_words(block: NaturalBlock, reference: Reference, types: TypeReader) ->
         return
     elif _WHETHER_AFTER.match(sentence[1]) or _WHETHER_BEFORE.search(sentence[0]):
         yield "bool"
-    elif _COUNT.search(sentence[0]) and not any(map(_EACH.search, sentence)):
+    elif (_COUNT.search(sentence[0]) or _COUNT_AFTER.match(sentence[1])) and not any(
+        map(_EACH.search, sentence)
+    ):
         yield "int"
     else:
         yield from _find_namesake(block, reference, types)

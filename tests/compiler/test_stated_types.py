@@ -72,6 +72,16 @@ WORDS = [
     ("Set <:x> to true or false, as <text> says.", "bool"),
     ("Count the vowels of <text> into <:x>.", "int"),
     ("Put the number of vowels of <text> into <:x>.", "int"),
+    ("Put into <:x> the number of words in <text>.", "int"),
+    ("Put into <:x> how many people <text> names.", "int"),
+    ("Put the average of the numbers in <text> as a float into <:x>.", "float"),
+    ("Extract the names in <text> as a list of strings: <:x>.", "list[str]"),
+    ("Let <:x> be an integer.", "int"),
+    ("Put the number of <text> as text into <:x>.", "str"),
+    ("Store the count of <text> as a string in <:x>.", "str"),
+    ("<:x> is True if <text> is spam.", "bool"),
+    ("Decide if <text> is spam: <:x>.", "bool"),
+    ("Check whether <text> is polite: <:x>", "bool"),
     ("Classify <text> as <:x>: either positive, neutral, or negative.", 'Literal["positive", "neutral", "negative"]'),
     ('Put into <:x> the team for <text>, one of "billing", "it" or "sales".', 'Literal["billing", "it", "sales"]'),
 ]  # fmt: skip
@@ -95,8 +105,6 @@ SILENT = [
     "Put into <:x> a list of parts of <text>, true or false.",
 ]
 OTHER_FORMS = """\
-Put the number of <text> as text into <:x>.
-Store the count of <text> as a string in <:x>.
 Put a list of the names in <text> into <:x>, one a line.
 Put the price in <text> into <:x> as an integer number of cents, or as a float of euros.
 Put the ages in <text> into <:x> as integers.
@@ -127,6 +135,17 @@ Put how many percent of <text> are rude into <:x>.
 Put the number of <text> in words into <:x>.
 Put the phone number of <text> into <:x>.
 Put the number of the house in <text> into <:x>.
+Put into <:x> the number of the house in <text>.
+Put into <:x> the number of words in <text>, and the words.
+Put into <:x> the number of words and sentences in <text>.
+Put into <:x> the number of words in <text> as text.
+Put into <:x> the number of hours in <text>.
+Put into <:x> how many of the words are in each of <text>.
+Decide whether <text> is polite or rude: <:x>.
+Check if <text> is spam, and say why: <:x>.
+Treat <text> as a string: say <:x>.
+<:x> is True if <text> is spam, otherwise the reason.
+Put <text> as a float or an int into <:x>.
 Put the number and the name of <text> into <:x>.
 Put the average as a float and the count as an integer of <text> into <:x>.
 Explain <text> as a string of three sentences and a list of words in <:x>.
