@@ -168,7 +168,7 @@ def test_an_answer_that_is_no_state_is_named(untrained: Path) -> None:
 
     debugger = NeuralDebugger(load_network(untrained))
     state = StackState("call", (Frame(1, {"n": "1"}),))
-    with pytest.raises(NoPredictionError, match="no state"):
+    with pytest.raises(NoPredictionError, match="not a state"):
         debugger.predict("def f(n):\n    return n\n", state, "step_over")
     with pytest.raises(NoPredictionError, match="empty"):
         debugger.predict("", state, "step_over")
