@@ -189,7 +189,7 @@ def _find_output_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> 
     typed = types.output_type(path, block.scope)
     if typed is None:
         yield Obstacle(
-            f"the output `{path}` has no type", f"write `<:{path}: str>`, or the type that it has"
+            f"the output `{path}` has no type", f"write its type, as in `<:{path}: str>`"
         )
     elif block.frame.in_loop and path in list_variables(types.unquote_inside(typed)):
         reason = f"the output `{path}: {typed}` hides its type after the first round"

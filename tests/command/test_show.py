@@ -55,7 +55,7 @@ def test_blocks_as_data(here: Workplace) -> None:
         "jumps": [],
         "effects": "direct",
         "because": "the output `content` has no type",
-        "to do without code": "write `<:content: str>`, or the type that it has",
+        "to do without code": "write its type, as in `<:content: str>`",
         "contained": "code in the body of a class cannot be contained",
     }
 
