@@ -145,11 +145,8 @@ class Flow:
                 return None
         if not matters:
             return state
-        return (
-            state
-            | collect_bindings(ast.Module([statement], []), None).bound
-            | _find_set_attributes(statement)
-        )
+        bound = collect_bindings(ast.Module([statement], []), None).bound
+        return state | bound | _find_set_attributes(statement)
 
     def _follow_block(self, block: NaturalBlock, state: frozenset[str]) -> BoundNames:
         if block.start == self.target:
@@ -276,11 +273,10 @@ def find_block(
 
 def is_endless_loop(loop: ast.stmt) -> bool:
     """Return whether only a jump can end this loop: `while True`."""
-    return (
-        isinstance(loop, ast.While)
-        and isinstance(loop.test, ast.Constant)
-        and bool(loop.test.value)
-    )
+    match loop:
+        case ast.While(test=ast.Constant(value=value)):
+            return bool(value)
+    return False
 
 
 _SUPPRESSING = frozenset({"suppress", "raises", "assertRaises", "assertRaisesRegex"})
@@ -288,22 +284,15 @@ _SUPPRESSING = frozenset({"suppress", "raises", "assertRaises", "assertRaisesReg
 
 
 def _suppresses(manager: ast.expr) -> bool:
-    return (
-        isinstance(manager, ast.Call)
-        and ast.unparse(manager.func).rpartition(".")[2] in _SUPPRESSING
-    )
+    name = ast.unparse(manager.func) if isinstance(manager, ast.Call) else ""
+    return name.rpartition(".")[2] in _SUPPRESSING
 
 
 def _remove_deleted(state: frozenset[str], body: Sequence[ast.stmt]) -> frozenset[str]:
     """Remove the names that a `del` of the suite may have unbound."""
-    deleted = {
-        ast.unparse(target)
-        for statement in body
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Delete)
-        for target in node.targets
-    }
-    return state - deleted
+    nodes = (node for statement in body for node in ast.walk(statement))
+    deletions = (node.targets for node in nodes if isinstance(node, ast.Delete))
+    return state - {ast.unparse(target) for targets in deletions for target in targets}
 
 
 def _is_irrefutable(pattern: ast.pattern) -> bool:

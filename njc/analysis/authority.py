@@ -232,10 +232,8 @@ def find_fixed_changes(block: NaturalBlock, types: TypeReader) -> Iterator[Fixed
             typed = _find_type_of_class(path, block, types)
         if typed is None or types.find_changeable(typed) is not None:
             continue
-        is_scalar = all(
-            types.name_of(part) in SCALARS or types.name_of(part) == "typing.Literal"
-            for part in types.union_parts(types.expand(typed))
-        )
+        names = {types.name_of(part) for part in types.union_parts(types.expand(typed))}
+        is_scalar = names <= SCALARS | {"typing.Literal"}
         can_be_set = "." in path
         is_computed = asked.may_compute or (asked.has_result and not can_be_set)
         if not (is_scalar and is_computed):

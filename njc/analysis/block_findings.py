@@ -319,13 +319,9 @@ def _check_two_types(
         other = first.setdefault(output.path, typed)
         message = f"`{output.path}` is `{other}` above in the block, and that type counts"
         if _identify(typed, types) == _identify(other, types):
-            elsewhere = (
-                types.find_annotation(output.path, block.scope),
-                types.output_type(output.path, block.scope),
-            )
-            others = [
-                each for each in elsewhere if each and _exclude_each_other(typed, each, types)
-            ]
+            annotated = types.find_annotation(output.path, block.scope)
+            elsewhere = filter(None, (annotated, types.output_type(output.path, block.scope)))
+            others = [each for each in elsewhere if _exclude_each_other(typed, each, types)]
             if not others or output.is_dotted:
                 continue
             message = f"`{output.path}` is `{others[0]}` elsewhere, which no `{typed}` is"

@@ -101,10 +101,8 @@ def find_effect(statement: ast.Assert, scope: NameScope, types: TypeReader) -> s
                 module = types.name_of(Typed(owner, scope))
                 is_module = isinstance(owner, ast.Name) and module != "" and "." not in module
                 is_module = is_module and not types.is_builtin(module, scope)
-                if is_own or (
-                    (is_module or name not in METHOD_NAMES)
-                    and not _is_computing_import(f"{module}.{name}")
-                ):
+                is_unknown = is_module or name not in METHOD_NAMES
+                if is_own or (is_unknown and not _is_computing_import(f"{module}.{name}")):
                     return f"`{ast.unparse(method)}` may do more than compute"
     return None
 

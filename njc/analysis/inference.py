@@ -17,17 +17,14 @@ from functools import cached_property, partial
 from njc.analysis.expressions import ExpressionReader
 from njc.analysis.types import MAX_DEPTH, Typed, make_builtin_type, unquote
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.name_resolution import NameScope, list_bound_names
+from njc.frontend.name_resolution import Definition, NameScope, list_bound_names
 from njc.frontend.prompt_references import list_variables, parse_type
 from njrt.private_names import mangle
 
 Binding = Callable[[int], "Typed | None"]
 """Reads the type that one statement gives a name; called with the depth of the search."""
 
-_DEFINITIONS = (
-    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
-    *(ast.Import, ast.ImportFrom),
-)
+_DEFINITIONS = Definition | ast.Import | ast.ImportFrom
 """The statements that bind a name without an annotation for it."""
 
 
@@ -167,9 +164,10 @@ class TypeReader(ExpressionReader):
 
     def _bindings_of(self, statement: ast.stmt, scope: NameScope) -> Iterator[tuple[str, Binding]]:
         match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                yield name, lambda depth: self.infer(value, scope, depth)
-            case ast.AugAssign(target=ast.Name(id=name), value=value):
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AugAssign(target=ast.Name(id=name), value=value)
+            ):
                 yield name, lambda depth: self.infer(value, scope, depth)
             case ast.For(target=target, iter=iterable) | ast.AsyncFor(target=target, iter=iterable):
                 yield from self._bindings_of_loop(target, iterable, scope)

@@ -24,7 +24,7 @@ from njc.analysis.class_members import (
     DeclaredTypes,
     is_dataclass,
 )
-from njc.analysis.types import SCALARS, ClassDefinition, Typed
+from njc.analysis.types import SCALARS, ClassDefinition, Typed, list_for_checkers
 from njc.frontend.prompt_references import parse_type
 from njrt.messages import Json
 from njrt.values.json_choices import (
@@ -342,7 +342,7 @@ def find_name_for_checkers(typed: Typed, types: DeclaredTypes) -> str | None:
             return find_name_for_checkers(typed.inside(parsed), types)
         case ast.Name(id=name) if (home := types.find_home(name, typed.scope)) is not None:
             found = types.find_statements_binding(name, home)
-            hidden = types.list_for_checkers(home)
+            hidden = list_for_checkers(home)
             return name if found and all(id(one) in hidden for one in found) else None
         case ast.Attribute(value=part):
             return find_name_for_checkers(typed.inside(part), types)

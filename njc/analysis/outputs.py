@@ -293,24 +293,13 @@ def check_early_reads(
     may_declare = "global" in module.source.text or "nonlocal" in module.source.text
     declared = list_declared(module.tree)[1] if may_declare else ()
     for scope, within in scopes.items():
-        search = _Search(
-            module,
-            within,
-            {block.start: block for block in within},
-            frozenset(
-                name
-                for block in within
-                for name in block.names
-                if _is_own(name, scope) and name not in declared
-            ),
-        )
+        names = {name for block in within for name in block.names} - {*declared}
+        watched = frozenset(name for name in names if _is_own(name, scope))
+        search = _Search(module, within, {block.start: block for block in within}, watched)
         if scope.kind == "class" or scope.bindings.star_import or not search.watched:
             continue
-        given = {
-            name
-            for name in search.watched
-            if mangle(name, scope.mangling_class) in scope.bindings.parameters
-        }
+        parameters = scope.bindings.parameters
+        given = {it for it in search.watched if mangle(it, scope.mangling_class) in parameters}
         _follow(scope.node.body, frozenset(given), search)
         for name, reference in search.found.items():
             message = f"`{name}` is not bound here: no path to this block binds it"

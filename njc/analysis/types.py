@@ -15,7 +15,7 @@ import builtins
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from operator import or_
 
 from njc.frontend.name_resolution import (
@@ -322,23 +322,6 @@ class TypeDefinitions:
                 )
         return False
 
-    def list_for_checkers(self, scope: NameScope) -> frozenset[int]:
-        """Return the ids of the statements of a scope that only type checkers read."""
-        if scope not in self._for_checkers_by_scope:
-            self._for_checkers_by_scope[scope] = frozenset(
-                id(inner)
-                for statement in scope.walk_statements()
-                if isinstance(statement, ast.If)
-                and ast.unparse(statement.test).rpartition(".")[2] == "TYPE_CHECKING"
-                for child in statement.body
-                for inner in ast.walk(child)
-            )
-        return self._for_checkers_by_scope[scope]
-
-    @cached_property
-    def _for_checkers_by_scope(self) -> dict[NameScope, frozenset[int]]:
-        return {}
-
     def class_of_type(self, typed: Typed) -> ClassDefinition | None:
         """Return the class that a type names, if it names one class of this file, with the scope around it."""
         match typed.annotation:
@@ -435,6 +418,19 @@ class TypeDefinitions:
         if name.startswith(_TYPE_PREFIXES) or self.class_of_type(origin) or hasattr(builtins, name):
             return True
         return None if "." in name else False
+
+
+@lru_cache(maxsize=64)
+def list_for_checkers(scope: NameScope) -> frozenset[int]:
+    """Return the ids of the statements of a scope that only type checkers read."""
+    return frozenset(
+        id(inner)
+        for statement in scope.walk_statements()
+        if isinstance(statement, ast.If)
+        and ast.unparse(statement.test).rpartition(".")[2] == "TYPE_CHECKING"
+        for child in statement.body
+        for inner in ast.walk(child)
+    )
 
 
 def make_builtin_type(name: str, scope: NameScope) -> Typed:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Literal
 
 from njc.batch.rows import BatchRow, RowUsage
-from njc.batch.store import BatchStore
+from njc.batch.store import USAGE_COLUMNS, BatchStore
 
 RequestForm = Literal["free", "strict", "plain"]
 
@@ -78,7 +78,7 @@ class RequestJournal:
 
     def __init__(self, store: BatchStore, count: int | None = None) -> None:
         self._store = store
-        self._connection = store.connection
+        self._connection, self._execute = store.connection, store.execute
         self._count = (1 << 62) if count is None else count
 
     # --- rows that wait for replies
@@ -94,7 +94,7 @@ class RequestJournal:
 
     def read_replies(self, row: int) -> dict[tuple[str, int], StoredReply]:
         query = "SELECT key, number, body, problem, kind, form FROM replies WHERE row = ?"
-        found = self._connection.execute(query, (row,))
+        found = self._execute(query, row)
         return {
             (key, number): StoredReply(body, problem, kind or "answer", form)
             for key, number, body, problem, kind, form in found
@@ -112,31 +112,22 @@ class RequestJournal:
         """Keep the requests that a row waits for."""
         run = self._store.get_fact("run")
         self._store.forget_counts()
-        with self._connection as connection:
-            connection.execute(
+        with self._connection:
+            query = (
                 "INSERT INTO waiting VALUES (?, ?, ?, ?, 0, 0, 0, 0, 0) ON CONFLICT (row) DO UPDATE SET digest = "
-                "excluded.digest, idle = excluded.idle, seconds = excluded.seconds",
-                (row.index, row.digest, idle, seconds),
+                "excluded.digest, idle = excluded.idle, seconds = excluded.seconds"
             )
+            self._execute(query, row.index, row.digest, idle, seconds)
             for request in requests:
                 query = "SELECT coalesce(max(rowid), 0) + 1 FROM requests"
                 number = self._store.read_number(query)
                 place = (row.index, request.key, request.number)
-                connection.execute(
-                    "DELETE FROM replies WHERE (row, key, number) = (?, ?, ?)", place
-                )
-                connection.execute(
-                    "INSERT INTO requests(id, row, key, number, model, body, size, form) "
-                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                    (
-                        f"{run}-{row.index}-{number}-{secrets.token_hex(3)}",
-                        *place,
-                        request.model,
-                        request.body,
-                        len(request.body.encode()),
-                        request.form,
-                    ),
-                )
+                self._execute("DELETE FROM replies WHERE (row, key, number) = (?, ?, ?)", *place)
+                columns = "id, row, key, number, model, body, size, form"
+                query = f"INSERT INTO requests({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+                name = f"{run}-{row.index}-{number}-{secrets.token_hex(3)}"
+                size = len(request.body.encode())
+                self._execute(query, name, *place, request.model, request.body, size, request.form)
 
     # --- batches of a vendor
 
@@ -146,11 +137,10 @@ class RequestJournal:
         The wave of a row is the number of times that its requests were put into batches; the wave of a batch is the
         highest of its rows.
         """
-        with self._connection as connection:
-            connection.execute(
-                f"UPDATE waiting SET wave = wave + 1 WHERE row IN (SELECT requests.row FROM {_READY})",
-                (self._count,),
-            )
+        with self._connection:
+            ready = f"SELECT requests.row FROM {_READY}"
+            query = f"UPDATE waiting SET wave = wave + 1 WHERE row IN ({ready})"
+            self._execute(query, self._count)
             number = count = size = 0
             model: str | None = None
             for name, wanted, body_size in self._iterate_unsent():
@@ -161,13 +151,11 @@ class RequestJournal:
                     query = "SELECT coalesce(max(number), 0) + 1 FROM batches"
                     number = self._store.read_number(query)
                     key = f"njc-{self._store.get_fact('run')}-{number}"
-                    connection.execute(
-                        "INSERT INTO batches VALUES (?, ?, ?, 0, 0, 'new', NULL, ?)",
-                        (number, key, model, at),
-                    )
+                    query = "INSERT INTO batches VALUES (?, ?, ?, 0, 0, 'new', NULL, ?)"
+                    self._execute(query, number, key, model, at)
                 count, size = count + 1, size + line
-                connection.execute("UPDATE requests SET batch = ? WHERE id = ?", (number, name))
-            connection.execute(
+                self._execute("UPDATE requests SET batch = ? WHERE id = ?", number, name)
+            self._execute(
                 "UPDATE batches SET (requests, wave) = (SELECT count(*), max(waiting.wave) FROM requests "
                 "JOIN waiting USING (row) WHERE batch = batches.number) WHERE state = 'new'"
             )
@@ -175,16 +163,16 @@ class RequestJournal:
     def _iterate_unsent(self) -> Iterator[tuple[str, str, int]]:
         """Yield the requests that have no batch, by model; each gets one before the next piece is read."""
         query = f"SELECT id, model, size FROM {_READY} ORDER BY model, requests.row LIMIT 1000"
-        while piece := self._connection.execute(query, (self._count,)).fetchall():
+        while piece := self._execute(query, self._count).fetchall():
             yield from piece
 
     def list_open_batches(self) -> list[SentBatch]:
         query = "SELECT * FROM batches WHERE state != 'ended' ORDER BY number"
-        return [SentBatch(*found) for found in self._connection.execute(query)]
+        return [SentBatch(*found) for found in self._execute(query)]
 
     def list_known_ids(self) -> frozenset[str]:
         query = "SELECT vendor_id FROM batches WHERE vendor_id IS NOT NULL"
-        return frozenset(found for (found,) in self._connection.execute(query))
+        return frozenset(found for (found,) in self._execute(query))
 
     def has_request(self, batch: SentBatch, name: str) -> bool:
         query = "SELECT 1 FROM requests WHERE id = ? AND batch = ?"
@@ -199,21 +187,18 @@ class RequestJournal:
 
     def set_batch_state(self, number: int, state: str, vendor_id: str | None, at: float) -> None:
         """Journal a new state of a batch; it is on the disk when this returns."""
-        self._connection.execute("PRAGMA synchronous = FULL")
-        with self._connection as connection:
-            connection.execute(
-                "UPDATE batches SET state = ?, vendor_id = coalesce(?, vendor_id), at = ? WHERE number = ?",
-                (state, vendor_id, at, number),
-            )
+        self._execute("PRAGMA synchronous = FULL")
+        with self._connection:
+            changes = "state = ?, vendor_id = coalesce(?, vendor_id), at = ?"
+            query = f"UPDATE batches SET {changes} WHERE number = ?"
+            self._execute(query, state, vendor_id, at, number)
             if state == "submitted":
-                connection.execute(
-                    "UPDATE requests SET attempts = attempts + 1 WHERE batch = ?", (number,)
-                )
-        self._connection.execute("PRAGMA synchronous = NORMAL")
+                self._execute("UPDATE requests SET attempts = attempts + 1 WHERE batch = ?", number)
+        self._execute("PRAGMA synchronous = NORMAL")
 
     def iterate_requests(self, number: int) -> Iterator[tuple[str, str]]:
         query = "SELECT id, body FROM requests WHERE batch = ? ORDER BY row, rowid"
-        yield from self._connection.execute(query, (number,))
+        yield from self._execute(query, number)
 
     def end_batch(
         self, number: int, replies: Iterable[tuple[str, StoredReply | None]], at: float, most: int
@@ -227,7 +212,7 @@ class RequestJournal:
         problems: dict[str, StoredReply] = {}
         answered: set[str] = set()
         self._store.forget_counts()
-        with self._connection as connection:
+        with self._connection:
             for name, reply in replies:
                 if reply is not None and reply.body is None:
                     problems.setdefault(name, reply)
@@ -241,44 +226,37 @@ class RequestJournal:
                 None, f"the vendor did not answer the request in {most} batches", "server"
             )
             query = "SELECT id FROM requests WHERE batch = ? AND attempts >= ?"
-            for (name,) in connection.execute(query, (number, most)).fetchall():
+            for (name,) in self._execute(query, number, most).fetchall():
                 self._put_reply(name, number, lost)
             self._close_batch(number, at)
 
     def _bill_reply(self, name: str, used: RowUsage) -> None:
         """Count the usage of a reply for the row that waits for it, or else for the batch."""
-        changed = self._connection.execute(
-            "UPDATE waiting SET calls = calls + ?, input = input + ?, output = output + ?, usd = usd + ? "
-            "WHERE row = (SELECT row FROM requests WHERE id = ?)",
-            (used.calls, used.input, used.output, used.usd, name),
-        )
+        sums = ", ".join(f"{column} = {column} + ?" for column in USAGE_COLUMNS)
+        query = f"UPDATE waiting SET {sums} WHERE row = (SELECT row FROM requests WHERE id = ?)"
+        changed = self._execute(query, *astuple(used), name)
         if not changed.rowcount and name.startswith(f"{self._store.get_fact('run')}-"):
             self._store.bank_usage(used)
 
     def release_batch(self, number: int, at: float) -> None:
         """Return the requests of a refused batch to the queue; this does not count as an attempt."""
-        with self._connection as connection:
-            connection.execute(
-                "UPDATE requests SET attempts = max(0, attempts - 1) WHERE batch = ?", (number,)
-            )
-            connection.execute(
-                "UPDATE waiting SET wave = wave - 1 WHERE row IN (SELECT row FROM requests WHERE batch = ?)",
-                (number,),
-            )
+        with self._connection:
+            query = "UPDATE requests SET attempts = max(0, attempts - 1) WHERE batch = ?"
+            self._execute(query, number)
+            rows = "SELECT row FROM requests WHERE batch = ?"
+            self._execute(f"UPDATE waiting SET wave = wave - 1 WHERE row IN ({rows})", number)
             self._close_batch(number, at)
 
     def _close_batch(self, number: int, at: float) -> None:
-        self._connection.execute("UPDATE requests SET batch = NULL WHERE batch = ?", (number,))
-        self._connection.execute(
-            "UPDATE batches SET state = 'ended', at = ? WHERE number = ?", (at, number)
-        )
+        self._execute("UPDATE requests SET batch = NULL WHERE batch = ?", number)
+        self._execute("UPDATE batches SET state = 'ended', at = ? WHERE number = ?", at, number)
 
     def refuse_large_requests(self, limits: BatchLimits) -> bool:
         """Answer requests that fit into no batch with the problem; return whether there were any."""
         query = f"SELECT id, size FROM {_READY} AND size + ? > ?"
         values = (self._count, limits.overhead, limits.bytes)
-        with self._connection as connection:
-            refused = connection.execute(query, values).fetchall()
+        with self._connection:
+            refused = self._execute(query, *values).fetchall()
             for name, size in refused:
                 problem = f"the request has {size:,} bytes, and a batch may have {limits.bytes:,}"
                 self._put_reply(name, None, StoredReply(None, problem, "rejected"))
@@ -294,13 +272,13 @@ class RequestJournal:
 
     def _measure(self, requests: str, *values: object) -> dict[str, tuple[int, int]]:
         query = f"SELECT model, count(*), sum(size) FROM {requests} GROUP BY model"
-        found = self._connection.execute(query, values)
+        found = self._execute(query, *values)
         return {model: (count, size) for model, count, size in found}
 
     def list_schemaless_models(self) -> frozenset[str]:
         """Return the models that have refused a schema and then answered the request without it."""
         query = "SELECT value FROM facts WHERE name LIKE 'schemaless %'"
-        return frozenset(name for (name,) in self._connection.execute(query))
+        return frozenset(name for (name,) in self._execute(query))
 
     def _put_reply(self, name: str, batch: int | None, reply: StoredReply) -> None:
         """Keep the reply to a request of a batch, if it has none yet."""
@@ -311,11 +289,7 @@ class RequestJournal:
         *place, model, form = found
         kind = "plain" if reply.kind == "invalid" and form == "strict" else reply.kind
         if form == "plain" and reply.body is not None:
-            self._connection.execute(
-                "INSERT OR IGNORE INTO facts VALUES (?, ?)", (f"schemaless {model}", model)
-            )
-        self._connection.execute(
-            "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (*place, reply.body, reply.problem, kind, form),
-        )
-        self._connection.execute("DELETE FROM requests WHERE id = ?", (name,))
+            self._execute("INSERT OR IGNORE INTO facts VALUES (?, ?)", f"schemaless {model}", model)
+        query = "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?)"
+        self._execute(query, *place, reply.body, reply.problem, kind, form)
+        self._execute("DELETE FROM requests WHERE id = ?", name)

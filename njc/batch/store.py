@@ -18,7 +18,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,7 @@ _FROM_VERSION_2 = """
 ALTER TABLE waiting ADD COLUMN wave INTEGER NOT NULL DEFAULT 0;
 UPDATE waiting SET wave = (SELECT coalesce(max(wave), 0) FROM batches);
 """
-_USAGE_COLUMNS = ("calls", "input", "output", "usd")
+USAGE_COLUMNS = ("calls", "input", "output", "usd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,16 +120,14 @@ class BatchStore:
     ) -> None:
         """Keep a row's result and forget its requests; with `used_replies`, its usage has theirs."""
         used, counts, present = outcome.usage, self._counts, (row.index, row.digest)
-        values = (used.calls, used.input, used.output, used.usd)
-        with self.connection as connection:
+        with self.connection:
             had_result = self.read_one("SELECT 1 FROM results WHERE row = ?", row.index) is not None
             if had_result:
                 self.bank_usage(self._sum_usage("results", "row = ?", row.index))
-            connection.execute(
-                "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (*present, outcome.line, outcome.failed, time.time_ns(), *values),
-            )
-            connection.execute("INSERT OR REPLACE INTO present VALUES (?, ?)", present)
+            query = "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            result = (outcome.line, outcome.failed, time.time_ns(), *astuple(used))
+            self.execute(query, *present, *result)
+            self.execute("INSERT OR REPLACE INTO present VALUES (?, ?)", *present)
             had_requests = self.forget_requests(row.index, is_banked=not used_replies)
         if counts is None or had_result or had_requests:
             self._counts = None
@@ -184,7 +182,7 @@ class BatchStore:
     def _read_lines(self, clauses: str) -> Iterator[str]:
         """Yield the results of the present rows."""
         query = f"SELECT line FROM results JOIN present USING (row, digest) {clauses}"
-        return (line for (line,) in self.connection.execute(query))
+        return (line for (line,) in self.execute(query))
 
     def forget_requests(self, row: int, *, is_banked: bool = True) -> bool:
         """Forget the requests of a row, but keep their cost if `is_banked`; return whether there were any."""
@@ -192,7 +190,7 @@ class BatchStore:
         if found and is_banked:
             self.bank_usage(self._sum_usage("waiting", "row = ?", row))
         for table in ("waiting", "replies", "requests"):
-            self.connection.execute(f"DELETE FROM {table} WHERE row = ?", (row,))
+            self.execute(f"DELETE FROM {table} WHERE row = ?", row)
         return found
 
     def forget_counts(self) -> None:
@@ -204,15 +202,15 @@ class BatchStore:
     def bank_usage(self, used: RowUsage) -> None:
         """Count, inside a transaction, usage that belongs to no row."""
         total = self._read_banked_usage() + used
-        for name in _USAGE_COLUMNS:
+        for name in USAGE_COLUMNS:
             self._put_fact(name, str(getattr(total, name)))
 
     def _read_banked_usage(self) -> RowUsage:
-        calls, read, written, usd = (float(self.get_fact(name) or 0) for name in _USAGE_COLUMNS)
+        calls, read, written, usd = (float(self.get_fact(name) or 0) for name in USAGE_COLUMNS)
         return RowUsage(int(calls), int(read), int(written), usd)
 
     def _sum_usage(self, table: str, condition: str, *values: object) -> RowUsage:
-        sums = ", ".join(f"coalesce(sum({name}), 0)" for name in _USAGE_COLUMNS)
+        sums = ", ".join(f"coalesce(sum({name}), 0)" for name in USAGE_COLUMNS)
         found = self.read_one(f"SELECT {sums} FROM {table} WHERE {condition}", *values)
         return RowUsage(*(found or (0, 0, 0, 0.0)))
 
@@ -227,15 +225,18 @@ class BatchStore:
             self._put_fact(name, value)
 
     def _put_fact(self, name: str, value: str) -> None:
-        self.connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
+        self.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", name, value)
 
     def read_number(self, query: str, *values: object) -> int:
         (number,) = self.read_one(query, *values) or (0,)
         return int(number)
 
     def read_one(self, query: str, *values: object) -> tuple[Any, ...] | None:
-        found: tuple[Any, ...] | None = self.connection.execute(query, values).fetchone()
+        found: tuple[Any, ...] | None = self.execute(query, *values).fetchone()
         return found
+
+    def execute(self, query: str, *values: object) -> sqlite3.Cursor:
+        return self.connection.execute(query, values)
 
 
 @contextmanager

@@ -107,12 +107,8 @@ _FOR_PYRIGHT_ATTRIBUTES = ", reportAttributeAccessIssue=false"
 
 def _list_declared_variables(lowered: Sequence[EmittableBlock]) -> frozenset[str]:
     calls = (entry.live if isinstance(entry, GuardedBlock) else entry for entry in lowered)
-    return frozenset(
-        declaration.partition(":")[0]
-        for call in calls
-        if isinstance(call, LoweredBlock)
-        for declaration in call.declarations
-    )
+    declarations = (call.declarations for call in calls if isinstance(call, LoweredBlock))
+    return frozenset(line.partition(":")[0] for lines in declarations for line in lines)
 
 
 def _reads_attributes(module: Module, names: Collection[str]) -> bool:

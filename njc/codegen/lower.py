@@ -32,7 +32,6 @@ from njc.frontend.name_resolution import (
     BlockOutputs,
     FunctionDefinition,
     Global,
-    Local,
     NameScope,
     resolve_name,
 )
@@ -249,11 +248,8 @@ def _build_arguments(
     project: Options,
 ) -> Iterator[Argument]:
     scope, outputs = block.scope, definitions.outputs
-    own = [
-        name
-        for name in block.names
-        if scope.kind == "class" and resolve_name(name, scope, outputs) == Local(scope)
-    ]
+    names = block.names if scope.kind == "class" else ()
+    own = [name for name in names if resolve_name(name, scope, outputs) == scope.as_home]
     me = find_super_parameter(block, outputs)
     shared = [name for name in block.names if name not in own]
     shared += [name for name in ("__class__", me) if me and name and name not in shared]
@@ -312,11 +308,8 @@ def _list_used_imports(block: NaturalBlock, definitions: TypeReader) -> list[str
         return []
     whole = {each.root for each in block.references if not each.is_dotted or each.writes}
     paths = (each.path for each in dotted if each.root not in whole)
-    return [
-        path
-        for path in dict.fromkeys(paths)
-        if definitions.is_import(path.partition(".")[0], block.scope)
-    ]
+    is_import = definitions.is_import
+    return [it for it in dict.fromkeys(paths) if is_import(it.partition(".")[0], block.scope)]
 
 
 def _build_tuned_arguments(

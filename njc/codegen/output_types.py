@@ -20,7 +20,6 @@ from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import (
     BlockOutputs,
     FunctionDefinition,
-    Local,
     NameScope,
     ResolvedName,
     TypeParameter,
@@ -64,7 +63,9 @@ def find_output_types(block: NaturalBlock, authority: Authority, types: TypeRead
     own: dict[str, None] = {}
     for path, text in said.items():
         names = list_variables(parse_type(text)) if scope.kind == "class" else ()
-        local = [name for name in names if resolve_name(name, scope, types.outputs) == Local(scope)]
+        local = [
+            name for name in names if resolve_name(name, scope, types.outputs) == scope.as_home
+        ]
         if all(_is_bound_above(name, block) for name in local):
             own |= dict.fromkeys(local)
         else:  # a string, as such an annotation would have to be

@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import starmap
 from pathlib import Path
 from types import CodeType, MappingProxyType
 from typing import TYPE_CHECKING
@@ -187,17 +188,10 @@ def plan_build(
         for result in results
         if result.output is not None and not _is_same_text(result.output, existing[result.unit])
     )
-    obstacles = (
-        find_overwrite_obstacle(change.unit.output, existing[change.unit].state)
-        for change in changes
-    )
-    return BuildPlan(
-        tuple(units),
-        changes,
-        collect_findings(results, project.warnings),
-        () if force else tuple(filter(None, obstacles)),
-        executable,
-    )
+    states = ((change.unit.output, existing[change.unit].state) for change in changes)
+    obstacles = () if force else tuple(filter(None, starmap(find_overwrite_obstacle, states)))
+    findings = collect_findings(results, project.warnings)
+    return BuildPlan(tuple(units), changes, findings, obstacles, executable)
 
 
 def load_code(file: Path, data: bytes, project: Project) -> tuple[CodeType, tuple[Finding, ...]]:

@@ -349,13 +349,9 @@ class Author:
 def choose_author(file: StaticFile, hole: Hole) -> Author:
     """Choose the author of a hole."""
     settings = get_settings()
-    options = merge_option_layers(
-        settings.options,
-        hole.block.options,
-        read_environment_options(os.environ),
-        file.project,
-        DEFAULTS,
-    )
+    environment = read_environment_options(os.environ)
+    given = settings.options, hole.block.options, environment, file.project
+    options = merge_option_layers(*given, DEFAULTS)
     meter = Meter(read_limits(options), place=hole.place, around=list_open_meters())
     listener = make_added_listener()
     notified = (Notified(hole.place, listener),) if listener else ()

@@ -94,13 +94,8 @@ class StaticFile:
                 return _find_syntax_errors(code)
             if not _find_syntax_errors(code) and needs_judgement(hole, code):
                 return ()
-            return find_code_refusals(
-                code,
-                hole,
-                self.classes,
-                self.analysis.types,
-                (lambda code: None) if is_locked else in_place,
-            )
+            compiles = (lambda code: None) if is_locked else in_place
+            return find_code_refusals(code, hole, self.classes, self.analysis.types, compiles)
 
         return check
 

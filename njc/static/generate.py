@@ -50,12 +50,9 @@ class GenerationCost:
     def add_reply(self, reply: Reply) -> GenerationCost:
         """Return the cost with a reply added."""
         usd = reply.usage.usd
-        return GenerationCost(
-            self.input + reply.usage.input,
-            self.output + reply.usage.output,
-            self.usd if usd is None else (self.usd or 0.0) + usd,
-            reply.model or self.model,
-        )
+        tokens = self.input + reply.usage.input, self.output + reply.usage.output
+        usd = self.usd if usd is None else (self.usd or 0.0) + usd
+        return GenerationCost(*tokens, usd, reply.model or self.model)
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,11 +85,8 @@ class Hole:
     @property
     def meaning(self) -> BlockDigests:
         """Digests of the shown text; blank lines and trailing blanks do not count."""
-        return BlockDigests(
-            _compute_digest(self.instruction),
-            _compute_digest("\n".join(_describe_interface(self))),
-            _compute_digest(self.program),
-        )
+        shown = self.instruction, "\n".join(_describe_interface(self)), self.program
+        return BlockDigests(*map(_compute_digest, shown))
 
 
 def _compute_digest(text: str) -> str:
