@@ -128,7 +128,7 @@ _IN_ANOTHER_FORM = compile_words(
     r"\b(?:lists?|sets?|tuples?|dict\w*|arrays?|sentences?|pairs?|start\w*|begin\w*|contain\w*|number|count|opposite|reason|each|every|both|not|never|follow\w*|plus|why|explain|all|results|with an?|(?:and|or) one of)\b"
 )
 _WORD = r"[\"'“‘]?([\w-]+)[\"'”’]?"
-_CHOICE = compile_words(rf"\b(?:either|one of:?)\s+((?:{_WORD}\s*,\s*)*{_WORD}\s*,?\s+or\s+{_WORD})(?![\w\"'”’/%*-]|\.\d|\s*,?\s*or\b|\s*,?\s+(?!(?:and(?!\s+(?:why|how|an?|the|its)\b)|(?:in|as)\s+<:|into|to|by|from|if|when|for(?!\s+(?:each|every|all)\b)|depending|based|according)(?:\b|(?<=:)))[\w<])")  # fmt: skip
+_CHOICE = compile_words(rf"\b(?:either|one of:?|(?:classify|categori[sz]e|label|rate)\s+(?:the\s+)?<[\w.]+>\s+as)\s+((?:{_WORD}\s*,\s*)*{_WORD}\s*,?\s+or\s+{_WORD})(?![\w\"'”’/%*-]|\.\d|\s*,?\s*or\b|\s*,?\s+(?!(?:and(?!\s+(?:why|how|an?|the|its)\b)|(?:in|as)\s+<:|into|to|by|from|if|when|for(?!\s+(?:each|every|all)\b)|depending|based|according)(?:\b|(?<=:)))[\w<])")  # fmt: skip
 _TEXT_METHODS = frozenset(
     {"capitalize", "casefold", "endswith", "islower", "isupper", "lower", "lstrip", "rstrip", "split", "splitlines", "startswith", "strip", "title", "upper"}
 )  # fmt: skip

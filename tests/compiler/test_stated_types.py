@@ -77,6 +77,7 @@ WORDS = [
     ("Put the average of the numbers in <text> as a float into <:x>.", "float"),
     ("Extract the names in <text> as a list of strings: <:x>.", "list[str]"),
     ("Let <:x> be an integer.", "int"),
+    ("Classify <text> as good, fair or bad, and put it into <:x>.", 'Literal["good", "fair", "bad"]'),
     ("Put the number of <text> as text into <:x>.", "str"),
     ("Store the count of <text> as a string in <:x>.", "str"),
     ("<:x> is True if <text> is spam.", "bool"),
@@ -136,6 +137,10 @@ Put the number of <text> in words into <:x>.
 Put the phone number of <text> into <:x>.
 Put the number of the house in <text> into <:x>.
 Put into <:x> the number of the house in <text>.
+Classify <text> as spam or give a reason, and put it into <:x>.
+Classify <rows> as good or bad, and put the good ones into <:x>.
+Rate <text> as a critic or a fan would, and put it into <:x>.
+Label <text> as in the example or better, and put it into <:x>.
 Put into <:x> the number of words in <text>, and the words.
 Put into <:x> the number of words and sentences in <text>.
 Put into <:x> the number of words in <text> as text.
