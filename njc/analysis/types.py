@@ -302,9 +302,7 @@ class TypeDefinitions:
         match value:
             case ast.BinOp(left=left, op=ast.BitOr(), right=right):
                 parts = [self._is_type(part, scope, depth + 1) for part in (left, right)]
-                is_none = [
-                    isinstance(part, ast.Constant) and part.value is None for part in (left, right)
-                ]
+                is_none = [getattr(part, "value", ...) is None for part in (left, right)]
                 return depth < MAX_DEPTH and all(map(or_, parts, is_none)) and any(parts)
             case ast.Subscript(value=ast.Name() | ast.Attribute() as origin):
                 name = self.name_of(typed.inside(origin))
@@ -317,9 +315,8 @@ class TypeDefinitions:
                     return True
                 return depth < MAX_DEPTH and self.alias_of(name, scope, depth + 1) is not None
             case ast.Attribute():
-                return self.name_of(typed) in SCALARS or self.name_of(typed).startswith(
-                    _TYPE_PREFIXES
-                )
+                name = self.name_of(typed)
+                return name in SCALARS or name.startswith(_TYPE_PREFIXES)
         return False
 
     def class_of_type(self, typed: Typed) -> ClassDefinition | None:
@@ -398,11 +395,8 @@ class TypeDefinitions:
                 parts = [self.unquote_inside(typed.inside(first)), *notes]
                 return ast.Subscript(origin, ast.Tuple(parts, ast.Load()), ast.Load())
             case ast.BinOp(left=left, op=ast.BitOr() as bar, right=right):
-                return ast.BinOp(
-                    self.unquote_inside(typed.inside(left)),
-                    bar,
-                    self.unquote_inside(typed.inside(right)),
-                )
+                sides = [self.unquote_inside(typed.inside(part)) for part in (left, right)]
+                return ast.BinOp(sides[0], bar, sides[1])
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 inside = [self.unquote_inside(typed.inside(part)) for part in parts]
                 return type(annotation)(inside, ast.Load())

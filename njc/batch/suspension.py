@@ -83,10 +83,8 @@ class RowReplies:
         """Return whether another pass with the same replies asks the same; one may have come further."""
         if self.has_threads or other.has_threads:
             return True
-        first, second = (
-            {(request.key, request.number) for request in replies.missing}
-            for replies in (self, other)
-        )
+        both = self.missing, other.missing
+        first, second = ({(request.key, request.number) for request in each} for each in both)
         return bool(second) and (first <= second or second <= first)
 
     def take(self, model: RemoteModel, request: Request, count: int = 1) -> StoredReply | None:

@@ -232,12 +232,9 @@ def find_block_site(source: SourceFile, block: NaturalBlock, starts: Collection[
         before = newline + indent
     after = ""
     semicolon = _SEMICOLON.match(source.text, end)
-    if (
-        semicolon
-        and semicolon.end() not in starts
-        and not _END_OF_LINE.match(source.text, semicolon.end())
-    ):
-        end, after = semicolon.end(), newline + indent
+    following = semicolon.end() if semicolon else end
+    if semicolon and following not in starts and not _END_OF_LINE.match(source.text, following):
+        end, after = following, newline + indent
     return BlockSite(start, end, before, after, indent, step, newline)
 
 

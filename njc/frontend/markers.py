@@ -192,10 +192,7 @@ def _explain_near_miss(literal: str, nearly: re.Match[str], is_docstring: bool) 
             return f"`{marker}` must follow the quotes at once"
         return f"a natural block begins with `{marker.lower()}` in small letters"
     addressed = re.search(r"<:?[^\W\d][\w.]*[:>]", literal)
-    if (
-        not nearly["before"]
-        and marker.islower()
-        and (addressed or (spans_lines and not is_docstring))
-    ):
+    is_meant = addressed or (spans_lines and not is_docstring)
+    if is_meant and not nearly["before"] and marker.islower():
         return f"the prompt must begin on the line after `{marker}`"
     return None

@@ -75,11 +75,10 @@ def write_module(section: ServerSection, tools: Sequence[Tool]) -> str:
     writer, used = TypeWriter(), {"server", "njrt", "annotations", *dir(builtins)}
     ordered = sorted(tools, key=lambda tool: tool.name)  # names do not depend on the order
     functions = [line for tool in ordered for line in _write_tool(tool, section, writer, used)]
+    shown = clean_text(section.server) or section.name
     lines = [
         HEADER,
-        quote_docstring(
-            f"Tools of the MCP server {clean_text(section.server) or section.name}.", ""
-        ),
+        quote_docstring(f"Tools of the MCP server {shown}.", ""),
         "",
         "from __future__ import annotations",
         "",
@@ -101,10 +100,7 @@ def write_module(section: ServerSection, tools: Sequence[Tool]) -> str:
 def _write_server(section: ServerSection) -> Iterator[str]:
     yield "server = McpServer("
     yield f"    {section.name!r},"
-    if section.url:
-        yield f"    url={section.url!r},"
-    else:
-        yield f"    command={list(section.command)!r},"
+    yield f"    url={section.url!r}," if section.url else f"    command={[*section.command]!r},"
     if section.env:
         yield f"    env={list(section.env)!r},"
     if section.headers:

@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import is_
 from typing import Any
 
 import libcst as cst
@@ -268,14 +269,8 @@ class UnusedCodeRemover(cst.CSTTransformer):
     def _clear_statement(self, statement: cst.BaseStatement) -> cst.BaseStatement | None:
         if not isinstance(statement, cst.SimpleStatementLine):
             return statement
-        small = [
-            left
-            for part in statement.body
-            if (left := self._clear_small_statement(part)) is not None
-        ]
-        if len(small) == len(statement.body) and all(
-            left is part for left, part in zip(small, statement.body, strict=True)
-        ):
+        small = [*filter(None, map(self._clear_small_statement, statement.body))]
+        if len(small) == len(statement.body) and all(map(is_, small, statement.body)):
             return statement
         if not small:
             return None
@@ -293,18 +288,16 @@ class UnusedCodeRemover(cst.CSTTransformer):
             ):
                 return None
             case cst.Import(names=names):
-                return self._keep_names(
-                    statement, [alias for alias in names if self._is_kept(alias, "")]
-                )
+                kept = [alias for alias in names if self._is_kept(alias, "")]
+                return self._keep_names(statement, kept)
             case cst.ImportFrom(names=names, module=module) if not isinstance(
                 names, cst.ImportStar
             ):
                 origin = "" if module is None else cst.Module([]).code_for_node(module)
                 if origin.split(".")[0] != NIGHTJARPY or statement.relative:
                     return statement
-                return self._keep_names(
-                    statement, [alias for alias in names if self._is_kept(alias, origin)]
-                )
+                kept = [alias for alias in names if self._is_kept(alias, origin)]
+                return self._keep_names(statement, kept)
         return statement
 
     def _is_kept(self, alias: cst.ImportAlias, origin: str) -> bool:

@@ -136,10 +136,8 @@ class LeftoverFinder(NightjarpyTransformer):
             )
             self.remarks.add(Remark(self.get_line_number(node), message))
         else:
-            for alias in node.names:
-                self._imported[alias.evaluated_alias or alias.evaluated_name] = (
-                    self.get_line_number(node)
-                )
+            names = (alias.evaluated_alias or alias.evaluated_name for alias in node.names)
+            self._imported |= dict.fromkeys(names, self.get_line_number(node))
         return False
 
     def visit_Import(self, node: cst.Import) -> bool:
@@ -170,12 +168,10 @@ class LeftoverFinder(NightjarpyTransformer):
             return False
         code = cst.Module([]).code_for_node(node)
         self._used.add(code.split(".")[0])
-        instead = _NAME_ALTERNATIVES.get(
-            name.rpartition(".")[2], "take it out, and the import with it"
-        )
-        self.remarks.add(
-            Remark(self.get_line_number(node), f"`{code}` is {NIGHTJARPY}'s; {instead}")
-        )
+        last = name.rpartition(".")[2]
+        instead = _NAME_ALTERNATIVES.get(last, "take it out, and the import with it")
+        message = f"`{code}` is {NIGHTJARPY}'s; {instead}"
+        self.remarks.add(Remark(self.get_line_number(node), message))
         return True
 
 

@@ -116,13 +116,9 @@ def format_sarif(diagnostics: Sequence[Diagnostic]) -> str:
         ],
     }
     results = [_make_sarif_result(each, rules.index(each.code)) for each in diagnostics]
-    log = {
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [
-            {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
-        ],
-    }
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    schema = "https://json.schemastore.org/sarif-2.1.0.json"
+    log = {"$schema": schema, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2)
 
 

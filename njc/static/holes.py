@@ -126,6 +126,7 @@ def _make_hole(
     instruction = extract_instruction(ast.literal_eval(block.literal)).replace("\0", "\\x00")
     before = find_bound_before(block, blocks, module)
     taken = find_taken_names(module.tree, blocks)
+    inside = [other for other in blocks if block.scope in other.scope.walk_outwards()]
     return Hole(
         block,
         name,
@@ -140,10 +141,7 @@ def _make_hole(
         render_context(module, block),
         make_fresh_name("allm" if block.scope.is_async else "llm", taken),
         taken,
-        find_taken_names(
-            block.scope.node,
-            [other for other in blocks if block.scope in other.scope.walk_outwards()],
-        ),
+        find_taken_names(block.scope.node, inside),
         frozenset(_list_imports(module, block)),
         f"{module.source.path}:{block.line}",
     )
