@@ -265,14 +265,10 @@ def _is_frozen(node: ast.ClassDef, bases: set[str]) -> bool:
                 return True
     if not bases & MODEL_BASES:
         return False
-    calls = [
-        statement.value.keywords
-        for statement in node.body
-        if isinstance(statement, ast.Assign | ast.AnnAssign)
-        and isinstance(statement.value, ast.Call)
-        and ast.unparse(statement.value.func).endswith("ConfigDict")
-    ]
-    return any(map(_has_frozen, [node.keywords, *calls]))
+    values = (each.value for each in node.body if isinstance(each, ast.Assign | ast.AnnAssign))
+    calls = (value for value in values if isinstance(value, ast.Call))
+    given = [call.keywords for call in calls if ast.unparse(call.func).endswith("ConfigDict")]
+    return any(map(_has_frozen, [node.keywords, *given]))
 
 
 def _has_frozen(keywords: Sequence[ast.keyword]) -> bool:

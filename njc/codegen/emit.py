@@ -286,9 +286,8 @@ def _build_attempt_pieces(lowered: GuardedBlock, site: BlockSite, runtime: str) 
 def _format_attempt(lowered: GuardedBlock, room: int) -> list[str]:
     """Return the guard of an attempt, its code, and the check of its outputs."""
     written = lowered.written
-    is_checked = any(
-        argument.opening.startswith(("types=", "ensures=")) for argument in lowered.live.arguments
-    )
+    openings = (argument.opening for argument in lowered.live.arguments)
+    is_checked = any(opening.startswith(("types=", "ensures=")) for opening in openings)
     return [
         *_format_expectation(written, room),
         *_format_guard(written, room),

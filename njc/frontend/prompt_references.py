@@ -327,7 +327,8 @@ def format_string(text: str) -> str:
 def blank_fields(literal: str, prefix: str) -> str:
     """Blank the `{...}` fields in the source of a string with this prefix, keeping every offset."""
     kept, position = [], 0
-    for start, end in find_fields(literal, "r" in prefix.lower()) if "f" in prefix.lower() else ():
+    letters = prefix.lower()
+    for start, end in find_fields(literal, "r" in letters) if "f" in letters else ():
         kept += [literal[position:start], "\0" * (end - start)]
         position = end
     return "".join([*kept, literal[position:]])

@@ -451,15 +451,11 @@ def make_contract_task(
 
 def _needs_its_place(code: str, hole: Hole) -> bool:
     """Return whether code awaits, or uses private names of a class, so that it cannot run alone."""
-    waits = (ast.Await, ast.AsyncFor, ast.AsyncWith)
-    return any(
-        isinstance(node, waits)
-        or (
-            hole.class_name is not None
-            and mangle(getattr(node, "id", getattr(node, "attr", "")), "C").startswith("_C__")
-        )
-        for node in ast.walk(ast.parse(code))
-    )
+    nodes = list(ast.walk(ast.parse(code)))
+    if any(isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith) for node in nodes):
+        return True
+    names = (getattr(node, "id", getattr(node, "attr", "")) for node in nodes)
+    return hole.class_name is not None and any(mangle(name, "C") != name for name in names)
 
 
 def _list_definitions(tree: ast.Module) -> Iterator[str]:

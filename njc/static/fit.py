@@ -280,12 +280,8 @@ def normalize_code(code: str, hole: Hole) -> str:
 def find_renames(code: str, hole: Hole) -> dict[str, str]:
     """Return new names for the code's own names that mean something else around it."""
     tree = ast.parse(code)
-    imported = [
-        pair
-        for statement in ast.walk(tree)
-        if isinstance(statement, ast.Import | ast.ImportFrom)
-        for pair in split_import(statement)
-    ]
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
+    imported = [pair for node in nodes for pair in split_import(node)]
     same = {name for text, name in imported if text in hole.imports}
     modules = IMPORTABLE_MODULES - {name for _, name in imported}
     taken = hole.taken_here | modules | {name for _, name in imported if name in hole.taken}

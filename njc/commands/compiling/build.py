@@ -125,9 +125,8 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
         from njc.editors.type_check.stubs import plan_stubs
 
         stubs = plan_stubs(stubbed, project, force=flags["force"])
-        plan = replace(
-            plan, changes=(*plan.changes, *(it for it in stubs if it.before != it.after))
-        )
+        changed = [stub for stub in stubs if stub.before != stub.after]
+        plan = replace(plan, changes=(*plan.changes, *changed))
     if flags["diff"]:
         console.result("\n".join(map(_make_diff, plan.changes)))
     elif not dry_run:
