@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from njc.analysis.inference import TypeReader
-from njc.analysis.types import ClassDefinition, Typed
+from njc.analysis.types import MAX_DEPTH, ClassDefinition, Typed
 from njc.frontend.name_resolution import Definition, FunctionDefinition, NameScope
 from njrt.private_names import mangle
 
@@ -92,38 +92,33 @@ def find_type_attributes(typed: Typed, types: TypeReader) -> frozenset[str] | No
     found = types.class_of_type(expanded)
     if found is not None:
         is_open = _SETS_BY_NAME.search(types.text)
-        return None if is_open else _find_class_attributes(found, types, frozenset())
+        return None if is_open else _find_class_attributes(found, types)
     name = types.name_of(expanded)
     is_plain = isinstance(expanded.annotation, ast.Name | ast.Subscript)
     return frozenset(dir(getattr(builtins, name))) if is_plain and name in _BUILTIN_TYPES else None
 
 
-def _find_class_attributes(
-    found: ClassDefinition, types: TypeReader, around: frozenset[ast.ClassDef]
-) -> frozenset[str] | None:
-    class_, scope = found
-    inherited: set[str] = set()
-    if class_ in around or class_.keywords:
+def _find_class_attributes(found: ClassDefinition, types: TypeReader) -> frozenset[str] | None:
+    attributes: set[str] = set()
+    family = [*types.walk_bases(found)]
+    if len(family) > MAX_DEPTH:  # a class may be among its own bases
         return None
-    for decorator in class_.decorator_list:
-        called = decorator.func if isinstance(decorator, ast.Call) else decorator
-        if getattr(called, "id", getattr(called, "attr", "")) != "dataclass":
+    for class_, scope in family:
+        functions = (getattr(each, "func", each) for each in class_.decorator_list)
+        decorators = {getattr(each, "id", getattr(each, "attr", "")) for each in functions}
+        if class_.keywords or decorators - {"dataclass"}:
             return None
-    for base in class_.bases:
-        name = getattr(base, "id", "")
-        if (inner := types.class_of_type(Typed(base, scope))) is not None:
-            attributes = _find_class_attributes(inner, types, around | {class_})
-            if attributes is None:
-                return None
-            inherited |= attributes
-        elif name in _KNOWN_BASES:
-            inherited |= {f"{prefix}*" for prefix in _KNOWN_BASES[name]}
-        else:
+        for base in class_.bases:
+            name = getattr(base, "id", "")
+            if types.class_of_type(Typed(base, scope)) is None:
+                if name not in _KNOWN_BASES:
+                    return None
+                attributes |= {f"{prefix}*" for prefix in _KNOWN_BASES[name]}
+        methods = {member.name for member in class_.body if isinstance(member, FunctionDefinition)}
+        if methods & {"__getattr__", "__getattribute__"}:
             return None
-    methods = {member.name for member in class_.body if isinstance(member, FunctionDefinition)}
-    if methods & {"__getattr__", "__getattribute__"}:
-        return None
-    return frozenset((*inherited, *_list_own_attributes(class_)))
+        attributes.update(_list_own_attributes(class_))
+    return frozenset(attributes)
 
 
 def _list_own_attributes(class_: ast.ClassDef) -> Iterator[str]:
