@@ -16,6 +16,7 @@ from functools import cached_property, lru_cache
 
 from njc.analysis.types import MAX_DEPTH, ClassDefinition, Typed, TypeDefinitions, unquote
 from njc.frontend.name_resolution import FunctionDefinition, NameScope, list_named_parameters
+from njc.frontend.prompt_references import list_variables
 
 ENUM_BASES = frozenset(f"enum.{name}" for name in ("Enum", "IntEnum", "StrEnum"))
 FLAG_BASES = frozenset({"enum.Flag", "enum.IntFlag"})
@@ -92,11 +93,11 @@ class DeclaredTypes(TypeDefinitions):
             if isinstance(statement, ast.AnnAssign):
                 annotation = statement.annotation
                 quoted = unquote(annotation)
-                for part in ast.walk(quoted) if are_texts or quoted is not annotation else ():
-                    match part:
-                        case ast.Name(id=name) if (home := self.find_home(name, scope)) is not None:
-                            if home.parent is not None:
-                                return name
+                is_text = are_texts or quoted is not annotation
+                for name in list_variables(quoted) if is_text else ():
+                    home = self.find_home(name, scope)
+                    if home is not None and home.parent is not None:
+                        return name
         return None
 
     def _find_methods(

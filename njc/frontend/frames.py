@@ -66,10 +66,6 @@ class Frame:
 
     def list_labels_exiting_finally(self) -> tuple[Label, ...]:
         """Return the labels that would leave a `finally` suite."""
-        leaving = {
-            "break": self.loop_in_finally,
-            "continue": self.loop_in_finally,
-            "return": self.return_in_finally,
-            "return_value": self.return_in_finally,
-        }
-        return tuple(label for label in self.list_labels() if leaving.get(label, False))
+        leaving = ["break", "continue"] if self.loop_in_finally else []
+        leaving += ["return", "return_value"] if self.return_in_finally else []
+        return tuple(label for label in self.list_labels() if label in leaving)

@@ -649,7 +649,7 @@ ANSWERABLE = {
     "give each a field": lambda text: text.replace(
         "class Cat:", 'class Cat:\n    kind: Literal["cat"]'
     ).replace("class Dog:", 'class Dog:\n    kind: Literal["dog"]'),
-    "write `<:y: str>`": lambda text: text.replace("<:y>", "<:y: str>"),
+    "write its type, as in `<:y: str>`": lambda text: text.replace("<:y>", "<:y: str>"),
 }
 
 
