@@ -338,7 +338,7 @@ class SynchronousModel:
         ({"predict": 0}, "an object of class int is not a model"),
         (
             {"model": SynchronousModel()},
-            "an object of class SynchronousModel is not a model \\(it has no `aask`\\); pass one",
+            "an object of class SynchronousModel is not a model (it has no `aask`); pass one such as",
         ),
         ({"record": 5}, "record must be a path or a Recorder, not 5"),
         ({"record": ""}, "record must be a path or a Recorder, not ''"),
