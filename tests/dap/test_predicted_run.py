@@ -119,7 +119,7 @@ def test_the_end_terminates_the_session(client: DapClient) -> None:
     ("arguments", "message"),
     [
         ({"predicted": "oracle:calls"}, "needs `call`"),
-        ({"predicted": "oracle:calls", "call": "other(2)"}, "no call of a function"),
+        ({"predicted": "oracle:calls", "call": "other(2)"}, "not a call of a function"),
         ({"predicted": "nothing:calls", "call": "fact(2)"}, "No module named 'nothing'"),
         ({"predicted": "oracle", "call": "fact(2)"}, "MODULE:FILE"),
     ],
