@@ -15,7 +15,7 @@ pytest.importorskip("anthropic")
 
 POINTS = {
     "openai": ("vendor.OpenAIBatches.submit:return:1", "waves.Waves._end_batch:call:1"),
-    "anthropic": ("waves.Waves._submit:call:1", "journal.RequestJournal._put_reply:c_return:9"),
+    "anthropic": ("waves.Waves._submit:call:1", "journal.RequestJournal._put_reply:return:3"),
 }
 """While requests are sent, and while replies are read."""
 
