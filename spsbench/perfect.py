@@ -279,10 +279,12 @@ class Mirror:
 
 
 def make_reference(address: int) -> WireValue:
+    """Return a reference in wire form."""
     return {"type": "Ref", "addr": address}
 
 
 def encode_dict(held: dict[Any, WireValue]) -> WireValue:
+    """Return a dict in wire form."""
     return {"type": "dict", "items": [{"key": key, "value": value} for key, value in held.items()]}
 
 

@@ -213,6 +213,8 @@ class TrialResult(Trial):
 
 @dataclass(frozen=True, slots=True)
 class TrialLimits:
+    """The limits of a trial."""
+
     seconds: float = 1000.0
     """Wall time of the whole trial, building included; then its processes are killed."""
     effects: int = 300
@@ -290,6 +292,8 @@ class GraphTrial(TrialLine):
 
 @dataclass(frozen=True, slots=True)
 class GraphResult(GraphTrial, StudyResult):
+    """The result of one question on a graph."""
+
     kind: Literal["graph"] = field(default="graph", kw_only=True)
 
 
@@ -308,6 +312,8 @@ class Gsm8kTrial(TrialLine):
 
 @dataclass(frozen=True, slots=True)
 class Gsm8kResult(Gsm8kTrial, StudyResult):
+    """The result of one problem of GSM8K."""
+
     kind: Literal["gsm8k"] = field(default="gsm8k", kw_only=True)
     found: float | None
     """The value that the program returned; None if it is not a number."""

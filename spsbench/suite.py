@@ -34,6 +34,7 @@ PROGRAMS_PACKAGE = "spsbench.programs"
 
 
 def load_task(name: str) -> Task:
+    """Return the task of this name."""
     task = importlib.import_module(f"{PROGRAMS_PACKAGE}.{name}.task").TASK
     assert isinstance(task, Task)
     return task
@@ -69,6 +70,7 @@ def digest_program(name: str, file: ProgramFile) -> str:
 
 
 def load_manual_program(name: str) -> ModuleType:
+    """Return the manual program."""
     return importlib.import_module(f"{PROGRAMS_PACKAGE}.{name}.manual")
 
 

@@ -73,6 +73,7 @@ def compile_cell(text: str, name: str, options: Options) -> CompiledCell:
 
 
 def format_diagnostics(findings: Sequence[Diagnostic], source: SourceFile) -> str:
+    """Return the findings as in a terminal."""
     return "\n\n".join(render_diagnostic(finding, source) for finding in findings)
 
 

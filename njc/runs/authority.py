@@ -84,6 +84,7 @@ def read_effects(file: Path, blocks: KnownBlocks) -> Iterator[tuple[BlockKey, Ef
 
 
 def read_trace_effects(file: Path) -> Iterator[tuple[BlockKey, Effect]]:
+    """Yield the performed effects in a trace."""
     began: dict[str, BeganLine] = {}
     for line in read_trace(file):
         if isinstance(line, BeganLine):

@@ -234,6 +234,7 @@ def _choose_problems_with_steps(
 
 
 def report_results(file: Path) -> None:
+    """Print the report on a results file."""
     digest = compute_digest(file.read_bytes())
     report = render_crux_report(read_results_file(file, CRUX_KINDS), file.name, digest)
     click.echo(report, nl=False)
@@ -254,6 +255,7 @@ def score_files(values: Mapping[str, Any]) -> None:
 def score_file(
     file: Path, task: str | None, problems: Mapping[str, CruxProblem]
 ) -> GenerationsResult:
+    """Score a file of generations."""
     named = [name for name in ("output", "input") if name in file.name]
     if task is None and len(named) != 1:
         raise click.UsageError(f"say by --task whether {file.name} has outputs or inputs")

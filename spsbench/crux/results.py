@@ -61,6 +61,8 @@ CruxTrial = AnswerTrial | StateTrial
 
 @dataclass(frozen=True, slots=True)
 class CruxUsage:
+    """The usage of a question."""
+
     calls: int
     input_tokens: int
     output_tokens: int
@@ -74,6 +76,8 @@ class CruxUsage:
 
 @dataclass(frozen=True, slots=True)
 class AnswerResult(AnswerTrial):
+    """The answer to a problem."""
+
     kind: Literal["answer"] = field(default="answer", kw_only=True)
     passed: bool
     answer: str | None
@@ -88,6 +92,8 @@ class AnswerResult(AnswerTrial):
 
 @dataclass(frozen=True, slots=True)
 class StateResult(StateTrial):
+    """A predicted state."""
+
     kind: Literal["state"] = field(default="state", kw_only=True)
     index: int
     """The state before the action, from 0."""

@@ -144,6 +144,7 @@ def build_state_table(
 
 
 def name_direction_and_depth(result: StateResult) -> str:
+    """Name the direction of an action and the depth of its calls, for a row."""
     direction = "inverse" if is_inverse(result.action) else "forward"
     return f"{direction}, depth {result.depth}"
 
@@ -189,6 +190,7 @@ def format_percent(score: float | None) -> str:
 
 
 def render_crux_text(results: Results) -> str:
+    """Return the tables for a terminal."""
     return "\n\n\n".join(map(format_table_as_text, build_tables(results)))
 
 

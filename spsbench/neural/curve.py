@@ -42,6 +42,7 @@ class CurvePoint:
 
 
 def read_curve(path: Path) -> list[CurvePoint]:
+    """Return the points of a file."""
     return read_rows(path, CurvePoint, "not a point of a curve")
 
 

@@ -187,6 +187,7 @@ def add_counts(total: Counter[str], more: Counter[str]) -> None:
 
 
 def read_part(folder: Path, name: str) -> Iterator[Trajectory]:
+    """Yield the trajectories of a part."""
     path = folder / f"{name}.jsonl"
     with naming(path), path.open(encoding="utf-8", errors="replace") as lines:
         yield from read_trajectory_lines(lines)

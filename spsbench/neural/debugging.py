@@ -22,6 +22,7 @@ RUN_SECONDS = 10.0
 
 
 def open_predictor(model: Path) -> DebugPredictor:
+    """Return the predictor of a network."""
     return DebugPredictor(NeuralDebugger(load_network(model)))
 
 

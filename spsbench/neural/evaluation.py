@@ -68,6 +68,7 @@ def read_crux_traces(path: Path, size: int) -> CruxTraces:
 
 
 def write_rows(path: Path, rows: Sequence[ScoreRow]) -> None:
+    """Write a results file."""
     replace_file(path, "".join(f"{to_json(row)}\n" for row in rows).encode())
 
 
@@ -77,6 +78,7 @@ def format_rows(rows: Sequence[ScoreRow]) -> str:
 
 
 def list_cells(row: ScoreRow) -> tuple[str, ...]:
+    """Return a row as text."""
     shares = (
         "" if part is None else f"{part / max(row.steps, 1):.3f}"
         for part in (row.exact, row.place, row.values)
@@ -192,6 +194,7 @@ GROUPS: Mapping[str, Callable[[StepScore], str]] = {
 
 
 def tabulate(part: str, predictor: str, scores: Sequence[StepScore]) -> Iterator[ScoreRow]:
+    """Yield a row for each group of steps."""
     for group, find_name in GROUPS.items():
         for name in sorted({find_name(score) for score in scores}):
             alike = [score for score in scores if find_name(score) == name]

@@ -106,6 +106,7 @@ def stack_rows(rows: Sequence[PackedRow], size: int) -> dict[str, Row]:
 
 
 def parse_trajectory(text: str) -> Trajectory:
+    """Return the trajectory of a text."""
     return next(read_trajectory_lines(text.splitlines(keepends=True)))
 
 

@@ -63,6 +63,8 @@ Weights = Any
 
 @dataclass(frozen=True, slots=True)
 class TrainingPlan:
+    """A training."""
+
     data: Path
     out: Path
     size: str

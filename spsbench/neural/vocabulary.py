@@ -90,4 +90,5 @@ def collect_vocabulary(texts: Iterable[str], min_count: int = MIN_COUNT) -> Voca
 
 
 def read_names(names: Sequence[str], ids: Iterable[int]) -> list[str]:
+    """Return the names of ids."""
     return [names[number] for number in ids]

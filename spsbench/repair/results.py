@@ -49,6 +49,8 @@ class RepairSettings:
 
 @dataclass(frozen=True, slots=True)
 class RepairTrial(TrialLine):
+    """One repair."""
+
     problem: str
     condition: Condition
     model: str
@@ -71,6 +73,8 @@ class RepairReply:
 
 @dataclass(frozen=True, slots=True)
 class RepairResult(RepairTrial):
+    """The result of a repair."""
+
     kind: Literal["repair"] = field(default="repair", kw_only=True)
     passed: bool
     replies: tuple[RepairReply, ...]

@@ -157,6 +157,7 @@ def was_refused(reply: TracedReply) -> bool:
 
 
 def format_calls(calls: Iterable[TracedCall]) -> str:
+    """Return calls on one line."""
     texts = []
     for call in (traced.call for traced in calls):
         known = (

@@ -126,6 +126,7 @@ def format_replay_table(replays: Sequence[ReplayResult | SkippedTrace]) -> str:
 
 
 def format_replay_rows(replay: ReplayResult | SkippedTrace) -> Iterator[str]:
+    """Yield the row of one trace, and its first divergence."""
     trace = replay.trace
     name = f"{trace.program:27}{trace.model.rpartition('/')[2]:26}{trace.run:4}"
     match replay:
@@ -154,6 +155,7 @@ def count_passed(checks: CheckOutcomes) -> str:
 
 
 def format_replay_totals(played: Sequence[ReplayResult], traces: int) -> str:
+    """Return the totals of all traces."""
 
     def total(name: str) -> int:
         return sum(getattr(replay, name) for replay in played)

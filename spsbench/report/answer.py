@@ -170,6 +170,7 @@ def format_comparison(row: MethodSummary, best: MethodSummary, gap: DifferenceIn
 
 
 def has_all_prices(rows: Sequence[MethodSummary]) -> bool:
+    """Return whether all prices are known."""
     return all(row.cost is not None for row in rows)
 
 
@@ -179,4 +180,5 @@ def compute_run_tokens(row: MethodSummary) -> float:
 
 
 def format_mean_duration(seconds: float) -> str:
+    """Return a duration as text."""
     return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.1f} min"

@@ -32,6 +32,8 @@ from spsbench.suite import choose_program_file
 
 @dataclass(frozen=True, slots=True)
 class ReportData:
+    """The data of a report."""
+
     trials: Mapping[Setting, tuple[TrialResult, ...]]
     runs: Mapping[Setting, tuple[BenchmarkRun, ...]]
     asked: tuple[GraphResult, ...]

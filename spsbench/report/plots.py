@@ -116,6 +116,7 @@ def draw_rate_plots(
 
 
 def make_rate_point(method: str, seconds: float, rate: float) -> Point:
+    """Return the mark of one method."""
     return Point(seconds, rate, method, f"{method}: {rate:.0%} in {seconds:.1f} s")
 
 

@@ -151,6 +151,7 @@ def build_summary_table(setting: str, rows: Sequence[MethodSummary]) -> Table:
 
 
 def build_full_table(rows: Sequence[MethodSummary]) -> Table:
+    """Return all columns."""
     return Table(
         "Everything",
         "All that was counted, mean and range over trials",

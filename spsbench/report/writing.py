@@ -225,6 +225,7 @@ def build_graph_table(asked: Sequence[GraphResult]) -> Table:
 
 
 def build_graph_cells(group: Sequence[GraphResult]) -> tuple[Cell, ...]:
+    """Return the cells of one method at one size."""
     first = group[0]
     sent = [result for result in group if result.ending != "too long"]
 
@@ -246,6 +247,7 @@ def build_graph_cells(group: Sequence[GraphResult]) -> tuple[Cell, ...]:
 
 
 def render_report(report: Report, facts: Facts) -> dict[str, str]:
+    """Return the files of a report, by name."""
     return {
         "index.html": render_report_page(report, facts),
         "report.md": render_report_markdown(report, facts),
@@ -255,6 +257,7 @@ def render_report(report: Report, facts: Facts) -> dict[str, str]:
 
 
 def render_report_text(report: Report, facts: Facts) -> str:
+    """Return the report for a terminal."""
     answers = [
         text
         for part in report.parts
@@ -268,6 +271,7 @@ def render_report_text(report: Report, facts: Facts) -> str:
 
 
 def render_report_markdown(report: Report, facts: Facts) -> str:
+    """Return the report as a Markdown document."""
     return render_template(
         "spsbench.report",
         "report.md",

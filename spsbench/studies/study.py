@@ -63,6 +63,8 @@ class PromptTooLongError(NaturalError):
 
 @dataclass(frozen=True, slots=True)
 class StudyLimits:
+    """The limits of one run of a program."""
+
     effects: int = 100
     """Effects of a block, and model calls: the 100 steps of the paper's case study."""
     seconds: float = 1000.0
@@ -138,6 +140,7 @@ class UsageCounter:
 
 
 def count_characters(request: Request) -> int:
+    """Return the length of a conversation."""
     total = len(request.system)
     for message in request.messages:
         match message:

@@ -59,6 +59,7 @@ def load_bfcl_tasks() -> tuple[SuiteTask, ...]:
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the lines of a file of JSON."""
     return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
 
 

@@ -213,6 +213,7 @@ def build_run(values: Mapping[str, Any], tasks: int) -> SuiteRun:
 
 
 def load_tasks(suite: SuiteName, folder: Path | None) -> tuple[SuiteTask, ...]:
+    """Return the tasks of a suite."""
     if suite == "bfcl":
         return load_bfcl_tasks()
     if folder is None:

@@ -177,6 +177,8 @@ class SuiteTrial(TrialLine):
 
 @dataclass(frozen=True, slots=True)
 class SuiteResult(SuiteTrial):
+    """The result of a task in a form."""
+
     kind: Literal["suite"] = field(default="suite", kw_only=True)
     passed: bool
     ending: SuiteEnding

@@ -17,6 +17,8 @@ Planted = Literal["none"] | MutationKind
 
 @dataclass(frozen=True, slots=True)
 class SurpriseTrial(TrialLine):
+    """One predicted effect."""
+
     program: str
     case: str
     piece: int

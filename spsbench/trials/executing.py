@@ -181,6 +181,7 @@ class TrialOutput:
 
 
 def build_trial_result(trial: Trial, task: Task, output: TrialOutput) -> TrialResult:
+    """Put together the result of a trial."""
     played = output.report.cases
     checks = {
         f"{case.name}: {check.text}": case.name in played

@@ -80,6 +80,7 @@ class RunProgress:
 
 
 def format_time_left(seconds: float) -> str:
+    """Return a duration as text."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

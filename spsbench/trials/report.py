@@ -61,6 +61,7 @@ class TrialReport:
 
 
 def read_report(lines: Iterable[str]) -> TrialReport:
+    """Read a report."""
     line_type = build_line_type(ProgramBuilt, CasePlayed, TrialEnded)
     report = TrialReport()
     for text in lines:

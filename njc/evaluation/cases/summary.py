@@ -41,6 +41,7 @@ class Summary(PassSummary):
 
 
 def format_table(summaries: Sequence[Summary]) -> str:
+    """Return the table of all summaries."""
     return format_text_table(*_make_table(summaries))
 
 

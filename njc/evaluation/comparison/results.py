@@ -115,6 +115,8 @@ class ModeBuild:
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
+    """One run of the command."""
+
     mode: str
     number: int
     passed: bool
@@ -237,6 +239,7 @@ _ATTEMPT_USAGE: Mapping[str, ModeUsage] = {
 
 
 def format_comparison_json(rows: Sequence[ModeSummary], command: str) -> str:
+    """Write the whole comparison as JSON."""
     modes = [
         {
             "mode": row.name,

@@ -19,6 +19,7 @@ MODE_HEADINGS = ("mode", "passed", "95 % interval", "build s", "build tokens", "
 
 
 def format_mode_cells(row: ModeSummary) -> tuple[str, ...]:
+    """Write one mode as the cells of a table."""
     build = (f"{row.build.seconds:.1f}", f"{row.build.usage.tokens:,}")
     if row.build.failure or row.seconds is None:
         return (row.name, "not built" if row.build.failure else "0/0", "", *build, "", "", "", "")

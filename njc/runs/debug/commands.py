@@ -178,6 +178,7 @@ def show_variables(session: DebugSession, words: str) -> CommandResult:
 
 
 def evaluate(session: DebugSession, words: str) -> CommandResult:
+    """Return the value of an expression."""
     get_step(session)
     if isinstance(session.run, RunController):
         return Said((clean_text(session.run.evaluate(words).text),))
@@ -188,6 +189,7 @@ def evaluate(session: DebugSession, words: str) -> CommandResult:
 
 
 def expand(session: DebugSession, words: str) -> CommandResult:
+    """Return the parts of a variable."""
     root = _PATH.sub("", words)
     if not root.isidentifier():
         raise RunControlError("say what to expand: x VARIABLE, or x VARIABLE.part[0]")
@@ -206,6 +208,7 @@ def show_turn(session: DebugSession, words: str) -> CommandResult:
 
 
 def show_output(session: DebugSession, words: str) -> CommandResult:
+    """Return the output of the program."""
     lines = clean_text(session.printed.rstrip("\n")).splitlines()
     return Said(tuple(f"| {line}".rstrip() for line in lines) or ("nothing was printed yet",))
 
@@ -223,6 +226,7 @@ def show_stack(session: DebugSession, words: str) -> CommandResult:
 
 
 def list_steps(session: DebugSession, words: str) -> CommandResult:
+    """Return all known steps."""
     run = session.run
     lines = []
     for step in run.timeline:
@@ -309,6 +313,7 @@ def go_to(session: DebugSession, words: str) -> CommandResult:
 
 
 def restart(session: DebugSession, words: str) -> CommandResult:
+    """Start the program again, without changes."""
     session.outputs, session.last_stop = [], BEFORE_ALL
     session.run.restart()
     return Moved()
@@ -411,6 +416,7 @@ def show_fork(session: DebugSession, words: str) -> CommandResult:
 
 
 def go_live(session: DebugSession, words: str) -> CommandResult:
+    """Ask a model from here on."""
     get_step(session)
     get_controller(session).go_live()
     return Said(("a model is asked from here on where nothing is recorded",))

@@ -220,6 +220,7 @@ def find_block_lines(file: Path, first: int) -> BlockLines | None:
 
 
 def list_block_lines(file: Path) -> tuple[BlockLines, ...]:
+    """Return the lines of all blocks of a file."""
     try:
         return _parse_block_lines(file, file.stat().st_mtime_ns)
     except (OSError, ValueError):  # a path with NUL
@@ -242,4 +243,5 @@ def find_source(place: str, folders: Iterable[Path]) -> Path | None:
 
 
 def find_step_source(step: Step, folders: Iterable[Path]) -> Path | None:
+    """Return the file of the block of a step."""
     return Path(step.file) if step.file else find_source(step.place, folders)

@@ -288,6 +288,7 @@ class StepBuilder:
 
 
 def build_timeline(lines: Iterable[TraceLine]) -> Timeline:
+    """Return the timeline of a trace."""
     timeline, builder = Timeline(), StepBuilder()
     for line in lines:
         if isinstance(line, UnreadableLine):
