@@ -102,8 +102,8 @@ def read_repairs(path: Path) -> list[RepairResult]:
 
 
 TURNS = {
-    "mutants": ("turn1-mutants", "turn2-mutants"),
-    "QuixBugs": ("turn2-quixbugs",),
+    "mutants": ("turn1-mutants", "turn2-mutants", "turn1-mutants-test"),
+    "QuixBugs": ("turn2-quixbugs", "turn1-quixbugs-test"),
     "HumanEvalFix": ("turn2-humanevalfix",),
 }
 """The files with the turns of self-training, by their data."""
