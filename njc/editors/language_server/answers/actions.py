@@ -103,7 +103,7 @@ def _declare(
 def _annotate_outputs(reading: Reading, finding: Diagnostic, span: Span) -> Iterator[Correction]:
     """Write the types that the hint names into the outputs of the block."""
     block = reading.find_block(span[0])
-    wanted = dict(re.findall(r"write `<:([\w.]+): ([^`]+)>`", finding.hint or ""))
+    wanted = dict(re.findall(r"(?:write|as in) `<:([\w.]+): ([^`]+)>`", finding.hint or ""))
     references = block.references if block is not None else ()
     untyped = [tag for tag in references if tag.writes and not tag.type and tag.path in wanted]
     if untyped:
