@@ -73,7 +73,7 @@ _OTHER_VALUE = compile_words(rf"\b(?:{_GIVES})\s+[\"'“‘]")
 """A text as a result, which is not a number."""
 _THIRD_VALUE = compile_words(r"\bor\s+(?!not\s*(?:[,.;]|\b(?:in|into|as)\b|\Z)|false\b)")  # fmt: skip
 _BEFORE = compile_words(
-    rf"(?P<form>\bas\s+)?\b{_TYPE}(?:\s+|(?(form)\s*:\s*|(?!))|(?(form)\s+(?:to|in|into)\s+|(?!)))\Z"
+    rf"(?P<form>\bas\s+)?\b{_TYPE}(?:\s+|(?(form)(?:\s*:\s*|\s+(?:to|in|into)\s+)|(?!)))\Z"
 )
 _CLASS = compile_words(r"\s*,?\s*(?:as|being|which is|is)?\s*an?\s+\Z|\s*,?\s+as\s+\Z")
 _WHETHER_AFTER = compile_words(

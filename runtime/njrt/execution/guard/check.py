@@ -125,10 +125,9 @@ def list_program_modules(scope: Scope) -> tuple[str, ...]:
         for value in named.values()
         if is_a(value, ModuleType) and not is_a(value, ComputingModule)
     }
-    unbound = scope.names if len(named) < len(scope.names) else ()
-    for name in unbound:
-        if name not in scope.bindable and scope.lookup(name) is Absent.UNBOUND:
-            found.add(name)
+    if len(named) < len(scope.names):
+        others = [name for name in scope.names if name not in scope.bindable]
+        found |= {name for name in others if scope.lookup(name) is Absent.UNBOUND}
     return tuple(sorted(found))
 
 
