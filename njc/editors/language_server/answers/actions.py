@@ -54,15 +54,11 @@ def _correct(document: Document, finding: Diagnostic, span: Span) -> Iterator[Co
         yield Correction(f"Replace by `{finding.replacement}`", finding, (edit,), True)
     meant = re.fullmatch(r"did you mean `([^`]+)`\?", finding.hint or "")
     if finding.code == "NJ201" and meant:
-        name = re.search(r"`([^`]+)`", finding.message)
-        words = re.finditer(NAME, written) if name else ()
-        if name and (
-            at := next(
-                (word for word in words if unicodedata.normalize("NFKC", word[0]) == name[1]), None
-            )
-        ):
+        name = finding.message.partition("`")[2].partition("`")[0]
+        words = re.finditer(NAME, written)
+        for at in [at for at in words if unicodedata.normalize("NFKC", at[0]) == name][:1]:
             edit = TextEdit(span[0] + at.start(), span[0] + at.end(), meant[1])
-            yield Correction(f"Change `{name[1]}` to `{meant[1]}`", finding, (edit,), True)
+            yield Correction(f"Change `{name}` to `{meant[1]}`", finding, (edit,), True)
     is_of_type = "in the type of" in finding.message
     if finding.code in ("NJ201", "NJ209") and written.startswith("<") and not is_of_type:
         edit = TextEdit(span[0], span[0], "<")
@@ -72,7 +68,7 @@ def _correct(document: Document, finding: Diagnostic, span: Span) -> Iterator[Co
     if declared and reading is not None:
         yield from _declare(document, reading, finding, span, declared[1])
     if finding.code == "NJ304" and reading is not None:
-        yield from _annotate_outputs(reading, finding, span)
+        yield from _annotate_outputs(document, reading, finding, span)
     if not CODES[finding.code].fatal and finding.severity != "hint":
         yield _ignore(document, finding, span)
 
@@ -100,18 +96,22 @@ def _declare(
         yield Correction(f"Declare `{declaration}`", finding, (edit,))
 
 
-def _annotate_outputs(reading: Reading, finding: Diagnostic, span: Span) -> Iterator[Correction]:
-    """Write the types that the hint names into the outputs of the block."""
+def _annotate_outputs(
+    document: Document, reading: Reading, finding: Diagnostic, span: Span
+) -> Iterator[Correction]:
+    """Write the types that the hint names into the outputs of the block, unless its words state another."""
     block = reading.find_block(span[0])
+    stated = {get_span(document, each)[0] for each in document.findings if each.code == "NJ308"}
     wanted = dict(re.findall(r"(?:write|as in) `<:([\w.]+): ([^`]+)>`", finding.hint or ""))
     references = block.references if block is not None else ()
-    untyped = [tag for tag in references if tag.writes and not tag.type and tag.path in wanted]
+    untyped = {
+        tag.end - 1: f"{tag.path}: {wanted[tag.path]}"
+        for tag in references
+        if tag.writes and not tag.type and tag.path in wanted and tag.start not in stated
+    }
     if untyped:
-        edits = tuple(
-            TextEdit(tag.end - 1, tag.end - 1, f": {wanted[tag.path]}") for tag in untyped
-        )
-        names = ", ".join(f"`{tag.path}: {wanted[tag.path]}`" for tag in untyped)
-        yield Correction(f"Give types: {names}", finding, edits)
+        edits = tuple(TextEdit(at, at, text[text.index(":") :]) for at, text in untyped.items())
+        yield Correction(f"Give types: `{'`, `'.join(untyped.values())}`", finding, edits)
 
 
 def _ignore(document: Document, finding: Diagnostic, span: Span) -> Correction:
