@@ -17,6 +17,7 @@ from spsbench.report.by_problem import (
     group_passes,
     list_rate_cells,
 )
+from spsbench.report.measures import compute_bootstrap_interval
 from spsbench.results import group_by, read_results
 from spsbench.suites.table import compare_forms, list_published_rows, list_summary_rows
 from spsbench.suites.task import SUITE_KINDS, SUITES
@@ -60,6 +61,61 @@ def test_the_table_of_the_programs_whose_prompts_change_the_state() -> None:
         for method, found in trials.items()
     }
     assert documented == measured
+
+
+def read_repeats() -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """Return the repeated trials by method and program, in the order of their repeats."""
+    lines = (ROOT / "spsbench/results/repeats/qwen2.5-coder-1.5b.jsonl").read_text("utf-8")
+    trials = [line for line in map(json.loads, lines.splitlines()) if line["kind"] == "trial"]
+    return {
+        method: group_by(
+            sorted(found, key=lambda trial: trial["repeat"]), lambda trial: trial["program"]
+        )
+        for method, found in group_by(trials, lambda trial: trial["method"]).items()
+    }
+
+
+def compute_rate(trial: Mapping[str, Any]) -> float:
+    return fmean(map(bool, trial["checks"].values()))
+
+
+def list_repeat_rows() -> list[tuple[str, ...]]:
+    changing = read_trials()["natural-ask"].keys()
+    rows = []
+    for method, programs in read_repeats().items():
+        rates = {name: [compute_rate(each) for each in found] for name, found in programs.items()}
+        repeats = [fmean(rate) for rate in zip(*rates.values(), strict=True)]
+        parts = [
+            [fmean(rate) for name, rate in rates.items() if (name in changing) is is_changing]
+            for is_changing in (True, False)
+        ]
+        trials = [trial for found in programs.values() for trial in found]
+        tokens = fmean(trial["usage"]["input"] + trial["usage"]["output"] for trial in trials)
+        rows.append(
+            (
+                *(method, f"{fmean(repeats):.2f}", ", ".join(f"{rate:.2f}" for rate in repeats)),
+                *(f"{fmean(part):.2f}" for part in parts),
+                f"{fmean(trial['calls'] for trial in trials):.1f}",
+                f"{tokens:,.0f}",
+            )
+        )
+    return sorted(rows, key=lambda row: row[1], reverse=True)
+
+
+def test_the_repeats_of_three_methods() -> None:
+    page = (ROOT / "docs/spsbench.md").read_text(encoding="utf-8")
+    assert read_rows(page, "| method | all 25 programs |") == list_repeat_rows()
+    found = read_repeats()
+    for one, other in (("rewritten", "natural"), ("rewritten", "manual"), ("natural", "manual")):
+        rates = [
+            [fmean(compute_rate(each) for each in found[method][name]) for method in (one, other)]
+            for name in sorted(found[one])
+        ]
+        low, high = compute_bootstrap_interval([[a - b] for a, b in rates], make_uniform())
+        sentence = f"`{one}` passes {low:.2f} to {high:.2f} more than `{other}`"
+        shorter = f"and {low:.2f} to {high:.2f} more than `{other}`"
+        text = " ".join(page.split())
+        assert sentence in text or shorter in text, sentence
 
 
 def read_rows(page: str, heading: str) -> list[tuple[str, ...]]:
