@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from types import ModuleType
 from typing import Any
 
@@ -20,7 +21,8 @@ BENCH = Path(__file__).parents[1] / "bench"
 
 
 @pytest.mark.parametrize(
-    "name", ["agent_quality", "contracts", "prompt_size", "state_as_data", "tuning"]
+    "name",
+    ["agent_quality", "contracts", "prompt_size", "self_training", "state_as_data", "tuning"],
 )
 def test_a_command_that_needs_a_model_says_what_to_give(name: str) -> None:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("NJC_")}
@@ -30,15 +32,24 @@ def test_a_command_that_needs_a_model_says_what_to_give(name: str) -> None:
     assert run.stdout.startswith(f"{name}: ")
 
 
-@pytest.fixture(scope="module")
-def state_as_data() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("state_as_data", BENCH / "state_as_data.py")
+def load_command(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, BENCH / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def state_as_data() -> ModuleType:
+    return load_command("state_as_data")
+
+
+@pytest.fixture(scope="module")
+def self_training() -> ModuleType:
+    return load_command("self_training")
 
 
 @dataclass
@@ -118,3 +129,90 @@ def test_the_documented_table_is_that_of_the_results(state_as_data: ModuleType) 
     }
     assert f"{tokens['state'] / tokens['code']:.1f} times the tokens" in page
     assert seconds["state"] > seconds["code"]
+
+
+def test_the_documented_turn_of_training_is_that_of_the_results(self_training: ModuleType) -> None:
+    results = "spsbench/results/training/qwen2.5-coder-1.5b.jsonl"
+    page = (BENCH.parent / "docs/spsbench-repair.md").read_text(encoding="utf-8")
+    table = page.partition(f"--show {results}\n")[2].partition("```")[0]
+    lines = self_training.read_lines(BENCH.parent / results)
+    assert table == self_training.format_table(lines) + "\n"
+    trained = {line["condition"]: line for line in lines if line["kind"] == "training"}
+    text = " ".join(page.split())
+    for line in trained.values():
+        assert line["sampled"] == 2 * 629
+
+    def count(turn: int, condition: str, key: str) -> int:
+        return sum(
+            line[key]
+            for line in lines
+            if line["kind"] == "problem" and (line["turn"], line["condition"]) == (turn, condition)
+        )
+
+    assert (
+        f"in {count(0, 'trace', 'copying_steps')} of {count(0, 'trace', 'samples')} replies, and "
+        f"{count(0, 'trace', 'at_limit')} replies end at the limit of tokens ({count(0, 'test', 'at_limit')} without"
+    ) in text
+    before, after, without = (
+        f"{count(*name, 'passed_complete') / count(*name, 'complete'):.2f}"
+        for name in ((0, "trace"), (1, "trace"), (0, "test"))
+    )
+    assert f"{before} pass with traces, {after} after training, and {without} without" in text
+    assert (
+        f"took {trained['trace']['seconds']:.0f} seconds for {trained['trace']['repairs']} repairs with traces, "
+        f"and {trained['test']['seconds']:.0f} for {trained['test']['repairs']} without"
+    ) in text
+
+
+def test_the_figures_on_the_page_of_prediction_are_those_of_the_training(
+    self_training: ModuleType,
+) -> None:
+    lines = self_training.read_lines(
+        BENCH.parent / "spsbench/results/training/qwen2.5-coder-1.5b.jsonl"
+    )
+
+    def compute_rate(turn: int, condition: str) -> str:
+        found = [
+            line["passed"] / line["samples"]
+            for line in lines
+            if line["kind"] == "problem" and line["group"] == "humanevalfix"
+            if (line["turn"], line["condition"]) == (turn, condition)
+        ]
+        return f"{fmean(found):.2f}"
+
+    page = (BENCH.parent / "docs/prediction.md").read_text(encoding="utf-8")
+    text = " ".join(page.split())
+    traced, plain = compute_rate(0, "trace"), compute_rate(0, "test")
+    assert f"of HumanEvalFix, {traced} passed with traces, and {plain} without." in text
+    assert f"as in NExT, {compute_rate(1, 'trace')} passed with traces." in text
+
+
+def test_repairs_to_train_on_are_right_different_and_few_of_each_problem(
+    self_training: ModuleType,
+) -> None:
+    def attempt(problem: str, text: str, passed: bool = True) -> Any:
+        return self_training.Attempt(problem, text, passed, 10, 10)
+
+    reply = "The sign is wrong.\n\n```python\nreturn {}\n```"
+    attempts = [
+        *(attempt("a", reply.format(number % 3)) for number in range(9)),
+        attempt("b", reply.format(1), passed=False),
+        attempt("c", "```python\nreturn 1\n```"),  # has no rationale
+        attempt("d", reply.format(1)),
+    ]
+    chosen = self_training.choose_repairs(attempts, each=2, most=10, seed=0)
+    assert sorted(each.problem for each in chosen) == ["a", "a", "d"]
+    assert len({(each.problem, each.text) for each in chosen}) == 3
+    assert len(self_training.choose_repairs(attempts, each=2, most=1, seed=0)) == 1
+
+
+def test_a_program_is_tested_once_however_often_it_is_proposed(self_training: ModuleType) -> None:
+    problem = self_training.RepairProblem(
+        "p", "def f(x):\n    return x - 1\n", "assert f(1) == 2\n", "f", ""
+    )
+    judge = self_training.Judge({"p": problem}, 5.0)
+    right = "It subtracts.\n\n```python\ndef f(x):\n    return x + 1\n```"
+    first, again = judge.submit("p", right), judge.submit("p", right)
+    assert first is again
+    assert first.result(timeout=60) is True
+    assert judge.submit("p", problem.code).result(timeout=60) is False
