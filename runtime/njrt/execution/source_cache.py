@@ -3,14 +3,14 @@
     code = compile(tree, register_source("mailbox.njpy:12", "y = 1"), "exec")
     linecache.getline(code.co_filename, 1)      'y = 1'
 
-All code objects of one compilation share one file name object. It is deleted with the last function that the
-snippet made, and its lines with it.
+All code objects of one compilation share one file name object. It is deleted, with its lines, after the last of them.
 """
 
 from __future__ import annotations
 
 import itertools
 import linecache
+from typing import Any
 
 _FILENAME_PREFIX = "<natural block "
 _snippet_numbers = itertools.count(1)
@@ -24,8 +24,8 @@ class SnippetFilename(str):
     may_have_effects: bool
     """Whether the code may open files, start processes and so on (`guard/effects.py`)."""
 
-    def __del__(self) -> None:
-        linecache.cache.pop(str(self), None)
+    def __del__(self, cache: dict[str, Any] = linecache.cache) -> None:  # also at exit
+        cache.pop(str(self), None)
 
 
 def register_source(place: str, source: str) -> SnippetFilename:
