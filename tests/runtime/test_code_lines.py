@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -101,3 +102,43 @@ def test_lines_of_compiled_programs_are_below_their_function(path: Path) -> None
     compilation = compile_source(SourceFile(path.name, path.read_bytes()))
     code = compile(parse_compiled_tree(compilation), path.name, "exec")
     assert find_lines_above(code) == []
+
+
+PROGRAM = """
+import os
+
+import njrt
+from njrt.models.scripted import run
+
+
+def check(x):
+    try:
+        njrt.run(
+            '''natural
+    Raise ValueError with <x>.
+    ''',
+            lambda: (x,),
+            at="prog.njpy:7",
+        )
+    except ValueError as error:
+        os.kept = error  # longer than the modules of the runtime
+
+
+with njrt.using(model=njrt.Scripted([run("raise ValueError(x)", done=True)])):
+    check(3)
+raise LookupError("at the end")
+"""
+
+
+def test_an_uncaught_exception_after_a_block_shows_its_line_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    program = tmp_path / "prog.py"
+    program.write_text(PROGRAM)
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60)
+    assert done.stderr.splitlines() == [
+        "Traceback (most recent call last):",
+        f'  File "{program}", line 23, in <module>',
+        '    raise LookupError("at the end")',
+        "LookupError: at the end",
+    ]

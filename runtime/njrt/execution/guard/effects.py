@@ -94,7 +94,7 @@ def _check_event(
     if (
         event in events
         and not (event.startswith("object.") and arguments[1] not in _REFUSED_STORES)
-        and _is_by_snippet(get_frame(1), event in PROCESS_EVENTS)
+        and _is_by_snippet(get_frame().f_back, event in PROCESS_EVENTS)
     ):
         raise PermissionError(f"`{event}` is refused in a block; what the prompt names may be used")
 
