@@ -1,11 +1,9 @@
 """The command `njc`, from the shell to the exit code.
 
-    njc build src -o out     ->  njc.commands.compiling.build  ->  0 success
-    njc check src            ->  njc.commands.compiling.check  ->  1 findings
-    njc bild                                                   ->  2 wrong usage, configuration or file
-    njc run prog.njpy        ->  njc.commands.running.run      ->  the program's code, or 3: model, limit, recording
-
-Shell completion: `eval "$(_NJC_COMPLETE=bash_source njc)"`, or zsh_source, fish_source.
+njc build src -o out     ->  njc.commands.compiling.build  ->  0 success
+njc check src            ->  njc.commands.compiling.check  ->  1 findings
+njc bild                                                   ->  2 wrong usage, configuration or file
+njc run prog.njpy        ->  njc.commands.running.run      ->  the program's code, or 3: model, limit, recording
 """
 
 from __future__ import annotations
@@ -25,9 +23,10 @@ def main() -> None:
         from njc.commands import njc
 
         njc.main(prog_name="njc")
+    except KeyboardInterrupt:  # of the imports
+        sys.exit(130)
     except OSError as error:
-        is_full = error.filename is None and error.errno in _WRITE_FAILURES
-        if not _is_output_broken() and not is_full:
+        if not _is_output_broken() and (error.filename or error.errno not in _WRITE_FAILURES):
             raise
         sys.stderr.write(f"error: cannot write the output: {error.strerror}\n")
         sys.exit(2)

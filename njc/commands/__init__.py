@@ -18,7 +18,7 @@ from typing import Any
 import click
 
 from njc import __version__
-from njc.commands.terminal.console import Console, console_flags
+from njc.commands.terminal.console import INTERRUPTED_EXIT_CODE, Console, console_flags
 from njrt.errors import NaturalError
 
 
@@ -115,12 +115,15 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; a NaturalError has its own exit code, findings in a program have 1."""
+        """Run the command; a NaturalError has its own exit code, findings in a program have 1, Ctrl-C has 130."""
         try:
             return super().invoke(ctx)
         except NaturalError as error:
             ctx.ensure_object(Console).error(error)
             ctx.exit(error.exit_code)
+        except KeyboardInterrupt:
+            ctx.ensure_object(Console).note("\ninterrupted")
+            ctx.exit(INTERRUPTED_EXIT_CODE)
         except SyntaxError as error:
             from njc.project.build import NaturalSyntaxError
             from njc.project.report import format_findings

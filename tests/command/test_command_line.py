@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 from workplace import GREETING, Workplace
 
 from njc import __version__
@@ -29,6 +30,19 @@ def test_the_installed_command_is_the_module(here: Workplace) -> None:
     here.write({"a.njpy": GREETING})
     here.python("-c", f"import subprocess; subprocess.run([{str(script)!r}, 'build', 'a.njpy'])")
     assert here.files() == ["a.njpy", "a.py"]
+
+
+@pytest.mark.parametrize("name", ["build", "check", "eval"])
+def test_ctrl_c_has_its_own_exit_code(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(
+        njc_command.get_command(click.Context(njc_command), name), "invoke", interrupt
+    )
+    words = [name, __file__, __file__] if name == "eval" else [name]
+    result = CliRunner().invoke(njc_command, words)
+    assert (result.exit_code, result.output) == (130, "\ninterrupted\n")
 
 
 def test_help_names_every_command(here: Workplace) -> None:

@@ -42,9 +42,8 @@ def command(console: Console, sources: Sequence[Path]) -> int:
     """
     checker: Sequence[str] = click.get_current_context().meta[_CHECKER]
     if not checker:
-        raise ConfigurationError(
-            "name the type checker behind `--`: njc types src -- mypy --strict"
-        )
+        example = "njc types src -- mypy --strict"
+        raise ConfigurationError(f"name the type checker behind `--`: {example}")
     report = check_types(sources, checker, resolve_project(sources, {}))
     if report.findings:
         console.findings(format_findings(report.findings, "text"))

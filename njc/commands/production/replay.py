@@ -48,9 +48,8 @@ def format_drift(lines: Sequence[str]) -> str:
     by_recording: defaultdict[str, list[str]] = defaultdict(list)
     for entry in parse_json_lines(lines):
         problem = entry["problem"].replace("\n", "\n    ")
-        by_recording[entry["recording"]].append(
-            f"  {entry['place']}, turn {entry['turn']}: {problem}"
-        )
+        line = f"  {entry['place']}, turn {entry['turn']}: {problem}"
+        by_recording[entry["recording"]].append(line)
     parts = []
     for recording, entries in by_recording.items():
         path = recording if is_stored(recording) else format_path(Path(recording).absolute())
