@@ -156,6 +156,16 @@ def add(a, b):
 '''
 
 
+def test_a_closed_standard_input_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(SystemExit) as ended:
+        njc.main(["check", "-"])
+    problem = "error: standard input is closed; name a file in place of `-`\n"
+    assert (ended.value.code, capsys.readouterr().err) == (2, problem)
+
+
 @pytest.mark.parametrize(("before", "after"), CORRECTIONS)
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-8 crlf"])
 def test_corrections(here: Workplace, before: str, after: str, encoding: str) -> None:

@@ -133,5 +133,7 @@ def _read_contents(
         for unit in units:
             unit.refuse_hidden_source()
         return {unit: read_source(unit) for unit in units}
+    if sys.stdin is None:
+        raise ConfigurationError("standard input is closed; name a file in place of `-`")
     unit = make_unit(stdin_filename, project)
     return {unit: SourceFile(unit.path, sys.stdin.buffer.read())}
