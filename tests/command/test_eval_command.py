@@ -665,6 +665,25 @@ def test_results_beside_a_failure_are_kept(tmp_path: Path) -> None:
     assert "8 of 8" in evaluate(f"{program}:route", cases, model=answer).output
 
 
+def test_ctrl_c_keeps_the_results_of_running_cases(tmp_path: Path) -> None:
+    program, cases = write(
+        tmp_path, [{"inputs": {"mail": f"item-{n}"}, "expect": "billing"} for n in range(8)]
+    )
+    begun = threading.Barrier(3)
+
+    def answer_interrupted(request: Request) -> Any:
+        if begun.wait(30) == 0:
+            os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.3)
+        return answer(request)
+
+    result = evaluate(f"{program}:route", cases, "-j", "3", model=answer_interrupted)
+    assert result.exit_code == 130
+    assert "waiting for the running cases" in result.output
+    assert len((tmp_path / "cases.results.jsonl").read_text().splitlines()) == 3
+    assert "8 of 8" in evaluate(f"{program}:route", cases, model=answer).output
+
+
 LEAVING = """
 
 def leave(n: int) -> object:

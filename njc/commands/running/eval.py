@@ -126,10 +126,9 @@ def command(
     times = f", {repeats} times" if repeats > 1 else ""
     title = f"{shown} on {format_count(len(numbered), 'case')}{times}"
     console.result(f"{title}\n\n{format_table(summaries)}")
-    if failures := "\n".join(format_failures(numbered, summaries)):
-        console.result(f"\n{failures}")
-    if warnings := "\n".join(format_warnings(numbered, summaries)):
-        console.result(f"\n{warnings}")
+    for lines in (format_failures(numbered, summaries), format_warnings(numbered, summaries)):
+        if text := "\n".join(lines):
+            console.result(f"\n{text}")
     for after, before in zip(summaries, summaries[len(names) :], strict=False):
         console.result(f"\n{compare_versions(before, after)}")
     if html is not None:

@@ -181,7 +181,7 @@ def collect_results(
 def run_cases(
     target: TargetFunction, planned: Sequence[PlannedRun], program: str, jobs: int
 ) -> Iterator[CaseResult]:
-    """Yield the results of the runs, of one model after the other, `jobs` at a time; an error is raised at the end."""
+    """Yield the results of the runs, of one model after the other, `jobs` at a time; an error, or Ctrl-C, is raised at the end."""
     for model, runs in groupby(planned, key=lambda run: run.model):
         if jobs == 1:  # in this thread, for what the program opens when it is imported
             with asking(model):
@@ -197,7 +197,14 @@ def run_cases(
                     while waiting and len(running) < jobs:
                         enter = copy_context().run
                         running.add(pool.submit(enter, run_case, target, waiting.pop(0), program))
-                    done, running = wait(running, return_when=FIRST_COMPLETED)
+                    try:
+                        done, running = wait(running, return_when=FIRST_COMPLETED)
+                    except KeyboardInterrupt as interrupt:
+                        if errors:
+                            os._exit(130)  # Python would wait for the threads
+                        note = "\nwaiting for the running cases; Ctrl-C again discards them"
+                        print(note, file=sys.stderr)
+                        done, errors = set(), [interrupt]
                     errors += [error for future in done if (error := future.exception())]
                     waiting = [] if errors else waiting  # no other run is started
                     yield from (future.result() for future in done if not future.exception())
@@ -224,10 +231,8 @@ def run_case(target: TargetFunction, planned: PlannedRun, program: str) -> CaseR
         _raise_stopping(account)
         replies = [call.reply for run in account.runs for call in run.calls if call.reply]
         if planned.is_repeated and any(reply.source == "cache" for reply in replies):
-            title = planned.numbered.title
-            raise ConfigurationError(
-                f"{title}: answered by the cache; --repeats needs runs without it"
-            )
+            problem = "answered by the cache; --repeats needs runs without it"
+            raise ConfigurationError(f"{planned.numbered.title}: {problem}")
         lines = read_written_trace(trace)  # if a block has run
         totals = account.totals
         return CaseResult(
@@ -313,8 +318,7 @@ def run_eval_process(
     done = subprocess.run(
         [sys.executable, *safe_path, "-m", "njc", "eval", *words],
         env=environ,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
         check=False,
     )
@@ -379,9 +383,7 @@ def _order_sets(value: Any, form: Any, expected: Any) -> Any:
             parts = list(value.values())
         else:  # a dataclass, or a model of pydantic
             fields = getattr(type(value), "model_fields", {}).items()
-            names: dict[str, str] = {
-                field.serialization_alias or name: name for name, field in fields
-            }
+            names = {each.serialization_alias or name: name for name, each in fields}
             parts = [getattr(value, names.get(key, str(key)), None) for key in form]
         if len(parts) == len(form):
             pairs = zip(parts, form.items(), strict=True)
@@ -402,10 +404,7 @@ def _cut(value: Any, most: int = 200) -> str:
 def _cut_both(expected: Any, got: Any, most: int = 200) -> tuple[str, str]:
     """Return two values as texts of limited length, from shortly before their first difference."""
     texts = repr(expected), repr(got)
-    at = next(
-        (n for n, pair in enumerate(zip(*texts, strict=False)) if pair[0] != pair[1]),
-        min(map(len, texts)),
-    )
+    at = [*(one != other for one, other in zip(*texts, strict=False)), True].index(True)
     start = max(0, at - most // 2) if max(map(len, texts)) > most else 0
     first, second = (f"{'...' * (start > 0)}{text[start : start + most]}{'...' * (len(text) > start + most)}" for text in texts)  # fmt: skip
     return first, second
