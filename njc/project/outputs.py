@@ -65,15 +65,11 @@ def find_overwrite_obstacle(output: Path, state: OutputState) -> str | None:
         case "absent" | "compiled":
             return None
         case "edited":
-            return (
-                f"{format_path(output)} was compiled by njc and then edited by hand; move the edit into "
-                "its source, or discard it with --force"
-            )
+            ways = "move the edit into its source, or discard it with --force"
+            return f"{format_path(output)} was compiled by njc and then edited by hand; {ways}"
         case "foreign":
-            return (
-                f"{format_path(output)} was not written by njc and would be overwritten; "
-                "move it away, choose another directory with -o, or overwrite it with --force"
-            )
+            ways = "move it away, choose another directory with -o, or overwrite it with --force"
+            return f"{format_path(output)} was not written by njc and would be overwritten; {ways}"
         case _:
             assert_never(state)
 
@@ -134,8 +130,7 @@ def write_all(contents: Mapping[Path, bytes], modes: Mapping[Path, int] | None =
         for output, data in contents.items():
             made += [folder for folder in output.parents if not folder.exists()][::-1]
             output.parent.mkdir(parents=True, exist_ok=True)
-            temporary = name_temporary(output)
-            temporaries[output] = temporary
+            temporaries[output] = temporary = name_temporary(output)
             temporary.write_bytes(data)
             if modes and output in modes:
                 temporary.chmod(modes[output])
@@ -172,15 +167,21 @@ def rewrite_all(changes: Mapping[Path, tuple[bytes, bytes]]) -> None:
 
 
 def check_output(file: Path, *inputs: Path) -> None:
-    """Raise ConfigurationError if the directory of a file does not exist, or if the file is one of the inputs."""
-    if not (folder := file.absolute().parent).is_dir():
-        raise ConfigurationError(
-            f"cannot write {file.name}: no such directory: {format_path(folder)}"
-        )
+    """Raise ConfigurationError if a file cannot be created in its directory, or if it is one of the inputs."""
+    folder, name = file.absolute().parent, format_path(file)
+    if not folder.is_dir():
+        problem = f"no such directory: {format_path(folder)}"
+        raise ConfigurationError(f"cannot write {file.name}: {problem}")
+    if not file.exists() and not os.access(folder, os.W_OK):
+        raise ConfigurationError(f"cannot write {name}: its directory is read-only")
     if file.exists() and any(it.exists() and file.samefile(it) for it in inputs):
-        raise ConfigurationError(
-            f"{format_path(file)} is an input of this command; write to another file"
-        )
+        raise ConfigurationError(f"{name} is an input of this command; write to another file")
+
+
+def write_report(file: Path, text: str, mode: str = "w") -> None:
+    """Write a text, or append it in the mode "a"; raises ConfigurationError."""
+    with explaining_failure(f"write {format_path(file)}"), file.open(mode, encoding="utf-8") as out:
+        out.write(text)
 
 
 def remove_files(files: Iterable[Path], within: Iterable[Path]) -> None:
@@ -199,8 +200,7 @@ def _find_leftovers_in(folder: Path) -> Iterator[Path]:
     with suppress(OSError):
         for name in os.listdir(folder):
             found = _TEMPORARY_NAME.fullmatch(name)
-            is_here = found and found[2] in (None, MACHINE)
-            if found and is_here and not _is_running(int(found[1])):
+            if found and found[2] in (None, MACHINE) and not _is_running(int(found[1])):
                 yield folder / name
 
 

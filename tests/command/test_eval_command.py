@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -682,6 +683,35 @@ def test_ctrl_c_keeps_the_results_of_running_cases(tmp_path: Path) -> None:
     assert "waiting for the running cases" in result.output
     assert len((tmp_path / "cases.results.jsonl").read_text().splitlines()) == 3
     assert "8 of 8" in evaluate(f"{program}:route", cases, model=answer).output
+
+
+def test_results_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program, cases = write(tmp_path, CASES)
+    words, page = (f"{program}:route", cases), str(tmp_path / "page.html")
+    monkeypatch.setattr("os.access", lambda _, mode: mode != os.W_OK)
+    refused = evaluate(*words, model=[])
+    assert (refused.exit_code, "its directory is read-only" in refused.output) == (2, True)
+    monkeypatch.undo()
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    for name, mode in ("page.html", "w"), ("cases.results.jsonl", "a"):
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "open", fail_to_open(tmp_path / name, mode, full))
+            failed = evaluate(*words, "--fresh", "--html", page, model=answer)
+        message = f"{name}: No space left on device"
+        assert (failed.exit_code, message in failed.output) == (2, True)
+    assert "3 of 3" in evaluate(*words, model=answer).output
+
+
+def fail_to_open(place: Path, mode: str, error: OSError) -> Callable[..., Any]:
+    """Return Path.open with an error for one file in one mode."""
+    opened = Path.open
+
+    def open(path: Path, *given: Any, **named: Any) -> Any:
+        if (path, *given) == (place, mode):
+            raise error
+        return opened(path, *given, **named)
+
+    return open
 
 
 LEAVING = """

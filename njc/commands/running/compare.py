@@ -47,6 +47,7 @@ from njc.evaluation.comparison.results import (
 from njc.evaluation.comparison.text import format_comparison_text
 from njc.project.build import read_source
 from njc.project.config import Project, describe_result_options
+from njc.project.outputs import write_report
 from njc.project.tuned import get_lock_path
 from njc.project.units import SUFFIX, Unit, find_units, format_path
 from njc.static.build import HoleRequest
@@ -132,12 +133,11 @@ def command(
         rows.append(ModeSummary(mode, build, done))
     console.result(format_comparison_text(rows))
     if json_file:
-        text = format_comparison_json(rows, shlex.join(words))
-        json_file.write_text(text + "\n", encoding="utf-8")
+        write_report(json_file, format_comparison_json(rows, shlex.join(words)) + "\n")
     if html_file:
         from njc.evaluation.comparison.page import render_comparison_page
 
-        html_file.write_text(render_comparison_page(rows, shlex.join(words)), encoding="utf-8")
+        write_report(html_file, render_comparison_page(rows, shlex.join(words)))
     for file in filter(None, (json_file, html_file)):
         console.note(f"written: {format_path(file.absolute())}")
     checked = check_gates(conditions, rows)

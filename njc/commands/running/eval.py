@@ -40,7 +40,7 @@ from njc.evaluation.cases.summary import (
     render_page,
 )
 from njc.evaluation.comparison.results import ResultFile, check_gates, check_report, parse_gates
-from njc.project.outputs import check_output, write_all
+from njc.project.outputs import check_output, write_all, write_report
 from njc.project.report import format_count
 from njc.project.units import SUFFIX
 from njc.target import TargetFunction, get_target, make_absolute
@@ -132,7 +132,7 @@ def command(
     for after, before in zip(summaries, summaries[len(names) :], strict=False):
         console.result(f"\n{compare_versions(before, after)}")
     if html is not None:
-        html.write_text(render_page(title, numbered, summaries), encoding="utf-8")
+        write_report(html, render_page(title, numbered, summaries))
     checked = check_gates(conditions, summaries[: len(names)])
     console.note("\n".join(map(str, checked)))
     return int(not all(result.holds for result in checked))

@@ -185,8 +185,7 @@ def run_cases(
     for model, runs in groupby(planned, key=lambda run: run.model):
         if jobs == 1:  # in this thread, for what the program opens when it is imported
             with asking(model):
-                for run in runs:
-                    yield copy_context().run(run_case, target, run, program)
+                yield from (copy_context().run(run_case, target, run, program) for run in runs)
             continue
         with asking(model), ThreadPoolExecutor(jobs) as pool:
             waiting = list(runs)
@@ -311,8 +310,7 @@ def run_eval_process(
 ) -> None:
     """Run the cases on a version of a program in another process, which writes `out`; raises ConfigurationError."""
     words = [target, str(cases.absolute()), "--out", str(out.absolute())]
-    words += ["--repeats", str(repeats), "-j", str(jobs)]
-    words += [word for model in models if model for word in ("--model", model)]
+    words += ["--repeats", str(repeats), "-j", str(jobs), *(f"--model={it}" for it in models if it)]
     # A file imports its own version of what is beside it, a module what is in the working directory.
     safe_path = ["-P"] if Path(target.rpartition(":")[0]).is_file() else []
     done = subprocess.run(

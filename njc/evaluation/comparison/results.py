@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any, Generic, Protocol, TypeVar
 
-from njc.project.outputs import check_output
+from njc.project.outputs import check_output, write_report
 from njc.project.units import format_path
 from njc.trace_lines import BeganLine, RepliedLine, TraceLine
 from njrt.errors import ConfigurationError, require_packages
@@ -57,27 +57,25 @@ class ResultFile(Generic[ResultT]):
         """Read the file, if it exists, without an unfinished last line; raises ConfigurationError with line and field."""
         if not self.path.exists():
             return
+        name = format_path(self.path)
         lines = self.path.read_text(encoding="utf-8-sig", errors="replace").split("\n")
         if any(lines) and not next(filter(str.strip, lines), "{").startswith("{"):
-            raise ConfigurationError(f"{format_path(self.path)} has no results; name another file")
+            raise ConfigurationError(f"{name} has no results; name another file")
         for number, line in enumerate(lines, 1):
             if not any(parse_json_lines([line])):
                 continue
             try:
                 result = from_json(line, self.kind)
             except InvalidJsonError as error:
-                raise ConfigurationError(
-                    f"{format_path(self.path)}:{number}: {error}; correct the line, name another file, or discard it with --fresh"
-                ) from None
+                ways = "correct the line, name another file, or discard it with --fresh"
+                raise ConfigurationError(f"{name}:{number}: {error}; {ways}") from None
             self.known[result.key] = result
         if lines[-1]:
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write("\n")
+            write_report(self.path, "\n", "a")
 
     def add(self, result: ResultT) -> None:
         self.known[result.key] = result
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(to_json(result) + "\n")
+        write_report(self.path, to_json(result) + "\n", "a")
 
 
 @dataclass(frozen=True, slots=True)
