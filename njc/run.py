@@ -83,7 +83,7 @@ def _find_module_to_run(name: str) -> ModuleSpec:
 
 def _run_in_main(code: CodeType, path: str, names: dict[str, Any]) -> BaseException | None:
     sys.modules["__main__"] = main = ModuleType("__main__")
-    vars(main).update(__file__=path, __builtins__=__builtins__, **names)
+    vars(main).update(__file__=path, __builtins__=sys.modules["builtins"], **names)
     try:
         exec(code, vars(main))
     except BaseException as error:
