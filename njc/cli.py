@@ -9,6 +9,7 @@ njc run prog.njpy        ->  njc.commands.running.run      ->  the program's cod
 from __future__ import annotations
 
 import errno
+import os
 import sys
 
 from njc import __version__
@@ -41,8 +42,6 @@ def _is_output_broken() -> bool:
     try:
         sys.stdout.flush()
     except OSError:
-        import os
-
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return True
     return False

@@ -28,12 +28,7 @@ from njc.codegen.header import FileHeader, format_closing_comment, make_header
 from njc.codegen.linemap import LineMap, Piece, build_line_map, remap_tree
 from njc.codegen.lower import WrittenBlock, apply_written, choose_aliases, lower, serialize_written
 from njc.codegen.tuned import TunedBlock, serialize_tuned
-from njc.frontend.blocks import (
-    NaturalBlock,
-    collect_block_outputs,
-    find_blocks,
-    may_have_unmarked,
-)
+from njc.frontend.blocks import NaturalBlock, collect_block_outputs, find_blocks, may_have_unmarked
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.directives import (
     NO_DIRECTIVES,
@@ -73,10 +68,7 @@ class Compilation:
 
 @dataclass(frozen=True)
 class Analysis:
-    """The analysis of one file, before code is generated.
-
-    `module` is None if the file cannot contain blocks, or is not Python.
-    """
+    """The analysis of one file, before code is generated; `module` is None if it has no blocks, or is not Python."""
 
     source: SourceFile
     module: Module | None = None
@@ -130,7 +122,8 @@ def analyze(source: SourceFile) -> Analysis:
     problems += directives.problems
     problems += check(module, blocks, outputs)
     problems += check_flow(module, blocks, outputs)
-    diagnostics = _filter_diagnostics(source, problems, directives, blocks)
+    spans = [(block.line, block.end_line) for block in blocks]
+    diagnostics = tuple(sorted(set(filter_ignored(problems, source, directives, spans))))
     if not has_marker:
         return Analysis(source, diagnostics=tuple(it for it in diagnostics if it.code == "NJ103"))
     return Analysis(source, module, blocks, outputs, diagnostics, directives)
@@ -165,7 +158,8 @@ def generate(
     found: list[Diagnostic] = []
     for block, authority in zip(blocks, authorities, strict=True):
         found += find_block_findings(source, block, authority, types, project)
-    found = list(_filter_diagnostics(source, found, analysis.directives, blocks))
+    spans = [(block.line, block.end_line) for block in blocks]
+    found = list(set(filter_ignored(found, source, analysis.directives, spans)))
     diagnostics = tuple(sorted((*analysis.diagnostics, *found)))
     aliases = choose_aliases(source.text)
     instead = {code.block.start: code for code in written}
@@ -197,10 +191,9 @@ def _find_hints(compilation: Compilation, types: TypeReader) -> Iterator[Diagnos
 def _reject_uncompilable(
     module: Module, compilation: Compilation, pieces: Iterable[Piece]
 ) -> Compilation:
-    """Refuse a program if Python does not compile its compiled form.
+    """Refuse a program if Python does not compile its compiled form: a stray `return`, or a limit of Python.
 
-    Either the source has a mistake such as a stray `return`, or a call is beyond a limit of Python. The source alone
-    does not decide: a block may bind the name of a `nonlocal`.
+    The source alone does not decide: a block may bind the name of a `nonlocal`.
     """
     error = _find_output_error(compilation, pieces)
     if error is None:
@@ -231,22 +224,12 @@ def _find_output_error(compilation: Compilation, pieces: Iterable[Piece]) -> Syn
         return error
 
 
-def _filter_diagnostics(
-    source: SourceFile,
-    problems: Iterable[Diagnostic],
-    directives: FileDirectives,
-    blocks: Sequence[NaturalBlock],
-) -> tuple[Diagnostic, ...]:
-    spans = [(block.line, block.end_line) for block in blocks]
-    return tuple(sorted(set(filter_ignored(problems, source, directives, spans))))
-
-
 def _compile_without_blocks(source: SourceFile, header: FileHeader) -> Compilation:
     """Compile a file without blocks, which needs neither decoding nor parsing: bytes are kept as bytes."""
     pieces = emit_without_blocks(replace(source, known_encoding="latin-1"), header)
+    encodings = ("latin-1" if piece.is_authors else "ascii" for piece in pieces)
     encoded = [
-        piece.text.encode("latin-1" if piece.is_authors else "ascii", _ENCODING_ERRORS)
-        for piece in pieces
+        piece.text.encode(it, _ENCODING_ERRORS) for piece, it in zip(pieces, encodings, strict=True)
     ]
     return _assemble_output(source, (), (), pieces, encoded)
 

@@ -15,9 +15,10 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
 from njc.project.config import PROJECT_VARIABLES, Project, apply_environment
 from njc.sandbox.bubblewrap import list_remote_models
@@ -96,11 +97,7 @@ class HealthCheck:
 
 @dataclass(frozen=True, slots=True)
 class HostEnvironment:
-    """The inputs of the checks, except for the network.
-
-    `options` come from the command line and the project, each with the name of its place, nearest first. `version_of`
-    returns the version of an installed package, or None.
-    """
+    """The inputs of the checks, except for the network; `options` come with the names of their places, nearest first."""
 
     python: tuple[int, int, int]
     environ: Mapping[str, str]
@@ -137,22 +134,16 @@ def diagnose(host: HostEnvironment, probe: UrlProbe | None) -> Iterator[HealthCh
             yield from _check_remote(host, remote, probe)
     checks = {"cache": _check_cache, "store": _check_store, "recording": _check_recording}
     for name, check in checks.items():
-        yield from _report_failure(name, check, host)
-    if host.sandbox is None:
-        yield HealthCheck("sandbox", "ok", "`njc run --sandbox` works here")
-    else:
-        yield HealthCheck("sandbox", "warn", f"`njc run --sandbox` is unavailable: {host.sandbox}")
+        yield from _report_failure(name, partial(check, host))
+    says = "works here" if host.sandbox is None else f"is unavailable: {host.sandbox}"
+    status: CheckStatus = "ok" if host.sandbox is None else "warn"
+    yield HealthCheck("sandbox", status, f"`njc run --sandbox` {says}")
 
 
-CheckT = TypeVar("CheckT")
-
-
-def _report_failure(
-    name: str, check: Callable[[CheckT], HealthCheck | None], of: CheckT
-) -> Iterator[HealthCheck]:
+def _report_failure(name: str, check: Callable[[], HealthCheck | None]) -> Iterator[HealthCheck]:
     """Yield the result of a check, if it has one; an error that it raises is a failure."""
     try:
-        result = check(of)
+        result = check()
     except NaturalError as error:
         result = HealthCheck(name, "fail", str(error), error.exit_code)
     if result is not None:
@@ -163,8 +154,7 @@ def _check_python(host: HostEnvironment) -> HealthCheck:
     version = ".".join(map(str, host.python))
     if host.python[:2] >= OLDEST_PYTHON:
         return HealthCheck("python", "ok", version)
-    needed = ".".join(map(str, OLDEST_PYTHON))
-    says = f"{version} is too old; install Python {needed} or newer"
+    says = f"{version} is too old; install Python {'.'.join(map(str, OLDEST_PYTHON))} or newer"
     return HealthCheck("python", "fail", says, 2)
 
 
@@ -243,7 +233,7 @@ def _check_remote(
         return
     says = f"{remote.server.url} answers in {time.monotonic() - began:.2f} s"
     yield HealthCheck("endpoint", "ok", says)
-    yield from _report_failure("round trip", _check_round_trip, remote)
+    yield from _report_failure("round trip", partial(_check_round_trip, remote))
 
 
 def _check_key(host: HostEnvironment, remote: RemoteModel) -> HealthCheck:
@@ -254,10 +244,9 @@ def _check_key(host: HostEnvironment, remote: RemoteModel) -> HealthCheck:
     if key and key != key.strip():
         says = f"{variable} begins or ends with blanks; set it again without them"
         return HealthCheck("key", "warn", says)
-    if key:
-        return HealthCheck("key", "ok", f"{variable} is set")
-    if variable == OWN_KEY_VARIABLE:
-        return HealthCheck("key", "ok", f"{variable} is not set; most own servers need no key")
+    if key or variable == OWN_KEY_VARIABLE:
+        says = "is set" if key else "is not set; most own servers need no key"
+        return HealthCheck("key", "ok", f"{variable} {says}")
     return HealthCheck("key", "fail", f"{variable} is not set; set it to a key for {url}", 2)
 
 
@@ -272,11 +261,9 @@ def _check_round_trip(remote: RemoteModel) -> HealthCheck:
     reply = remote.ask(request)
     seconds, usage = time.monotonic() - began, reply.usage
     price = "price unknown" if usage.usd is None else f"${usage.usd:.6f}"
-    return HealthCheck(
-        "round trip",
-        "ok",
-        f"{reply.model} answered in {seconds:.2f} s: {usage.input} tokens in, {usage.output} out, {price}",
-    )
+    tokens = f"{usage.input} tokens in, {usage.output} out"
+    says = f"{reply.model} answered in {seconds:.2f} s: {tokens}, {price}"
+    return HealthCheck("round trip", "ok", says)
 
 
 def _check_cache(host: HostEnvironment) -> HealthCheck:

@@ -17,8 +17,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.machinery import FileFinder, ModuleSpec, PathFinder, SourceFileLoader
+from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import CodeType, ModuleType
+from typing import Any
 
 from njc.project.units import SUFFIX
 
@@ -30,11 +32,13 @@ def install() -> None:
         is_usual = PathFinder in sys.meta_path
         index = sys.meta_path.index(PathFinder) if is_usual else len(sys.meta_path)
         sys.meta_path.insert(index, NaturalFinder())
+        sys.path_hooks.insert(0, ProgramFinder)
 
 
 def uninstall() -> None:
     """Remove the hook; imported modules stay."""
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, NaturalFinder)]
+    sys.path_hooks[:] = [hook for hook in sys.path_hooks if hook is not ProgramFinder]
 
 
 class NaturalLoader(SourceFileLoader):
@@ -65,6 +69,8 @@ class NaturalFinder:
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Find a module's `.njpy` file, unless an earlier entry of the path has the module."""
+        if fullname.startswith("multiprocessing.popen_"):
+            _install_in_children()
         # Python, too, ignores entries of other types, and a working directory that is gone.
         entries = [it for it in (sys.path if path is None else path) if isinstance(it, str)]
         for number, entry in enumerate(entries):
@@ -81,3 +87,45 @@ class NaturalFinder:
     def invalidate_caches(self) -> None:
         """Drop cached directory listings; called by `importlib.invalidate_caches`."""
         self._get_finder.cache_clear()
+
+
+class ProgramFinder(NaturalLoader):
+    """Finds and loads `__main__` in a `.njpy` file, so that `runpy.run_path` compiles the file."""
+
+    def __init__(self, entry: str) -> None:
+        if not entry.endswith(SUFFIX) or not os.path.isfile(entry):
+            raise ImportError(f"{entry} is not a {SUFFIX} file")
+        super().__init__("__main__", entry)
+
+    def find_spec(self, name: str, target: ModuleType | None = None) -> ModuleSpec | None:
+        """Return the file, if `name` is `__main__`."""
+        return spec_from_file_location(name, self.path, loader=self) if name == self.name else None
+
+
+class _ChildData(dict[str, Any]):
+    """Data for a process that `multiprocessing` starts; reading them installs the hook there."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _install_and_return, (dict(self),)
+
+
+def _install_and_return(data: dict[str, Any]) -> dict[str, Any]:
+    install()
+    return data
+
+
+def _install_in_children() -> None:
+    from multiprocessing import spawn
+
+    get_data: Any = spawn.get_preparation_data
+
+    def get_child_data(name: str) -> dict[str, Any]:
+        data, main = get_data(name), getattr(sys.modules["__main__"], "__file__", None) or ""
+        if name == "ignore":  # the server of forks has no hook: each fork imports the program
+            data.pop("init_main_from_path", None)
+        elif data.get("init_main_from_name") == "__main__" and main.endswith(SUFFIX):
+            del data["init_main_from_name"]  # of a child that is itself a parent
+            data["init_main_from_path"] = main
+        return _ChildData(data)
+
+    spawn.get_preparation_data = get_child_data

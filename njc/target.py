@@ -22,7 +22,7 @@ import os
 import sys
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -59,9 +59,7 @@ class TargetFunction:
     ) -> tuple[list[ArgumentValue], dict[str, ArgumentValue]]:
         """Return the arguments of a call, positional and by keyword; raises InvalidRowError."""
         rest: dict[str, ArgumentValue] = dict(row)
-        positional: list[ArgumentValue] = []
-        keywords: dict[str, ArgumentValue] = {}
-        missing: list[str] = []
+        positional, keywords, missing = list[Any](), dict[str, Any](), list[str]()
         others: inspect.Parameter | None = None
         for name, parameter in self.parameters.items():
             match parameter.kind:
@@ -76,11 +74,11 @@ class TargetFunction:
                 case _ if parameter.default is inspect.Parameter.empty:
                     missing.append(name)
         if missing:
-            raise InvalidRowError(f"no argument {_quote(missing)}")
+            raise InvalidRowError("no argument " + ", ".join(f"`{name}`" for name in missing))
         if rest and others is None:
-            close = difflib.get_close_matches(next(iter(rest)), self.parameters, n=1)
-            hint = f"; did you mean `{close[0]}`?" if close else ""
-            raise InvalidRowError(f"the function has no parameter {_quote(list(rest))}{hint}")
+            hint = _suggest(next(iter(rest)), self.parameters)
+            names = ", ".join(f"`{name}`" for name in rest)
+            raise InvalidRowError(f"the function has no parameter {names}{hint}")
         for name, value in rest.items():
             assert others is not None
             keywords[name] = self._convert(others.name, name, value)
@@ -102,9 +100,8 @@ class TargetFunction:
         try:
             return round_floats(_make_converter(self.name, parameter)(value))
         except ValidationError as error:
-            raise InvalidRowError(
-                f"argument `{name}`: {describe_validation_error(error)}"
-            ) from None
+            text = describe_validation_error(error)
+            raise InvalidRowError(f"argument `{name}`: {text}") from None
 
 
 def load_target(name: str, modules: Mapping[str, ModuleType] | None = None) -> TargetFunction:
@@ -117,7 +114,6 @@ def load_target(name: str, modules: Mapping[str, ModuleType] | None = None) -> T
         raise ConfigurationError(
             f"`{name}` does not name a function; write PROGRAM:FUNCTION, such as mail.njpy:triage"
         )
-    hook.install()
     module = (modules or {}).get(program) or _import_program(program)
     function: Any = module
     for part in path.split("."):
@@ -127,15 +123,13 @@ def load_target(name: str, modules: Mapping[str, ModuleType] | None = None) -> T
         except AttributeError:
             raise ConfigurationError(_describe_missing(module, program, path)) from None
     if isinstance(owner, type) and inspect.isfunction(inspect.getattr_static(owner, part)):
-        raise ConfigurationError(
-            f"`{path}` in {program} is a method, and has no object; name a function that calls it"
-        )
+        way = "and has no object; name a function that calls it"
+        raise ConfigurationError(f"`{path}` in {program} is a method, {way}")
     if not callable(function) or isinstance(function, type):
         raise ConfigurationError(f"`{path}` in {program} is not a function")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise ConfigurationError(
-            f"`{path}` in {program} is a generator; name a function that returns"
-        )
+        way = "name a function that returns"
+        raise ConfigurationError(f"`{path}` in {program} is a generator; {way}")
     try:
         parameters = inspect.signature(function).parameters
         annotations = typing.get_type_hints(inspect.unwrap(function), include_extras=True)
@@ -148,11 +142,8 @@ def load_target(name: str, modules: Mapping[str, ModuleType] | None = None) -> T
 
 def load_targets(names: Sequence[str]) -> list[TargetFunction]:
     """Load several functions, each program once; raises the errors of `load_target`."""
-    hook.install()
-    modules: dict[str, ModuleType] = {}
-    for program in dict.fromkeys(name.rpartition(":")[0] for name in names):
-        if program:
-            modules[program] = _import_program(program)
+    programs = dict.fromkeys(name.rpartition(":")[0] for name in names)
+    modules = {program: _import_program(program) for program in programs if program}
     return [load_target(name, modules) for name in names]
 
 
@@ -169,6 +160,7 @@ def make_absolute(target: str) -> str:
 
 
 def _import_program(program: str) -> ModuleType:
+    hook.install()
     file = Path(program)
     try:
         if file.suffix not in (SUFFIX, ".py"):
@@ -213,17 +205,16 @@ def _import_file(file: Path) -> ModuleType:
 
 def _describe_missing(module: ModuleType, program: str, path: str) -> str:
     functions = [name for name, value in vars(module).items() if inspect.isfunction(value)]
-    close = difflib.get_close_matches(path, functions, n=1)
-    hint = f"; did you mean `{close[0]}`?" if close else ""
-    return f"there is no function `{path}` in {program}{hint}"
+    return f"there is no function `{path}` in {program}{_suggest(path, functions)}"
+
+
+def _suggest(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean `{close[0]}`?" if close else ""
 
 
 async def _await(awaitable: Any) -> Any:
     return await awaitable
-
-
-def _quote(names: list[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
 
 
 @functools.cache

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,14 +26,10 @@ StateTexts = dict[str, str | None]
 """A line of text for each variable; None for one that is no longer bound."""
 
 
-def _add_time_zone(at: datetime) -> datetime:
-    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
-
-
 @dataclass(frozen=True, slots=True)
 class _RunLine:
     run: str
-    at: Annotated[datetime, AfterValidator(_add_time_zone)]
+    at: Annotated[datetime, AfterValidator(lambda at: at if at.tzinfo else at.replace(tzinfo=UTC))]
     """The time; in UTC if the line has no time zone."""
 
 
@@ -220,11 +217,9 @@ def _validate(line: bytes) -> EventLine:
         if b"\\ud" not in line.lower():
             raise
         # pydantic refuses lone surrogates, which the texts of a program may hold.
-        try:
-            text = json.dumps(json.loads(line), ensure_ascii=False)
-        except ValueError:
-            text = ""
-        return _LINE.validate_json(text.encode("utf-8", "replace") or line, strict=True)
+        with suppress(ValueError):
+            line = json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8", "replace")
+        return _LINE.validate_json(line, strict=True)
 
 
 _LINE: TypeAdapter[EventLine] = TypeAdapter(Annotated[EventLine, Discriminator("event")])

@@ -34,14 +34,12 @@ from typing import IO, Any
 Message = Mapping[str, Any]
 
 MAX_MESSAGE_BYTES = 64 << 20
-_CLEAN_VARIABLES = (
-    *("PATH", "HOME", "LANG", "LC_ALL", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR", "VIRTUAL_ENV"),
-)
+_CLEAN_VARIABLES = "PATH HOME LANG LC_ALL SYSTEMROOT TEMP TMP TMPDIR VIRTUAL_ENV"
 
 
 def make_clean_environment() -> dict[str, str]:
     """Return an environment with the same import path, without keys and settings."""
-    kept = {name: os.environ[name] for name in _CLEAN_VARIABLES if name in os.environ}
+    kept = {name: os.environ[name] for name in _CLEAN_VARIABLES.split() if name in os.environ}
     path = os.pathsep.join(folder for folder in sys.path if folder)
     return {**kept, "PYTHONPATH": path, "PYTHONHASHSEED": "0"}
 

@@ -159,3 +159,14 @@ def test_entries_of_the_path_that_python_ignores_are_ignored(here: Workplace) ->
             print("not found")
         """
     assert run(here, program).split("\n") == ["mod colorsys", "not found", ""]
+
+
+def test_a_file_that_runpy_runs_is_compiled(here: Workplace) -> None:
+    here.write({"folder/prog.njpy": GREETING + "NAME = __name__\n", "plain.py": "A = 1\n"})
+    program = """
+        import os, runpy
+        found = runpy.run_path("folder/prog.njpy", run_name="main")
+        print(found["NAME"], "run" in found["greet"].__code__.co_names)
+        print(runpy.run_path("plain.py")["A"])
+        """
+    assert run(here, program).splitlines() == ["main True", "1"]

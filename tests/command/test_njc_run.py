@@ -21,6 +21,7 @@ def test_the_program_finds_itself_at_home(here: Workplace) -> None:
             + "print(__name__, sys.argv, __file__, sys.path[0])\n"
             + "print(helper.greet.__module__, helper.__file__)\n"
             + "print(type(pickle.loads(pickle.dumps(Thing()))) is Thing, __doc__, __spec__)\n"
+            + "print(__builtins__)\n"
             + "sys.exit(7)\n",
             "app/helper.njpy": GREETING,
         }
@@ -32,6 +33,7 @@ def test_the_program_finds_itself_at_home(here: Workplace) -> None:
         f"__main__ ['app/prog.njpy', '--fast', '-v', 'x'] {app}/prog.njpy {app}",
         f"helper {app}/helper.njpy",
         "True None None",
+        "<module 'builtins' (built-in)>",
     ]
     assert here.files() == ["app/helper.njpy", "app/prog.njpy"], "nothing is written, no bytecode"
 
@@ -277,3 +279,39 @@ def test_a_module_finds_itself_as_with_python(here: Workplace) -> None:
     plain = here.python("-m", "pkg.a", "x").stdout
     natural = here.process("run", "-m", "pkg.b", "x").stdout
     assert natural.replace("b.njpy", "a.py").replace("pkg.b", "pkg.a") == plain
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+@pytest.mark.parametrize("arguments", [["prog.njpy"], ["-m", "prog"]])
+def test_processes_that_the_program_starts_run_its_blocks(
+    here: Workplace, arguments: list[str], method: str
+) -> None:
+    program = """
+        import multiprocessing, sys
+        import njrt
+        from njrt.models.scripted import run
+
+        def put(x, deeper):
+            out = []
+            with njrt.using(model=njrt.Scripted([run("out.append(x)", done=True)])):
+                '''natural
+                Append <x> to <out>.
+                '''
+            print(out, flush=True)
+            if deeper:
+                start(x + 1, False)
+
+        def start(*arguments):
+            process = multiprocessing.Process(target=put, args=arguments)
+            process.start()
+            process.join()
+
+        if __name__ == "__main__":
+            multiprocessing.set_start_method(sys.argv[1])
+            start(1, True)
+            data = multiprocessing.spawn.get_preparation_data("ignore")
+            print("init_main_from_path" in data)  # Python 3.14 would run it without the hook
+        """
+    here.write({"prog.njpy": textwrap.dedent(program).replace("'''", '"""')})
+    done = here.process("run", *arguments, method)
+    assert done.stdout.splitlines() == ["[1]", "[2]", "False"], done.stderr
