@@ -106,8 +106,7 @@ def analyze(source: SourceFile) -> Analysis:
     has_marker = can_hold_blocks(source.data)
     if source.path.endswith(".py") or not (has_marker or may_have_unmarked(source.data)):
         return Analysis(source)
-    module = parse(source)
-    if isinstance(module, Diagnostic):
+    if isinstance(module := parse(source), Diagnostic):
         return Analysis(source, diagnostics=(module,)) if has_marker else Analysis(source)
     directives = read_file_directives(module)
     found = list(find_blocks(module))
@@ -119,8 +118,7 @@ def analyze(source: SourceFile) -> Analysis:
         )
     outputs = collect_block_outputs(blocks)
     problems = [finding for finding in found if isinstance(finding, Diagnostic)]
-    problems += directives.problems
-    problems += check(module, blocks, outputs)
+    problems += [*directives.problems, *check(module, blocks, outputs)]
     problems += check_flow(module, blocks, outputs)
     spans = [(block.line, block.end_line) for block in blocks]
     diagnostics = tuple(sorted(set(filter_ignored(problems, source, directives, spans))))
@@ -163,8 +161,7 @@ def generate(
     diagnostics = tuple(sorted((*analysis.diagnostics, *found)))
     aliases = choose_aliases(source.text)
     instead = {code.block.start: code for code in written}
-    of_blocks = (blocks, authorities, contracts)
-    calls = lower(*of_blocks, types, aliases, source.path, project, tuned)
+    calls = lower(blocks, authorities, contracts, types, aliases, source.path, project, tuned)
     lowered = tuple(apply_written(call, instead.get(call.block.start)) for call in calls)
     pieces = emit(module, lowered, header, aliases.runtime, note)
     encoded = [piece.text.encode(source.encoding, _ENCODING_ERRORS) for piece in pieces]
@@ -195,8 +192,7 @@ def _reject_uncompilable(
 
     The source alone does not decide: a block may bind the name of a `nonlocal`.
     """
-    error = _find_output_error(compilation, pieces)
-    if error is None:
+    if (error := _find_output_error(compilation, pieces)) is None:
         return compilation
     if find_compile_error(module.tree, is_cell=module.source.is_cell):
         finding = make_syntax_diagnostic(module.source, error, counts_bytes=True)
@@ -261,4 +257,8 @@ def parse_compiled_tree(compilation: Compilation) -> ast.Module:
     for block in compilation.blocks:
         column = len(source.text[source.line_starts[block.line - 1] : block.start].encode())
         markers.append((block.line, column, column + len(block.literal.split()[0])))
+        line = source.line(block.end_line).rstrip()  # which may have statements after a `;`
+        rest = line[block.end - source.line_starts[block.end_line - 1] :].lstrip(" \t\f;").encode()
+        width = len(line.encode())
+        markers.append((block.end_line, width - len(rest), width))
     return remap_tree(parse_quietly(compiled.text), compilation.line_map, markers)

@@ -119,7 +119,7 @@ def remap_tree(
     """Change the lines of a compiled file's tree, in place, to lines of the source.
 
     Columns on the author's lines do not change. Generated nodes of a block get the span of its marker instead: `spans`
-    are the line, the first and the last column (from 0) of each block.
+    are the line, the first and the last column (from 0) of each block, and of the statements after it on its last line.
     """
     markers = {line: (first, last) for line, first, last in spans}
     located: list[Any] = [node for node in ast.walk(tree) if hasattr(node, "lineno")]

@@ -113,6 +113,15 @@ def test_the_remapped_tree_has_the_lines_and_columns_of_the_source() -> None:
     assert max(lines) <= PROGRAM.count("\n")
 
 
+def test_statements_after_a_block_on_its_line_have_the_columns_of_all_that_follows() -> None:
+    last = '    """; é = x / 0; y = é'
+    program = f'def f(x):\n    """natural\n    Change <x>.\n{last}\n'
+    tree = parse_compiled_tree(compiled(program))
+    (node,) = (node for node in ast.walk(tree) if isinstance(node, ast.BinOp))
+    assert (node.lineno, node.end_lineno, node.col_offset) == (4, 4, len('    """; '))
+    assert node.end_col_offset == len(last.encode())
+
+
 def test_a_traceback_through_the_remapped_tree_shows_source_lines() -> None:
     program = (
         'def f(x):\n    x += 1\n    """natural\n    Break <x>.\n    ---\n    raise KeyError(x)\n    ---\n    """\n'
