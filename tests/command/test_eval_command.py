@@ -689,7 +689,7 @@ def test_results_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     program, cases = write(tmp_path, CASES)
     words, page = (f"{program}:route", cases), str(tmp_path / "page.html")
     monkeypatch.setattr("os.access", lambda _, mode: mode != os.W_OK)
-    refused = evaluate(*words, model=[])
+    refused = evaluate(*words, model=answer)
     assert (refused.exit_code, "its directory is read-only" in refused.output) == (2, True)
     monkeypatch.undo()
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
