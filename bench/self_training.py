@@ -2,7 +2,7 @@
 
     spsbench mutants mbpp.jsonl --out mutants.jsonl
     python bench/self_training.py --work WORK --weights model.gguf --mutants mutants.jsonl --data humanevalfix.jsonl --data quixbugs.jsonl
-    python bench/self_training.py --show spsbench/results/repair/training/qwen2.5-coder-1.5b.jsonl
+    python bench/self_training.py --show spsbench/results/training/qwen2.5-coder-1.5b.jsonl
 
     turn 0: the model repairs mutants, several times each    ->  the repairs that pass their tests
     turn 1: LoRA is trained on these repairs                 ->  it repairs the same mutants
