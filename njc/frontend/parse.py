@@ -103,7 +103,7 @@ def find_compile_error(program: ast.Module | str, *, is_cell: bool = False) -> S
                 compile_tree(program, "<source>", flags)
         except SyntaxError as error:
             return error
-        except (ValueError, RecursionError, MemoryError) as error:
+        except (ValueError, RecursionError, MemoryError, SystemError) as error:
             return SyntaxError(str(error))
     return None
 

@@ -121,3 +121,15 @@ def _find_source_error(text: str) -> SyntaxError | None:
     except SyntaxError as error:
         return error
     return None
+
+
+def test_a_system_error_of_python_is_a_finding() -> None:
+    text = f"class C:\n  x = [lambda: __class__ for _ in ()]\ndef f(x):\n {WITHOUT_JUMPS}\n return out\n"
+    try:  # Python 3.12 and 3.13 cannot compile the lambda
+        compile(text, "p.py", "exec")
+        fails = False
+    except SystemError:
+        fails = True
+    compilation = compile_source(SourceFile("p.njpy", text.encode()))
+    codes = [each.code for each in compilation.diagnostics if each.severity == "error"]
+    assert (codes != [], compilation.output is None) == (fails, fails)
