@@ -156,13 +156,23 @@ def add(a, b):
 '''
 
 
+@pytest.mark.parametrize(
+    ("words", "way"),
+    [
+        (["check", "-"], "name a file in place of `-`"),
+        (["debug", __file__], "commands are read from it"),
+    ],
+)
 def test_a_closed_standard_input_is_an_error(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    way: str,
 ) -> None:
     monkeypatch.setattr("sys.stdin", None)
     with pytest.raises(SystemExit) as ended:
-        njc.main(["check", "-"])
-    problem = "error: standard input is closed; name a file in place of `-`\n"
+        njc.main(words)
+    problem = f"error: standard input is closed; {way}\n"
     assert (ended.value.code, capsys.readouterr().err) == (2, problem)
 
 

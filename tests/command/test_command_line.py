@@ -45,6 +45,27 @@ def test_ctrl_c_has_its_own_exit_code(name: str, monkeypatch: pytest.MonkeyPatch
     assert (result.exit_code, result.output) == (130, "\ninterrupted\n")
 
 
+@pytest.mark.parametrize(
+    ("variables", "color"),
+    [
+        ({}, None),
+        ({"TERM": "dumb"}, False),
+        ({"TERM": "dumb", "FORCE_COLOR": "1"}, True),
+        ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
+    ],
+)
+def test_colors_follow_the_environment(
+    variables: dict[str, str], color: bool | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("TERM", "NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    command = njc_command.get_command(click.Context(njc_command), "check")
+    assert command is not None
+    assert command.make_context("check", [__file__]).color is color
+
+
 def test_help_names_every_command(here: Workplace) -> None:
     top = here.njc("--help").stdout
     for name in COMMANDS:

@@ -357,14 +357,20 @@ def test_the_log_says_each_event_at_level_debug(caplog: pytest.LogCaptureFixture
     assert {record.levelname for record in caplog.records} == {"DEBUG"}
 
 
-def test_the_log_is_quiet_by_default() -> None:
+def test_the_log_has_only_warnings_by_default() -> None:
     program = (
         "import logging; from njrt.events import *; from njrt.observability.listeners import make_listener\n"
         "tell = make_listener('/dev/null/trace')\n"
         "tell(Began('r', 1.0, 'p')); tell(Ended('r', 1.0, KeyError(), 1.0))"
     )
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
-    assert (said.stdout, said.stderr) == (b"", b"")
+    off = f"import logging; logging.getLogger('njrt').disabled = True; {program}"
+    said, silenced = (
+        subprocess.run([sys.executable, "-c", each], capture_output=True, text=True, check=True)
+        for each in (program, off)
+    )
+    (warning,) = said.stderr.splitlines()
+    assert warning.startswith("the trace /dev/null/trace cannot be written")
+    assert (said.stdout, silenced.stdout, silenced.stderr) == ("", "", "")
 
 
 # --- OpenTelemetry

@@ -343,7 +343,7 @@ def test_commands_work_on_a_stored_recording(tmp_path: Path) -> None:
     words = ("-m", "njc", "replay", "--drift", "--", sys.executable, "ask.py")
     drifted = run_program(url, *words, "How few?", cwd=tmp_path, **setting)
     assert drifted.returncode == 1
-    assert "store:mail: 1 entries no longer match" in drifted.stdout
+    assert "store:mail: 1 entry no longer matches" in drifted.stdout
     assert "now:      How few?" in drifted.stdout
 
 

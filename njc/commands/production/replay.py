@@ -14,6 +14,7 @@ import click
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import with_console
 from njc.commands.terminal.trace_status import choose_command
+from njc.project.report import format_count
 from njc.project.units import format_path
 from njrt.message_json import parse_json_lines
 from njrt.persistence.recording_place import is_stored
@@ -53,5 +54,6 @@ def format_drift(lines: Sequence[str]) -> str:
     parts = []
     for recording, entries in by_recording.items():
         path = recording if is_stored(recording) else format_path(Path(recording).absolute())
-        parts.append("\n".join([f"{path}: {len(entries)} entries no longer match", *entries]))
+        count = f"{format_count(len(entries), 'entry')} no longer match{'es' * (len(entries) == 1)}"
+        parts.append("\n".join([f"{path}: {count}", *entries]))
     return "\n".join(parts)

@@ -66,6 +66,8 @@ def command(
 
     Without --recording, NJC_RECORD names the recording, as in other runs.
     """
+    if sys.stdin is None:
+        raise ConfigurationError("standard input is closed; commands are read from it")
     run_options = ("recording", "model", "options", "arguments")
     if trace is not None:
         problem = "does nothing with --trace, which views a run that is over"
@@ -89,14 +91,13 @@ def command(
         raise ConfigurationError("name a program, or a trace: njc debug FILE")
     else:
         check_program(program)
-        is_replayed = recording is not None
-        if recording is None:
+        if not (is_replayed := recording is not None):
             recording, is_replayed = choose_recording(os.environ.get("NJC_RECORD", ""), program)
         if recording is not None and is_replayed and not recording.is_file():
             raise ConfigurationError(f"there is no recording {recording}")
         parsed = parse_set_flags(options)
-        given = ((name, getattr(parsed, name)) for name in OPTION_NAMES)
-        values = {name: value for name, value in given if value is not None}
+        given = {name: getattr(parsed, name) for name in OPTION_NAMES}
+        values = {name: value for name, value in given.items() if value is not None}
         settings = RunSettings(program, tuple(arguments), model, recording, is_replayed, values)
         run = RunController(settings, happenings.put)
     session = DebugSession(run)
@@ -143,13 +144,12 @@ def check_program(program: Path) -> None:
 def read_timeline(console: Console, path: Path) -> Timeline:
     """Return the steps of a trace, and show its unreadable lines; raises ConfigurationError without steps."""
     read_trace_index(console, path)
-    timeline = build_timeline(read_trace(path))
-    if not len(timeline):
+    if not len(timeline := build_timeline(read_trace(path))):
         raise ConfigurationError(f"{format_path(path)} has no steps; NJC_TRACE=FILE writes traces")
     return timeline
 
 
 def is_plain_terminal() -> bool:
     """Return whether the full screen does not work on this terminal."""
-    is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    is_terminal = sys.stdin.isatty() and sys.stdout is not None and sys.stdout.isatty()
     return not is_terminal or os.environ.get("TERM", "") in ("", "dumb")

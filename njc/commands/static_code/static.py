@@ -134,9 +134,8 @@ def _read_command(text: str) -> list[str]:
         )
     first = words[0] if words else ""
     if shutil.which(first) is None:
-        raise ConfigurationError(
-            f"there is no command `{first}`; write a line of the shell as `sh -c '...'`"
-        )
+        way = "write a line of the shell as `sh -c '...'`"
+        raise ConfigurationError(f"there is no command `{first}`; {way}")
     return words
 
 

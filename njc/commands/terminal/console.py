@@ -188,10 +188,11 @@ def _verbosity_option(
 
 def _set_color(ctx: click.Context, parameter: click.Parameter, when: str | None) -> None:
     """Choose colors by the flag, the variables NO_COLOR and FORCE_COLOR, and the terminal, in this order."""
+    no_color, force = os.environ.get("NO_COLOR"), os.environ.get("FORCE_COLOR")
     if when is not None and when != "auto":
         ctx.color = when == "always"
-    elif ctx.color is None and (os.environ.get("NO_COLOR") or os.environ.get("FORCE_COLOR")):
-        ctx.color = not os.environ.get("NO_COLOR")
+    elif ctx.color is None and (no_color or force or os.environ.get("TERM") == "dumb"):
+        ctx.color = bool(force) and not no_color
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Events of blocks in Python's `logging`, under the name `njrt`; silent by default.
+"""Events of blocks in Python's `logging`, under the name `njrt`; only warnings are shown by default.
 
     logging.getLogger("njrt").setLevel(logging.DEBUG)
 
@@ -25,12 +25,10 @@ _places: dict[RunId, str] = {}
 
 @cache
 def get_logger() -> Logger:
-    """Return the logger of this package; silent until the program configures logging."""
+    """Return the logger of this package; until the program configures logging, Python prints its warnings."""
     import logging
 
-    logger = logging.getLogger("njrt")
-    logger.addHandler(logging.NullHandler())
-    return logger
+    return logging.getLogger("njrt")
 
 
 def warn(message: str, *details: object) -> None:
