@@ -13,6 +13,7 @@ from spsbench.journal import read_results_file
 from spsbench.repair.results import REPAIR_KINDS, RepairResult
 from spsbench.report.by_problem import (
     compare_rates,
+    estimate_rate,
     format_difference,
     group_passes,
     list_rate_cells,
@@ -211,3 +212,31 @@ def list_turn_rows() -> list[tuple[str, ...]]:
 def test_the_turns_of_self_training() -> None:
     page = (ROOT / "docs/spsbench-repair.md").read_text(encoding="utf-8")
     assert read_rows(page, "| data | condition | passed |") == list_turn_rows()
+
+
+def test_training_without_traces_on_two_cores() -> None:
+    folder = ROOT / "spsbench/results/training"
+    repairs = read_repairs(folder / "humanevalfix-test-turn1-qwen2.5-coder-1.5b.jsonl")
+    passes = group_passes(repairs, lambda repair: repair.problem)
+    lines = map(json.loads, (folder / "qwen2.5-coder-1.5b.jsonl").read_text("utf-8").splitlines())
+    untrained: dict[str, dict[str, list[bool]]] = {"test": {}, "trace": {}}
+    for line in lines:
+        if line["kind"] == "problem" and line["turn"] == 0 and line["problem"] in passes:
+            found = [number < line["passed"] for number in range(line["samples"])]
+            untrained[line["condition"]][line["problem"]] = found
+    page = (ROOT / "docs/spsbench-repair.md").read_text(encoding="utf-8")
+    text = " ".join(page.split())
+    estimate = estimate_rate(passes)
+    assert (
+        f"{sum(repair.passed for repair in repairs)} of {len(passes)} problems of HumanEvalFix, drawn with seed 0, passed "
+        f"at the first attempt, {estimate.rate:.2f} ({estimate.low:.2f} to {estimate.high:.2f})"
+    ) in text
+    plain, traced = (
+        f"{fmean(map(fmean, untrained[condition].values())):.2f}" for condition in ("test", "trace")
+    )
+    assert f"passed {plain} of the same problems without traces, and {traced} with them" in text
+    for condition in untrained:
+        change = compare_rates(passes, untrained[condition], make_uniform())
+        assert change is not None
+        assert change.interval is not None
+        assert f"({change.interval[0]:+.2f} to {change.interval[1]:+.2f})" in text
