@@ -76,6 +76,19 @@ def test_copies_are_built_like_compiled_files(here: Workplace) -> None:
     assert "was not written by njc" in refused.stderr
 
 
+def test_python_finds_the_other_modules_of_a_namespace_package_in_the_sources(
+    here: Workplace,
+) -> None:
+    here.write(
+        {"src/acme/mail.njpy": f"import acme.names\n{GREETING}", "src/acme/names.py": "ALL = ()\n"}
+    )
+    here.njc("build", "src", "-o", "out")
+    assert here.files("out") == ["out/acme/mail.py"]
+    words = ("-c", "import acme.mail, acme.names; print(acme.names.__file__)")
+    found = here.python(*words, environ={"PYTHONPATH": "out:src"})
+    assert Path(found.stdout.strip()) == here.folder / "src/acme/names.py", found.stderr
+
+
 def test_compiled_files_and_excluded_files_are_not_copied(here: Workplace) -> None:
     here.write(PACKAGE)
     here.njc("build", "src")
