@@ -42,6 +42,10 @@ class Shape:
         return self.width // self.heads
 
 
+Layer = dict[str, Any]
+"""The weights of a layer by their names, such as `attn_q.weight`."""
+
+
 class Network:
     """The weights of a model, read from a file of llama.cpp."""
 
@@ -81,7 +85,7 @@ class Network:
             loaded = dict(pool.map(load, wanted))
         self.output = loaded["output.weight" if "output.weight" in names else "token_embd.weight"]
         self.norm = loaded["output_norm.weight"]
-        self.layers = [
+        self.layers: list[Layer] = [
             {name.removeprefix(prefix): loaded[name] for name in loaded if name.startswith(prefix)}
             for prefix in (f"blk.{number}." for number in range(self.shape.layers))
         ]
@@ -175,11 +179,14 @@ def run_layers(
     return F.rms_norm(hidden, (shape.width,), network.norm, shape.epsilon)
 
 
-def merge_lora(network: Network, lora: Lora, scale: float) -> None:
-    """Add the change of LoRA to the weights; a negative scale takes it away, up to rounding."""
+def merge_lora(layers: Sequence[Layer], lora: Lora, scale: float) -> list[Layer]:
+    """Return the layers with the change of LoRA added to their weights."""
+    merged = [dict(layer) for layer in layers]
     for key, (down, up) in lora.items():
         number, name = key.split(".")
-        network.layers[int(number)][f"{name}.weight"] += (up @ down * scale).to(network.norm.dtype)
+        layer, name = merged[int(number)], f"{name}.weight"
+        layer[name] = layer[name] + (up @ down * scale).to(layer[name].dtype)
+    return merged
 
 
 # ── sampling: rows of a batch that are filled again when a reply ends ────────────────────────────

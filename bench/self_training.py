@@ -33,17 +33,17 @@ from statistics import fmean
 from typing import Any
 
 from njc.evaluation.comparison.text import format_text_table
-from njc.evaluation.repair.annotate import remove_step_comments
-from njc.evaluation.repair.reply import complete_program, find_program, read_rationale
+from njc.evaluation.repair.reply import read_rationale
 from njc.evaluation.repair.testing import FailedTests, PassedTests, run_tests
-from spsbench.repair.problems import RepairProblem, parse_repair_problems
+from spsbench.repair.problems import RepairProblem
 from spsbench.repair.prompt import SYSTEM_PROMPT, make_repair_prompt
+from spsbench.repair.results import RepairSettings, RepairTrial
+from spsbench.repair.solving import RepairJob, read_problems
 from spsbench.report.by_problem import compare_rates, list_rate_cells
 from spsbench.report.files import make_uniform
 from spsbench.sampling import draw_sample
 
 CONDITIONS = ("trace", "test")
-TURNS = (0, 1, 2)
 PROMPT_TOKENS = 1600
 """Longer questions are left out, under both conditions."""
 
@@ -101,7 +101,7 @@ def list_problems(
     options: argparse.Namespace,
 ) -> Iterator[tuple[str, RepairProblem]]:
     """Yield the problems with their groups: mutants to train on, other mutants, and the data."""
-    mutants = {each.name: each for each in _read_problems(options.mutants)}
+    mutants, _ = read_problems([options.mutants])
     shuffled = random.Random(options.seed).sample(sorted(mutants), len(mutants))
     kept = options.held_out
     for group, names in (
@@ -111,42 +111,42 @@ def list_problems(
         for name in names:
             yield group, mutants[name]
     for path in options.data:
-        problems = list(_read_problems(path))
+        problems, _ = read_problems([path])
         uniform = random.Random(options.seed).random
         chosen = draw_sample(
-            problems, lambda each: each.name, lambda each: each.kind, options.sample, uniform
+            problems.values(),
+            lambda each: each.name,
+            lambda each: each.kind,
+            options.sample,
+            uniform,
         )
         for each in chosen:
             yield each.name.partition("/")[0], each
-
-
-def _read_problems(path: Path) -> Iterator[RepairProblem]:
-    with path.open(encoding="utf-8") as file:
-        yield from parse_repair_problems(file)
 
 
 class Judge:
     """Tests of replies in processes; equal programs of a problem are tested once."""
 
     def __init__(self, problems: Mapping[str, RepairProblem], seconds: float) -> None:
-        self._problems = problems
-        self._seconds = seconds
+        settings = RepairSettings(test_seconds=seconds)
+        self._jobs = {
+            name: RepairJob(RepairTrial(name, "test", "", 1), problem, settings)
+            for name, problem in problems.items()
+        }
         self._pool = ThreadPoolExecutor(os.cpu_count())
         self._verdicts: dict[tuple[str, str], Future[bool]] = {}
 
     def submit(self, name: str, text: str) -> Future[bool]:
         """Begin to test a reply."""
-        problem = self._problems[name]
-        code = remove_step_comments(find_program(text, problem.entry_point))
+        job = self._jobs[name]
+        code = job.read_reply(text).code
         if (name, code) not in self._verdicts:
-            self._verdicts[name, code] = self._pool.submit(self._run, problem, code)
+            self._verdicts[name, code] = self._pool.submit(_passes, job, code)
         return self._verdicts[name, code]
 
-    def _run(self, problem: RepairProblem, code: str) -> bool:
-        if not code:
-            return False
-        program = complete_program(code, problem.code)
-        return isinstance(run_tests(program, problem.tests, self._seconds), PassedTests)
+
+def _passes(job: RepairJob, code: str) -> bool:
+    return code != "" and isinstance(job.evaluate(code), PassedTests)
 
 
 # ── training ─────────────────────────────────────────────────────────────────────────────────────
@@ -223,18 +223,14 @@ def train_turns(options: argparse.Namespace) -> None:
         )
         return attempts
 
+    first = network.layers
     kept: dict[str, list[Attempt]] = {condition: [] for condition in CONDITIONS}
-    for turn in TURNS[: options.turns + 1]:
+    for turn in range(options.turns + 1):
         for condition in CONDITIONS:
             asked = [each for each in questions if each.condition == condition]
             if turn:
                 lora = _read_or_train(network, options, turn, condition, encoded, kept[condition])
-                before = [dict(layer) for layer in network.layers]
-                network.layers = [
-                    {name: value.clone() for name, value in layer.items()}
-                    for layer in network.layers
-                ]
-                merge_lora(network, lora, options.alpha / options.rank)
+                network.layers = merge_lora(first, lora, options.alpha / options.rank)
             others = [each for each in asked if each.group != "training"]
             seed = options.seed + 10 * turn
             measured = repair(f"measured-{turn}-{condition}", others, options.samples, seed)
@@ -244,8 +240,7 @@ def train_turns(options: argparse.Namespace) -> None:
                 kept[condition] += repair(
                     f"training-{turn}-{condition}", mutants, options.tries, seed + 1
                 )
-            if turn:
-                network.layers = before
+            network.layers = first
 
 
 def _read_or_train(

@@ -120,8 +120,7 @@ def analyze(source: SourceFile) -> Analysis:
     problems = [finding for finding in found if isinstance(finding, Diagnostic)]
     problems += [*directives.problems, *check(module, blocks, outputs)]
     problems += check_flow(module, blocks, outputs)
-    spans = [(block.line, block.end_line) for block in blocks]
-    diagnostics = tuple(sorted(set(filter_ignored(problems, source, directives, spans))))
+    diagnostics = tuple(sorted(set(filter_ignored(problems, source, directives, blocks))))
     if not has_marker:
         return Analysis(source, diagnostics=tuple(it for it in diagnostics if it.code == "NJ103"))
     return Analysis(source, module, blocks, outputs, diagnostics, directives)
@@ -156,8 +155,7 @@ def generate(
     found: list[Diagnostic] = []
     for block, authority in zip(blocks, authorities, strict=True):
         found += find_block_findings(source, block, authority, types, project)
-    spans = [(block.line, block.end_line) for block in blocks]
-    found = list(set(filter_ignored(found, source, analysis.directives, spans)))
+    found = list(set(filter_ignored(found, source, analysis.directives, blocks)))
     diagnostics = tuple(sorted((*analysis.diagnostics, *found)))
     aliases = choose_aliases(source.text)
     instead = {code.block.start: code for code in written}

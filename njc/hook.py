@@ -114,6 +114,7 @@ def _install_and_return(data: dict[str, Any]) -> dict[str, Any]:
     return data
 
 
+@cache  # once, for the modules of all start methods
 def _install_in_children() -> None:
     from multiprocessing import spawn
 

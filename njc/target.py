@@ -59,7 +59,8 @@ class TargetFunction:
     ) -> tuple[list[ArgumentValue], dict[str, ArgumentValue]]:
         """Return the arguments of a call, positional and by keyword; raises InvalidRowError."""
         rest: dict[str, ArgumentValue] = dict(row)
-        positional, keywords, missing = list[Any](), dict[str, Any](), list[str]()
+        positional, missing = list[ArgumentValue](), list[str]()
+        keywords = dict[str, ArgumentValue]()
         others: inspect.Parameter | None = None
         for name, parameter in self.parameters.items():
             match parameter.kind:
@@ -123,8 +124,8 @@ def load_target(name: str, modules: Mapping[str, ModuleType] | None = None) -> T
         except AttributeError:
             raise ConfigurationError(_describe_missing(module, program, path)) from None
     if isinstance(owner, type) and inspect.isfunction(inspect.getattr_static(owner, part)):
-        way = "and has no object; name a function that calls it"
-        raise ConfigurationError(f"`{path}` in {program} is a method, {way}")
+        problem = "is a method, and has no object; name a function that calls it"
+        raise ConfigurationError(f"`{path}` in {program} {problem}")
     if not callable(function) or isinstance(function, type):
         raise ConfigurationError(f"`{path}` in {program} is not a function")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import CODES, Diagnostic, make_diagnostic
 from njc.frontend.name_resolution import find_first_line
 from njc.frontend.parse import Module
@@ -129,25 +130,24 @@ def filter_ignored(
     diagnostics: Iterable[Diagnostic],
     source: SourceFile,
     directives: FileDirectives,
-    spans: Iterable[tuple[int, int]],
+    blocks: Iterable[NaturalBlock],
 ) -> Iterator[Diagnostic]:
-    """Leave out silenced findings; `spans` are the lines of each block, which have no comments."""
-    within = {line: span for span in spans for line in range(span[0], span[1] + 1)}
+    """Leave out silenced findings; the lines of a block have no comments."""
+    within = {line: block for block in blocks for line in range(block.line, block.end_line + 1)}
     for diagnostic in diagnostics:
-        first, last = within.get(diagnostic.line, (diagnostic.line, diagnostic.end_line))
-        codes = directives.ignored | _find_codes_ignored_at(source, first, last)
+        place = within.get(diagnostic.line, diagnostic)
+        codes = directives.ignored | _find_codes_ignored_at(source, place.line, place.end_line)
         if CODES[diagnostic.code].fatal or diagnostic.code not in codes:
             yield diagnostic
 
 
 def _find_codes_ignored_at(source: SourceFile, first: int, last: int) -> set[str]:
     """Return the codes ignored by the comment lines above line `first` and by the comment at the end of `last`."""
-    codes: set[str] = set()
+    comments = [_COMMENT.search(source.line(last))]
     above = first - 1
     while above >= 1 and (line := source.line(above).strip()).startswith("#"):
-        if comment := _COMMENT.match(line):
-            codes |= _parse_ignored_codes(comment["text"]) or set()
+        comments.append(_COMMENT.match(line))
         above -= 1
-    if comment := _COMMENT.search(source.line(last)):
-        codes |= _parse_ignored_codes(comment["text"]) or set()
-    return codes
+    return set[str]().union(
+        *(_parse_ignored_codes(each["text"]) or () for each in comments if each)
+    )

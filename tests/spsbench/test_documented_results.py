@@ -40,7 +40,7 @@ def read_trials() -> dict[str, dict[str, Any]]:
 
 
 def summarize(trials: Mapping[str, Any]) -> tuple[str, str, str]:
-    passed = [fmean(map(bool, trial["checks"].values())) for trial in trials.values()]
+    passed = [compute_rate(trial) for trial in trials.values()]
     calls = fmean(trial["calls"] for trial in trials.values())
     tokens = fmean(trial["usage"]["input"] + trial["usage"]["output"] for trial in trials.values())
     return f"{fmean(passed):.2f}", f"{calls:.1f}", f"{tokens:,.0f}"

@@ -402,7 +402,7 @@ def _cut(value: Any, most: int = 200) -> str:
 def _cut_both(expected: Any, got: Any, most: int = 200) -> tuple[str, str]:
     """Return two values as texts of limited length, from shortly before their first difference."""
     texts = repr(expected), repr(got)
-    at = [*(one != other for one, other in zip(*texts, strict=False)), True].index(True)
+    at = len(os.path.commonprefix(texts))  # noqa: RUF071, these are texts
     start = max(0, at - most // 2) if max(map(len, texts)) > most else 0
     first, second = (f"{'...' * (start > 0)}{text[start : start + most]}{'...' * (len(text) > start + most)}" for text in texts)  # fmt: skip
     return first, second
