@@ -763,6 +763,7 @@ def test_a_name_cannot_write_to_the_terminal(tmp_path: Path) -> None:
     assert r"\x1b[31mred\n\u202e: expected 2, got 1" in result.output
 
 
+@pytest.mark.slow  # it opens a browser
 def test_a_page_with_hostile_texts_is_read_as_text(tmp_path: Path) -> None:
     text = "</pre><script>document.title = 'run'</script> é 日 \u202e" + "x" * 5000
     given = [{"inputs": {"n": 1}, "expect": text, "name": text}]
