@@ -105,11 +105,11 @@ def _list_bare_parameters(block: NaturalBlock) -> list[ast.arg]:
 
 def ask_for_type(missing: MissingType, source: SourceFile) -> str:
     """Return the question for a type."""
-    block = missing.block
-    node = block.scope.node
+    block, node = missing.block, missing.block.scope.node
     first = max(getattr(node, "lineno", 1), block.line - MAX_SHOWN_LINES // 2)
-    last = min(getattr(node, "end_lineno", None) or block.end_line + 5, first + MAX_SHOWN_LINES)
-    shown = "".join(source.line(number).rstrip("\r\n") + "\n" for number in range(first, last + 1))
+    last = min(getattr(node, "end_lineno", block.end_line + 5), len(source.line_starts))
+    lines = map(source.line, range(first, min(last, first + MAX_SHOWN_LINES) + 1))
+    shown = "".join(line.rstrip("\r\n") + "\n" for line in lines)
     classes = sorted(_list_classes(block))
     kind, use = ("parameter", "only reads") if missing.is_input else ("variable", "binds")
     role = f"Which type has the {kind} `{missing.name}`, which the instruction {use}?"

@@ -253,6 +253,13 @@ def test_the_model_of_the_project_is_asked(tmp_path: Path) -> None:
     assert "1 cases pass without the types, 1 with them" in done.stderr
 
 
+@pytest.mark.parametrize("tail", ["", "\nprint(mood)\n"])
+def test_blocks_of_a_module_get_types(tmp_path: Path, tail: str) -> None:
+    program = f'"""natural\nPut into <:mood> a word.\n"""{tail}'
+    done, text, _ = annotate(tmp_path, {"mood": "str"}, "--write", program=program)
+    assert (done.returncode, "<:mood: str>" in text) == (0, True), done.stderr
+
+
 def test_wrong_usage(tmp_path: Path) -> None:
     done, text, asked = annotate(tmp_path, GOOD, program="def f(:\n")
     assert (done.returncode, text, asked) == (2, "def f(:\n", [])
