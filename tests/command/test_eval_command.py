@@ -1018,3 +1018,6 @@ def test_the_interval_counts_cases(tmp_path: Path) -> None:
     program, cases = write(tmp_path, CASES)
     result = evaluate(f"{program}:route", cases, "--repeats", "4", model=answer)
     assert "0.438 to 1.000" in result.output, result.output
+    program, cases = write(tmp_path, CASES * 4)
+    result = evaluate(f"{program}:route", cases, model=answer)
+    assert "12 of 12  1.000  0.438 to 1.000" in result.output, result.output

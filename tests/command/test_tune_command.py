@@ -196,6 +196,17 @@ def test_what_only_fits_the_chosen_half_is_not_written(tmp_path: Path) -> None:
     assert not (tmp_path / "njc.lock").exists()
 
 
+def test_equal_cases_count_once(tmp_path: Path) -> None:
+    """One different case in each half is no evidence, however often the file repeats it."""
+    (tmp_path / "cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in CASES))
+    halves = split_cases(read_cases(tmp_path / "cases.jsonl"))
+    lines = [next(case.text for case in half if "parcel" in case.text) for half in halves]
+    cases = [json.loads(line) for line in lines] * 12
+    done, _ = tune(tmp_path, answer_if(lambda shown: shown.is_reasoned), "--tokens", "3", cases=cases)  # fmt: skip
+    assert "0.000 -> 1.000 on 1 held-out cases (better in 1, worse in 0; p = 1.000)" in done.stdout
+    assert not (tmp_path / "njc.lock").exists()
+
+
 def test_further_candidates_on_the_same_cases_raise_the_bar(tmp_path: Path) -> None:
     done, _ = tune(tmp_path, answer_if(lambda shown: shown.is_reasoned), "--check")
     first = find_chance(done.stdout)

@@ -313,13 +313,8 @@ def run_eval_process(
     words += ["--repeats", str(repeats), "-j", str(jobs), *(f"--model={it}" for it in models if it)]
     # A file imports its own version of what is beside it, a module what is in the working directory.
     safe_path = ["-P"] if Path(target.rpartition(":")[0]).is_file() else []
-    done = subprocess.run(
-        [sys.executable, *safe_path, "-m", "njc", "eval", *words],
-        env=environ,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, *safe_path, "-m", "njc", "eval", *words]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ConfigurationError(f"the cases cannot be run: {done.stderr.strip()[-2000:]}")
 

@@ -37,7 +37,8 @@ class Summary(PassSummary):
 
     @property
     def groups(self) -> Sequence[tuple[int, int]]:
-        return [(sum(run.passed for run in runs), len(runs)) for runs in self.results.values()]
+        groups = merge_equal(self.results).values()
+        return [(sum(run.passed for run in runs), len(runs)) for runs in groups]
 
 
 def format_table(summaries: Sequence[Summary]) -> str:
@@ -104,11 +105,19 @@ def format_failures(
 
 def compare_versions(before: Summary, after: Summary) -> str:
     """Return in how many cases one version passes more often than the other, and the sign test of that."""
-    better, worse = count_changes(before.results, after.results)
+    better, worse = count_changes(merge_equal(before.results), merge_equal(after.results))
     return (
         f"{after.name} against {before.name}: better in {better} cases, worse in {worse}; "
         f"by chance alone in {compute_sign_test(better, worse):.2f} of all comparisons"
     )
+
+
+def merge_equal(results: Mapping[str, Sequence[CaseResult]]) -> dict[str, list[CaseResult]]:
+    """Return the runs of different cases, by content: equal cases, which are not independent, count as repeats of one."""
+    merged: dict[str, list[CaseResult]] = {}
+    for digest, runs in results.items():
+        merged.setdefault(digest.partition("-")[0], []).extend(runs)
+    return merged
 
 
 def count_changes(

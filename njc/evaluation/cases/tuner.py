@@ -34,7 +34,7 @@ from njc.evaluation.cases.runner import (
     run_eval_process,
     set_variable,
 )
-from njc.evaluation.cases.summary import compute_sign_test, count_changes
+from njc.evaluation.cases.summary import compute_sign_test, count_changes, merge_equal
 from njc.evaluation.comparison.results import compute_pass_interval
 from njc.frontend.blocks import NaturalBlock
 from njc.project.build import read_source
@@ -159,10 +159,8 @@ def choose_examples(
             if len(chosen) < count and example not in chosen and (answer not in answers) == is_new:
                 chosen.append(example)
                 answers.add(answer)
-    return (
-        tuple((shown, reply) for _, shown, reply in chosen),
-        frozenset(digest for digest, _, _ in chosen),
-    )
+    examples = tuple((shown, reply) for _, shown, reply in chosen)
+    return examples, frozenset(digest for digest, _, _ in chosen)
 
 
 def compute_score(results: ResultsByCase, without: frozenset[str] = frozenset()) -> Score:
@@ -270,10 +268,9 @@ class Tuner:
         if not runs:
             raise ConfigurationError(f"{self.target} has run no natural block in these cases")
         self.name = get_first_model(runs[0].model)
-        blocks = (each for each in analyze(read_source(self.unit)).blocks if not each.is_fstring)
-        by_instruction: dict[str, NaturalBlock] = {}
-        for each in blocks:  # the text of an f-string has values in it
-            by_instruction.setdefault(extract_source_instruction(each), each)
+        # The text of an f-string has values in it.
+        blocks = [each for each in analyze(read_source(self.unit)).blocks if not each.is_fstring]
+        by_instruction = {extract_source_instruction(each): each for each in reversed(blocks)}
         chosen: dict[str, Form] = {}
         for run in runs:
             if (block := by_instruction.get(run.instruction)) is None:
@@ -383,7 +380,7 @@ class Tuner:
         return is_enough
 
     def run(self, forms: dict[str, Form], cases: Sequence[NumberedCase]) -> ResultsByCase:
-        """Return the results of the cases with these forms; make the missing runs in another process."""
+        """Return the results of different cases with these forms; make the missing runs in another process."""
         with tempfile.TemporaryDirectory() as folder:
             lock = Path(folder) / "njc.lock"
             lock.write_text(format_lock(self.make_lock(forms, NO_EVIDENCE)), encoding="utf-8")
@@ -396,7 +393,8 @@ class Tuner:
         self.used = sum(
             result.calls for result in self.results.known.values() if result.program in self.digests
         )
-        return collect_results(self.results, digest, cases, self.model, self.repeats)
+        results = collect_results(self.results, digest, cases, self.model, self.repeats)
+        return merge_equal(results)
 
     def make_missing_runs(self, digest: str, cases: Sequence[NumberedCase], folder: Path) -> None:
         """Make the runs that are not in the file of results; raises ConfigurationError if the other process fails."""
@@ -429,15 +427,10 @@ class Tuner:
         """Return the lock of the project with these forms in place of the tuned ones of the program."""
         lock = read_lock(find_lock_path(self.unit, self.project))
         kept = {key: section for key, section in lock.tuned.items() if key[0] != self.unit.path}
+        today = time.strftime("%Y-%m-%d")
         made = [
             TunedSection(
-                self.unit.path,
-                instruction,
-                self.name,
-                form.options,
-                time.strftime("%Y-%m-%d"),
-                evidence,
-                form.examples,
+                self.unit.path, instruction, self.name, form.options, today, evidence, form.examples
             )
             for instruction, form in forms.items()
         ]
