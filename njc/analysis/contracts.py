@@ -133,6 +133,6 @@ def _may_change(name: str, block: NaturalBlock, types: TypeReader) -> bool:
 def _is_captured(name: str, block: NaturalBlock, types: TypeReader) -> bool:
     """Return whether the call must give a variable to the contract: one of a function that the block does not name."""
     home = resolve_name(name, block.scope, types.outputs)
-    if isinstance(home, Global) or name in block.names:
+    if (isinstance(home, Global) and name != "__class__") or name in block.names:
         return False
     return block.scope.kind != "class" or home.scope is not block.scope

@@ -1,6 +1,6 @@
 """The asserts after a block are its contract: a reply that breaks one goes back to the model, with the values in it.
 
-PROGRAMS are 20 programs with two wrong replies each. A scripted model corrects itself when it is told what does not hold.
+PROGRAMS have two wrong replies each. A scripted model corrects itself when it is told what does not hold.
 """
 
 from __future__ import annotations
@@ -144,6 +144,14 @@ PROGRAMS = {
         '        """natural\n        Put a number into <:x: int>.\n        """\n'
         "        assert x < self.__top\n        return x\n\n\ndef f():\n    return Box().fill()\n",
         (({"x": 7}, "self.__top = 5"), ({"x": 5}, "x = 5")),
+        {"x": 1},
+        1,
+    ),
+    "the class of a method": Program(
+        "class Box:\n    top = 5\n\n    def fill(self):\n"
+        '        """natural\n        Put a number into <:x: int>.\n        """\n'
+        "        assert x < __class__.top\n        return x\n\n\ndef f():\n    return Box().fill()\n",
+        (({"x": 7}, "__class__.top = 5"), ({"x": 5}, "x = 5")),
         {"x": 1},
         1,
     ),
