@@ -84,6 +84,10 @@ class Box:
     def sum(self, rows):
         return sum(rows) + self.n
 
+    @functools.cached_property
+    def kept(self):
+        return self.n
+
 """
 COMPUTING = {
     "arithmetic": "return self.n",
@@ -99,6 +103,7 @@ COMPUTING = {
     "a function in it": "def make():\n    return self.n\nreturn make()",
     "a text": "return int(f'{self.n}')",
     "a module": "return self.n + 0 * len(os.path.basename('a'))",
+    "a value that is kept": "return self.kept",
     "a docstring": "'''One.\n\nof any width'''\nreturn self.n",
 }
 EFFECTS = {

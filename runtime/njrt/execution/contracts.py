@@ -301,7 +301,6 @@ def _list_operands(test: ast.expr) -> Iterator[ast.expr]:
                     yield value
         case ast.Name() | ast.Attribute() | ast.Subscript():
             yield test
-
         case ast.BinOp(left=left, right=right):
             yield from filter(_names_something, (left, right))
         case ast.IfExp(test=condition, body=body, orelse=other):
@@ -466,10 +465,9 @@ def _is_harmless_function(function: Any) -> bool:
 
 
 def _is_known(function: Any, known: frozenset[Any]) -> bool:
-    try:
+    with suppress(TypeError):  # it has no hash
         return function in known
-    except TypeError:  # it has no hash
-        return False
+    return False
 
 
 _GUARDS: Mapping[str, Callable[..., Any]] = {

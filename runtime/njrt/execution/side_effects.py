@@ -13,7 +13,7 @@ import gc
 import linecache
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache, partial
 from types import CodeType, FrameType, ModuleType
 from typing import Any, TypeVar
 
@@ -33,6 +33,7 @@ CONTRACT_FILE = "<contract>"
 """The file name of the code of contracts."""
 _MAKING = ("__init__", "__post_init__", "__new__", "__setattr__")
 """Methods that change an object which did not exist before."""
+_CACHING = cached_property.__get__.__code__
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
@@ -47,10 +48,10 @@ def refuse_side_effects(action: Callable[[], T], refusal: type[Exception]) -> T:
     """
     if sys.getprofile() is not None:  # a profiler measures the program
         return action()
-    collects = gc.isenabled()
+    collects, cached = gc.isenabled(), list[tuple[Any, str]]()
     try:
         gc.disable()  # it runs code of objects that the action does not use
-        sys.setprofile(_refuse)
+        sys.setprofile(partial(_refuse, cached))
         return action()
     except _SideEffectError as error:
         raise refusal(*error.args) from None
@@ -60,15 +61,19 @@ def refuse_side_effects(action: Callable[[], T], refusal: type[Exception]) -> T:
         finally:
             if collects:
                 gc.enable()
+            for owner, name in cached:  # the program may change what the property reads
+                vars(owner).pop(name, None)
 
 
-def _refuse(frame: FrameType, event: str, argument: Any) -> None:
-    """Raise an error at the start of a function that has effects; called for each event, so the frequent ones come first."""
+def _refuse(cached: list[tuple[Any, str]], frame: FrameType, event: str, argument: Any) -> None:
+    """Raise an error at the start of a function that has effects, and note what `cached_property` keeps; frequent events first."""
     if event == "c_call":
         if getattr(argument, "__module__", None) not in _PACKAGES:
             return
     elif event != "call" or frame.f_code.co_filename == CONTRACT_FILE:
         return
+    elif frame.f_code is _CACHING and frame.f_locals["instance"] is not None:
+        cached.append((frame.f_locals["instance"], frame.f_locals["self"].attrname))
     package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
     is_library = package in sys.stdlib_module_names or package == "njrt"
     if event == "call" and package not in _PACKAGES:
@@ -114,12 +119,8 @@ def _list_changed(function: _Function) -> Iterator[str]:
     arguments = function.args
     parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     nodes = list(_walk_own(function))
-    stored = {
-        each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
-    }
-    declared = {
-        name for each in nodes if isinstance(each, ast.Global | ast.Nonlocal) for name in each.names
-    }
+    stored = {it.id for it in nodes if isinstance(it, ast.Name) and isinstance(it.ctx, ast.Store)}
+    declared = {n for it in nodes if isinstance(it, ast.Global | ast.Nonlocal) for n in it.names}
     if stored & declared:
         yield ""
     made = stored - declared - {each.arg for each in parameters}
