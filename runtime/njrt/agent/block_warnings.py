@@ -113,6 +113,8 @@ def _may_be_text(
     where: ast.expr, variables: Mapping[str, Any], loops: Mapping[str, ast.expr], made: Set[str]
 ) -> bool:
     """Return whether an expression is a text, by the values of the program; a name that has no value may be one."""
+    while isinstance(where, ast.Call) and isinstance(where.func, ast.Attribute):
+        where = where.func.value
     if isinstance(where, ast.Name) and where.id not in variables and where.id not in loops:
         return where.id not in made
     if isinstance(where, ast.Call) and isinstance(where.func, ast.Name):
@@ -190,8 +192,8 @@ def _list_searches(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
                 where = args[1] if is_pattern and len(args) > 1 else owner
                 for argument in args[:1] if _is_text(where) else ():
                     for text in _list_texts(argument, lists):
-                        is_choice = is_pattern and _WORDS_ONLY.fullmatch(text)
-                        for word in re.findall(r"[^\W\d_]{2,}", text) if is_choice else (text,):
+                        many = is_pattern and _WORDS_ONLY.fullmatch(text)
+                        for word in re.findall(r"(?<!\\)[^\W\d_]{2,}", text) if many else (text,):
                             yield word, where
 
 
@@ -202,8 +204,9 @@ _WORDS_ONLY = re.compile(r"(?:\\b|\(\?:|[^\W\d_]{2,}|[|() ])+")
 def _is_text(where: ast.expr) -> bool:
     """Return whether an expression may be a text of the program, and not a list of names such as `dir(x)`."""
     match where:
-        case ast.Call(
-            func=ast.Attribute(value=owner, attr="lower" | "casefold" | "upper" | "strip")
+        case (
+            ast.Call(func=ast.Attribute(value=owner, attr="lower" | "casefold" | "upper" | "strip"))
+            | ast.Call(func=ast.Attribute(value=owner, attr="split"), args=[])
         ):
             return _is_text(owner)
         case ast.Call(func=ast.Name(id="str"), args=[ast.Name() | ast.Attribute()]):
@@ -244,20 +247,14 @@ def changes_objects(tree: ast.AST) -> bool:
 
 def calls_only_known_functions(tree: ast.AST) -> bool:
     """Return whether code calls nothing but builtins that compute, and methods that change at most their object."""
+    others = (ast.Call, ast.With, ast.AsyncWith, ast.Await, ast.Import, ast.ImportFrom)
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=ast.Name(id=name)) if name in _COMPUTING:
                 continue
             case ast.Call(func=ast.Attribute(attr=method)) if method in _CHANGING:
                 continue
-            case (
-                ast.Call()
-                | ast.With()
-                | ast.AsyncWith()
-                | ast.Await()
-                | ast.Import()
-                | ast.ImportFrom()
-            ):
+            case _ if isinstance(node, others):
                 return False
     return True
 
