@@ -402,6 +402,7 @@ WRONG = {
     "no object": ("[1]", "Input should be"),
     "nothing expected": ('{"inputs": {}}', "needs `expect`, `after` or `check`"),
     "an unknown key": ('{"inputs": {}, "expects": 1}', "unknown key `expects`"),
+    "a blank check": ('{"inputs": {}, "check": " "}', "needs `expect`, `after` or `check`"),
     "no expression": ('{"inputs": {}, "check": "x ="}', "not an expression"),
     "no case": ("", "has no case"),
 }
@@ -878,6 +879,32 @@ def test_lines_that_are_written_while_results_are_accepted_stay(tmp_path: Path) 
     expected = [added, other, *({**each, "expect": "billing"} for each in given[1:])]
     assert [json.loads(line) for line in Path(cases).read_text().splitlines()] == expected
     assert len(set(texts[:2])) == len(set(texts[2:4])) == 1, "no file is written before the end"
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_accepted_results_change_their_lines_alone(tmp_path: Path, mark: bytes, end: bytes) -> None:
+    program, cases = write(tmp_path, [])
+    lines = [json.dumps(each).encode() for each in (CASES[0], {"inputs": CASES[1]["inputs"]})]
+    Path(cases).write_bytes(mark + end.join([lines[0], b"", lines[1], b""]))
+    result = evaluate(f"{program}:route", cases, "--accept", model=answer)
+    assert "1 result accepted" in result.output
+    lines[1] = lines[1][:-1] + b', "expect": "billing"}'
+    assert Path(cases).read_bytes() == mark + end.join([lines[0], b"", lines[1], b""])
+
+
+def test_numbers_that_are_not_finite_are_expected(tmp_path: Path) -> None:
+    program = "def get(x: float) -> list[float]:\n    return [x, -x]\n"
+    file, cases = write(tmp_path, [], program)
+    numbers = ["1e999, -1e999", "Infinity, -Infinity", '"Infinity", "-Infinity"']
+    lines = [f'{{"inputs": {{"x": 1e999}}, "expect": [{each}]}}' for each in numbers]
+    lines += [
+        '{"inputs": {"x": NaN}, "expect": [NaN, NaN]}',
+        '{"inputs": {"x": NaN}, "after": {"x": NaN}}',
+    ]
+    Path(cases).write_text("\n".join(lines))
+    result = evaluate(f"{file}:get", cases, model=answer)
+    assert "5 of 5" in result.output, result.output
 
 
 @pytest.mark.parametrize("seed", ["1", "2", "3"])

@@ -112,15 +112,13 @@ def command(
     results.read()
     with here:
         digest = _run_missing(console, target, numbered, results, repeats, names, jobs)
+    labels = [(digest, " now" * bool(versions)), *((it, f" at {against}") for it in versions)]
     summaries = [
         Summary(
             (name or "configured model") + label,
             collect_results(results, version, numbered, name, repeats),
         )
-        for version, label in (
-            (digest, " now" if versions else ""),
-            *((version, f" at {against}") for version in versions),
-        )
+        for version, label in labels
         for name in names
     ]
     times = f", {repeats} times" if repeats > 1 else ""
@@ -174,14 +172,17 @@ def _accept_results(target: TargetFunction, cases: Path, model: str) -> str:
     open_cases = [each for each in read_cases(cases, False) if not each.case.has_expectation]
     try:
         for each in open_cases:
-            accepted.setdefault(each.text, []).append(format_case(accept_case(target, each, model)))
+            line = format_case(accept_case(target, each, model)) + "\r" * each.text.endswith("\r")
+            accepted.setdefault(each.text, []).append(line)
     finally:
         if accepted:
             with lock_folder(cases.absolute().parent):  # the file may have changed meanwhile
-                lines = cases.read_text(encoding="utf-8-sig").split("\n")
+                text = cases.read_bytes().decode()
+                mark = text[: text.startswith("\ufeff")]
+                lines = text.removeprefix(mark).split("\n")
                 lines = [accepted[it].pop(0) if accepted.get(it) else it for it in lines]
-                write_all({cases: "\n".join(lines).encode()}, {})
-    return f"{len(open_cases):,} results accepted in {cases}; review the difference"
+                write_all({cases: (mark + "\n".join(lines)).encode()}, {})
+    return f"{format_count(len(open_cases), 'result')} accepted in {cases}; review the difference"
 
 
 def _evaluate_version(
@@ -229,9 +230,7 @@ def _make_import_path(root: Path, copy: Path) -> str:
         if place.is_relative_to(root) and (copy / place.relative_to(root)).is_dir():
             folders.append(str(copy / place.relative_to(root)))
     kept = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    others = [
-        folder for folder in kept if folder and not Path(folder).resolve().is_relative_to(root)
-    ]
+    others = [it for it in kept if it and not Path(it).resolve().is_relative_to(root)]
     return os.pathsep.join([*folders, *others])
 
 

@@ -19,7 +19,7 @@ from njrt.errors import ConfigurationError
 from njrt.message_json import write_json
 from njrt.messages import read_float
 from njrt.rendering.writer import escape_unprintable
-from njrt.typed_json import InvalidJsonError, from_json
+from njrt.typed_json import InvalidJsonError, from_json, make_json_value
 
 _ABSENT = "absent: a case without a result to expect"
 
@@ -38,11 +38,11 @@ class Case:
 
     @property
     def has_expected_result(self) -> bool:
-        return not (isinstance(self.expect, str) and self.expect == _ABSENT)
+        return self.expect is not _ABSENT
 
     @property
     def has_expectation(self) -> bool:
-        return bool(self.has_expected_result or self.after or self.check)
+        return bool(self.has_expected_result or self.after or self.check.strip())
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def read_cases(path: Path, needs_result: bool = True) -> list[NumberedCase]:
     """Read a file of cases, or raise ConfigurationError; unless it `needs_result`, a case may have inputs alone."""
     try:
         with explaining_failure(f"read {path}"):
-            lines = path.read_text(encoding="utf-8-sig").split("\n")
+            lines = path.read_bytes().decode("utf-8-sig").split("\n")
     except UnicodeDecodeError:
         raise ConfigurationError(f"{path} is not in UTF-8") from None
     cases: list[NumberedCase] = []
@@ -95,6 +95,8 @@ def _read_case(line: str, place: str, needs_result: bool) -> Case:
     fields = json.loads(line, parse_float=read_float)
     if unknown := [key for key in fields if key not in Case.__dataclass_fields__]:
         raise ConfigurationError(f"{place}: unknown key `{unknown[0]}`")
+    for name in ("expect", "after") & fields.keys():  # 1e999 and NaN in the form of results
+        fields[name] = make_json_value(fields[name])
     case = Case(**fields)
     if needs_result and not case.has_expectation:
         raise ConfigurationError(f"{place}: a case needs `expect`, `after` or `check`")
