@@ -667,22 +667,29 @@ def test_results_beside_a_failure_are_kept(tmp_path: Path) -> None:
     assert "8 of 8" in evaluate(f"{program}:route", cases, model=answer).output
 
 
-def test_ctrl_c_keeps_the_results_of_running_cases(tmp_path: Path) -> None:
+@pytest.mark.parametrize("fails", [False, True])
+def test_ctrl_c_keeps_the_results_of_running_cases(tmp_path: Path, fails: bool) -> None:
+    """Also if one of three cases has failed with an error of the setting before."""
     program, cases = write(
         tmp_path, [{"inputs": {"mail": f"item-{n}"}, "expect": "billing"} for n in range(8)]
     )
-    begun = threading.Barrier(3)
+    begun, interrupting = threading.Barrier(3), threading.Lock()
 
     def answer_interrupted(request: Request) -> Any:
-        if begun.wait(30) == 0:
+        begun.wait(30)
+        if fails and "item-2" in str(request.messages[0]):
+            raise njrt.AuthenticationError("the key is no longer valid")
+        if interrupting.acquire(blocking=False):
+            time.sleep(0.3)  # until the other one has failed
             os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(0.3)
+        time.sleep(0.6)
         return answer(request)
 
     result = evaluate(f"{program}:route", cases, "-j", "3", model=answer_interrupted)
-    assert result.exit_code == 130
+    assert result.exit_code == (3 if fails else 130)
     assert "waiting for the running cases" in result.output
-    assert len((tmp_path / "cases.results.jsonl").read_text().splitlines()) == 3
+    kept = (tmp_path / "cases.results.jsonl").read_text().splitlines()
+    assert len(kept) == (2 if fails else 3)
     assert "8 of 8" in evaluate(f"{program}:route", cases, model=answer).output
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -133,6 +135,44 @@ def tune(
             check=False,
         )
         return done, sum(seen.method == "POST" for seen in server.seen)
+
+
+def test_ctrl_c_keeps_the_replies_in_flight(tmp_path: Path) -> None:
+    """Of the process that runs the cases, too: the terminal interrupts both."""
+    file, lines = tmp_path / "triage.njpy", tmp_path / "cases.jsonl"
+    file.write_text(PROGRAM)
+    lines.write_text("".join(json.dumps(case) + "\n" for case in CASES))
+    mails: list[str] = []
+
+    def answer_late(shown: Shown) -> str:
+        """Answer one of three requests after the other; interrupt when all have been sent."""
+        time.sleep(1)
+        if not mails:
+            os.killpg(process.pid, signal.SIGINT)
+            time.sleep(0.5)
+        mails.append(shown.mail)
+        return shown.right
+
+    with RuleServer(answer_late) as server:
+        PORTS[tmp_path] = int(server.url.rpartition(":")[2])
+        process = subprocess.Popen(
+            [sys.executable, "-m", "njc", "tune", f"{file}:route", str(lines), "-j", "3"],
+            cwd=tmp_path,
+            env={**os.environ, "NJC_BASE_URL": server.base_url, "NJC_MODEL": "openai/small"},
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        _, errors = process.communicate(timeout=60)
+    assert (process.returncode, "waiting for the running cases" in errors) == (130, True), errors
+    results = tmp_path / "cases.tuning.jsonl"
+    kept = results.read_text()
+    assert (len(mails), len(kept.splitlines())) == (3, 3)
+    done, _ = tune(tmp_path, lambda shown: shown.right)
+    assert done.returncode == 0, done.stderr
+    assert results.read_text().startswith(kept)
+    known = [json.loads(line) for line in results.read_text().splitlines()]
+    assert len({(it["program"], it["case"]) for it in known}) == len(known)
 
 
 def answer_if(condition: Callable[[Shown], bool]) -> Callable[[Shown], str]:

@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from njc.codegen.header import parse_header
@@ -66,16 +66,8 @@ def make_build_environment(build: Sequence[BuiltFile], out: Path, folder: Path) 
     """Return the environment for processes that use the build in `out` and record imports in `folder`."""
     account, settings = folder / _ACCOUNT, folder / _SETTINGS
     account.unlink(missing_ok=True)
-    files = [
-        {
-            "source": str(file.source),
-            "output": str(file.output),
-            "path": file.path,
-            "digest": file.source_digest,
-        }
-        for file in build
-    ]
-    settings.write_text(json.dumps({"account": str(account), "files": files}), encoding="utf-8")
+    listed = {"account": account, "files": [asdict(file) for file in build]}
+    settings.write_text(json.dumps(listed, default=str), encoding="utf-8")
     child = Path(__file__).parent / "child"
     paths = [str(child), str(out), os.environ.get("PYTHONPATH", "")]
     return {

@@ -12,7 +12,6 @@ import hashlib
 import inspect
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,6 +24,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import groupby, zip_longest
 from pathlib import Path
+from subprocess import DEVNULL, PIPE, Popen
 from typing import Any
 
 from njc.codegen.tuned import serialize_tuned
@@ -199,11 +199,10 @@ def run_cases(
                     try:
                         done, running = wait(running, return_when=FIRST_COMPLETED)
                     except KeyboardInterrupt as interrupt:
-                        if errors:
+                        if any(isinstance(error, KeyboardInterrupt) for error in errors):
                             os._exit(130)  # Python would wait for the threads
-                        note = "\nwaiting for the running cases; Ctrl-C again discards them"
-                        print(note, file=sys.stderr)
-                        done, errors = set(), [interrupt]
+                        note_waiting()
+                        done, errors = set(), [*errors, interrupt]
                     errors += [error for future in done if (error := future.exception())]
                     waiting = [] if errors else waiting  # no other run is started
                     yield from (future.result() for future in done if not future.exception())
@@ -211,6 +210,10 @@ def run_cases(
                     raise errors[0]
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
+
+
+def note_waiting() -> None:
+    print("\nwaiting for the running cases; Ctrl-C again discards them", file=sys.stderr)
 
 
 def run_case(target: TargetFunction, planned: PlannedRun, program: str) -> CaseResult:
@@ -314,9 +317,18 @@ def run_eval_process(
     # A file imports its own version of what is beside it, a module what is in the working directory.
     safe_path = ["-P"] if Path(target.rpartition(":")[0]).is_file() else []
     command = [sys.executable, *safe_path, "-m", "njc", "eval", *words]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise ConfigurationError(f"the cases cannot be run: {done.stderr.strip()[-2000:]}")
+    with Popen(command, env=environ, stdout=DEVNULL, stderr=PIPE, text=True) as process:
+        try:
+            errors = process.communicate()[1]
+        except KeyboardInterrupt:  # which the process has received, too
+            if process.poll() is None:
+                note_waiting()
+            process.communicate()
+            raise
+        finally:
+            process.kill()
+    if process.returncode:
+        raise ConfigurationError(f"the cases cannot be run: {errors.strip()[-2000:]}")
 
 
 def _call(target: TargetFunction, numbered: NumberedCase) -> tuple[dict[str, Any], Any]:

@@ -57,7 +57,7 @@ class BuildFinder:
             if found := _HEADER.search(opened.read(4096)):
                 path, digest = (part.decode(errors="replace") for part in found.groups())
                 for built in self._files:
-                    if built["path"] == path or built["digest"] == digest:
+                    if built["path"] == path or built["source_digest"] == digest:
                         return built["output"]
         return ""
 
