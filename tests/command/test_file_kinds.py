@@ -323,5 +323,6 @@ def test_a_watch_sees_the_project_file(here: Workplace, watch: subprocess.Popen[
     here.write({"lib/b.njpy": GREETING.replace("Greet", "Welcome")})
     wait_for(here.folder / "out/b.py", "Welcome")
     watch.send_signal(signal.SIGINT)
-    watch.communicate(timeout=HANG_SECONDS)
-    assert watch.returncode == 0
+    _, rest = watch.communicate(timeout=HANG_SECONDS)
+    assert (watch.returncode, rest.splitlines()[-1]) == (130, "interrupted")
+    assert "KeyboardInterrupt" not in rest

@@ -77,7 +77,7 @@ def command(console: Console, sources: Sequence[Path], watch: bool, **flags: Any
         refuse_options("prints to standard output, as --output-format does", "diff")
     if watch:
         watch_sources(console, lambda: _build(console, sources, flags), sources, (SUFFIX, ".py"))
-    return 0 if watch else _build(console, sources, flags)
+    return _build(console, sources, flags)
 
 
 def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 from njc.commands.terminal.console import Console
 from njc.project.config import find_project, list_project_files
@@ -34,8 +34,8 @@ def watch_sources(
     act: Callable[[], object],
     sources: Sequence[Path],
     suffixes: Sequence[str] = (SUFFIX,),
-) -> None:
-    """Call `act` now, and after each change to a source or a project file, until interrupted.
+) -> NoReturn:
+    """Call `act` now, and after each change to a source or a project file, until KeyboardInterrupt.
 
     Errors are printed and do not end the watch.
     """
@@ -54,28 +54,23 @@ def watch_sources(
             return sources, before
         return places, found
 
-    with suppress(KeyboardInterrupt):  # which may also come while `act` runs
-        state, (places, before) = _read_project_state(start), run_once()
-        while True:
-            found, is_begun = places, False
-            for has_changes in _watch(places, suffixes):
-                current = _read_project_state(start)
-                # The watch does not report changes from before its start.
-                has_changes = has_changes or (
-                    not is_begun and _read_sources(places, suffixes) != before
-                )
-                if has_changes or current != state:
-                    state, (found, before) = current, run_once()
-                is_begun = True
-                if found != places:
-                    break
-            else:
-                return
-            places = found
+    state, (places, before) = _read_project_state(start), run_once()
+    while True:
+        found, is_begun = places, False
+        for has_changes in _watch(places, suffixes):
+            current = _read_project_state(start)
+            # The watch does not report changes from before its start.
+            is_missed = not is_begun and _read_sources(places, suffixes) != before
+            if has_changes or is_missed or current != state:
+                state, (found, before) = current, run_once()
+            is_begun = True
+            if found != places:
+                break
+        places = found
 
 
 def _watch(places: Sequence[Path], suffixes: Sequence[str]) -> Iterator[bool]:
-    """Yield True after each change to a source, and False now and then; end when interrupted."""
+    """Yield True after each change to a source, and False now and then."""
     require_packages("--watch", "njpy[watch]", "watchfiles")
     import watchfiles
 
@@ -90,7 +85,6 @@ def _watch(places: Sequence[Path], suffixes: Sequence[str]) -> Iterator[bool]:
         step=_DEBOUNCE_MILLISECONDS,
         rust_timeout=_POLL_MILLISECONDS,
         yield_on_timeout=True,
-        raise_interrupt=False,
     )
     yield from map(bool, changes)
 
