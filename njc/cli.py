@@ -17,6 +17,9 @@ from njc import __version__
 
 def main() -> None:
     """Run the command line of this process, and exit."""
+    # Of closed streams: what is printed to standard output is not lost in silence.
+    sys.stdout = sys.stdout or os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
+    sys.stderr = sys.stderr or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     try:
         if sys.argv[1:] == ["--version"]:
             print(f"njc {__version__}", flush=True)

@@ -62,8 +62,6 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
 }
 """The extras that a program or a command may need, and the packages that they install."""
 
-OLDEST_PYTHON = (3, 11)
-
 RUNTIME_VARIABLES: Mapping[str, str] = {
     "NJC_ALLOW_HTTP": "`on`: send keys by plain HTTP to other machines too.",
     "NJC_API_KEY": "The key for the server at `base_url`.",
@@ -121,7 +119,7 @@ UrlProbe = Callable[[str], None]
 
 def diagnose(host: HostEnvironment, probe: UrlProbe | None) -> Iterator[HealthCheck]:
     """Run the checks one by one; without `probe`, skip checks that need the network."""
-    yield _check_python(host)
+    yield HealthCheck("python", "ok", ".".join(map(str, host.python)))
     yield _check_extras(host)
     yield from _check_variables(host)
     try:
@@ -148,14 +146,6 @@ def _report_failure(name: str, check: Callable[[], HealthCheck | None]) -> Itera
         result = HealthCheck(name, "fail", str(error), error.exit_code)
     if result is not None:
         yield result
-
-
-def _check_python(host: HostEnvironment) -> HealthCheck:
-    version = ".".join(map(str, host.python))
-    if host.python[:2] >= OLDEST_PYTHON:
-        return HealthCheck("python", "ok", version)
-    says = f"{version} is too old; install Python {'.'.join(map(str, OLDEST_PYTHON))} or newer"
-    return HealthCheck("python", "fail", says, 2)
 
 
 def _check_extras(host: HostEnvironment) -> HealthCheck:

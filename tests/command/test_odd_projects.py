@@ -353,15 +353,50 @@ def test_output_for_programs_has_no_colors(here: Workplace, command: str) -> Non
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 @pytest.mark.parametrize(
-    ("command", "code"),
-    [("check a.njpy", 1), ("check b.njpy", 0), ("build b.njpy", 0), ("usage", 0), ("explain", 0)],
+    ("command", "code"), [("check b.njpy", 0), ("build b.njpy", 0), ("usage", 0)]
 )
 def test_output_may_be_closed(here: Workplace, command: str, code: int, closed: str) -> None:
-    here.write({"a.njpy": MISSPELT, "b.njpy": GREETING})
+    here.write({"b.njpy": GREETING})
     line = f"{sys.executable} -m njc {command} {closed}"
     environ = clean_environment() | {"XDG_STATE_HOME": str(here.folder)}
     result = subprocess.run(["bash", "-c", line], env=environ, capture_output=True, timeout=60)
     assert result.returncode == code, result.stderr
+
+
+BODY = (
+    '{"jsonrpc": "2.0", "seq": 1, "id": 1, "method": "initialize", "params": {"capabilities": {}}}'
+)
+INITIALIZE = f"Content-Length: {len(BODY)}\r\n\r\n{BODY}"
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "problem"),
+    [
+        ("check m.njpy 2>&-", 1, ""),
+        ("check m.njpy >&-", 2, "cannot write the output: Bad file descriptor"),
+        ("--version >&-", 2, "cannot write the output: Bad file descriptor"),
+        ("show a.njpy >&-", 2, "cannot write the output: Bad file descriptor"),
+        ("types a.njpy -- echo checked >&-", 2, "cannot write the output: Bad file descriptor"),
+        ("explain >&- 2>&-", 2, ""),
+        ("run p.njpy >&-", 0, ""),
+        ("dap >&-", 0, ""),  # as if the editor is gone
+        ("dap <&-", 2, "standard input is closed; an editor writes to it"),
+        ("lsp >&-", 1, ""),
+        ("lsp <&-", 2, "standard input is closed; an editor writes to it"),
+        ("mcp serve a.njpy:greet <&-", 2, "standard input is closed; a client writes to it"),
+    ],
+)
+def test_no_output_is_lost_in_silence(
+    here: Workplace, command: str, code: int, problem: str
+) -> None:
+    """As by other programs; a program that `njc run` runs prints nothing, as in Python."""
+    here.write({"a.njpy": GREETING, "m.njpy": MISSPELT, "p.njpy": "print(1)\n", "in": INITIALIZE})
+    line = f"{sys.executable} -m njc {command}".replace(" >&-", " < in >&-")
+    result = subprocess.run(
+        ["bash", "-c", line], env=clean_environment(), capture_output=True, text=True, timeout=60
+    )
+    shown = f"error: {problem}\n" if problem else ""
+    assert (result.returncode, result.stderr) == (code, shown)
 
 
 def test_names_that_are_not_utf8_are_named_in_json_and_in_uris(here: Workplace) -> None:

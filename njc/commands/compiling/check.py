@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from njc.commands.terminal.console import Console, ProgressLine, colorize
+from njc.commands.terminal.console import Console, ProgressLine, colorize, require_stdin
 from njc.commands.terminal.flags import (
     JOBS,
     OUTPUT_FORMAT,
@@ -74,7 +74,7 @@ def command(console: Console, sources: Sequence[Path], watch: bool, **flags: Any
         refuse_options("writes files; save the source first", "fix")
     if watch:
         watch_sources(console, lambda: _check(console, sources, flags), sources)
-    return 0 if watch else _check(console, sources, flags)
+    return _check(console, sources, flags)
 
 
 def _check(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) -> int:
@@ -133,7 +133,6 @@ def _read_contents(
         for unit in units:
             unit.refuse_hidden_source()
         return {unit: read_source(unit) for unit in units}
-    if sys.stdin is None:
-        raise ConfigurationError("standard input is closed; name a file in place of `-`")
+    require_stdin("name a file in place of `-`")
     unit = make_unit(stdin_filename, project)
     return {unit: SourceFile(unit.path, sys.stdin.buffer.read())}

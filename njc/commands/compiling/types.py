@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -42,12 +41,13 @@ def command(console: Console, sources: Sequence[Path]) -> int:
     """
     checker: Sequence[str] = click.get_current_context().meta[_CHECKER]
     if not checker:
-        example = "njc types src -- mypy --strict"
-        raise ConfigurationError(f"name the type checker behind `--`: {example}")
+        raise ConfigurationError(
+            "name the type checker behind `--`: njc types src -- mypy --strict"
+        )
     report = check_types(sources, checker, resolve_project(sources, {}))
     if report.findings:
         console.findings(format_findings(report.findings, "text"))
         console.findings(f"{checker[0]} was not run")
-    sys.stdout.write(report.output)
-    sys.stderr.write(report.errors)
+    click.echo(report.output, nl=False)
+    click.echo(report.errors, err=True, nl=False)
     return report.status

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from njc.commands.terminal.console import console_flags, ending_by_exception
+from njc.commands.terminal.console import console_flags, ending_by_exception, require_stdin
 
 
 @click.command("dap")
@@ -15,7 +15,8 @@ def command() -> None:
     """Serve an editor by the Debug Adapter Protocol on stdio."""
     from njc.runs.dap.adapter import Adapter
 
-    outgoing = sys.stdout.buffer
+    require_stdin("an editor writes to it")
+    outgoing = sys.stdout
     sys.stdout = sys.stderr  # nothing but messages may be written to standard output
     with ending_by_exception():
-        Adapter(sys.stdin.buffer, outgoing).serve()
+        Adapter(sys.stdin.buffer, outgoing.buffer).serve()

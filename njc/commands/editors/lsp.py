@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from njc.commands.terminal.console import console_flags
+from njc.commands.terminal.console import console_flags, require_stdin
 from njrt.errors import require_packages
 
 
@@ -21,8 +21,9 @@ def command(ctx: click.Context, /, stdio: bool) -> None:
     from njc.editors.language_server.serving.features import make_server
 
     logging.getLogger("pygls").setLevel(logging.CRITICAL)  # our handlers log what fails
-    outgoing = sys.stdout.buffer
+    require_stdin("an editor writes to it")
+    outgoing = sys.stdout
     sys.stdout = sys.stderr  # nothing but messages may be written to standard output
     server = make_server()
-    server.start_io(sys.stdin.buffer, outgoing)
+    server.start_io(sys.stdin.buffer, outgoing.buffer)
     ctx.exit(int(not server.is_shut_down))

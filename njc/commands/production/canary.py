@@ -39,10 +39,9 @@ def command(
     A BLOCK has its name in njc.lock, such as `shop.njpy:fill`, or that with the digest of its code. The exit code is 1
     if a shown block is live because of an alarm.
     """
-    if clear:
-        refuse_options("does nothing with --clear, which shows nothing", "as_json")
     store = CanaryStore(get_store(url, os.environ))
     if clear:
+        refuse_options("does nothing with --clear, which shows nothing", "as_json")
         _clear(console, store, blocks)
         return 0
     found = {
@@ -62,8 +61,7 @@ def command(
         console.table(_COLUMNS, rows)
         for name, state in found.items():
             if state.alarm:
-                example = f"\n    {state.alarm.example}"
-                console.result(f"{name}: {describe_alarm(state.alarm)}{example}")
+                console.result(f"{name}: {describe_alarm(state.alarm)}\n    {state.alarm.example}")
             if state.problem:
                 console.note(f"{name}: skipped, the last time because: {state.problem}")
     return int(any(state.alarm for state in found.values()))

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from njc.commands.running.trace import read_trace_index
-from njc.commands.terminal.console import Console, ending_by_exception
+from njc.commands.terminal.console import Console, ending_by_exception, require_stdin
 from njc.commands.terminal.flags import PATH, parse_set_flags, refuse_options, with_console
 from njc.project.build import NaturalSyntaxError
 from njc.project.units import format_path, read_file
@@ -66,8 +66,7 @@ def command(
 
     Without --recording, NJC_RECORD names the recording, as in other runs.
     """
-    if sys.stdin is None:
-        raise ConfigurationError("standard input is closed; commands are read from it")
+    require_stdin("commands are read from it")
     run_options = ("recording", "model", "options", "arguments")
     if trace is not None:
         problem = "does nothing with --trace, which views a run that is over"

@@ -178,6 +178,7 @@ def command(
         _show_findings(console, uncompilable.findings)
         return 1
     _show_findings(console, warnings)
+    sys.stdout = sys.stdout if sys.__stdout__ else None  # as Python has it for a closed one
     with show_status(console):
         error = run_as_main(code, source, arguments)
     return _report_exception(console, error)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from njc.commands.terminal.console import Console, console_flags
+from njc.commands.terminal.console import Console, console_flags, require_stdin
 from njc.commands.terminal.flags import PATH, refuse_options, with_console
 from njc.project.config import find_project
 from njc.project.report import format_count
@@ -176,6 +176,7 @@ def serve(
     with redirect_stdout(sys.stderr):  # what programs print when they are imported
         server = make_mcp_server(load_targets(targets), name, budgets, _keep_messages_apart)
     if port is None:
+        require_stdin("a client writes to it")
         with _divert_prints() as sys.stdout:  # the SDK takes it, then enters the lifespan
             server.run("stdio")
         return

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from njrt.errors import NaturalError
+from njrt.errors import ConfigurationError, NaturalError
 
 if TYPE_CHECKING:
     from njc.runs.trace_view.tables import TableColumn
@@ -106,6 +106,12 @@ def print_result(line: str) -> None:
     """Print to standard output; characters that its encoding lacks are escaped."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"  # it may be closed
     click.echo(line.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def require_stdin(use: str) -> None:
+    """Raise ConfigurationError with the use of standard input if it is closed."""
+    if sys.stdin is None:
+        raise ConfigurationError(f"standard input is closed; {use}")
 
 
 def paint_progress(line: str) -> None:
