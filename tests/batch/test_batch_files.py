@@ -145,14 +145,14 @@ def test_a_link_to_a_file_of_results_stays_a_link(here: BatchWorkplace) -> None:
     assert json.loads(Path("there.jsonl").read_text())["result"] == 1
 
 
-def test_an_estimate_does_not_make_a_file_that_exists_that_of_the_batch(
-    here: BatchWorkplace,
-) -> None:
+def test_estimates_and_refused_batches_leave_nothing_behind(here: BatchWorkplace) -> None:
+    """A file that exists does not become the file of the batch."""
     write_values(here, 1)
     Path("out.jsonl").write_text("mine\n")
+    before = sorted(here.folder.iterdir())
     echo(here, "--estimate")
     assert "--fresh overwrites it" in echo(here, code=2)
-    assert Path("out.jsonl").read_text() == "mine\n"
+    assert (Path("out.jsonl").read_text(), sorted(here.folder.iterdir())) == ("mine\n", before)
 
 
 def test_fresh_leaves_files_of_others(here: BatchWorkplace) -> None:

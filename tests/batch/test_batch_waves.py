@@ -362,6 +362,7 @@ def test_the_cost_is_limited_before_a_wave_is_sent(here: BatchWorkplace) -> None
         limits = (*flags("openai"), "--max-usd")
         printed = here.batch(*limits, "0.0001", environ=environ(server, "openai"), code=3)
         assert "more than --max-usd 0.0001; nothing was sent" in printed
+        assert not [*here.folder.glob("*.batch")]
         assert server.creations == 0
         first = here.batch(*limits, "0.055", environ=environ(server, "openai"), code=3)
         assert re.search(r"\$0\.0\d is spent, and the next wave .* more than --max-usd", first)

@@ -106,14 +106,16 @@ def command(
         console.note(f"given up: {sent:,} batches that {vendor_batch or 'the vendor'} works on")
     price = partial(estimate_batch, loaded, rows, count, is_batch=vendor_batch is not None)
     if estimate:
-        with ExitStack() as stack:
-            empty = tempfile.TemporaryDirectory()
-            place = Path(stack.enter_context(empty)) if fresh else folder
-            store = stack.enter_context(open_batch_store(place))
-            store.match_rows(read_rows(rows))
-            console.result(format_estimate(price(store=store)))
+        with tempfile.TemporaryDirectory() as empty:
+            place = Path(empty) if fresh or not folder.exists() else folder
+            with open_batch_store(place) as store:
+                store.match_rows(read_rows(rows))
+                console.result(format_estimate(price(store=store)))
         return 0
-    with open_batch_store(folder) as store:
+    is_new = not folder.exists()
+    with ExitStack() as refusal, open_batch_store(folder) as store:
+        if is_new:
+            refusal.callback(discard_batch, folder)
         store.match_rows(read_rows(rows))
         if out.exists() and not fresh and store.get_fact("target") is None:
             raise ConfigurationError(
@@ -132,6 +134,7 @@ def command(
                 "nothing was sent. `--estimate` says more"
             )
         is_given_up = False
+        refusal.pop_all()
         try:
             with (
                 interrupted_by_sigterm(),

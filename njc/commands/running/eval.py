@@ -224,13 +224,11 @@ def _evaluate_version(
 
 def _make_import_path(root: Path, copy: Path) -> str:
     """Return the import path with the folders of the repository replaced by their counterparts in the copy."""
-    folders: list[str] = []
-    for folder in filter(None, sys.path):
-        place = Path(folder).resolve()
-        if place.is_relative_to(root) and (copy / place.relative_to(root)).is_dir():
-            folders.append(str(copy / place.relative_to(root)))
-    kept = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    others = [it for it in kept if it and not Path(it).resolve().is_relative_to(root)]
+    places = (Path(folder).resolve() for folder in filter(None, sys.path))
+    copies = (copy / place.relative_to(root) for place in places if place.is_relative_to(root))
+    folders = [str(folder) for folder in copies if folder.is_dir()]
+    kept = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    others = [folder for folder in kept if not Path(folder).resolve().is_relative_to(root)]
     return os.pathsep.join([*folders, *others])
 
 

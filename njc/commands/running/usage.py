@@ -51,8 +51,6 @@ def command(
     forget: int | None,
 ) -> None:
     """Show what was spent of each budget, or delete old accounts."""
-    if forget is not None:
-        refuse_options("does nothing with --forget, which shows nothing", "shows_all", "as_json")
     ledger = Ledger(get_store(url, os.environ))
     found = [
         account
@@ -61,6 +59,7 @@ def command(
         and (owner is None or shorten_name(owner) == account.owner)
     ]
     if forget is not None:
+        refuse_options("does nothing with --forget, which shows nothing", "shows_all", "as_json")
         before = ledger.store.now() - forget * _DAY
         old = [account for account in found if account.state.at < before]
         for account in old:

@@ -114,8 +114,9 @@ def _write_targets(migrated: Mapping[Path, tuple[Path, Migration]], force: bool)
     for file, (target, _) in migrated.items():
         # `lexists`: a link to nowhere is there too.
         if os.path.lexists(target) and not force:
-            ways = "overwrite it with --force, or choose another directory with -o"
-            raise ConfigurationError(f"{format_path(target)} exists; {ways}")
+            raise ConfigurationError(
+                f"{format_path(target)} exists; overwrite it with --force, or choose another directory with -o"
+            )
         other = sources.setdefault(target.resolve(), file)
         if other.resolve() != file.resolve():
             raise ConfigurationError(

@@ -151,8 +151,9 @@ def _lock_authority(
     recorded = (unit.source.parent / "recordings" / f"{unit.source.stem}.jsonl" for unit in units)
     runs = runs or [path for path in recorded if path.exists()]
     if not runs:
-        way = "name one, or a trace, with --from"
-        raise ConfigurationError(f"there are no recordings of these sources; {way}")
+        raise ConfigurationError(
+            "there are no recordings of these sources; name one, or a trace, with --from"
+        )
     blocks = find_block_keys(units)
     lock = read_lock(file)
     needed = collect_needs(runs, blocks)
@@ -195,8 +196,9 @@ def find_named_hole(block: str, holes: Sequence[Hole]) -> Hole:
         if block in (hole.name, f":{hole.name.partition(':')[2]}"):
             return hole
     known = ", ".join(hole.name for hole in holes) or "none"
-    problem = f"there is no static block `{block}` in these sources"
-    raise ConfigurationError(f"{problem}; there are: {known}")
+    raise ConfigurationError(
+        f"there is no static block `{block}` in these sources; there are: {known}"
+    )
 
 
 def _list_keys(hole: Hole) -> list[tuple[str, str]]:

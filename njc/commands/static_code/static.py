@@ -134,8 +134,9 @@ def _read_command(text: str) -> list[str]:
         )
     first = words[0] if words else ""
     if shutil.which(first) is None:
-        way = "write a line of the shell as `sh -c '...'`"
-        raise ConfigurationError(f"there is no command `{first}`; {way}")
+        raise ConfigurationError(
+            f"there is no command `{first}`; write a line of the shell as `sh -c '...'`"
+        )
     return words
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NoReturn
 
@@ -101,10 +102,7 @@ def _read_project_state(start: Path) -> Sequence[FileState | None]:
 def _read_sources(places: Sequence[Path], suffixes: Sequence[str]) -> SourceStates:
     found: dict[Path, FileState | None] = {}
     for place in places:
-        files = (
-            [file for suffix in suffixes for file in walk_files(place, suffix)]
-            if place.is_dir()
-            else [place]
-        )
+        listed = (walk_files(place, suffix) for suffix in suffixes)
+        files = chain(*listed) if place.is_dir() else [place]
         found |= {file: read_file_state(file) for file in files if _is_source(file, suffixes)}
     return found
