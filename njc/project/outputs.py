@@ -167,13 +167,13 @@ def rewrite_all(changes: Mapping[Path, tuple[bytes, bytes]]) -> None:
 
 
 def check_output(file: Path, *inputs: Path) -> None:
-    """Raise ConfigurationError if a file cannot be created in its directory, or if it is one of the inputs."""
+    """Raise ConfigurationError if a file cannot be written, or created in its directory, or if it is one of the inputs."""
     folder, name = file.absolute().parent, format_path(file)
     if not folder.is_dir():
-        problem = f"no such directory: {format_path(folder)}"
-        raise ConfigurationError(f"cannot write {file.name}: {problem}")
-    if not file.exists() and not os.access(folder, os.W_OK):
-        raise ConfigurationError(f"cannot write {name}: its directory is read-only")
+        raise ConfigurationError(f"cannot write {name}: no such directory: {format_path(folder)}")
+    place, problem = (file, "it") if file.exists() else (folder, "its directory")
+    if not os.access(place, os.W_OK):
+        raise ConfigurationError(f"cannot write {name}: {problem} is read-only")
     if file.exists() and any(it.exists() and file.samefile(it) for it in inputs):
         raise ConfigurationError(f"{name} is an input of this command; write to another file")
 

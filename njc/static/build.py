@@ -126,6 +126,7 @@ def fill_holes(files: Sequence[StaticFile], lock: StaticLock, request: HoleReque
     ]
     if to_write:
         require_extra()
+        request.keep(lock)  # which fails on a read-only disk, before code is paid for
     new = _generate_all(to_write, lock, request)
     results = {
         hole.name: new.get(hole.name)
@@ -188,6 +189,7 @@ def _needs_generation(hole: Hole, status: HoleStatus, request: HoleRequest) -> b
 def _fill_without_model(
     file: StaticFile, hole: Hole, status: HoleStatus, request: HoleRequest
 ) -> HoleResult:
+    state = describe_hole_status(status)
     match status:
         case Locked(entry) if entry.live:
             return HoleResult(entry)
@@ -204,13 +206,11 @@ def _fill_without_model(
         case Stale() | Missing() if not request.only(hole):
             return HoleResult()
         case Stale() | Missing() if request.locked:
-            message = (
-                f"`{hole.name}` is not locked for mode {hole.mode}; {describe_hole_status(status)}"
-            )
+            message = f"`{hole.name}` is not locked for mode {hole.mode}; {state}"
             hint = "build without --locked, and commit njc.lock"
             return HoleResult(findings=(file.make_finding(hole, "NJ402", message, hint),))
         case Stale() | Missing():
-            message = f"`{hole.name}` is {describe_hole_status(status)}"
+            message = f"`{hole.name}` is {state}"
             hint = (
                 f"`njc lock --update {hole.name}` writes it again, "
                 f"`njc lock --keep {hole.name}` keeps your code"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from njc.project.build import Compilations, Finding, plan_build, read_source
 from njc.project.config import Project
-from njc.project.outputs import rewrite_all, write_all
+from njc.project.outputs import check_output, rewrite_all, write_all
 from njc.project.tuned import find_tuned_blocks, get_lock_path
 from njc.project.units import Unit, find_package_files, format_path
 from njc.static.build import ContractTask, ContractVerdict, HoleRequest, StaticBuild, fill_holes
@@ -108,8 +108,10 @@ def format_finding_messages(findings: Iterable[Finding]) -> str:
 def save_lock(lock: StaticLock, before: StaticLock, file: Path) -> None:
     """Write the changes between two locks into the file, which may have been changed meanwhile.
 
-    Raises ConfigurationError if the file can no longer be read; the whole lock is then in `njc.lock.new` beside it.
+    Without changes, only check that it can be written. Raises ConfigurationError if not, and if the file can no longer be
+    read; the whole lock is then in `njc.lock.new` beside it.
     """
+    check_output(file)
     with lock_folder(file.parent):  # another process may do the same
         try:
             current = read_lock(file)
@@ -119,7 +121,7 @@ def save_lock(lock: StaticLock, before: StaticLock, file: Path) -> None:
             raise ConfigurationError(f"{error}; the code written meanwhile is in {aside}") from None
         text = format_lock(transfer_changes(before, lock, current)).encode()
         old = file.read_bytes() if file.exists() else b""
-        if old != text:
+        if lock != before and old != text:
             rewrite_all({file: (old, text)})
 
 

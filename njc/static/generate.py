@@ -270,9 +270,7 @@ def _find_added_statements(
 
 
 def _list_suites(statement: ast.stmt) -> list[list[ast.stmt]]:
-    if isinstance(statement, Definition):
-        return [statement.body]
-    return list(list_suites(statement))
+    return [statement.body] if isinstance(statement, Definition) else [*list_suites(statement)]
 
 
 def _is_same_code(theirs: StatementList, ours: StatementList) -> bool:

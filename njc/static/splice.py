@@ -42,10 +42,9 @@ def place_static_code(code: str, hole: Hole, project: Options, runtime: str) -> 
     lines = code.split("\n")
     kept = "\n".join(line for number, line in enumerate(lines, 1) if number not in gone).strip("\n")
     asks = asks_model(tree, hole)
-    above = [
-        *_render_declarations(tree, hole),
-        *([_render_helper(hole, project, runtime)] if asks else []),
-    ]
+    above = list(_render_declarations(tree, hole))
+    if asks:
+        above.append(_render_helper(hole, project, runtime))
     at_margin = not (hole.block.placement.indent or hole.block.placement.one_line)
     blank = [""] * (1 + at_margin)
     own_tree = ast.parse(kept)

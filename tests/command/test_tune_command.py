@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+import njrt
+from njc.commands import njc
 from njc.evaluation.cases.case_file import read_cases
 from njc.evaluation.cases.runner import BlockRun, CaseResult, CaseResults
 from njc.evaluation.cases.tuner import (
@@ -173,6 +176,20 @@ def test_ctrl_c_keeps_the_replies_in_flight(tmp_path: Path) -> None:
     assert results.read_text().startswith(kept)
     known = [json.loads(line) for line in results.read_text().splitlines()]
     assert len({(it["program"], it["case"]) for it in known}) == len(known)
+
+
+def test_nothing_is_asked_if_the_lock_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "triage.njpy").write_text(PROGRAM)
+    (tmp_path / "cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in CASES))
+    words = ["tune", f"{tmp_path}/triage.njpy:route", f"{tmp_path}/cases.jsonl", "-o", os.devnull]
+    monkeypatch.setattr("os.access", lambda place, _: place != tmp_path)
+    model = njrt.Scripted(['{"team": "billing"}'] * 100, protocol="text")
+    with njrt.using(model=model):
+        result = CliRunner().invoke(njc, words)
+    assert (result.exit_code, model.requests) == (2, [])
+    assert "njc.lock: its directory is read-only" in result.output
 
 
 def answer_if(condition: Callable[[Shown], bool]) -> Callable[[Shown], str]:

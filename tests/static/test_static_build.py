@@ -155,6 +155,24 @@ def test_refused_code_goes_back_with_its_reasons(studio: Studio) -> None:
     assert "attempts = 3" in studio.read("njc.lock")
 
 
+def test_nothing_is_asked_on_a_read_only_disk(
+    studio: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A build from the lock writes no lock."""
+    studio.write({"shop.njpy": SHOP})
+    with monkeypatch.context() as patch:
+        patch.setattr("os.access", lambda _, mode: mode != os.W_OK)
+        for words in ("build", "--mode", "static"), ("lock", "--mode", "static", "--update"):
+            refused = studio.njc(words[0], "shop.njpy", *words[1:])
+            assert (refused.exit_code, studio.asked) == (2, [])
+            assert "cannot write njc.lock: its directory is read-only" in refused.output
+    assert studio.njc("build", "shop.njpy", "--mode", "static", replies=[GOOD]).exit_code == 0
+    monkeypatch.setattr("os.access", lambda _, mode: mode != os.W_OK)
+    assert studio.njc("build", "shop.njpy", "--mode", "static", "--force").exit_code == 0
+    learn = ("static", "shop.njpy", "--repair", "--test", "true")
+    assert "cannot write njc.lock: it is read-only" in studio.njc(*learn).output
+
+
 def test_no_code_is_a_build_error_and_every_attempt_is_kept(studio: Studio) -> None:
     studio.write({"shop.njpy": SHOP})
     result = studio.njc(

@@ -86,7 +86,7 @@ def _clear(console: Console, store: CanaryStore, blocks: Sequence[str]) -> None:
 
 
 def _state_to_json(state: CanaryState) -> dict[str, Any]:
-    alarm = state.alarm
+    last = state.alarm
     return {
         "place": state.place,
         "canaries": state.history.runs,
@@ -94,7 +94,5 @@ def _state_to_json(state: CanaryState) -> dict[str, Any]:
         "skipped": state.skipped,
         "problem": state.problem,
         "example": state.example,
-        "alarm": None
-        if alarm is None
-        else {"at": alarm.at, "canaries": alarm.runs, "differences": alarm.differences},
+        "alarm": last and {"at": last.at, "canaries": last.runs, "differences": last.differences},
     }

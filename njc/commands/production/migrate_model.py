@@ -87,8 +87,7 @@ def command(
         console.note(
             f"{len(recorded)} recordings of {new} are in {format_path(folder / 'recordings')}; --write uses them"
         )
-    differs = any(block.same_outcome < block.runs for block in blocks)
-    return 1 if code or differs else 0
+    return int(bool(code) or any(block.same_outcome < block.runs for block in blocks))
 
 
 def _format_report(blocks: Sequence[ComparedBlock]) -> str:

@@ -122,9 +122,8 @@ def _list_model_options(unit: Unit, project: Project) -> Iterator[Options]:
 def _rebuild_flags(console: Console, flags: Mapping[str, Any]) -> list[str]:
     """Return the flags of this `njc run` for the `njc run` in the sandbox."""
     again = [f"--set={setting}" for setting in flags["options"]]
-    for name in ("warnings", "required_version"):
-        if flags[name]:
-            again.append(f"--{name.replace('_', '-')}={flags[name]}")
+    names = [name for name in ("warnings", "required_version") if flags[name]]
+    again += [f"--{name.replace('_', '-')}={flags[name]}" for name in names]
     return again + ["-v"] * console.verbosity + ["-q"] * -console.verbosity
 
 

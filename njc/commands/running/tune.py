@@ -30,6 +30,7 @@ from njc.evaluation.cases.tuner import (
 )
 from njc.project.config import find_project
 from njc.project.outputs import check_output
+from njc.project.tuned import find_lock_path
 from njc.project.units import SUFFIX, make_unit
 from njc.target import get_target, make_absolute
 from njrt.errors import ConfigurationError
@@ -83,6 +84,8 @@ def command(
     project = find_project(loaded.program, os.environ)
     unit = make_unit(loaded.program, project)
     out = out or cases.with_name(f"{cases.stem}.tuning.jsonl")
+    if not check:  # that calls are not paid for in vain
+        check_output(find_lock_path(unit, project))
     check_output(out, loaded.program, cases, *filter(None, [check_file]))
     choosing, held_out = _read_parts(cases, check_file)
     tuner = Tuner(

@@ -101,6 +101,7 @@ def command(
         attempts=attempts, notify=console.note, only=lambda hole: not chosen or hole.name in chosen
     )
     request = keep_results(request, lock, file)
+    request.keep(lock)  # which fails on a read-only disk, before replies are paid for
     if words:
         limit = seconds or COMMAND_SECONDS
         program = TestedProgram(tuple(files), tuple(units), project, lock, tuple(words), limit)
