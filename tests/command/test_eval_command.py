@@ -693,6 +693,19 @@ def test_ctrl_c_keeps_the_results_of_running_cases(tmp_path: Path, fails: bool) 
     assert "8 of 8" in evaluate(f"{program}:route", cases, model=answer).output
 
 
+def test_a_page_replaces_no_other_file(tmp_path: Path) -> None:
+    program, cases = write(tmp_path, CASES)
+    page = tmp_path / "page.html"
+    page.write_text("<!DOCTYPE html>\nmine\n")
+    refused = evaluate(f"{program}:route", cases, "--html", str(page), model=answer)
+    assert (refused.exit_code, "is not a report of njc" in refused.output) == (2, True)
+    assert page.read_text() == "<!DOCTYPE html>\nmine\n"
+    page.write_text("")
+    for _ in range(2):
+        done = evaluate(f"{program}:route", cases, "--html", str(page), model=answer)
+        assert (done.exit_code, "mine" in page.read_text()) == (0, False)
+
+
 def test_results_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program, cases = write(tmp_path, CASES)
     words, page = (f"{program}:route", cases), str(tmp_path / "page.html")

@@ -183,7 +183,10 @@ def test_the_viewer_never_writes_html(name: str) -> None:
 
 def test_only_the_user_can_read_the_page_and_an_old_one_is_replaced_whole(tmp_path: Path) -> None:
     target = tmp_path / "t.html"
-    target.write_text("old")
+    target.write_text("mine")
+    result = CliRunner().invoke(njc_command, ["trace", str(FIRST), "--html", str(target)])
+    assert (result.exit_code, target.read_text()) == (2, "mine")
+    target.write_text('<meta name="generator" content="njc">')
     result = CliRunner().invoke(njc_command, ["trace", str(FIRST), "--html", str(target)])
     assert (result.exit_code, result.stdout) == (0, "")
     assert target.stat().st_mode & 0o077 == 0

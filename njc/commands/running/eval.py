@@ -208,13 +208,7 @@ def _evaluate_version(
             named = f"{there}:{function}"
             with set_variable(VERSION_VARIABLE, _compute_version(copy)):
                 environ = {**os.environ, "PYTHONPATH": _make_import_path(root.resolve(), copy)}
-                run_eval_process(
-                    *(named, cases, results.path),
-                    repeats=repeats,
-                    models=models,
-                    jobs=jobs,
-                    environ=environ,
-                )
+                run_eval_process(named, cases, results.path, models, repeats, jobs, environ)
                 return compute_program_digest(there, target)
         except ConfigurationError as error:
             raise ConfigurationError(f"{ref}: {error}".replace(f"{copy}{os.sep}", "")) from None

@@ -305,10 +305,9 @@ def run_eval_process(
     target: str,
     cases: Path,
     out: Path,
-    *,
+    models: Sequence[str] = (),
     repeats: int = 1,
     jobs: int = 1,
-    models: Sequence[str] = (),
     environ: Mapping[str, str] | None = None,
 ) -> None:
     """Run the cases on a version of a program in another process, which writes `out`; raises ConfigurationError."""

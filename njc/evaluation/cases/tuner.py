@@ -404,12 +404,7 @@ class Tuner:
         file = folder / "cases.jsonl"
         file.write_text("".join(case.text + "\n" for case in cases), encoding="utf-8")
         run_eval_process(
-            self.target,
-            file,
-            self.results.path,
-            repeats=self.repeats,
-            jobs=self.jobs,
-            models=[self.model],
+            self.target, file, self.results.path, [self.model], self.repeats, self.jobs
         )
         self.results.read()
 

@@ -38,10 +38,18 @@ class KeyedResult(Protocol):
 ResultT = TypeVar("ResultT", bound=KeyedResult)
 
 
+_REPORT_MARKS = (b'name="generator" content="njc"', b'{\n  "command":')
+
+
 def check_report(file: Path | None, inputs: Iterable[Path], *packages: str) -> None:
-    """Raise ConfigurationError if a report that needs these packages could not be written after all runs."""
+    """Raise ConfigurationError if a report that needs these packages could not be written, or would replace another file."""
     if file is not None:
         check_output(file, *inputs)
+        head = file.read_bytes()[:1000] if file.is_file() else b""
+        if head and not any(mark in head for mark in _REPORT_MARKS):
+            raise ConfigurationError(
+                f"{format_path(file)} exists, and is not a report of njc; name another file"
+            )
         require_packages("--html", "njpy[bench]", *packages)
 
 

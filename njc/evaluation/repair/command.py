@@ -18,7 +18,7 @@ import tempfile
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
@@ -147,12 +147,7 @@ def _make_environment(
 ) -> dict[str, str]:
     steps = folder / "steps"
     steps.mkdir()
-    wanted = {
-        "file": os.path.realpath(block.file),
-        "first": block.first,
-        "last": block.last,
-        "folder": str(steps),
-    }
+    wanted = {**asdict(block), "file": os.path.realpath(block.file), "folder": str(steps)}
     return {
         **make_build_environment(build, out, folder),
         "PYTEST_ADDOPTS": f"{os.environ.get('PYTEST_ADDOPTS', '')} -x".strip(),
