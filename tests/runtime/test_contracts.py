@@ -303,6 +303,27 @@ def test_a_name_that_is_not_bound_is_an_error_of_the_program(tail: str) -> None:
         load(HEAD + text)["f"]()
 
 
+@pytest.mark.parametrize("first", ["x = 0", "pass"])
+@pytest.mark.parametrize("end", [{"break": True}, {"raise": "ValueError", "message": "no"}, None])
+def test_refused_data_is_not_bound_after_another_end(first: str, end: Any) -> None:
+    text = f"""
+def f():
+    {first}
+    try:
+        for n in (1,):
+            '''natural
+            Put a number into <:x: int>, or break, or raise a ValueError.
+            '''
+            assert x > 3
+    except Exception as error:
+        pass
+    return locals().get("x")
+"""
+    replies = [{"x": 1}, {"x": 2}, end] if end else [{"x": 1}]
+    with njrt.using(model=njrt.Scripted(replies, protocol="text")):
+        assert load(text)["f"]() == (0 if first == "x = 0" else None)
+
+
 def test_an_equal_reply_ends_in_the_same_way() -> None:
     model = njrt.Scripted([{"x": 1}] * 4, protocol="text")
     with njrt.using(model=model), pytest.raises(AssertionError, match="too small"):

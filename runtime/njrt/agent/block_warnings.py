@@ -87,9 +87,8 @@ def find_word_tests(
     if _LITERAL.search(instruction):
         return
     quoted = " ".join(re.findall(r"[\"'“‘`]([^\"'”’`]+)[\"'”’`]", instruction)).lower()
-    words = set(
-        re.findall(rf"[^\W\d_]{{{_MIN_WORD},}}", re.sub(r"<[^>]*>", " ", instruction.lower()))
-    )
+    plain = re.sub(r"<[^>]*>", " ", instruction.lower())
+    words = set(re.findall(rf"[^\W\d_]{{{_MIN_WORD},}}", plain))
     made = set(_list_made_containers(tree))
     loops = {each.target.id: each.iter for each in _list_loops(tree)}
     for text, where in _list_searches(tree):

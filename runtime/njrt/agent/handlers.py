@@ -320,8 +320,11 @@ class Handlers:
                 raise
             except Exception as error:  # also of a validator of the program
                 return self.count_misfit(f"`{name}`: {error}")
+        before = self.scope.save_bindings()
         self.bind_arguments(decoded)
-        return self.conclude()
+        if isinstance(end := self.conclude(), Refusal):  # a jump may follow, or an error
+            self.scope.restore_bindings(before)
+        return end
 
     def return_answer(self, value: WireValue) -> EffectResult:
         """Return a value in JSON."""
