@@ -105,6 +105,25 @@ def test_the_model_reads_instruction_values_and_form() -> None:
     }
 
 
+def test_an_output_that_the_text_also_reads_is_shown_with_its_value() -> None:
+    program = Program(
+        '''
+        def double(n: int, m: int, k: int):
+            for _ in range(2):
+                """natural
+                Put into <:n: int> twice <n>, into <:m: int> twice <k>, and a number below <other> into <:other: int>.
+                """
+            return n
+    ''',
+        project=Options(),
+    )
+    replies = [{"n": n, "m": 6, "other": n + 1} for n in (14, 28)]
+    assert program.call("double", 7, 5, 3, says=replies) == 28
+    shown = [request.messages[0].text.split("---\n")[1] for request in program.model.requests]
+    form = 'Reply with {"n": integer, "m": integer, "other": integer}'
+    assert shown == [f"n = 7\nk = 3\n{form}", f"n = 14\nk = 3\nother = 15\n{form}"]
+
+
 def test_blocks_in_async_functions_answer_too() -> None:
     program = PROGRAM.load()
     with njrt.using(model=Scripted([{"team": "billing"}])):

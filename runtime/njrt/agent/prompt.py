@@ -311,9 +311,10 @@ def build_opening(
     answered = find_shown_classes((), scope.types.values()) if form else []
     for name in (*scope.names, *scope.type_names):
         written = unmangle(name, scope.class_name)
-        if written in scope.outputs:
-            continue
         found = scope.lookup(name)
+        is_read = form and written in block.reads and isinstance(found, Bound)
+        if written in scope.outputs and not is_read:
+            continue
         if not isinstance(found, Bound):
             lines.append(f"{written}: not bound")
         elif is_a(value := found.value, type):
