@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from njc.analysis.words import compile_words
+from njc.analysis.words import compile_words, split_words
 from njc.frontend.blocks import NaturalBlock
 
 JumpLabel = Literal["break", "continue", "return"]
@@ -27,22 +27,9 @@ _NAMES: Mapping[JumpLabel, re.Pattern[str]] = {
     "return": compile_words(r"\breturn(?:s|ed|ing)?\b"),
 }
 """The words that name a jump."""
-_STEMS: Mapping[JumpLabel, tuple[str, ...]] = {
-    "break": ("break", "broke"),
-    "continue": ("continu",),
-    "return": ("return",),
-}
-"""The stems that are in all words for a jump."""
-_NEGATED = compile_words(
-    r"(?:\b(?:not|never|no|nor|without|cannot|avoid)|n['’]t)\s+(?:\w+ly\s+|ever\s+|(?:\w+\s+)?(?:or|nor)\s+)?\Z"
-)
-_LIMITS_NEGATION = compile_words(
-    r"[^.;!?\n]*\b(?:unless|until|before|except|but|other than|if not)\b"
-)
-_CLEARLY_BEFORE = compile_words(
-    r"(?:\b(?:it|this|that|which|who|loop|block|function|program|you|is|are|be|been|by|before|when|after|and|or)|[>.:;!?])\s*\Z"
-    r"|^\s*\Z"
-)
+_NEGATED = compile_words(r"(?:\b(?:not|never|no|nor|without|cannot|avoid)|n['’]t)\s+(?:\w+ly\s+|ever\s+|(?:\w+\s+)?(?:or|nor)\s+)?\Z")  # fmt: skip
+_LIMITS_NEGATION = compile_words(r"[^.;!?\n]*\b(?:unless|until|before|except|but|other than|if not)\b")  # fmt: skip
+_CLEARLY_BEFORE = compile_words(r"(?:\b(?:it|this|that|which|who|loop|block|function|program|you|is|are|be|been|by|before|when|after|and|or)|[>.:;!?])\s*\Z|^\s*\Z")  # fmt: skip
 _QUOTED = re.compile(r"\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|`[^`\n]*`")
 
 
@@ -58,8 +45,6 @@ def _find_names(block: NaturalBlock, label: JumpLabel) -> Iterator[re.Match[str]
 
 def _list_names(block: NaturalBlock, label: JumpLabel) -> list[re.Match[str]]:
     """List the words that name a jump, asked for or forbidden."""
-    if not any(stem in block.lowered_words for stem in _STEMS[label]):
-        return []
     return list(_NAMES[label].finditer(block.words_without_references))
 
 
@@ -95,9 +80,7 @@ def _is_clear(text: str, name: re.Match[str]) -> bool:
 
 # ── jumps that are meant, not named ──────────────────────────────────────────────────────────────
 
-_UNMEANT = re.compile(
-    r"(?:\b(?:not|never|without|bus|full|to be|nicht|nie|no|non|não|ne|jamais|nunca) |n['’]t |\bnon-)\Z"
-)
+_UNMEANT = re.compile(r"(?:\b(?:not|never|without|bus|full|to be|nicht|nie|no|non|não|ne|jamais|nunca) |n['’]t |\bnon-)\Z")  # fmt: skip
 """The end of a text before words that mean no jump, as in "do not stop" and "a full stop"."""
 _NEXT = r"(?:one|item|round|iteration|element|entry|line|row|record|step|turn)"
 _LOOP = r"th(?:e|is) (?:\w+ )?(?:loop|function)\b"
@@ -118,8 +101,7 @@ _IMPLIED: Mapping[JumpLabel, tuple[str, ...]] = {
         r"stop(?:s|ped|ping)?\b(?![ -]?(?:words?|signs?|codons?|watch(?:es)?|loss(?:es)?)\b)",
         rf"(?:leaves?|exits?|ends?|quits?|terminates?|aborts?|finish(?:es)?|(?:get|jump|break) out of) {_LOOP}",
         r"quits?\b|aborts?\b|halts?\b|terminates?\b|bails? out\b|gives? up\b|(?:exit|finish|end|leave) (?:early|here|now)\b",
-        r"abbrechen\b|br(?:ich|echen) [^.;\n]{0,30}\bab\b|beende[nt]?\b|aufhören\b|hör(?:e|t|en)? (?:(?!nicht\b)[^.;\n]){0,30}\bauf\b|stopp(?:e|en|t)?\b"
-        r"|verlass\w* (?:die |den )?(?:\w+ )?(?:schleife|funktion)\b",
+        r"abbrechen\b|br(?:ich|echen) [^.;\n]{0,30}\bab\b|beende[nt]?\b|aufhören\b|hör(?:e|t|en)? (?:(?!nicht\b)[^.;\n]){0,30}\bauf\b|stopp(?:e|en|t)?\b|verlass\w* (?:die |den )?(?:\w+ )?(?:schleife|funktion)\b",
         r"arrêt(?:e|er|ez|ons)\b|interromp(?:s|re|ez)\b|(?:quitt|termin)(?:e|er|ez)\b|sor(?:s|tir|tez) de la boucle",
         r"det(?:ente|ener|enga|énte|én)(?:se)?\b|interrump(?:e|ir|a)\b|abandon[ae]r?\b|sal(?:ir)? del (?:bucle|ciclo)|termin[ae]r?\b|para aquí\b",
         r"ferma(?:ti|re|rsi)?\b|smett(?:i|ere)\b|interromp(?:i|ere|er|a)\b|esc[ie]\b|uscire\b",
@@ -133,9 +115,7 @@ _IMPLIED: Mapping[JumpLabel, tuple[str, ...]] = {
         r"zwróć\b|верн(?:и|ите|уть)\b",
     ),
 }  # fmt: skip
-_IMPLIED_PATTERNS = {
-    label: re.compile(rf"\b(?:{'|'.join(words)})") for label, words in _IMPLIED.items()
-}
+_IMPLIED_PATTERNS = {label: compile_words(rf"\b(?:{'|'.join(words)})", 0) for label, words in _IMPLIED.items()}  # fmt: skip
 """For texts in small letters: to ignore the case here takes three times as long."""
 _WITHOUT_BLANKS: Mapping[JumpLabel, re.Pattern[str]] = {
     "continue": re.compile("跳过|跳過|继续|スキップ|飛ば|건너뛰"),
@@ -174,31 +154,22 @@ def _find_meant(words: re.Pattern[str], text: str) -> re.Match[str] | None:
 
 _WORD = compile_words(r"\b(?P<label>break|continue|return)\b")
 _BEFORE = re.compile(r"(?P<word>[\w'’>]+)?(?P<gap>[^\w'’>]*)\Z")
-_VERB_FOLLOWS = frozenset([
-    "and", "or", "but", "then", "else", "otherwise", "to", "must", "should", "shall", "may", "can", "could",
-    "will", "would", "might", "do", "does", "not", "never", "please", "just", "simply", "only", "also",
-    "immediately", "directly", "now", "finally", "you", "it", "we", "which", "that", "loop", "so", "else>",
-])  # fmt: skip
+_VERB_FOLLOWS = split_words("and or but then else otherwise to must should shall may can could will would might do does not never please just simply only also immediately directly now finally you it we which that loop so else>")  # fmt: skip
 """The words that a verb follows within a sentence."""
 _AFTER = {
     "break": compile_words(
-        r"\s*(?:[.,;:!?)`'\"*–—-]|\Z|(?:if|when|once|after|as|out|from|and|or|unless|on|at|here|now|immediately"
-        r"|otherwise|in|the\s+(?:\w+\s+)?loop|this\s+loop|without|with|before|instead|because|since|while)\b)"
+        r"\s*(?:[.,;:!?)`'\"*–—-]|\Z|(?:if|when|once|after|as|out|from|and|or|unless|on|at|here|now|immediately|otherwise|in|the\s+(?:\w+\s+)?loop|this\s+loop|without|with|before|instead|because|since|while)\b)"
     ),
     "continue": compile_words(
-        r"\s*(?:[.,;:!?)`'\"*–—-]|\Z|(?:if|when|once|after|as|and|or|unless|on|at|here|now|immediately|otherwise"
-        r"|in|the\s+(?:\w+\s+)?loop|with|without|to|instead|because|since|while|for|past)\b)"
+        r"\s*(?:[.,;:!?)`'\"*–—-]|\Z|(?:if|when|once|after|as|and|or|unless|on|at|here|now|immediately|otherwise|in|the\s+(?:\w+\s+)?loop|with|without|to|instead|because|since|while|for|past)\b)"
     ),
     "return": compile_words(
-        r"(?!\s+(?:tickets?|flights?|trips?|journeys?|address(?:es)?|values?|types?|codes?|keys?|labels?|visits?"
-        r"|polic(?:y|ies)|receipts?|statements?|rates?|home)\b)"
+        r"(?!\s+(?:tickets?|flights?|trips?|journeys?|address(?:es)?|values?|types?|codes?|keys?|labels?|visits?|polic(?:y|ies)|receipts?|statements?|rates?|home)\b)"
     ),
 }
 
 
-_OBJECT_FOLLOWS = compile_words(
-    r"return\s+(?:(?:it|them|this|that|its|none|true|false|nothing)\b|<)|(?:break|continue)\s+(?:out of|with)?\s*th(?:e|is) (?:\w+ )?loop\b"
-)
+_OBJECT_FOLLOWS = compile_words(r"return\s+(?:(?:it|them|this|that|its|none|true|false|nothing)\b|<)|(?:break|continue)\s+(?:out of|with)?\s*th(?:e|is) (?:\w+ )?loop\b")  # fmt: skip
 """The texts that follow only the statement, after any word."""
 
 

@@ -64,17 +64,13 @@ _GOES_ON = (
 )
 """A further noun, or an alternative, after which the words mean another type."""
 _AFTER = compile_words(rf"\s*(?:[,(:-]\s*)?(?:(?:as|being|which is|is|be)\s+)?{_TYPE}{_GOES_ON}")  # fmt: skip
-_AS_OTHER = compile_words(
-    rf"\bas\s+(?:an?\s+)?(?:[\"'“‘\d]|(?P<type>{_COLLECTIONS}|{'|'.join(_SCALARS.values())})\b)"
-)
+_AS_OTHER = compile_words(rf"\bas\s+(?:an?\s+)?(?:[\"'“‘\d]|(?P<type>{_COLLECTIONS}|{'|'.join(_SCALARS.values())})\b)")  # fmt: skip
 """A form of a result that may differ from its type: `as "yes" or "no"`."""
 _GIVES = "save|write|set|put|use|say|store|give|answer|as|or|to|else|otherwise"
 _OTHER_VALUE = compile_words(rf"\b(?:{_GIVES})\s+[\"'“‘]")
 """A text as a result, which is not a number."""
 _THIRD_VALUE = compile_words(r"\bor\s+(?!not\s*(?:[,.;]|\b(?:in|into|as)\b|\Z)|false\b)")  # fmt: skip
-_BEFORE = compile_words(
-    rf"(?P<form>\bas\s+)?\b{_TYPE}(?:\s+|(?(form)(?:\s*:\s*|\s+(?:to|in|into)\s+)|(?!)))\Z"
-)
+_BEFORE = compile_words(rf"(?P<form>\bas\s+)?\b{_TYPE}(?:\s+|(?(form)(?:\s*:\s*|\s+(?:to|in|into)\s+)|(?!)))\Z")  # fmt: skip
 _CLASS = compile_words(r"\s*,?\s*(?:as|being|which is|is)?\s*an?\s+\Z|\s*,?\s+as\s+\Z")
 _WHETHER_AFTER = compile_words(
     r"\s*,?\s*(?:whether|if)\b|[^.;]*\btrue\b[^.;]*\bfalse\b"
@@ -101,18 +97,12 @@ _COUNT = compile_words(
     rf"(?:{_NUMBER_OF}|\bthe\s+count|(?:\A|[.,;:]|\band|\bthen)\s*count(?!\s+(?:from|down|up|back|to)))\b"
     r"(?:(?!\b(?:and|or|in\s+words|put|save|store|write)\b)[^,;:])*\b(?:as|in|into)\s+\Z"
 )
-_COUNT_AFTER = compile_words(
-    rf"\s*[,:]?\s*(?!.*(?:\b(?:and|or|as|in\s+words)\b|[,;:]))(?:{_NUMBER_OF})\b"
-)
+_COUNT_AFTER = compile_words(rf"\s*[,:]?\s*(?!.*(?:\b(?:and|or|as|in\s+words)\b|[,;:]))(?:{_NUMBER_OF})\b")  # fmt: skip
 _EACH = compile_words(r"\b(?:each|every|per|by)\b")
 _OF_EACH = compile_words(r"\b(?:each|every|per|respectively)\b")
-_PAIRED = compile_words(
-    r"\b(?:with|each|per|by|grouped|paired|along|together|including|plus)\b|\band\s+(?!put|save|store|write|set|count|then|stop|break|continue|return|raise)"
-)
+_PAIRED = compile_words(r"\b(?:with|each|per|by|grouped|paired|along|together|including|plus)\b|\band\s+(?!put|save|store|write|set|count|then|stop|break|continue|return|raise)")  # fmt: skip
 """Words for more than texts or numbers as the members of a list."""
-_OTHERWISE = compile_words(
-    rf"(?:(?=\b(?:or|otherwise|else)\b)|\b(?:unless|if|when)\b)[^.!?]*?(?:\b(?:{_GIVES})\s+(?!(?:not|the|it|them|in|into|raise|break|continue|return|stop|skip|none|null)\b|<)([^\s,;:.!?)]+)|\b(empty|blank|nothing|unknown|unclear)\b)"
-)
+_OTHERWISE = compile_words(rf"(?:(?=\b(?:or|otherwise|else)\b)|\b(?:unless|if|when)\b)[^.!?]*?(?:\b(?:{_GIVES})\s+(?!(?:not|the|it|them|in|into|raise|break|continue|return|stop|skip|none|null)\b|<)([^\s,;:.!?)]+)|\b(empty|blank|nothing|unknown|unclear)\b)")  # fmt: skip
 """Another value for a case that the type may not have."""
 _DECIDES = compile_words(r"\b(?:whether|true|false|yes|no|(?:decide|check|judge|see) if)\b")  # fmt: skip
 _AND_ANOTHER = compile_words(rf"\A[^.;!?]*\b(?:and\s+(?:how|why|whether|wh(?:at|ich|o|ose|ere|en)|(?:an?|one)\s+\w+)|as\s+well\s+as)\b|\A\s*(?:[,(:-]\s*)?(?:(?:as|being|which is|is)\s+)?{_TYPE}\s*,?\s*(?:\b(?:and|plus|with)\b\s+(?:an?|the|its|their|one|two|\d+|number|list|name)|per)\b")  # fmt: skip
@@ -124,9 +114,7 @@ _DOES_MORE = re.compile(r",\s*\w|\b(?:and|as|per|each)\b|\A(?!.*\b(?:sort|order)
 """Words for more than a choice among the members of a list."""
 _MEMBERS_NAMED = compile_words(rf"\b(?:list|lines|{_TEXTS})\b")
 _NO_WORD = compile_words(r"true|false|none|null|nothing|more|less|other|another|something|zero|one|two|three|four|five|six|ten|why|how|both|neither")  # fmt: skip
-_IN_ANOTHER_FORM = compile_words(
-    r"\b(?:lists?|sets?|tuples?|dict\w*|arrays?|sentences?|pairs?|start\w*|begin\w*|contain\w*|number|count|opposite|reason|each|every|both|not|never|follow\w*|plus|why|explain|all|results|with an?|(?:and|or) one of)\b"
-)
+_IN_ANOTHER_FORM = compile_words(r"\b(?:lists?|sets?|tuples?|dict\w*|arrays?|sentences?|pairs?|start\w*|begin\w*|contain\w*|number|count|opposite|reason|each|every|both|not|never|follow\w*|plus|why|explain|all|results|with an?|(?:and|or) one of)\b")  # fmt: skip
 _WORD = r"[\"'“‘]?([\w-]+)[\"'”’]?"
 _CHOICE = compile_words(rf"\b(?:either|one of:?|(?:classify|categori[sz]e|label|rate)\s+(?:the\s+)?<[\w.]+>\s+as)\s+((?:{_WORD}\s*,\s*)*{_WORD}\s*,?\s+or\s+{_WORD})(?![\w\"'”’/%*-]|\.\d|\s*,?\s*or\b|\s*,?\s+(?!(?:and(?!\s+(?:why|how|an?|the|its)\b)|(?:in|as)\s+<:|into|to|by|from|if|when|for(?!\s+(?:each|every|all)\b)|depending|based|according)(?:\b|(?<=:)))[\w<])")  # fmt: skip
 _TEXT_METHODS = frozenset(

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import re
+from typing import cast
 
 
-def compile_words(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern of words, in capital or small letters."""
-    return re.compile(pattern, re.IGNORECASE)
+class _Words:
+    """A pattern that is compiled when one of its methods is first used; most files use few of them."""
+
+    def __init__(self, pattern: str, flags: int) -> None:
+        self._pattern = pattern, flags
+
+    def __getattr__(self, name: str) -> object:
+        return self.__dict__.setdefault(name, getattr(re.compile(*self._pattern), name))
+
+
+def compile_words(pattern: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
+    """Compile a pattern of words, by default in capital or small letters, on its first use."""
+    return cast(re.Pattern[str], _Words(pattern, flags))
 
 
 def split_words(text: str) -> frozenset[str]:

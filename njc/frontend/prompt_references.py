@@ -22,8 +22,8 @@ from dataclasses import dataclass
 
 from njrt.records import record
 
-NAME = r"[^\W\d][\w\x80-\U0010ffff]*"
-"""A name, and perhaps more: `\\w` matches no combining marks. In a program, only they can follow it there."""
+NAME = r"[^\W\d][^\x00-/:-@\[-^`{-\x7f]*"
+"""A name, and perhaps more: `\\w` matches no combining marks, so all but ASCII counts. In a program, only they can follow it there."""
 PATH = rf"{NAME}(?:\.{NAME})*"
 _TAG_PATTERN = re.compile(rf"<<|<(?P<writes>:?)(?P<path>{PATH})(?:(?P<close>>)|[ \t]*:(?=[^>]))")
 _WORDS = re.compile(r"[\w.]+")

@@ -101,3 +101,10 @@ def test_four_times_the_blocks_take_four_times_the_lines(shape: str) -> None:
     assert done.returncode == 0, done.stderr
     few, many = map(int, done.stdout.split())
     assert many < 5 * few, (few, many, many / few)
+
+
+def test_the_patterns_of_words_are_compiled_when_they_are_used() -> None:
+    """Some take 20 ms each, which every command would pay."""
+    code = "import gc, njc.compiler, njc.analysis.words as w; print({len(each.__dict__) for each in gc.get_objects() if isinstance(each, w._Words)})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    assert done.stdout == "{1}\n", done.stderr

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from njc.frontend.prompt_references import (
+    NAME,
     KeywordTag,
     MistypedTag,
     NearTag,
@@ -149,3 +152,10 @@ def test_any_text_is_read_without_failing(text: str) -> None:
         is_unclosed = isinstance(tag, NearTag) and "no closing" in tag.reason
         assert (text[tag.end - 1] == ">") != is_unclosed
     assert len(blank_fields(text, "f")) == len(text)
+
+
+def test_a_name_has_all_characters_beyond_ascii() -> None:
+    pattern = re.compile(NAME)
+    for code in (*range(0x3000), 0xFFFF, 0x10000, 0x1D400, 0x10FFFF):
+        found = pattern.fullmatch(f"a{chr(code)}")
+        assert bool(found) == (code >= 0x80 or chr(code).isalnum() or chr(code) == "_"), hex(code)
