@@ -89,7 +89,8 @@ _IMPLIED: Mapping[JumpLabel, tuple[str, ...]] = {
         r"skip(?:s|ped|ping)?\b(?![ -]?lists?\b)",
         rf"(?:take|with) the next {_NEXT}\b",
         r"(?:go|goes|move|moves|carry|carries) on\b(?! (?:a|an|the)\b)",
-        r"(?:go|move|proceed|jump|advance) to the next\b|pass(?:es)? over\b",
+        r"(?:go|move|proceed|jump|advance) to the next\b|pass(?:es)? over\b|do nothing (?:more|further|else)\b",
+        rf"(?:ignore|disregard|forget) the rest of (?:this|that|the) {_NEXT}\b",
         r"überspring\w*|lass\w* [^.;\n]{0,30}\baus\b|weiter mit\b|zu[mr] nächsten\b|fortfahren\b|(?:mach|geh|fahr)e? (?:weiter|fort)\b",
         r"saut(?:e|er|ez)\b|pass(?:e|er|ez) (?:à la|au|à l['’]) ?suivant\w*|pass(?:e|er|ez) (?:au|à la|à l)\b|poursui(?:s|vre|vez)\b",
         r"s[aá]lt(?:ar|e|ea|arse)(?:lo|la|los|las)?\b|om[ií]t(?:e|ir|a)(?:lo|la|los|las)?\b|pasa(?:r)? (?:al|a la) siguiente|continúa\b|sigue con\b",
@@ -99,6 +100,7 @@ _IMPLIED: Mapping[JumpLabel, tuple[str, ...]] = {
     ),
     "break": (
         r"stop(?:s|ped|ping)?\b(?![ -]?(?:words?|signs?|codons?|watch(?:es)?|loss(?:es)?)\b)",
+        rf"(?:cancel|ignore|drop|disregard|forget|omit|discard) (?:all |any )?(?:of )?(?:the |these |those )?(?:remaining|rest of the|other|further|following|later|subsequent) (?:{_NEXT}s|entries|ones)\b|no (?:more|further) (?:{_NEXT}s|entries|rounds)\b",
         rf"(?:leaves?|exits?|ends?|quits?|terminates?|aborts?|finish(?:es)?|(?:get|jump|break) out of) {_LOOP}",
         r"quits?\b|aborts?\b|halts?\b|terminates?\b|bails? out\b|gives? up\b|(?:exit|finish|end|leave) (?:early|here|now)\b",
         r"abbrechen\b|br(?:ich|echen) [^.;\n]{0,30}\bab\b|beende[nt]?\b|aufhören\b|hör(?:e|t|en)? (?:(?!nicht\b)[^.;\n]){0,30}\bauf\b|stopp(?:e|en|t)?\b|verlass\w* (?:die |den )?(?:\w+ )?(?:schleife|funktion)\b",
@@ -109,7 +111,8 @@ _IMPLIED: Mapping[JumpLabel, tuple[str, ...]] = {
         r"останов\w+|прерв\w+|прекрат\w+|выйд\w+",
     ),
     "return": (
-        r"(?:hand|give)s? (?:[^.;\n]{0,30}\s)?back\b",
+        r"(?:hand|give|send|pass|report)s? (?:[^.;\n]{0,30}\s)?back\b|(?<!an )(?<!the )(?<!your )(?:answer|hand|give|send|pass|report|reply|deliver|respond)\w* (?:[^.;\n]{0,40}\s)?(?:to )?the callers?\b|the caller (?:gets?|receives?|is given)\b",
+        r"the (?:answer|value|result) of (?:the|this) (?:function|method|call) (?:is|shall be|should be|becomes)\b",
         r"gib\b[^.;\n]{0,40}\bzurück\b|zurückgeben\b|liefere\b|geef\b[^.;\n]{0,40}\bterug\b",
         r"renvo(?:ie|yer|yez)\b|retourn(?:e|er|ez)\b|devuelv(?:e|a)\b|devolv(?:er|a)\b|retorn[ae]r?\b|restitui(?:sci|re)\b|ritorna(?:re)?\b",
         r"zwróć\b|верн(?:и|ите|уть)\b",

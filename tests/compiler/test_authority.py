@@ -696,11 +696,14 @@ def find_jump_hints(prompt: str, is_loop: bool = True) -> list[tuple[str, str]]:
     [
         *((words, ["continue"]) for words in (
             "Skip it.", "It is skipped then.", "Go on to the rest.", "Move on.", "Take the next one.",
-            "Proceed to the next line.", "Jump to the next <x>.", "Pass over <x>.")),
+            "Proceed to the next line.", "Jump to the next <x>.", "Pass over <x>.", "Do nothing more for this row.",
+            "Do nothing else with <x>.", "Ignore the rest of this line.")),
         *((words, ["break"]) for words in (
             "Stop here.", "Then it stops.", "Leave the loop.", "Exit this loop.", "Get out of the outer loop.", "Abort.",
-            "Quit, if so.", "Give up.", "Bail out.", "End early.", "Finish now.", "Leave the function.", "Hören Sie auf.", "Arrête.", "Termina.", "停止。")),
-        *((words, ["return"]) for words in ("Hand back <x>.", "Gib <x> zurück.", "Devuelve <x>.", "返回 <x>")),
+            "Quit, if so.", "Give up.", "Cancel the remaining rows.", "Ignore all other rows.", "Look at no further lines.",
+            "Drop the rest of the entries.", "Bail out.", "End early.", "Finish now.", "Leave the function.", "Hören Sie auf.", "Arrête.", "Termina.", "停止。")),
+        *((words, ["return"]) for words in ("Hand back <x>.", "Gib <x> zurück.", "Devuelve <x>.", "返回 <x>", "Answer the caller with <x>.",
+            "Give <x> to the caller.", "The caller gets <x>.", "The result of the function is <x>.")),
         ("Skip the empty, leave the loop at the end.", ["continue", "break"]),
         ("Skip it: continue.", []),
         ("Stop: break.", []),
@@ -710,7 +713,7 @@ def find_jump_hints(prompt: str, is_loop: bool = True) -> list[tuple[str, str]]:
             "Do not stop.", "It never stops.", "Don't skip any.", "without skipping", "a non-stop train", "a bus stop",
             "a full stop", "without stop words", "a skip list", "Put into <:skip: bool> what <x> is.",
             "Put into <:y: Literal['skip', 'stop']> what <x> says.", 'what "stop" means', "'skip' is a word", "`abort`",
-            "skipper, stopgap, nonstop, halting", "the next day", "the end of the loop", "hören Sie nicht auf")),
+            "what differs from the remaining rows", "an answer to the caller", "the mood of the caller", "skipper, stopgap, nonstop, halting", "the next day", "the end of the loop", "hören Sie nicht auf")),
     ],
 )  # fmt: skip
 def test_words_that_mean_a_jump_without_naming_it_are_reported(words, jumps) -> None:
