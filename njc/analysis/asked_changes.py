@@ -69,6 +69,9 @@ _REVISING = (
 )
 _TREATING = "tag|label|stamp|prefix|suffix|pad|wrap|mask|escape|indent|cap|limit|improve|polish|complete|promote|demote|approve|cancel|close|lock|unlock|sign"
 """Verbs that change a value if their object is each part of it, or all; many are nouns, too."""
+CHANGING_VERBS = (
+    f"{ADDING}|{_STORING}|{ACTING}|{_REPLACING}|{_REVISING}|{_TREATING}|{_SUBTRACTING}|correct"
+)
 _EACH_OF = r"(?:each|every|all|both)(?:\s+(?:one|single|of|the|element|item|row|entry)){0,4}\s+"
 _ADDITIONS = "discount|change|fix|correction|tax|rate|increase|reduction|patch|update|tag|label|raise|bonus|fee|edit|percentage"
 _REMOVING = "remove|delete|drop|discard|pop|erase|strip|cut|take|wipe"
@@ -243,7 +246,7 @@ def names_result(verb: str, text: str) -> bool:
         if verb in ("create", "make", "open", "start")
         else "version"
     )
-    noun = rf"\bthe\s+(?:\w+\s+){{0,2}}(?:{re.escape(verb[:5])}\w*|{made})\b"
+    noun = rf"\bthe\s+(?!(?:number|count|amount)\s+of\b)(?:\w+\s+){{0,2}}(?:{re.escape(verb[:5])}\w*|{made})\b"
     return re.search(rf"{noun}[^.;!?]*\x02", text) is not None
 
 

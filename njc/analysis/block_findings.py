@@ -29,8 +29,9 @@ from njc.analysis.class_members import ENUM_BASES
 from njc.analysis.control_words import find_doubtful_names, find_implied_jumps, list_named_jumps
 from njc.analysis.inference import TypeReader
 from njc.analysis.json_compatibility import list_members
-from njc.analysis.judgements import find_unclear_requests, only_judges
+from njc.analysis.judgements import only_judges
 from njc.analysis.types import SCALARS, Typed
+from njc.analysis.unclear_requests import find_unclear_requests
 from njc.analysis.words import compile_words
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic

@@ -1,7 +1,7 @@
 """Sentences that only judge the inputs, and sentences that may ask for more, by their forms.
 
     Put into <:mood: str> the mood of <rows>.                  only judges
-    Restock <items>. Put their number into <:n: int>.          unclear: `restock` may change <items>
+    Restock <items>. Put their number into <:n: int>.          does not: `restock` may change <items>
 
 `asked_changes` knows verbs that change something. This module knows forms of sentences that change nothing, and takes the
 others for requests that it does not understand.
@@ -10,128 +10,58 @@ others for requests that it does not understand.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from itertools import groupby
 
-from njc.analysis.asked_changes import (
-    ACTING,
-    ADDING,
-    ADVERB,
-    FAR,
-    LATER_RESULT,
-    AskedChange,
-    names_result,
-)
+from njc.analysis.asked_changes import ACTING, ADDING
 from njc.analysis.words import compile_words, split_words
 from njc.frontend.blocks import NaturalBlock
 
 _INPUT, _OUTPUT = "\x01", "\x02"
 """Take the place of references among the words of a sentence."""
-_SENTENCE_END = re.compile(r"(?:(?<=\?)|[.;!]|:(?!\s*\x01))(?=\s|\Z)|\n\s*\n|\n\s*[-*•]\s")
+SENTENCE_END = re.compile(r"(?:(?<=\?)|[.;!]|:(?!\s*\x01))(?=\s|\Z)|\n\s*\n|\n\s*[-*•]\s")
 _WORD = re.compile(r"[\w'’-]+|[,()?\x01\x02]")
 _STORES = split_words("put set bind store save write assign give let")
 """Verbs with an output as their object, if the text changes no input."""
 _TELLS = split_words("summarize summarise describe answer provide")
-_JUDGES = _TELLS | split_words(
-    "parse count decide determine judge classify find read estimate choose pick extract compute calculate guess rate score compare identify look see know"
-    " consider check examine assess detect infer think counting judging reading looking considering comparing"
-)
-_STARTS = split_words(
-    "given for from in among of if when how which what whether is are does after before otherwise else"
-)
+_JUDGES = _TELLS | split_words("parse count decide determine judge classify find read estimate choose pick extract compute calculate guess rate score compare identify look see know consider check examine assess detect infer think counting judging reading looking considering comparing")  # fmt: skip
+STARTS = split_words("given for from in among of if when how which what whether is are does after before otherwise else")  # fmt: skip
 _JUMPS = split_words("break continue return raise")
 _PREPOSITIONS = split_words("of in for from to by with as into")
-_SMALL_WORDS = _PREPOSITIONS | split_words(
-    "a an the this that these those its their it them they all any each every both no not none nothing only just exactly about at most least"
-    " on among between than whether how which what who when where if is are was were has had one two three"
-)
+SMALL_WORDS = _PREPOSITIONS | split_words("a an the this that these those its their it them they all any each every both no not none nothing only just exactly about at most least on among between than whether how which what who when where if is are was were has had one two three")  # fmt: skip
 _BEFORE_VERBS = split_words(", ( and or but then also so you please else otherwise")
 _SEPARATORS = split_words(", ( ) and but or then also")
-_UNCHANGING_WORDS = (
-    _JUDGES | _STARTS | _JUMPS | _SMALL_WORDS | _BEFORE_VERBS | _STORES
-) - split_words("put set store save give assign")
-_UNCHANGING_WORDS |= split_words(
-    "some several most many few other such my your our his her here there however because since although though unless until within without per via"
-    " regarding concerning according based note assume imagine suppose pretend treat use using remember recall go understand work think take act be keep translate rephrase create"
-    " make draft compose invent generate describe turn convert format round express ask greet thank welcome address congratulate invite remind"
-    " warn explain reply respond follow mention ignore obey respect prefer match evaluate review analyze analyse inspect study scan weigh"
-    " search test verify validate ensure solve play start base help avoid stay repeat call let have get imitate quote cite"
-    " refer contrast paraphrase outline list name teach predict forecast simulate visualize picture apply do run execute watch listen"
-    " never not tag label rank group cluster combine average split plan prioritize prioritise proofread skim skip interpret recommend select base role pay"
-    " focus disregard number pair grade debate discuss critique apologize apologise confirm spell offer propose order wish sum brainstorm elaborate cross"
-    " double browse map bear draw work figure concentrate derive deduce reason argue speculate summarise suggest advise consult tokenize segment"
-    " join total aggregate report retell recite rely stick limit restrict point trust believe doubt expect hope want try question wonder"
+UNCHANGING_WORDS = (
+    _JUDGES
+    | STARTS
+    | _JUMPS
+    | SMALL_WORDS
+    | _BEFORE_VERBS
+    | split_words(
+        "bind write let some several most many few other such my your our his her here there however because since although though unless until within without per via regarding concerning according based note assume imagine suppose pretend treat use using remember recall go understand work think take act be keep translate rephrase create"
+        " make draft compose invent generate describe turn convert format round express ask greet thank welcome address congratulate invite remind warn explain reply respond follow mention ignore obey respect prefer match evaluate review analyze analyse inspect study scan weigh"
+        " search test verify validate ensure solve play start base help avoid stay repeat call let have get imitate quote cite refer contrast paraphrase outline list name teach predict forecast simulate visualize picture apply do run execute watch listen"
+        " never not tag label rank group cluster combine average split plan prioritize prioritise proofread skim skip interpret recommend select base role focus disregard number pair grade debate discuss critique apologize apologise confirm spell offer propose order wish sum brainstorm elaborate cross"
+        " double browse map bear draw work figure concentrate derive deduce reason argue speculate summarise suggest advise consult tokenize segment join total aggregate report retell recite rely stick limit restrict point trust believe doubt expect hope want try question wonder"
+    )
 )
 """Verbs of sentences that change nothing, or that prepare the result of a later sentence."""
-_CONDITIONS = split_words(
-    "if when unless whether that where otherwise else not only from as for between one two three"
-)
+_CONDITIONS = split_words("if when unless whether that where otherwise else not only from as for between one two three")  # fmt: skip
 """First words of a part of a sentence that only restricts a result."""
 _PLACES = split_words("to into onto in at on for behind under above below")
-_CLAIMS = (
-    split_words(
-        "is are was were has have gets get becomes become it its they them their each all both rest others"
-    )
-    | _PLACES
-    | {"with", "by"}
-)
+_CLAIMS = _PLACES | split_words("with by is are was were has have gets get becomes become it its they them their each all both rest others")  # fmt: skip
 """Words that make a part of a sentence more than a name of a value."""
 _CHANGES = frozenset(f"{ADDING}|{ACTING}|swap|replace|fix|trim|tidy".split("|"))
-_AUXILIARIES = split_words("have be do")
-"""Known words, except at the start of a request."""
-_KNOWN = (
-    _SMALL_WORDS | _STORES | _JUDGES | _JUMPS | _STARTS | _BEFORE_VERBS | {_INPUT, _OUTPUT, ")"}
-)
+_AUXILIARIES = split_words("have be do")  # known, except at the start of a request
+_KNOWN = SMALL_WORDS | _STORES | _JUDGES | _JUMPS | STARTS | _BEFORE_VERBS | {_INPUT, _OUTPUT, ")"}
 _PRONOUNS = split_words("it them those these everything")
 _OBJECTS = _PRONOUNS | split_words("each all every any the its their") | {_INPUT}
-_STATES = compile_words(
-    r"\b(?:next\s+(?:[\w-]+\s+)?(?:of|from|in)|so\s+(?:that\s+)?(?:it|they|the|all|each|none?)"
-    r"|in place|in order|itself|themselves|(?:by|to) you|leaves|afterwards?|no longer|now|last|left|gone|go|goes|becomes?|remain\w*|stays?|keep|kept"
-    r"|first(?=\s*(?:and|[,;.]|\Z))|(?:at|to) the (?:end|start|front|back|top|bottom))\b"
-)
+_STATES = compile_words(r"\b(?:next\s+(?:[\w-]+\s+)?(?:of|from|in)|so\s+(?:that\s+)?(?:it|they|the|all|each|none?)|in place|in order|itself|themselves|(?:by|to) you|leaves|afterwards?|no longer|now|last|left|gone|go|goes|becomes?|remain\w*|stays?|keep|kept|first(?=\s*(?:and|[,;.]|\Z))|(?:at|to) the (?:end|start|front|back|top|bottom))\b")  # fmt: skip
 """Words for a new state of an input."""
-_MAKES_RESULT = re.compile(
-    r"[^.;:!?]{0,400}(?:[.;]\s+|,?\s+and\s+)(?:then\s+)?(?:store|save|put|write|bind|return)\s+(?:only\s+)?the\s+(?:result|output)\b[^.;!?]*\x02"
-)
+_MAKES_RESULT = re.compile(r"[^.;:!?]{0,400}(?:[.;]\s+|,?\s+and\s+)(?:then\s+)?(?:store|save|put|write|bind|return)\s+(?:only\s+)?the\s+(?:result|output)\b[^.;!?]*\x02")  # fmt: skip
 """A request whose result is put into an output."""
 
 
 _BLANKS, _LINES = re.compile(r"[ \t]{2,}"), re.compile(r"\n\s*\n\s*")
-_UNCLEAR = compile_words(
-    r"(?:\A\s*|(?<=[.!?])\s+(?=(?-i:[A-Z]))|(?<=;)\s+|\n\s*\n\s*|\n\s*[-*•]\s+)"
-    rf"(?:(?!(?:app|rep|supp|re)ly\b)(?:{ADVERB}|,\s*))*(?P<verb>[a-z]+)\b(?!\s*[:,])(?P<rest>(?:[^.;!?\n]|\n(?!\s*(?:\n|[-*•]\s))|[.](?=\d))*)(?![^.;!?]*\?)"
-)
-"""A sentence with its first word, perhaps a verb."""
-_NO_IMPERATIVE = re.compile(r"[^s]s\Z|...ing\Z|\A(?:say|tell|begin)\Z")
-_IN_PLACE = compile_words(r"\bin[\s-]place\b")
-_FINITE_VERB = re.compile(r"\b(?:is|are|was|were|be|been|has|had|will|does|did|whether)\b")
-_UNCHANGING_PHRASE = compile_words(
-    r"\b(?:in\s+mind|into\s+account|a\s+(?:close\s+)?look|the\s+gist|(?:the|your|more|some)\s+(?:focus|attention|emphasis|weight)|emphasis|out\s+of\s+it"
-    r"|common\s+sense|(?:the|your)\s+(?:answer|reply|result|output|response))\b"
-)
-
-
-def find_unclear_requests(block: NaturalBlock) -> Iterator[AskedChange]:
-    """Yield the inputs of sentences with a verb that is not listed here and a result that no output takes.
-
-    Such a sentence may ask for a change: `Restock <items>.` Sentences that describe, ask or only judge are left out.
-    """
-    text, shift = block.marked_words, block.end - 3 - len(block.words)
-    for sentence in _UNCLEAR.finditer(text):
-        verb, rest = sentence["verb"].lower(), sentence["rest"]
-        later = text[sentence.end() : sentence.end() + FAR]
-        if "\x01" not in rest or "\x02" in rest or _FINITE_VERB.search(rest):
-            continue
-        is_known = verb in _UNCHANGING_WORDS or _NO_IMPERATIVE.search(verb)
-        if (is_known and not _IN_PLACE.search(rest)) or _UNCHANGING_PHRASE.search(rest):
-            continue
-        if LATER_RESULT.match(f". {later.lstrip(' .;!')}") or names_result(verb, later):
-            continue
-        start, end = sentence.start("rest") + shift, sentence.end() + shift
-        at = sentence.start("verb") + shift
-        for reference in block.references:
-            if start <= reference.start < end and not reference.writes:
-                yield AskedChange(verb, at, at + len(verb), reference)
 
 
 def only_judges(block: NaturalBlock) -> bool:
@@ -144,16 +74,14 @@ def only_judges(block: NaturalBlock) -> bool:
     if _STATES.search(text):
         return False
     text = _MAKES_RESULT.sub("", text.lower()).replace("as well as", "and")
-    sentences = [words for words in map(_WORD.findall, _SENTENCE_END.split(text)) if words]
+    sentences = [words for words in map(_WORD.findall, SENTENCE_END.split(text)) if words]
     return all(
         _is_judgement(words) and _has_one_result(words) and not _may_ask_for_more(words)
         for words in sentences
     )
 
 
-_ACTS_ON_INPUT = re.compile(
-    r"\b(?:break|continue|see|consider)(?: (?:the|each|every|all|both|of)){0,3} \x01(?! [\x02(,]|\Z| for\b)|\breturn \x01 (?:to|in|as)\b|\b(?:must|should|shall) be\b| away\b| each\Z"
-)
+_ACTS_ON_INPUT = re.compile(r"\b(?:break|continue|see|consider)(?: (?:the|each|every|all|both|of)){0,3} \x01(?! [\x02(,]|\Z| for\b)|\breturn \x01 (?:to|in|as)\b|\b(?:must|should|shall) be\b| away\b| each\Z")  # fmt: skip
 """Words that are jumps or judgements elsewhere, with an input as their object: `Break <rows> into two`."""
 _STATEMENTS = split_words("is are has have may must should shall will can follows")
 
@@ -165,31 +93,23 @@ def _may_ask_for_more(words: list[str]) -> bool:
 
 def _states_more(words: list[str]) -> bool:
     """Return whether a part of a request, behind its first comma, is a statement, and so perhaps a request."""
-    if words[0] not in _STARTS or _OUTPUT not in words:
+    if words[0] not in STARTS or _OUTPUT not in words:
         return False
     parts = _split(words[: words.index(_OUTPUT)])[1:]
     return any(
-        part[0] not in _STORES | _JUDGES | _JUMPS | _STARTS | _CONDITIONS
+        part[0] not in _STORES | _JUDGES | _JUMPS | STARTS | _CONDITIONS
         and not _STATEMENTS.isdisjoint(part)
         for part in parts
     )
 
 
 _OF_EACH = split_words("each every all both")
-_INTO_INPUTS = re.compile(
-    r"\b(?:in|into|under|to|as|at|by|with|on)(?: (?:the|a|an|its|their|own|new)){0,3} (?:fields?|keys?|attributes?|entry|entries|columns?|property|properties|slots?|cells?)\b"
-    r"|\b(?:in|into|under|as|by|with|on) (?:its|their)\b|\b(?:to|with|on|under|behind|in) (?:it|them|each)\Z"
-)
+_INTO_INPUTS = re.compile(r"\b(?:in|into|under|to|as|at|by|with|on)(?: (?:the|a|an|its|their|own|new)){0,3} (?:fields?|keys?|attributes?|entry|entries|columns?|property|properties|slots?|cells?)\b|\b(?:in|into|under|as|by|with|on) (?:its|their)\b|\b(?:to|with|on|under|behind|in) (?:it|them|each)\Z")  # fmt: skip
 """A place in the inputs."""
-_ONTO_INPUT = re.compile(
-    r"\x01(?: [\w-]+){0,4} (?:to|into|onto) \x01|\bonto\b|\bwith an? |\boff \x01|\A(?:see|look|check) that\b(?! \x02)|\Acheck (?:off|.*(?: as| off\b))"
-)
+_ONTO_INPUT = re.compile(r"\x01(?: [\w-]+){0,4} (?:to|into|onto) \x01|\bonto\b|\bwith an? |\boff \x01|\A(?:see|look|check) that\b(?! \x02)|\Acheck (?:off|.*(?: as| off\b))")  # fmt: skip
 _AFTERWARDS = re.compile(r"(?:with|by) each\b|which (?:is|are) to\b")
 _WITH_EACH = re.compile(r"\bwith (?:each|all|every|both|them|these|those|it|the (?:rest|others))\b")
-_IN_INPUT = re.compile(
-    r"(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )(?<!\bbe )(?<!\boccurs )(?<!\bappears )(?<!\bcontained )"
-    r"\b(?:in|as|under|at|on|onto)(?: (?:the|its|their|a|an|each of|all of)){0,2} \x01"
-)
+_IN_INPUT = re.compile(r"(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )(?<!\bbe )(?<!\boccurs )(?<!\bappears )(?<!\bcontained )\b(?:in|as|under|at|on|onto)(?: (?:the|its|their|a|an|each of|all of)){0,2} \x01")  # fmt: skip
 """An input that may be the place of a result."""
 
 
@@ -214,7 +134,7 @@ def _gives_to_inputs(words: list[str]) -> bool:
         is_place = words.count(_INPUT) > 1 and _IN_INPUT.search(text)
         if is_place and part[0] not in _CONDITIONS - {"from", "as", "for"}:
             return True
-        if part[0] not in _STARTS and _INTO_INPUTS.search(text):
+        if part[0] not in STARTS and _INTO_INPUTS.search(text):
             return True
         if part[0] in _JUDGES - {"compare"} and _ONTO_INPUT.search(text):
             return True
@@ -253,7 +173,7 @@ def _split(words: list[str]) -> list[list[str]]:
 def _is_judgement(words: list[str]) -> bool:
     """Return whether a sentence starts with a known form, and has no unknown word in place of a verb."""
     first = words[0]
-    if first not in _STORES | _JUDGES | _JUMPS | _STARTS | {_OUTPUT}:
+    if first not in _STORES | _JUDGES | _JUMPS | STARTS | {_OUTPUT}:
         return False
     for at, word in enumerate(words):
         before, after = words[at - 1] if at else "", words[at + 1] if at + 1 < len(words) else ""

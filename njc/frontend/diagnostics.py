@@ -255,8 +255,8 @@ CODES: Mapping[str, DiagnosticCode] = {
         "change of what is only read",
         "The text asks for a change of a variable that the block only reads: its type allows no change, or it is a "
         "number or a text, and then a change is a new binding. To bind the variable, write `<:name>`; to change its "
-        "object, annotate it with a type that can be changed; for a new value, name an output. A sentence without an output "
-        "and with a verb that njc does not know, such as `Restock <items>`, may ask for a change, too.",
+        "object, annotate it with a type that can be changed; for a new value, name an output. A request without an output "
+        "for its result, such as `Restock <items>`, may ask for a change, too, unless its verb only judges.",
     ),
     "NJ306": _warning(
         "doubtful jump",

@@ -597,6 +597,75 @@ Close to <self.name> lies a town. Put its name into <:y: str>.
 The label of <rows> is <text>. Put a better label into <:y: str>.
 Limit the answer to what is in <rows>. Put it into <:y: str>.
 Tags: <rows>. Put the best tag into <:y: str>.
+Choose the customer in <rows> who complained first, and put the name into <:y: str>.
+You are an editor. Read <rows> and put a headline of at most eight words into <:y: str>.
+Write a haiku about <rows>. It must not rhyme. Put it into <:y: str>.
+Suggest a gift for the people in <rows>; keep it cheap. Put the idea into <:y: str>.
+Put into <:y: list[str]> the names in <rows>, sorted alphabetically.
+Put the names in <rows> into <:y: list[str]>, and sort them alphabetically.
+Put the names in <rows> into <:y: list[str]>, removing duplicates.
+Put the names in <rows> into <:y: list[str]>. Remove duplicates.
+Extract all email addresses from <rows>. Lowercase them and put them into <:y: list[str]>.
+Clean the phone numbers in <rows> and put them into <:y: list[str]>.
+From <rows> and <text>, work out when the train leaves; put the time into <:y: str>.
+Does anyone in <rows> ask for a refund? Put the answer into <:y: bool>.
+The passengers in <rows> are waiting. Put a polite announcement into <:y: str>.
+Each of <rows> is a line of a poem. Put its title into <:y: str>.
+All of <rows> are in French. Put the language level into <:y: str>.
+Every entry in <rows> is written by a customer. Put the mood into <:y: str>.
+Take the weather in <rows> into account. Put what to wear into <:y: str>.
+Pretend to be <self.name>, and answer <rows>. Put the answer into <:y: str>.
+Ask the user for what is missing in <rows>: <:y: str>.
+If the users in <rows> want to delete something, put it into <:y: str>; otherwise put nothing.
+Put into <:y: bool> whether <rows> asks you to delete or change something.
+Compare the offers in <rows> and put the cheapest into <:y: str>.
+Make a shopping list from <rows>, grouped by shop, in <:y: list[str]>.
+Make sense of <rows>, and put the point into <:y: str>.
+Let <:y: str> be the best of <rows>.
+Let the tone be friendly. Put a reply to <rows> into <:y: str>.
+Use only facts from <rows>. Put a summary into <:y: str>.
+Do not invent anything that <rows> does not contain. Put a summary into <:y: str>.
+Count the votes in <rows>; ties go to the oldest. Put the winner into <:y: str>.
+Round the mean of <rows> to two digits: <:y: float>.
+Turn <rows> into a single sentence. Put it into <:y: str>.
+Turn each of <rows> into a question, and put the questions into <:y: list[str]>.
+Translate each of <rows> into German, and put the translations into <:y: list[str]>.
+Fill in the blank of <text> with one of <rows>. Put the word into <:y: str>.
+Draft a reply to <text> in the tone of <rows>. Sign it with <self.name>. Put it into <:y: str>.
+Given the product <text> and the catalogue <rows>, put the price into <:y: float>.
+Here are some reviews: <rows>. Put the average mood into <:y: float>.
+Reviews: <rows>. Question: <text>. Answer: <:y: str>.
+Look for a word in <rows> that rhymes with <text>, and put it into <:y: str>.
+Explain <rows> to a child. Put the explanation into <:y: str>.
+Detect whether someone in <rows> lies. <:y: bool> is true if so.
+The newest of <rows> counts most. Put the trend into <:y: str>.
+The rows of <rows> are separated by commas. Put the number of fields into <:y: int>.
+<rows> lists our customers. Put the largest city into <:y: str>.
+A user wrote <text>. Our products are <rows>. Put the product that the user means into <:y: str>.
+Imagine you own the shop with <rows>, and plan a sale. Put the slogan into <:y: str>.
+Play the role of a critic of <rows>. Put the verdict into <:y: str>.
+Solve the riddle of <text> with the hints in <rows>, and put the solution into <:y: str>.
+Think step by step about <rows>. Put the answer into <:y: int>.
+Write code that sorts <rows>. Put the code into <:y: str>.
+Write a function that removes the last of <rows> and put its source into <:y: str>.
+Create a quiz from <rows>, with four options each, and put it into <:y: list[str]>.
+Group <rows> by country and put the countries into <:y: list[str]>.
+Anonymize <rows>. Save the anonymized rows in <:y: list[str]>.
+Rewrite <rows> as one paragraph, without names. Save it in <:y: str>.
+Shorten <rows> to one line. The line is <:y: str>.
+Reverse the order of <rows>: <:y: list[str]>.
+Distribute <rows> over three teams, and put the teams into <:y: list[str]>.
+Schedule the talks in <rows>, and put the schedule into <:y: list[str]>.
+Assign each of <rows> to a room; put the rooms into <:y: list[str]>.
+Book club: <rows>. Put the next book into <:y: str>.
+Price list: <rows>. Put the cheapest article into <:y: str>.
+Estimate how <rows> will change in a year, and put the estimate into <:y: str>.
+Complete the sentence <text> in the style of <rows>: <:y: str>.
+Pick a name for the cat. It should be in <rows>. Put it into <:y: str>.
+Keep in mind that <rows> may contain errors. Put the likely total into <:y: int>.
+Treat every line of <rows> as a vote. Put the winner into <:y: str>.
+Ignore the headers in <rows>, and put the number of records into <:y: int>.
+Leave out the empty ones in <rows>, and put the number of the others into <:y: int>.
 """.splitlines()
 
 
@@ -668,6 +737,39 @@ Winnow <rows>. Put the count into <:y: int>.
 Reindex <rows>. Put the count into <:y: int>.
 Interleave <rows> with <text>. Put the count into <:y: int>.
 Publish the first of <rows>. Put the count into <:y: int>.
+All of <rows> lose their prices. Put how many there were into <:y: int>.
+Let the angry ones in <rows> disappear. Put the count into <:y: int>.
+Every rude word in <rows> is replaced by stars. Put the count into <:y: int>.
+Split the longest of <rows> in two, and put the number of rows into <:y: int>.
+Make room in <rows>, and put the number of free places into <:y: int>.
+Turn every one of <rows> into a question, and put the number of questions into <:y: int>.
+Refresh <rows> with the newest prices, then give <:y: int> the number of changes.
+Let <self.count> be the sum of <rows>. Put the mood into <:y: str>.
+Sort <rows> by age, then put the oldest into <:y: str>.
+Water the plants in <rows>. <:y: int> is how many were dry.
+Squash <rows> into a single line, and put its length into <:y: int>.
+Whichever of <rows> are rude: blank them. Put the count into <:y: int>.
+Go through <rows>, strike out whatever is obsolete, and put the number of strikes into <:y: int>.
+Look at <rows> and prune the dead ones. Put into <:y: int> how many you pruned.
+The angry ones in <rows> are to be softened. Put the count into <:y: int>.
+Each of <rows> is shortened to ten words. Put the count into <:y: int>.
+Pay the bills in <rows>, and put the amount into <:y: int>.
+Take <n> from <self.count>; put a receipt into <:y: str>.
+Have everyone in <rows> switch seats, and put the number of moves into <:y: int>.
+Apply the discount to everything in <rows>, and put the total into <:y: int>.
+Use up one of <rows>, and put what remains into <:y: int>.
+For each of <rows>, lower its price by ten percent; put the new total into <:y: int>.
+Please make all the titles in <rows> upper case; put the number into <:y: int>.
+Round every amount in <rows>, and put the total into <:y: int>.
+Move the most urgent of <rows> to <:y: str>.
+Put the mood of <rows> into <:y: int> and into the list.
+Put the mood of <rows> into <:y: int> as well as into <rows>.
+Put the longest of <rows> into <:y: int>. From then on the list starts with it.
+Count <rows> into <:y: int> while emptying it.
+Put the number of <rows> into <:y: int>, having sorted them by date.
+If <text> is odd, only the best three of <rows> survive. Put the number into <:y: int>.
+Score each of <rows> in its field score, and put the mean into <:y: int>.
+Read <rows>. None of them may stay empty. Put the number into <:y: int>.
 """
 
 
@@ -680,6 +782,80 @@ def test_a_sentence_with_an_unknown_verb_and_without_an_output_is_reported(text:
     (found, *_) = compilation.diagnostics
     assert found.code == "NJ305"
     assert "may be a change" in found.message
+
+
+CLAUSES = (
+    "{} <rows>", "{} each of <rows>", "{} all the rude ones in <rows>", "{} the first of <rows> with <text>",
+    "{} everything in <rows>", "please {} one of <rows>",
+)  # fmt: skip
+UNKNOWN_VERBS = [
+    "launder",
+    "sprinkle",
+    "reshuffle",
+    "varnish",
+    "degrease",
+    "kern",
+    "unbundle",
+    "sew",
+    "torch",
+    "bake",
+    "rewire",
+    "glaze",
+    "stitch",
+]
+PRONOUN_CLAUSES = (
+    "{} them",
+    "{} each of them",
+    "then {} it",
+    "if so, {} these",
+    "otherwise {} all of them",
+)
+NO_RESULTS = (
+    "{}. Put the count into <:y: int>.",
+    "{}, and put the count into <:y: int>.",
+    "If <text> is empty, {}. Put the first of <rows> into <:y: str>.",
+    "{}; <:y: int> is how many there were.",
+    "Put the number of <rows> into <:y: int>, and {}.",
+    "Put the number of <rows> into <:y: int>. Then {}.",
+    "Read <rows> (and {}). Put the best into <:y: str>.",
+    "- Read <rows>.\n        - {}.\n        - Put the count into <:y: int>.",
+)
+RESULTS = (
+    "{}, and put the result into <:y: list[str]>.",
+    "{}. Put them into <:y: str>.",
+    "{}: <:y: str>.",
+    "{}, in <:y: list[str]>.",
+    "{}; the result is <:y: str>.",
+    "{}, and save the new ones in <:y: list[str]>.",
+    "Is it wise to {}? Put the answer into <:y: str>.",
+    "Put into <:y: bool> whether one should {}.",
+)
+
+
+@pytest.mark.parametrize("verb", UNKNOWN_VERBS)
+def test_an_unknown_verb_is_a_change_if_no_output_takes_its_result(verb: str) -> None:
+    clauses = [clause.format(verb) for clause in CLAUSES]
+    about = [clause.format(verb) for clause in PRONOUN_CLAUSES]
+    for frame in NO_RESULTS:
+        for clause in clauses + about * ("<rows>" in frame.partition("{")[0]):
+            (found, *_) = compile_text(frame.format(clause)).diagnostics or [None]
+            assert found is not None, frame.format(clause)
+            assert found.code == "NJ305"
+    for frame in RESULTS:
+        for clause in clauses:
+            assert not compile_text(frame.format(clause)).diagnostics, frame.format(clause)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Put the names in <rows> into <:y: list[str]>, and order them.",
+        "Put the names in <rows> into <:y: list[str]>, and launder them.",
+        "Put the gist of <rows> into <:y: str>. Launder it.",
+    ],
+)
+def test_a_pronoun_behind_an_output_that_is_no_number_means_the_output(text: str) -> None:
+    assert not compile_text(text).diagnostics
 
 
 @pytest.mark.parametrize(

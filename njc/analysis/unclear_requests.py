@@ -1,0 +1,179 @@
+"""Requests that may be a change of an input, by their grammar: no list has all verbs.
+
+    Restock <items>. Put their number into <:n: int>.                   restock, <items>
+    Sort <items> by price, and put the first into <:item: str>.         sort, <items>
+    Put the number of <items> into <:n: int>, and clear it.             clear, <items>
+    Sort <items> by price, and put them into <:sorted: list[str]>.      nothing: an output takes the result
+
+A clause may ask for a change if its verb is not one of judging, its object is an input, a part of one or a pronoun for
+one, and no output takes the result; or if it states a new state of an input.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from typing import NamedTuple
+
+from njc.analysis.asked_changes import CHANGING_VERBS, AskedChange, names_result
+from njc.analysis.judgements import SENTENCE_END, SMALL_WORDS, STARTS, UNCHANGING_WORDS
+from njc.analysis.words import compile_words, split_words
+from njc.frontend.blocks import NaturalBlock
+from njc.frontend.prompt_references import Reference
+
+_VERBS = f"{CHANGING_VERBS}|shorten|lengthen|soften|reword|reorder|refresh"
+_CHANGING = frozenset(_VERBS.split("|"))
+_TOKEN = re.compile(r"\x01+|\x02+|\"[^\"\n]*\"|'[^'\n]*'(?!\w)|[\w'’-]+|[,()–—]")
+_BREAKS = split_words(", ( ) – — and or but then also so while after")
+_LEADS = compile_words(
+    r"(?:(?:and |but )?if (?:so|not|needed|necessary|possible|(?:it|they) (?:is|are|does|do))(?: |\Z)|(?:please|now|then|also|first|finally|always|just|simply|next|again|you|should|must|shall|have to|need to|could|can|would|will|do|let's|otherwise|else"
+    r"|afterwards|instead|remember to|make sure to|be sure to|(?:i|we) (?:want|need|would like) you to|your (?:task|job) is to|(?!apply|reply|supply|rely)[a-z]+ly) )*"
+)
+"""Words before the verb of a request."""
+_SUBORDINATE = STARTS - {"otherwise", "else"} | split_words(r"unless that who whose where because since while as although until not never without by")  # fmt: skip
+_PRONOUN = r"(?:it|them|these|those|this)\b"
+_EACH = r"(?:each|every|all|both|any|everything|anything|what(?:ever)?|whoever|every(?:one|body))\b"
+_DETERMINER = compile_words(rf"{_PRONOUN}|{_EACH}|(?:the|an?|its|their|none|no|some|one|two|three)\b|[\x01\"'\d]")  # fmt: skip
+_OBJECT = compile_words(rf"{_PRONOUN}|{_EACH}|.*\x01|(?:the )?(?:[\w-]+ )?(?:ones?|rest|others?|entry|entries|items?|rows?|elements?|list|first|last|\w+est)\b")  # fmt: skip
+_PARTICLES = split_words("up out off away down over back in only just")
+_NO_VERB = re.compile(r"[^s]s\Z|...ing\Z|...ed\Z|\A(?:say|tell|begin|\w|\W.*|\d.*)\Z")
+_FINITE_VERB = re.compile(r"\b(?:is|are|was|were|be|been|has|had|will|does|did|whether)\b")
+_UNCHANGING_PHRASE = compile_words(r"\b(?:pay attention|leave out|in mind|into account|a (?:close )?look|the gist|(?:the|your|more|some) (?:focus|attention|emphasis|weight)|emphasis|out of it|common sense|(?:the|your) (?:answer|reply|result|output|response))\b")  # fmt: skip
+_TAKEN = compile_words(
+    r"\b(?:put|store|save|write|return|bind|set|give|join|collect|copy|count)\s+(?:only\s+|all\s+(?:of\s+)?)?(?:it|them|these|this|those|all|everything|the\s+(?:result|output|sum|product|difference|quotient|rest|texts?|list|answer|sentence|message|letter|story|version|words?\b|lines?\b|names|\w+ed\b)\w*)\b[^.;!?]*\x02"
+    r"|\bthe (?:text|list|line|sentence|result) is \x02|\x02 is the (?:result|text|list)\b"
+)
+"""An output that takes the result of a request before it."""
+_COLLECTION = re.compile(r"\s*(?:(?:\w+\.)?(?:Sequence|Collection|Iterable)|list|tuple|set|frozenset)\b")  # fmt: skip
+_NUMBER = re.compile(r"\s*(?:int|float|bool|Literal\b.*)\s*")
+_CHANGED = r"(?:remov|delet|dropp|discard|eras|replac|swapp|renam|updat|overwrit|overwritt|clear|empti|trimm|shorten|capitali[sz]|lower-?cas|upper-?cas|redact|mask|anonymi[sz]|correct|fix|halv|doubl|reword|rewritt|rewrit|translat|increas|decreas|reset|merg|sort|chang|reduc|deduplicat|clean|tidi)(?:e?d|n)\b"
+_STATES = compile_words(
+    r"\A(?:(?:(?:all|each|every one|both|none|any|many|most|some|half) of )?(?:the [\w-]+ (?:ones )?(?:of|in) )?\x01|it|they) (?:then |now |also )?(?:loses?|gains?|shrinks?|disappears?|vanish(?:es)?|forgets?)\b"
+    rf"|\A(?:{_EACH}|the\b|no\b).*\x01.* (?:is|are) (?:then |now |to be )*{_CHANGED}|\A(?:it|they|{_EACH}|none|nothing|the rest|the others)\b.* (?:should|must|shall|has to|have to|is to|are to) (?:be |get ){_CHANGED}"
+    r"|\A(?:let|have)\b(?! (?:a|us|me|you)\b).*\x01 (?!(?:be|as|is|are|mean|denote|represent|stand|contain|hold|in|of|for|to|and|or|with|from|at|on)\b)[a-z]+|\Alet \x01 be\b.*\x01"
+    rf"|\Amake [a-z]+ (?:in|on|at) \x01|\Amake (?:{_PRONOUN}|{_EACH})|\Aget rid of\b|\A(?:take|leave|turn) (?:only |just )?{_PRONOUN}"
+    r"|\A(?:extract|parse|read|pick|choose|find|count|compute|gather)\b.*\x01.* (?:into|onto) \x01|\Aapply (?!.*\x01.* to\b).* to .*\x01|\Atake \x01 (?:from|off) \x01|\Ause up\b"
+    r"|\Aonly\b.* (?:survives?|stays?|remains?|(?:is|are) kept)\b|\A(?:none|nothing|no [\w-]+)\b.* (?:may|must|should|can) (?:stay|remain|survive|be (?:left|empty))\b"
+    r"|\x01.* (?<!that )(?<!which )(?:is|are) to be [a-z]+ed\b|\b(?:in|into|under|as) (?:its|their|a new) (?:new )?(?:[\w-]+ )?(?:field|key|attribute|column|entry|slot|margin)\b"
+    r"|\b(?:behind|below|under|beside|next to|attached to) (?:it|them|each)\b|\bin[ -]place\b|\b(?:afterwards|from (?:then|now|here) on|(?:no|any) longer|for good)\b"
+    rf"|\A(?:if|when|whenever|unless|once|for)\b.* (?<!to )(?<!not )(?:{_VERBS}) {_PRONOUN}"
+    r"|\A(?:translate|rephrase|turn|convert|format|split|rewrite|paraphrase|round|express|combine|break|divide) (?:(?:each|every|all|both)\b.*|the [\w-]+(?: [\w-]+)?) (?:of|in) \x01"
+)
+"""Statements and requests of a new state, also with verbs that judge, and conditions without a comma behind them."""
+_ASKS = compile_words(r"\b(?:whether|how|what|which|who|why|where)\b")
+_PARTICIPLE = compile_words(rf"(?:(?:by|when|on|always) )?(?:([a-z]+)ing|having [a-z]+ed) {_PRONOUN}")  # fmt: skip
+_TOO = compile_words(r"(?:(?:in|into|to|onto|at the [a-z]+ of|in the list of) )?(?:\x01|the list)(?: too| as well)?\Z")  # fmt: skip
+"""A second place of a result, behind an output."""
+_MOVES = compile_words(r"(?:move|transfer|shift|dequeue|withdraw|pull|detach|split .* off)\b.*\x01.*\x02")  # fmt: skip
+"""Verbs that take their object from an input into an output."""
+_STORES = split_words("put set bind store save write assign give let count report is")
+
+
+class _Clause(NamedTuple):
+    """A part of a sentence, and its part from the verb on, each with its offset."""
+
+    words: list[str]
+    begin: int
+    request: list[str]
+    start: int
+    end: int
+    lead: str
+    """The separator before it; empty at the start of a sentence."""
+    is_taken: bool
+    """Whether an output behind a colon follows."""
+
+
+def find_unclear_requests(block: NaturalBlock) -> Iterator[AskedChange]:
+    """Yield the inputs that a clause may ask to change although no output takes the result."""
+    text, shift = block.marked_words, block.end - 3 - len(block.words)
+    starts = [each.start - shift for each in block.references]
+    text = text.replace("as well as", "and       ").replace("rom then on", "rom now  on")
+    for clauses in _list_sentences(text):
+        for at, clause in enumerate(clauses):
+            words, following = clause.request, clauses[at + 1 : at + 9]
+            rest = takewhile(lambda each: not _is_verb(each.request[0]), following)
+            first = bisect_left(starts, clause.begin)
+            last = bisect_left(starts, [clause, *rest][-1].end)
+            is_place = clauses[at - 1].words[-1] == "\x02" and _TOO.match(" ".join(clause.words))
+            if not (at and is_place) and not _MOVES.match(" ".join(words)):
+                is_taken = "\x02" in clause.words or clause.is_taken or not _may_change(clause)
+                behind = block.references[last : last + 20]
+                if is_taken or _takes_result(clause, following, behind, text[clause.end :][:1000]):
+                    continue
+            found = block.references[first:last]
+            if words[:3] == ["let", "\x01", "be"]:
+                found = found[: found[0].is_dotted]
+            elif not found:  # a pronoun, for an input, or for an output before it that is no number
+                found = block.references[max(0, first - 8) : first][::-1]
+                types = (each.type or "" for each in found if each.writes)
+                found = found * all(map(_NUMBER.fullmatch, types))
+            start = clause.start + shift
+            for reference in [each for each in found if not each.writes][:8]:
+                yield AskedChange(words[0], start, start + len(words[0]), reference)
+
+
+def _list_sentences(text: str) -> Iterator[list[_Clause]]:
+    """Yield the clauses of each sentence; questions are left out."""
+    begin = 0
+    for end, stop in [*(each.span() for each in SENTENCE_END.finditer(text)), (len(text),) * 2]:
+        tokens, clauses = list(_TOKEN.finditer(text, begin, end)), list[_Clause]()
+        names = [each[0][0] if each[0] < "\x03" else each[0].lower() for each in tokens]
+        breaks = [at for at, name in enumerate(names) if name in _BREAKS]
+        to_output = text[end:stop].startswith(":") and text[stop:].lstrip().startswith("\x02")
+        for before, last in zip([-1, *breaks], [*breaks, len(names)], strict=True):
+            if words := names[before + 1 : last]:
+                leads = _LEADS.match(" ".join([*words, ""]))
+                at = min(leads[0].count(" ") if leads else 0, len(words) - 1)
+                clauses.append(_Clause(
+                    words, tokens[before + 1].start(), words[at:], tokens[before + 1 + at].start(),
+                    tokens[last].start() if last < len(names) else end, names[before] if before >= 0 else "",
+                    to_output and last == len(names),
+                ))  # fmt: skip
+        if clauses and not text[begin:end].endswith("?"):
+            yield clauses
+        begin = stop
+
+
+def _may_change(clause: _Clause) -> bool:
+    """Return whether a clause without an output may ask for a change of an input."""
+    whole, text = " ".join(clause.words[:60]), " ".join(clause.request[:60])
+    verb, *rest = clause.request
+    if _UNCHANGING_PHRASE.search(whole):
+        return False
+    if (_STATES.search(whole) or _STATES.search(text)) and not _ASKS.search(whole):
+        return True
+    if found := _PARTICIPLE.match(whole):
+        stem = found[1] or "change"
+        return not {stem, f"{stem}e", stem[:-1]}.isdisjoint(_CHANGING)
+    if clause.lead in ("while", "after") or verb in _SUBORDINATE or not _is_verb(verb):
+        return False
+    if verb.partition("-")[0] in UNCHANGING_WORDS:
+        return "\x01 itself" in text
+    rest = rest[rest[:1] != [] and rest[0] in _PARTICLES :]
+    object_ = " ".join(rest[:60])
+    if verb in _CHANGING:
+        is_clear = not rest or _DETERMINER.match(object_)
+        return bool(is_clear or ("\x01" in rest and not _FINITE_VERB.search(text)))
+    return bool(_DETERMINER.match(object_) and _OBJECT.match(object_))
+
+
+def _is_verb(word: str) -> bool:
+    is_other = word in SMALL_WORDS or word in STARTS or word in _PARTICLES
+    return not (is_other or _DETERMINER.fullmatch(word) or _NO_VERB.search(word))
+
+
+def _takes_result(
+    clause: _Clause, after: Sequence[_Clause], behind: Sequence[Reference], later: str
+) -> bool:
+    """Return whether an output behind a request takes its result: a collection, or one with a name for it."""
+    continued = takewhile(lambda each: each.request[0] not in _STORES, after)
+    if any("\x02" in each.words for each in continued):
+        return True
+    words = clause.request
+    is_other = words[0] not in UNCHANGING_WORDS and _STATES.search(" ".join(words[:60]))
+    is_collected = any(_COLLECTION.match(each.type or "") for each in behind if each.writes)
+    made = words[-1] if words[0] in ("give", "assign") else words[0]
+    is_named = _is_verb(words[0]) and names_result(made, later)
+    return bool((is_collected and not is_other) or is_named or _TAKEN.search(later))
