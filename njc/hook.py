@@ -33,12 +33,15 @@ def install() -> None:
         index = sys.meta_path.index(PathFinder) if is_usual else len(sys.meta_path)
         sys.meta_path.insert(index, NaturalFinder())
         sys.path_hooks.insert(0, ProgramFinder)
+        if "multiprocessing.spawn" in sys.modules:  # else when it starts a process
+            _install_in_children()
 
 
 def uninstall() -> None:
     """Remove the hook; imported modules stay."""
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, NaturalFinder)]
     sys.path_hooks[:] = [hook for hook in sys.path_hooks if hook is not ProgramFinder]
+    sys.path_importer_cache.clear()
 
 
 class NaturalLoader(SourceFileLoader):
@@ -121,6 +124,8 @@ def _install_in_children() -> None:
     get_data: Any = spawn.get_preparation_data
 
     def get_child_data(name: str) -> dict[str, Any]:
+        if ProgramFinder not in sys.path_hooks:  # since `uninstall`
+            return dict(get_data(name))
         data, main = get_data(name), getattr(sys.modules["__main__"], "__file__", None) or ""
         if name == "ignore":  # the server of forks has no hook: each fork imports the program
             data.pop("init_main_from_path", None)

@@ -121,6 +121,35 @@ def test_installing_twice_is_once(here: Workplace) -> None:
     assert run(here, program).split() == ["0", "-1"]
 
 
+def test_children_have_the_hook_while_their_parent_has_it(here: Workplace) -> None:
+    """Also if the parent has started children before."""
+    program = """
+        import multiprocessing, runpy
+        from multiprocessing import spawn
+
+        def find():
+            try:
+                return __import__("mod").NAME
+            except ImportError:
+                return "none"
+
+        def find_in_child():
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                return pool.apply(find)
+
+        if __name__ == "__main__":
+            print(find_in_child())
+            for change in (njc.hook.install, njc.hook.uninstall, njc.hook.install):
+                change()
+                is_compiled = runpy.run_path("mod.njpy")["__loader__"] is not None
+                print(find_in_child(), is_compiled)
+        """
+    text = "import njc.hook\n" + textwrap.dedent(program)
+    here.write({"mod.njpy": "NAME = 'mod'\n", "main.py": text})
+    result = here.python("main.py")
+    assert result.stdout.split() == ["none", "mod", "True", "none", "False", "mod", "True"], result
+
+
 def test_options_of_the_project_hold_for_imports(here: Workplace) -> None:
     here.write({"pyproject.toml": "[tool.njc]\nmax-effects = 0\n", "mod.njpy": GREETING})
     out = run(
