@@ -180,8 +180,9 @@ def _import_program(program: str) -> ModuleType:
             ) from None
         raise ConfigurationError(f"{program} cannot be imported: {error}") from error
     except (Exception, SystemExit) as error:
-        kind = type(error).__name__
-        raise ConfigurationError(f"{program} cannot be imported: {kind}: {error}") from error
+        way = "; name it as a module: package.module" if "relative import" in str(error) else ""
+        problem = f"{type(error).__name__}: {error}{way}"
+        raise ConfigurationError(f"{program} cannot be imported: {problem}") from error
 
 
 def _import_file(file: Path) -> ModuleType:

@@ -21,9 +21,7 @@ from njc.trace_lines import AskedLine, BeganLine, EndedLine, RepliedLine, TraceL
 from njrt.models.retry_and_fallback import extract_json
 from njrt.rendering.writer import clip
 
-MAX_SHOWN_CHARS = 200
-
-CHARS_BEFORE = 40
+MAX_SHOWN_CHARS, CHARS_BEFORE = 200, 40
 
 
 @dataclass(frozen=True, slots=True)

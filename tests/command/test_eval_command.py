@@ -238,6 +238,30 @@ def test_modules_that_a_program_imports_are_a_part_of_it(tmp_path: Path, changed
     assert ("3 runs are known" in result.output) == (changed == "other.py")
 
 
+def test_modules_of_a_namespace_package_are_a_part_of_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python finds them in the working directory if the program is named as a module."""
+    folder = tmp_path / f"space_{tmp_path.name}" / "shop"
+    folder.mkdir(parents=True)
+    program, cases = write(
+        folder, CASES, f"from {folder.parent.name}.shop.rules import RULE\n{PROGRAM}"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    name = f"{folder.parent.name}.shop.{Path(program).stem}"
+    known = []
+    for rule in ("RULE = 1", "RULE = 1", "RULE = 2"):
+        (folder / "rules.py").write_text(rule)
+        result = evaluate(f"{name}:route", cases, model=answer)
+        assert result.exit_code == 0, result.output
+        known.append("3 runs are known" in result.output)
+    assert known == [False, True, False]
+    Path(program).write_text("from .rules import RULE\n" + PROGRAM)
+    refused = evaluate(f"{program}:route", cases, model=answer)
+    assert (refused.exit_code, "name it as a module" in refused.output) == (2, True)
+
+
 def test_arguments_after_the_call(tmp_path: Path) -> None:
     before, done = [{"done": False}], [{"done": True}]
     program, cases = write(tmp_path, [{"inputs": {"tasks": before}, "after": {"tasks": done}}] * 2)

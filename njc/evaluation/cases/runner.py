@@ -144,7 +144,10 @@ def compute_program_digest(program: Path, target: str) -> str:
         tuned = serialize_tuned(find_tuned_blocks(make_unit(program, project), project))
     name = target.rpartition(":")[2] + tuned + describe_result_options(project, os.environ)
     name += os.environ.get(VERSION_VARIABLE, "") + find_replayed_recording()
-    _, *imported = list_program_files(program, project.src)
+    module = target.rpartition(":")[0]
+    depth = module.count(".") + (program.stem == "__init__")
+    roots = () if Path(module).is_file() else program.absolute().parents[depth : depth + 1]
+    _, *imported = list_program_files(program, (*project.src, *roots))
     name += "".join(sorted(hashlib.sha256(file.read_bytes()).hexdigest() for file in imported))
     return hashlib.sha256(text + name.encode()).hexdigest()[:12]
 
@@ -276,8 +279,7 @@ def accept_case(target: TargetFunction, numbered: NumberedCase, model: str = "")
     except (Exception, SystemExit, GeneratorExit) as error:
         problem = _describe_error(error)
         raise ConfigurationError(f"{numbered.title}: no result to accept: {problem}") from None
-    given = case.inputs.items()
-    changed = {n: now[n] for n, value in given if n in now and not _is_equal(now[n], value)}
+    changed = {n: now[n] for n, it in case.inputs.items() if n in now and not _is_equal(now[n], it)}
     if result is None and changed:
         return replace(case, after=changed)
     return replace(case, expect=expected, after=changed)
