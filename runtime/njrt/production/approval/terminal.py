@@ -74,6 +74,7 @@ class Terminal:
         while not line.endswith(b"\n"):
             read = os.read(stdin, 4096)
             if not read:
+                self.write("\n")
                 raise EndOfInputError
             line += read
         return line.decode(errors="replace").strip()
@@ -128,23 +129,23 @@ class Approval:
             if (known := self._approvals.find(pending)) is not None:
                 return known
             if not self._terminal.is_interactive():
-                return self._decide_alone(pending)
+                return self._decide_alone(pending, "there is no terminal; run the program on one")
             clock.stop()
             try:
                 return self._ask(pending)
             except EndOfInputError:
-                return self._decide_alone(pending)
+                return self._decide_alone(pending, "the input has ended (Ctrl-D); type a letter")
             finally:
                 clock.start()
 
-    def _decide_alone(self, pending: PendingEffect) -> Decision:
+    def _decide_alone(self, pending: PendingEffect, problem: str) -> Decision:
         if self._otherwise == "reject":
             return Reject("nobody is there to approve this; do without it")
         if self._otherwise is not None:
             return Pause() if self._otherwise == "pause" else Abort()
         raise ConfigurationError(
-            f"{pending.place or 'njrt.llm'}: an effect needs approval, but there is no terminal; run the program on "
-            'one, or choose njrt.approve(otherwise="reject"), "pause" or "abort"'
+            f"{pending.place or 'njrt.llm'}: an effect needs approval, but {problem}, or choose "
+            'njrt.approve(otherwise="reject"), "pause" or "abort"'
         )
 
     def _ask(self, pending: PendingEffect) -> Decision:
@@ -337,9 +338,7 @@ class ApprovalsFile:
     def lines(self) -> list[ApprovalLine]:
         """All decisions; the file is read when they are first needed."""
         if self._lines is None:
-            self._lines = (
-                list(read_approvals(self.path)) if self.path and self.path.exists() else []
-            )
+            self._lines = [*read_approvals(self.path)] if self.path and self.path.exists() else []
         return self._lines
 
     def find(self, pending: PendingEffect) -> Decision | None:
