@@ -40,12 +40,10 @@ from njrt.options import (
 )
 from njrt.private_files import open_private
 
-_FOLDER = click.Path(path_type=Path, file_okay=False)
-_EXISTING = click.Path(path_type=Path, exists=True)
 _SANDBOX_FLAGS = (
     click.option("--sandbox", is_flag=True, help="Run the program in a sandbox (bubblewrap)."),
-    click.option("--work", type=_FOLDER, metavar="DIR", help="Let the sandbox write to DIR; create it."),
-    click.option("--read", multiple=True, type=_EXISTING, metavar="PATH", help="Let the sandbox read PATH."),
+    click.option("--work", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Let the sandbox write to DIR; create it."),
+    click.option("--read", multiple=True, type=click.Path(path_type=Path, exists=True), metavar="PATH", help="Let the sandbox read PATH."),
     click.option("--env", multiple=True, metavar="NAME", help="Let the sandbox see a variable."),
     *(
         click.option(f"--max-{name}", type=click.IntRange(min=least), metavar=unit, help=text)
@@ -76,16 +74,10 @@ def run_in_sandbox(
 
     `program` is its name on the command line, and its arguments.
     """
-    from njc.sandbox.bubblewrap import (
-        Sandbox,
-        choose_user,
-        list_python_paths,
-        list_servers,
-        select_variables,
-    )
+    from njc.sandbox import bubblewrap
     from njc.sandbox.limits import Limits
 
-    user = choose_user(Path.cwd())
+    user = bubblewrap.choose_user(Path.cwd())
     work = settings["work"]
     if work is not None and not work.exists():
         work.mkdir(parents=True)
@@ -93,14 +85,14 @@ def run_in_sandbox(
             os.chown(work, user, -1)
     limits = (("memory", "max_memory"), ("processes", "max_processes"), ("cpu_seconds", "max_cpu"))
     chosen = {name: settings[option] for name, option in limits if settings[option]}
-    servers = list_servers(_list_model_options(unit, project), os.environ)
+    servers = bubblewrap.list_servers(_list_model_options(unit, project), os.environ)
     shared = [path.absolute() for path in settings["read"]]
     own = [path for path in (unit.root, unit.source, project.file) if path is not None]
-    sandbox = Sandbox(
-        readable=(*list_python_paths(), *own, *shared, Path.cwd()),
+    sandbox = bubblewrap.Sandbox(
+        readable=(*bubblewrap.list_python_paths(), *own, *shared, Path.cwd()),
         work=work.absolute() if work is not None else None,
         servers=servers,
-        environ=select_variables(os.environ, servers, settings["env"]),
+        environ=bubblewrap.select_variables(os.environ, servers, settings["env"]),
         home=Path.home(),
         here=Path.cwd(),
         limits=Limits(user=user, **chosen),
@@ -159,6 +151,7 @@ def command(
     if not is_sandboxed:
         refuse_options("works only with --sandbox; add --sandbox", *settings)
     _set_flags_before_environment(flags["options"])
+    sys.addaudithook(_warn_of_ignored_blocks)
     if is_module and not is_sandboxed:
         with show_status(console):
             error = run_module_as_main(str(source), arguments)
@@ -181,6 +174,18 @@ def command(
     with show_status(console):
         error = run_as_main(code, source, arguments)
     return _report_exception(console, error)
+
+
+def _warn_of_ignored_blocks(event: str, arguments: tuple[Any, ...]) -> None:
+    """Warn if the program has Python alone run a natural program; a hook for audit events."""
+    if event in ("subprocess.Popen", "os.exec", "os.posix_spawn"):
+        python, *words = (os.fsdecode(word) for word in arguments[1])
+        file = next((word for word in words if not word.startswith("-")), "")
+        if os.path.basename(python).startswith("python") and file.endswith(SUFFIX):
+            click.echo(
+                f"warning: Python ignores the blocks of {file}; `python -m njc run` runs them",
+                err=True,
+            )
 
 
 def check_trace(file: Path) -> None:
