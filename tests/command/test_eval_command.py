@@ -772,6 +772,9 @@ def leave(n: int) -> object:
         raise Unsayable
     if n == 7:
         raise GeneratorExit
+    if n == 8:
+        from asyncio import CancelledError
+        raise CancelledError
     return leave if n == 4 else n
 
 
@@ -785,6 +788,7 @@ ENDS = [
     (5, "ValueError: \\ud800 \\x1b[31m <b>\n    bold"),
     (6, "Unsayable: <its message cannot be shown: ValueError>"),
     (7, "GeneratorExit"),
+    (8, "CancelledError"),
 ]
 
 

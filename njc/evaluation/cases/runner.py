@@ -15,6 +15,7 @@ import os
 import sys
 import tempfile
 import time
+from asyncio import CancelledError
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -231,7 +232,7 @@ def run_case(target: TargetFunction, planned: PlannedRun, program: str) -> CaseR
                 problem = "; ".join(_list_problems(target, case, result, arguments))
             except _STOPPING:
                 raise
-            except (Exception, SystemExit, GeneratorExit) as error:
+            except (Exception, SystemExit, GeneratorExit, CancelledError) as error:
                 problem = _describe_error(error)
         _raise_stopping(account)
         replies = [call.reply for run in account.runs for call in run.calls if call.reply]
@@ -276,7 +277,7 @@ def accept_case(target: TargetFunction, numbered: NumberedCase, model: str = "")
         expected = _to_json(result, None)
     except NaturalError:
         raise
-    except (Exception, SystemExit, GeneratorExit) as error:
+    except (Exception, SystemExit, GeneratorExit, CancelledError) as error:
         problem = _describe_error(error)
         raise ConfigurationError(f"{numbered.title}: no result to accept: {problem}") from None
     changed = {n: now[n] for n, it in case.inputs.items() if n in now and not _is_equal(now[n], it)}

@@ -393,8 +393,7 @@ class Tuner:
         self.used = sum(
             result.calls for result in self.results.known.values() if result.program in self.digests
         )
-        results = collect_results(self.results, digest, cases, self.model, self.repeats)
-        return merge_equal(results)
+        return merge_equal(collect_results(self.results, digest, cases, self.model, self.repeats))
 
     def make_missing_runs(self, digest: str, cases: Sequence[NumberedCase], folder: Path) -> None:
         """Make the runs that are not in the file of results; raises ConfigurationError if the other process fails."""
