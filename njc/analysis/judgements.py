@@ -41,7 +41,7 @@ UNCHANGING_WORDS = (
         " make draft compose invent generate describe turn convert format round express ask greet thank welcome address congratulate invite remind warn explain reply respond follow mention ignore obey respect prefer match evaluate review analyze analyse inspect study scan weigh"
         " search test verify validate ensure solve play start base help avoid stay repeat call let have get imitate quote cite refer contrast paraphrase outline list name teach predict forecast simulate visualize picture apply do run execute watch listen"
         " never not tag label rank group cluster combine average split plan prioritize prioritise proofread skim skip interpret recommend select base role focus disregard number pair grade debate discuss critique apologize apologise confirm spell offer propose order wish sum brainstorm elaborate cross"
-        " double browse map bear draw work figure concentrate derive deduce reason argue speculate summarise suggest advise consult tokenize segment join total aggregate report retell recite rely stick limit restrict point trust believe doubt expect hope want try question wonder"
+        " double browse map bear draw work figure concentrate derive deduce reason argue speculate summarise suggest advise consult tokenize segment transcribe resolve diagnose fact spot tally join total aggregate report retell recite rely stick limit restrict point trust believe doubt expect hope want try question wonder"
     )
 )
 """Verbs of sentences that change nothing, or that prepare the result of a later sentence."""

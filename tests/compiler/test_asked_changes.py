@@ -597,6 +597,52 @@ Close to <self.name> lies a town. Put its name into <:y: str>.
 The label of <rows> is <text>. Put a better label into <:y: str>.
 Limit the answer to what is in <rows>. Put it into <:y: str>.
 Tags: <rows>. Put the best tag into <:y: str>.
+Judge each of <rows>: is it polite? Put the number of polite ones into <:y: int>.
+Given <rows>, how likely is rain? Put a percentage into <:y: int>.
+You get the reviews <rows>. Decide on one word that sums them up, and put it into <:y: str>.
+Look for contradictions between <rows> and <self.tags>; put the worst into <:y: str>.
+Summarise <rows> so that a child gets it. Put the summary into <:y: str>.
+Vote for one of <rows> and put it into <:y: str>.
+Guess who wrote <rows>. Put the name into <:y: str>.
+Assess <rows> against the checklist <self.tags> and put the number of failures into <:y: int>.
+Transcribe <rows> phonetically, and put the first line into <:y: str>.
+Diagnose the patient from <rows>. Put the diagnosis into <:y: str>.
+Grade the essay in <rows> out of ten, and put the grade into <:y: int>.
+Calculate the tip for <rows>, rounding up, and put it into <:y: float>.
+Find a rhyme for each of <rows>; put the best rhyme into <:y: str>.
+Read between the lines of <rows>, and put what is meant into <:y: str>.
+Flag whether any of <rows> is spam in <:y: bool>.
+Mark <:y: bool> true if any of <rows> is spam.
+List the ingredients in <rows> as <:y: list[str]>.
+Sum up <rows> in one sentence: <:y: str>.
+Recite the best line of <rows> and put its author into <:y: str>.
+Review the code in <rows>; put the number of bugs into <:y: int>.
+Simulate a jury on <rows>, and put the verdict into <:y: str>.
+Use <rows> as examples. Put one more into <:y: str>.
+Ask yourself what <rows> have in common, then put it into <:y: str>.
+Put the cheapest of <rows> into <:y: str>. If there is a tie, take the first.
+Put the cheapest of <rows> into <:y: str>. If it costs more than ten, say so there.
+If <rows> mention a discount, apply it, and put the price into <:y: float>.
+Put the price of <rows> into <:y: float>. Ignore taxes.
+Put the number of <rows> into <:y: int>. Count each only once.
+Put the number of <rows> into <:y: int>. Include drafts.
+Put the number of <rows> into <:y: int>. Leave out drafts.
+Put the number of words in <rows> into <:y: int>. Treat hyphenated words as one.
+Put into <:y: int> how many of <rows> are rude. Count sarcasm, too.
+Choose the next player from <rows> at random and put the name into <:y: str>.
+Interpret the poem <rows>, and put its theme into <:y: str>.
+Weigh the arguments in <rows>, and put the stronger side into <:y: str>.
+Answer the question <text> with <rows> in mind, and put the answer into <:y: str>.
+Resolve the conflict between <rows> and <self.tags> and put the outcome into <:y: str>.
+Identify the speaker of each of <rows>, and put the most frequent one into <:y: str>.
+Narrow <rows> down to the best, and put it into <:y: str>.
+Verify each of <rows>, then put the number of false ones into <:y: int>.
+Assume each of <rows> costs <n>. Put the total into <:y: int>.
+Fact-check <rows>. Put the number of false claims into <:y: int>.
+Price each of <rows>, and put the sum into <:y: float>.
+Total the amounts in <rows>, and put the total into <:y: float>.
+Tally the votes in <rows>. Put the winner into <:y: str>.
+Label each of <rows> as spam or ham, and put the number of spam into <:y: int>.
 Choose the customer in <rows> who complained first, and put the name into <:y: str>.
 You are an editor. Read <rows> and put a headline of at most eight words into <:y: str>.
 Write a haiku about <rows>. It must not rhyme. Put it into <:y: str>.

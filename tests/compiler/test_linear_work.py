@@ -81,6 +81,11 @@ SHAPES: Mapping[str, tuple[str, str, str]] = {
         "    Look at <text>. Put it into <:r_NUMBER>.\n",
         "    '''\n",
     ),
+    "requests in one text": (
+        "from collections.abc import Sequence\ndef f(rows: Sequence[str]) -> None:\n    '''natural\n",
+        "    Launder <rows>, and mend them. Press each of <rows>.\n",
+        "    Put the count into <:r: int>.\n    '''\n    print(r)\n",
+    ),
     "near references and braces in one text": (
         "def f(text: str) -> None:\n    '''natural\n",
         '    Look at < text > as an "a", `<text, text>` and {text}.\n',
