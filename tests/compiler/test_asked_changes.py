@@ -597,6 +597,9 @@ Close to <self.name> lies a town. Put its name into <:y: str>.
 The label of <rows> is <text>. Put a better label into <:y: str>.
 Limit the answer to what is in <rows>. Put it into <:y: str>.
 Tags: <rows>. Put the best tag into <:y: str>.
+Read <rows>. Think of a way to improve them. Put the idea into <:y: str>.
+The users of <rows> want to delete it. Put the reason into <:y: str>.
+If <rows> ask you to remove them, put true into <:y: bool>, otherwise false.
 Judge each of <rows>: is it polite? Put the number of polite ones into <:y: int>.
 Given <rows>, how likely is rain? Put a percentage into <:y: int>.
 You get the reviews <rows>. Decide on one word that sums them up, and put it into <:y: str>.
@@ -816,6 +819,14 @@ Put the number of <rows> into <:y: int>, having sorted them by date.
 If <text> is odd, only the best three of <rows> survive. Put the number into <:y: int>.
 Score each of <rows> in its field score, and put the mean into <:y: int>.
 Read <rows>. None of them may stay empty. Put the number into <:y: int>.
+Look at each of <rows> to shorten it. Put the number into <:y: int>.
+How many of <rows> are empty? Those go. The number is <:y: int>.
+Which of <rows> are empty? Out with them. <:y: int> is the number.
+If <rows> is empty, it gets "none". Put the first into <:y: str>.
+Otherwise <rows> is reduced to one. Put the first into <:y: str>.
+Read <rows>. Whatever is rude becomes a star. Put the number into <:y: int>.
+Put the longest of <rows> into <:y: int>. The list ends up shorter.
+Pick the first off <rows>. Put the count into <:y: int>.
 """
 
 
