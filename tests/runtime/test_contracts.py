@@ -201,6 +201,16 @@ PROGRAMS = {
         {"x": ["a"]},
         ["a"],
     ),
+    "a method as a key": Program(
+        block(
+            "Put a word into <:x: str>.",
+            "assert x == max(n, key=n.get)\nassert all(map(int.from_bytes, [b'a'])) and list(map(x.startswith, 'a')) == [True]",
+            "def f(n={'b': 1, 'ab': 2, 'c': 0}):",
+        ),
+        (({"x": "b"}, "max(n, key=n.get) = 'ab'"), ({"x": "c"}, "x = 'c'")),
+        {"x": "ab"},
+        "ab",
+    ),
     "a chain and a lambda": Program(
         block("Put numbers into <:x: list[int]>.", "assert 0 < min(x, key=lambda n: -n) <= 5"),
         (({"x": [9]}, "= 9"), ({"x": [-3]}, "= -3")),
@@ -434,7 +444,7 @@ EXPRESSIONS = [
     *("filter(note, numbers) == 1", "next(iter(numbers))", "functions[0].__call__(1)", "note.__call__()"),
     *("input()", "__import__('os')", "vars(x).clear()", "globals()", "min(numbers, default=note())", "getattr(x, 'taken')"),
     *("max(*taken)", "[*x.taken]", "{*x.taken}", "max(*x.rows)", "print(*taken)"),
-    *("max(map(max, rows))", "[n for n, in rows]", "sorted(rows, key=list)", "dict(zip('a', map(list, rows)))"),
+    *("max(map(max, rows))", "[n for n, in rows]", "sorted([1], key=numbers.append)", "max([1], key=own.count)", "sorted(rows, key=list)", "dict(zip('a', map(list, rows)))"),
     *("totals.get('i')", "min([x.taken], key=list)", "f'{note()}'", "sum(n for n in map(note, numbers))"),
 ]  # fmt: skip
 

@@ -26,7 +26,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from types import CodeType, FunctionType, GeneratorType, ModuleType
+from types import BuiltinMethodType, CodeType, FunctionType, GeneratorType, ModuleType
 from typing import Any
 
 from njrt.execution.interruptions import is_interruption
@@ -144,7 +144,6 @@ class Contract:
         """Return an assert that does not hold; None if all hold, or cannot be evaluated without effects."""
         for text in self.texts:
             test, message = parse_assert(text)
-            part = test
             try:
                 for part in _split_conjunction(test):
                     if not self._read(part, bool):
@@ -461,6 +460,8 @@ def is_computing(function: Any) -> bool:
 
 def _is_harmless_function(function: Any) -> bool:
     is_own = function is None or type(function) is _OwnFunction
+    if isinstance(function, BuiltinMethodType):  # such as `totals.get`
+        function = getattr(type(function.__self__), function.__name__, function)
     return is_own or _is_known(function, _COMPUTING) or _is_known(function, _METHODS)
 
 
