@@ -201,6 +201,12 @@ PROGRAMS = {
         {"x": ["a"]},
         ["a"],
     ),
+    "a method that None does not have": Program(
+        block("Put a code into <:x: str>.", r"assert re.match(r'[A-Z](\d)', x).group(1) > '4'"),
+        (({"x": "a1"}, "raises AttributeError: 'NoneType'"), ({"x": "A3"}, "= '3'")),
+        {"x": "B7"},
+        "B7",
+    ),
     "a method as a key": Program(
         block(
             "Put a word into <:x: str>.",

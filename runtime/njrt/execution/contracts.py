@@ -442,7 +442,7 @@ def _call_method(owner: Any, name: str, /, *args: Any, **named: Any) -> Any:
     if isinstance(owner, ModuleType):
         return _call(getattr(owner, name), *args, **named)
     found = getattr(owner if isinstance(owner, type) else type(owner), name, None)
-    if not _is_known(found, _METHODS):
+    if not _is_known(found, _METHODS) and (found is not None or type(owner) not in _IMMUTABLE):
         raise _make_unknown_effect(found, (owner, *args))
     return _refuse_iterator(getattr(owner, name)(*args, **named))
 
