@@ -43,9 +43,9 @@ _FINITE_VERB = re.compile(r"\b(?:is|are|was|were|be|been|has|had|will|does|did|w
 _UNCHANGING_PHRASE = compile_words(r"\b(?:pay attention|leave out|in mind|into account|a (?:close )?look|the gist|(?:the|your|more|some) (?:focus|attention|emphasis|weight)|emphasis|out of it|common sense|(?:the|your) (?:answer|reply|result|output|response))\b")  # fmt: skip
 _TAKEN = compile_words(
     r"\b(?:put|store|save|write|return|bind|set|give|join|collect|copy|count)\s+(?:only\s+|all\s+(?:of\s+)?)?(?:it|them|these|this|those|all|everything|the\s+(?:result|output|sum|product|difference|quotient|rest|texts?|list|answer|sentence|message|letter|story|version|words?\b|lines?\b|names|\w+ed\b)\w*)\b[^.;!?]*\x02"
-    r"|\bthe (?:text|list|line|sentence|result) is \x02|\x02 is the (?:result|text|list)\b"
+    r"|\bthe (?:text|list|line|sentence|result) is \x02|\x02 is the (?:result|text|list)\b|\breturn\s+(?:only\s+)?(?:it|them|these|those|the\s+(?:result|rest|list|texts?|lines?|names|version|\w+ed))\b"
 )
-"""An output that takes the result of a request before it."""
+"""An output, or a return, that takes the result of a request before it."""
 _COLLECTION = re.compile(r"\s*(?:(?:\w+\.)?(?:Sequence|Collection|Iterable)|list|tuple|set|frozenset)\b")  # fmt: skip
 _NUMBER = re.compile(r"\s*(?:int|float|bool|Literal\b.*)\s*")
 _CHANGED = r"(?:remov|delet|dropp|discard|eras|replac|swapp|renam|updat|overwrit|overwritt|clear|empti|trimm|shorten|capitali[sz]|lower-?cas|upper-?cas|redact|mask|anonymi[sz]|correct|fix|halv|doubl|reword|rewritt|rewrit|translat|increas|decreas|reset|merg|sort|chang|reduc|deduplicat|clean|tidi)(?:e?d|n)\b"

@@ -904,6 +904,24 @@ def test_an_unknown_verb_is_a_change_if_no_output_takes_its_result(verb: str) ->
 
 
 @pytest.mark.parametrize(
+    ("text", "is_reported"),
+    [
+        ("Launder <rows> and return them.", False),
+        ("Shorten <rows> to one line, and return it.", False),
+        ("Launder <rows>. Return the laundered rows.", False),
+        ("Return the number of <rows>, and clear it.", True),
+        ("Launder <rows> and return the longest.", True),
+        ("Return 1 if <rows> are empty. Otherwise launder <rows>.", True),
+    ],
+)
+def test_a_return_takes_a_result_as_an_output_does(text: str, is_reported: bool) -> None:
+    source = PROGRAM.replace("return y", "return n").format(text)
+    compilation = compile_source(SourceFile("p.njpy", source.encode()))
+    assert compilation.authorities[0].effects == "answer"
+    assert ["NJ305"] * is_reported == [each.code for each in compilation.diagnostics]
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "Put the names in <rows> into <:y: list[str]>, and order them.",
