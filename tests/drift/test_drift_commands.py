@@ -138,6 +138,15 @@ def test_entries_that_are_never_asked_for_are_listed(program: Path) -> None:
     assert result.output.count("the program never asks for it") == 2
 
 
+@pytest.mark.parametrize(("last", "code"), [("spam 2", 0), ("invoice 1", 1)])
+def test_programs_may_share_a_recording(program: Path, last: str, code: int) -> None:
+    """As tests do that have one marker: an entry is used if one of them asks for it."""
+    run = f"{sys.executable} -m njc run prog.njpy"
+    result = njc("replay", "--drift", "--", "sh", "-c", f"{run} 'invoice 1' && {run} '{last}'")
+    assert result.exit_code == code, result.output
+    assert result.output.count("the program never asks for it") == 2 * code
+
+
 def test_a_request_without_an_entry_is_listed_and_fails(program: Path) -> None:
     result = njc("replay", "--drift", *command("invoice 1", "spam 2", "party 3"))
     assert result.exit_code == 1

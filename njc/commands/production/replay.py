@@ -38,22 +38,27 @@ def command(console: Console, words: Sequence[str], drift: bool) -> int:
         lines = noted.read_text(encoding="utf-8").splitlines() if noted.exists() else []
     if not drift:
         return done.returncode
-    console.result(format_drift(lines))
-    return 1 if lines or done.returncode else 0
+    differences = format_drift(lines)
+    console.result(differences or "all requests are in the recordings")
+    return 1 if differences or done.returncode else 0
 
 
 def format_drift(lines: Sequence[str]) -> str:
-    """Return what no longer matches, by recording."""
-    if not lines:
-        return "all requests are in the recordings"
+    """Return the requests that no longer match, and the entries that no program asks for, by recording."""
     by_recording: defaultdict[str, list[str]] = defaultdict(list)
-    for entry in parse_json_lines(lines):
-        problem = entry["problem"].replace("\n", "\n    ")
-        line = f"  {entry['place']}, turn {entry['turn']}: {problem}"
-        by_recording[entry["recording"]].append(line)
+    unused: dict[str, list[tuple[str, int, str]]] = {}
+    for line in parse_json_lines(lines):
+        name = line["recording"]
+        if (entries := line.get("unused")) is not None:
+            unused[name] = [entry for entry in unused.get(name, entries) if entry in entries]
+        else:
+            problem = line["problem"].replace("\n", "\n    ")
+            by_recording[name].append(f"  {line['place']}, turn {line['turn']}: {problem}")
+    for name, place, turn in ((name, *entry[:2]) for name in unused for entry in unused[name]):
+        by_recording[name].append(f"  {place}, turn {turn}: the program never asks for it")
     parts = []
-    for recording, entries in by_recording.items():
+    for recording, found in by_recording.items():
         path = recording if is_stored(recording) else format_path(Path(recording).absolute())
-        count = f"{format_count(len(entries), 'entry')} no longer match{'es' * (len(entries) == 1)}"
-        parts.append("\n".join([f"{path}: {count}", *entries]))
+        count = f"{format_count(len(found), 'entry')} no longer match{'es' * (len(found) == 1)}"
+        parts.append("\n".join([f"{path}: {count}", *found]))
     return "\n".join(parts)

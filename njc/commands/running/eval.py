@@ -229,11 +229,9 @@ def _make_import_path(root: Path, copy: Path) -> str:
 def _compute_version(root: Path) -> str:
     """Return a digest of all modules in the folder of a repository."""
     names = _call_git(root, "ls-files", "-coz", "--exclude-standard", "--", "*.py", f"*{SUFFIX}")
-    files = [root / name for name in sorted(set(names.split("\0"))) if name]
+    files = filter(Path.is_file, (root / name for name in sorted(set(names.split("\0")))))
     parts = [
-        f"{file.relative_to(root)}\0{hashlib.sha256(file.read_bytes()).hexdigest()}"
-        for file in files
-        if file.is_file()
+        f"{it.relative_to(root)}\0{hashlib.sha256(it.read_bytes()).hexdigest()}" for it in files
     ]
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
 

@@ -114,8 +114,7 @@ def check(console: Console, names: Sequence[str]) -> int:
     sections = find_section(lock.servers, names, lock_file)
     stale, failures = False, list[str]()
     for section in sections:
-        differences: list[str] = []
-        state = ""
+        differences, state = list[str](), ""
         try:
             differences += check_server(section, lock_file.parent)
             state = "as in the lock" if not differences else ""

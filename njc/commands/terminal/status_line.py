@@ -171,8 +171,7 @@ class StatusLine:
         """Make prints of the program remove the line, until the call is over."""
         self._streams.close()
         for name in ("stdout", "stderr"):
-            stream = getattr(sys, name)
-            if stream is not None:
+            if (stream := getattr(sys, name)) is not None:
                 watched = _WatchedStream(stream, self)
                 setattr(sys, name, watched)
                 self._streams.callback(_restore_stream, name, watched, stream)
@@ -204,9 +203,8 @@ class _WatchedStream:
 
 def is_status_shown(console: Console) -> bool:
     """Return whether there is a terminal that can show the line, and nobody wants less output."""
-    stream = sys.stderr
-    is_terminal = stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
-    return console.verbosity > -1 and is_terminal
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    return console.verbosity > -1 and is_terminal and os.environ.get("TERM") != "dumb"
 
 
 @contextmanager

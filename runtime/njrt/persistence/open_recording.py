@@ -115,11 +115,9 @@ class OpenRecording:
             return entry
         return None
 
-    def take_unused_entries(self) -> list[RecordedCall]:
+    def list_unused_entries(self) -> list[RecordedCall]:
         """Return the replies that were never used."""
-        unused = [entry for entry in self.old.entries if entry.key not in self._used]
-        self._used.update((entry.key, 1) for entry in unused)
-        return unused
+        return [entry for entry in self.old.entries if entry.key not in self._used]
 
     def skip_used_entries(self, other: OpenRecording) -> None:
         """Continue after the entries that have been replayed from, or recorded into, the `other` recording."""

@@ -235,8 +235,10 @@ class Recorder:
             if self._open.is_unsaved:
                 self._save(self._open)
             if self._drift is not None and not self._open.records:
-                for entry in self._open.take_unused_entries():
-                    self._note_drift(entry.place, entry.turn, "the program never asks for it")
+                unused = (
+                    self._open.list_unused_entries()
+                )  # others may share the recording, and use them
+                self._note_drift(unused=[(entry.place, entry.turn, entry.key) for entry in unused])
 
     def reopen(self, path: Path | None = None, mode: RecordMode | None = None) -> None:
         """Read the file again, or another one, and continue at the position of each conversation.
@@ -319,14 +321,13 @@ class Recorder:
         entry = recording.take_similar_entry(request)
         # Else only what came before differs.
         if entry is None or list(entry.shown) != list_shown(request):
-            self._note_drift(request.place, request.turn, problem)
+            self._note_drift(place=request.place, turn=request.turn, problem=problem)
         return entry
 
-    def _note_drift(self, place: str, turn: int, problem: str) -> None:
+    def _note_drift(self, **problem: object) -> None:
         assert self._drift is not None
-        noted = {"recording": self.place.name, "place": place, "turn": turn, "problem": problem}
         with self._drift.open("a", encoding="utf-8") as file:
-            file.write(format_json_line(noted) + "\n")
+            file.write(format_json_line({"recording": self.place.name, **problem}) + "\n")
 
     def _make_mismatch_error(self, place: str, problem: str) -> RecordingMismatchError:
         error = RecordingMismatchError(f"{place}: {problem}")
