@@ -30,14 +30,15 @@ def main() -> None:
     except KeyboardInterrupt:  # of the imports
         sys.exit(130)
     except OSError as error:
-        if not _is_output_broken() and (error.filename or error.errno not in _WRITE_FAILURES):
+        if not _is_output_broken() and (error.filename or error.errno not in _FAILURES):
             raise
-        sys.stderr.write(f"error: cannot write the output: {error.strerror}\n")
+        use = "use the working directory" if error.errno == errno.ENOENT else "write the output"
+        sys.stderr.write(f"error: cannot {use}: {error.strerror}\n")
         sys.exit(2)
 
 
-_WRITE_FAILURES = (errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT)
-"""Failures of a write; a stream may drop its buffer on them, and flush without an error."""
+_FAILURES = (errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT, errno.ENOENT)
+"""Failures of a write, on which a stream may drop its buffer and flush without an error; the last one of `os.getcwd`."""
 
 
 def _is_output_broken() -> bool:

@@ -363,6 +363,17 @@ def test_output_may_be_closed(here: Workplace, command: str, code: int, closed: 
     assert result.returncode == code, result.stderr
 
 
+@pytest.mark.parametrize("command", ["check .", "run ../a.njpy", "usage", "doctor --offline"])
+def test_a_working_directory_that_is_gone_is_an_error(here: Workplace, command: str) -> None:
+    here.write({"a.njpy": GREETING})
+    line = f'mkdir gone; cd gone; rmdir "$PWD"; exec {sys.executable} -m njc {command}'
+    result = subprocess.run(
+        ["bash", "-c", line], env=clean_environment(), capture_output=True, text=True, timeout=60
+    )
+    problem = "error: cannot use the working directory: No such file or directory\n"
+    assert (result.returncode, result.stderr) == (2, problem)
+
+
 BODY = (
     '{"jsonrpc": "2.0", "seq": 1, "id": 1, "method": "initialize", "params": {"capabilities": {}}}'
 )
