@@ -23,7 +23,7 @@ from njc.analysis.words import compile_words, split_words
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.prompt_references import Reference
 
-_VERBS = f"{CHANGING_VERBS}|shorten|lengthen|soften|reword|reorder|refresh"
+_VERBS = f"{CHANGING_VERBS}|shorten|lengthen|soften|reword|reorder|refresh|assign"
 _CHANGING = frozenset(_VERBS.split("|"))
 _TOKEN = re.compile(r"\x01+|\x02+|\"[^\"\n]*\"|'[^'\n]*'(?!\w)|[\w'’-]+|[,()–—]")
 _BREAKS = split_words(", ( ) – — and or but then also so while after")
@@ -51,15 +51,15 @@ _NUMBER = re.compile(r"\s*(?:int|float|bool|Literal\b.*)\s*")
 _CHANGED = r"(?:remov|delet|dropp|discard|eras|replac|swapp|renam|updat|overwrit|overwritt|clear|empti|trimm|shorten|capitali[sz]|lower-?cas|upper-?cas|redact|mask|anonymi[sz]|correct|fix|halv|doubl|reword|rewritt|rewrit|translat|increas|decreas|reset|merg|sort|chang|reduc|deduplicat|clean|tidi)(?:e?d|n)\b"
 _STATES = compile_words(
     r"\A(?:(?:(?:all|each|every one|both|none|any|many|most|some|half) of )?(?:the [\w-]+ (?:ones )?(?:of|in) )?\x01|it|they|those|these|the (?:rest|others|list)) (?:then |now |also )?(?:loses?|gains?|shrinks?|disappears?|vanish(?:es)?|forgets?|ends? up|is (?:then )?(?:empty|gone)\b|are gone\b|(?:gets?|receives?) (?=[\"\d]))"
-    rf"|\A(?:{_EACH}|the\b|no\b).*\x01.* (?:is|are) (?:then |now |to be )*{_CHANGED}|\A(?:it|they|{_EACH}|none|nothing|the rest|the others)\b.* (?:should|must|shall|has to|have to|is to|are to) (?:be |get ){_CHANGED}"
-    r"|\A(?:let|have)\b(?! (?:a|us|me|you)\b).*\x01 (?!(?:be|as|is|are|mean|denote|represent|stand|contain|hold|in|of|for|to|and|or|with|from|at|on)\b)[a-z]+|\Alet \x01 be\b.*\x01"
+    rf"|\A(?:{_EACH}|the\b|no\b).*\x01.* (?:is|are) (?:then |now |to be )*(?:(?:remov|delet|dropp|discard|eras|replac)ed\b|(?!sort){_CHANGED} (?:by|to|with|into)\b)|\A(?:it|they|{_EACH}|none|nothing|the rest|the others)\b.* (?:should|must|shall|has to|have to|is to|are to) (?:be |get ){_CHANGED}"
+    r"|\A(?:let|have)\b(?! (?:a|us|me|you)\b).*\x01 (?!(?:be|as|is|are|mean|denote|represent|stand|contain|hold|speak|talk|explain|say|tell|answer|decide|judge|vote|comment|argue|think|write|describe|help|choose|know|see|win|in|of|for|to|and|or|with|from|at|on)\b)[a-z]+|\Alet \x01 be\b.*\x01"
     rf"|\Amake [a-z]+ (?:in|on|at) \x01|\Amake (?:{_PRONOUN}|{_EACH})|\A(?:get rid of|out with)\b|\A(?:those|these|they|the rest|the others|(?:the )?[\w-]+ ones) (?:go(?:es)?|leaves?)\b|\A(?:take|leave|turn) (?:only |just )?{_PRONOUN}"
     r"|\A(?:extract|parse|read|pick|choose|find|count|compute|gather)\b.*\x01.* (?:into|onto) \x01|\Aapply (?!.*\x01.* to\b).* to .*\x01|\Atake \x01 (?:from|off) \x01|\Ause up\b|\Alet (?:none|no|there be)\b.*\x01|\A(?:otherwise|else) \x01 (?:is|are)\b|\Apick .*\boff \x01"
-    r"|\Aonly\b.* (?:survives?|stays?|remains?|(?:is|are) kept)\b|\A(?:none|nothing|no [\w-]+)\b.* (?:may|must|should|can) (?:stay|remain|survive|be (?:left|empty))\b"
+    r"|\Aonly\b.* (?:survives?|stays?|remains?|(?:is|are) kept)\b|\A(?:none|nothing|no [\w-]+)\b.* (?:may|must|should|can) (?:stay|remain|survive|be (?:left(?! out)|empty))\b"
     r"|\x01.* (?<!that )(?<!which )(?:is|are) to be [a-z]+ed\b|\b(?:in|into|under|as) (?:its|their|a new) (?:new )?(?:[\w-]+ )?(?:field|key|attribute|column|entry|slot|margin)\b"
     r"|\b(?:behind|below|under|beside|next to|attached to) (?:it|them|each)\b|\bin[ -]place\b|\b(?:afterwards|from (?:then|now|here) on|(?:no|any) longer|for good)\b"
     rf"|\A(?:if|when|whenever|unless|once|for)\b.* (?<!to )(?<!not )(?:{_VERBS}) {_PRONOUN}|(?<!you)(?<!ask)(?<!asks)(?<!asked)(?<!way)(?<!ways)(?<!advice)(?<!plan)(?<!idea)(?<!ideas)(?<!steps)(?<!tips)(?<!code)(?<!function)(?<!want)(?<!wants)(?<!have)(?<!has)(?<!needs)(?<!not) to (?:{_VERBS}) {_PRONOUN}|\A{_EACH}.* becomes? "
-    r"|\A(?:translate|rephrase|turn|convert|format|split|rewrite|paraphrase|round|express|combine|break|divide) (?:(?:each|every|all|both)\b.*|the [\w-]+(?: [\w-]+)?) (?:of|in) \x01"
+    r"|\A(?:translate|rephrase|turn|convert|split|rewrite|paraphrase|round|express|break|divide) (?:(?:each|every|all|both)\b.*|the (?:first|last|next|best|worst|[\w-]+est|(?:[\w-]+ )?ones?|others|rest)) (?:of|in) \x01"
 )
 """Statements and requests of a new state, also with verbs that judge, and conditions without a comma behind them."""
 _ASKS = compile_words(r"\b(?:whether|how|what|which|who|why|where)\b")

@@ -597,6 +597,29 @@ Close to <self.name> lies a town. Put its name into <:y: str>.
 The label of <rows> is <text>. Put a better label into <:y: str>.
 Limit the answer to what is in <rows>. Put it into <:y: str>.
 Tags: <rows>. Put the best tag into <:y: str>.
+Assign a difficulty to the puzzle <rows>, and put it into <:y: int>.
+Tell a joke about <rows>. Put the punchline into <:y: str>.
+Rank the candidates in <rows> and put the winner into <:y: str>.
+Translate the title of <rows> into French, and put the translation into <:y: str>.
+Convert the amounts in <rows> to euros and put the total into <:y: float>.
+Round all of <rows> and put the rounded sum into <:y: float>.
+Split the bill <rows> evenly and put each share into <:y: float>.
+Combine the flavours of <rows> and put the name of the dish into <:y: str>.
+Format all of <rows> as one table, and put the table into <:y: str>.
+Turn the list <rows> into a rhyme, and put the rhyme into <:y: str>.
+Paraphrase each of <rows> and put the shortest paraphrase into <:y: str>.
+Have a critic judge <rows>. Put the verdict into <:y: str>.
+Let a child explain <rows>. Put the explanation into <:y: str>.
+Let the winner of <rows> speak. Put the speech into <:y: str>.
+Make it clear to the reader of <rows> that it rains; put the text into <:y: str>.
+Make sure that it rhymes with <rows>. Put the line into <:y: str>.
+Parse the dates in <rows> into ISO format and put the first into <:y: str>.
+Everyone in <rows> is invited. Put the number of guests into <:y: int>.
+All of <rows> are sorted by date. Put the gap between the last two, in days, into <:y: int>.
+The names in <rows> are shortened. Put the full name of the first into <:y: str>.
+Nothing in <rows> can be left out. Put a summary into <:y: str>.
+If <rows> lose, put the reason into <:y: str>, otherwise put nothing there.
+After <rows>, what comes next? Put it into <:y: str>.
 Read <rows>. Think of a way to improve them. Put the idea into <:y: str>.
 The users of <rows> want to delete it. Put the reason into <:y: str>.
 If <rows> ask you to remove them, put true into <:y: bool>, otherwise false.
@@ -827,6 +850,7 @@ Otherwise <rows> is reduced to one. Put the first into <:y: str>.
 Read <rows>. Whatever is rude becomes a star. Put the number into <:y: int>.
 Put the longest of <rows> into <:y: int>. The list ends up shorter.
 Pick the first off <rows>. Put the count into <:y: int>.
+Assign new numbers to <rows>, then put the largest number into <:y: int>.
 """
 
 
