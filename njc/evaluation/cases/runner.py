@@ -205,7 +205,7 @@ def run_cases(
                     except KeyboardInterrupt as interrupt:
                         if any(isinstance(error, KeyboardInterrupt) for error in errors):
                             os._exit(130)  # Python would wait for the threads
-                        note_waiting()
+                        _note_waiting()
                         done, errors = set(), [*errors, interrupt]
                     errors += [error for future in done if (error := future.exception())]
                     waiting = [] if errors else waiting  # no other run is started
@@ -216,7 +216,7 @@ def run_cases(
                 pool.shutdown(wait=False, cancel_futures=True)
 
 
-def note_waiting() -> None:
+def _note_waiting() -> None:
     print("\nwaiting for the running cases; Ctrl-C again discards them", file=sys.stderr)
 
 
@@ -324,7 +324,7 @@ def run_eval_process(
             errors = process.communicate()[1]
         except KeyboardInterrupt:  # which the process has received, too
             if process.poll() is None:
-                note_waiting()
+                _note_waiting()
             process.communicate()
             raise
         finally:
