@@ -54,7 +54,7 @@ def format_drift(lines: Sequence[str]) -> str:
         else:
             problem = line["problem"].replace("\n", "\n    ")
             by_recording[name].append(f"  {line['place']}, turn {line['turn']}: {problem}")
-    for name, place, turn in ((name, *entry[:2]) for name in unused for entry in unused[name]):
+    for name, place, turn in ((each, *entry[:2]) for each in unused for entry in unused[each]):
         by_recording[name].append(f"  {place}, turn {turn}: the program never asks for it")
     parts = []
     for recording, found in by_recording.items():
