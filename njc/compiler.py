@@ -47,9 +47,10 @@ from njc.frontend.parse import (
 )
 from njc.frontend.source import SourceFile
 from njrt.options import NO_OPTIONS, Options, merge_option_layers
+from njrt.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Compilation:
     """The result of compiling one file; `output` is None after an error."""
 

@@ -14,7 +14,6 @@ import difflib
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -37,6 +36,7 @@ from njrt.options import (
 from njrt.options.budget import parse_budgets
 from njrt.persistence.open_store import get_store, hide_password, is_store_url
 from njrt.persistence.recording_place import StoredRecording
+from njrt.records import record
 from njrt.session.layered_model import find_cache_place, find_recorder
 from njrt.session.settings import NO_SETTINGS
 
@@ -83,7 +83,7 @@ INTERNAL_VARIABLES = ("NJC_BUILD_IMPORTS", "NJC_TIMELINE", "NJC_TRACE_BLOCK")
 """Variables with settings for the processes that njc starts."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HealthCheck:
     """The result of one check; the command exits with the smallest `exit_code` above 0."""
 
@@ -93,7 +93,7 @@ class HealthCheck:
     exit_code: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HostEnvironment:
     """The inputs of the checks, except for the network; `options` come with the names of their places, nearest first."""
 

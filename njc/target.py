@@ -23,7 +23,6 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
@@ -34,6 +33,7 @@ from njc.project.units import SUFFIX
 from njrt.errors import ConfigurationError, NaturalError
 from njrt.media import Media
 from njrt.messages import round_floats
+from njrt.records import record
 
 ArgumentValue = Any
 """An argument of the user's function."""
@@ -43,7 +43,7 @@ class InvalidRowError(ValueError):
     """A row is not a JSON object, or does not fit the parameters of the function."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TargetFunction:
     """A function, the file of its program, its parameters, and the types of annotated parameters."""
 

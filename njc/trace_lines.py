@@ -11,7 +11,6 @@ import json
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,21 +18,21 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Discriminator, TypeAdapter, ValidationError
 
 from njrt.events import Prediction
-from njrt.records import record
+from njrt.records import field, record
 from njrt.typed_json import describe_validation_error
 
 StateTexts = dict[str, str | None]
 """A line of text for each variable; None for one that is no longer bound."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _RunLine:
     run: str
     at: Annotated[datetime, AfterValidator(lambda at: at if at.tzinfo else at.replace(tzinfo=UTC))]
     """The time; in UTC if the line has no time zone."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BeganLine(_RunLine):
     """The start of a block. `state` has all its variables; None in traces without states."""
 
@@ -50,7 +49,7 @@ class BeganLine(_RunLine):
     """The path of the source of a block in a controlled run; traces have none."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AskedLine(_RunLine):
     """The model was asked. `shown` are the messages that are new in this turn; turn 1 has the system prompt."""
 
@@ -72,7 +71,7 @@ class ModelCallCost:
     usd: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RepliedLine(_RunLine):
     """The model answered; `source` is "model", "cache" or "recording"."""
 
@@ -97,7 +96,7 @@ class RepliedLine(_RunLine):
         return ModelCallCost(input, output, cached, 0.0 if self.source == "cache" else price)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UnansweredLine(_RunLine):
     """The request of this turn had no answer."""
 
@@ -107,7 +106,7 @@ class UnansweredLine(_RunLine):
     error: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PerformedLine(_RunLine):
     """An effect was performed or refused: `changes` since the run's line before, `decisions` in the order of interceptors."""
 
@@ -125,7 +124,7 @@ class PerformedLine(_RunLine):
     touches: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ComparedLine(_RunLine):
     """The end of a canary was compared with the end of the code, or `problem` is why it was not."""
 
@@ -134,7 +133,7 @@ class ComparedLine(_RunLine):
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EndedLine(_RunLine):
     """The run of a block ended."""
 
@@ -152,7 +151,7 @@ class EndedLine(_RunLine):
         return self.error or "; ".join(f"warning: {warning}" for warning in self.warnings)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UnreadableLine:
     """A line that is not a line of a trace; `number` counts from 1."""
 

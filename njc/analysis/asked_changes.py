@@ -15,14 +15,14 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from njc.analysis.words import compile_words
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.prompt_references import Reference
+from njrt.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AskedChange:
     """A verb that asks to change the value of a reference; its offsets are of the source's text."""
 

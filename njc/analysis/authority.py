@@ -213,7 +213,7 @@ def _find_return_obstacle(block: NaturalBlock, types: TypeReader) -> Iterator[Ob
         yield Obstacle(f"it may return `{typed}`, and `{name}` is something else inside")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FixedChange:
     """A change that a text asks for, of an input with a read-only type."""
 

@@ -27,6 +27,7 @@ from njc.analysis.class_members import (
 from njc.analysis.types import SCALARS, ClassDefinition, Typed, list_for_checkers
 from njc.frontend.prompt_references import parse_type
 from njrt.messages import Json
+from njrt.records import record
 from njrt.values.json_choices import (
     CONTAINER,
     KEYS,
@@ -68,7 +69,7 @@ MAX_PARTS = 10_000
 """The maximal number of parts of a type; parts of a class count each time that it occurs."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JsonProblem:
     """Why JSON does not carry the values of a type, and how to change it."""
 

@@ -39,6 +39,7 @@ from njc.frontend.name_resolution import (
 )
 from njc.frontend.prompt_references import Reference, format_annotation, list_variables
 from njc.frontend.source import SourceFile
+from njrt.records import record
 
 _SCALARS = {
     "float": r"float(?:ing[- ]point number)?s?|decimal numbers?",
@@ -122,7 +123,7 @@ _TEXT_METHODS = frozenset(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StatedType:
     """A type that the program states: of a reference, or of a parameter."""
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from njc.target import TargetFunction
 from njrt.errors import CostLimitError
 from njrt.messages import Usage
 from njrt.models.prices import compute_cost
+from njrt.records import record
 
 SAMPLED_ROWS = 50
 
@@ -34,7 +34,7 @@ ASSUMED_OUTPUT_TOKENS = 150
 """Output tokens of a reply, if no reply is known yet."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BatchEstimate:
     """The estimated usage of the remaining rows.
 

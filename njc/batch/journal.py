@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Iterator
-from dataclasses import astuple, dataclass, field
 from typing import Literal
 
 from njc.batch.rows import BatchRow, RowUsage
 from njc.batch.store import USAGE_COLUMNS, BatchStore
+from njrt.records import astuple, field, record
 
 RequestForm = Literal["free", "strict", "plain"]
 
@@ -27,7 +27,7 @@ WHERE batch IS NULL AND requests.row < ?"""
 """The requests that can be sent: of rows that are present with the same text."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StoredReply:
     """A vendor's answer to one request: the JSON of the response, or the problem."""
 
@@ -39,7 +39,7 @@ class StoredReply:
     """The usage of an answer; 0 if the answer is read from the journal, which has counted it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WaitingRequest:
     """A request of a row that has no reply yet; `model` is the name of its model, with the URL of an own server."""
 
@@ -50,7 +50,7 @@ class WaitingRequest:
     form: RequestForm = "free"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SentBatch:
     """A batch of a vendor: `new`, `submitting` (journaled), `submitted` (the vendor's id is known) or `ended`."""
 
@@ -64,7 +64,7 @@ class SentBatch:
     at: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BatchLimits:
     """The limits of a batch: requests, bytes, and bytes of a request beyond its body."""
 

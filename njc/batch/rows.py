@@ -17,7 +17,6 @@ import operator
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +34,7 @@ from njrt.errors import (
 )
 from njrt.message_json import format_json_line
 from njrt.messages import read_float
+from njrt.records import asdict, astuple, record
 from njrt.typed_json import make_json_value
 
 BUDGET_OPTION = "--max-{}"
@@ -43,7 +43,7 @@ BUDGET_OPTION = "--max-{}"
 _MAX_REASONS, _MAX_REASON_LINES, _MAX_REASON_CHARS = 5, 5, 200
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BatchRow:
     """One line of the file of rows: its index, from 0, its text, a digest of it, its line number."""
 
@@ -131,7 +131,7 @@ def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RowUsage:
     """The usage of the model calls of a row; `usd` omits calls without a known price."""
 
@@ -144,7 +144,7 @@ class RowUsage:
         return RowUsage(*map(operator.add, astuple(self), astuple(other)))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RowOutcome:
     """The outcome of the call for a row: the line of the results, and its usage.
 

@@ -18,7 +18,6 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from njc.project.units import explaining_failure, format_path
 from njc.target import TargetFunction
 from njrt.errors import ConfigurationError
 from njrt.private_files import create_private, replacing
+from njrt.records import astuple, record
 
 STORE_VERSION = 3
 STATE_NAME = "state.sqlite3"
@@ -65,7 +65,7 @@ UPDATE waiting SET wave = (SELECT coalesce(max(wave), 0) FROM batches);
 USAGE_COLUMNS = ("calls", "input", "output", "usd")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BatchCounts:
     """The numbers of done and of failed rows, and the total usage."""
 

@@ -34,6 +34,7 @@ from njrt.models.scripted import Scripted
 from njrt.models.vote import VoteModel
 from njrt.models.wrapped import list_inner_models
 from njrt.persistence.cache import make_request_key
+from njrt.records import record
 from njrt.session.settings import wrapping
 from njrt.timeouts import Interruption
 
@@ -131,7 +132,7 @@ def name_model(model: RemoteModel) -> str:
     return f"{model.name} {model.server.url}" if own else model.name
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReplayingModel(ModelAround):
     """A model that answers from the replies of a row, or suspends the call."""
 

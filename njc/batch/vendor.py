@@ -13,7 +13,6 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
 from pathlib import Path
@@ -24,6 +23,7 @@ from njrt.errors import ServerError
 from njrt.message_json import format_json_line
 from njrt.models.remote import REJECTED_FIELD_STATUSES, RemoteModel
 from njrt.models.streaming import take_lines
+from njrt.records import record
 
 CALL_SECONDS = 120.0
 
@@ -38,7 +38,7 @@ RETRIED_STATUSES = frozenset({408, 409, 425, 429})
 """The HTTP statuses below 500 of requests that are sent again."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BatchStatus:
     """The status of a batch at a vendor.
 
@@ -54,7 +54,7 @@ class BatchStatus:
     answered: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FoundBatch:
     """A batch that may be the unconfirmed one; without an id while that is undecided."""
 
@@ -264,7 +264,7 @@ RETRIED_ERRORS = frozenset({"api_error", "overloaded_error", "rate_limit_error",
 INVALID_ERRORS = frozenset({"invalid_request_error", "not_found_error"})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RequestsBody:
     """The body that creates a batch: the lines of a file in a JSON array, read while it is sent."""
 

@@ -46,6 +46,7 @@ from njrt.models.choose import choose_model
 from njrt.models.remote import RemoteModel
 from njrt.options import make_options
 from njrt.private_files import open_private
+from njrt.records import record
 
 MAX_ATTEMPTS = 8
 """The number of batches with a request, after which its row gets an error."""
@@ -64,7 +65,7 @@ _MENDED = "; once that is mended, the same command continues"
 Sleep = Callable[[float], None]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WaveProgress:
     """The progress of a batch: rows with results, and the requests of the current wave."""
 

@@ -23,7 +23,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import assert_never
 
 from njc.analysis.assignment import is_on_lines
@@ -47,7 +46,7 @@ from njrt.records import record
 _LINE_WIDTH = 88
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Edit:
     """Put `pieces` in place of the characters from `start` to `end` of the source."""
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 
 from njc import __version__
 from njc.frontend.source import SourceFile
 from njrt.options import OPTION_NAMES, Options
+from njrt.records import record
 
 ABI = 1
 """The number of the contract between compiled files and the runtime."""
@@ -34,7 +34,7 @@ _CLOSING_COMMENT = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FileHeader:
     """The version, source and contract of a compilation; equal headers mean equal compiled files."""
 

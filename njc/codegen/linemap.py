@@ -15,7 +15,6 @@ import re
 import sys
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from njc.codegen.header import read_line_map_text
@@ -34,7 +33,7 @@ class Segment:
     running: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LineMap:
     """The segments of a compiled file in order, the first at line 1."""
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from njc.analysis.authority import Authority, may_reraise
 from njc.analysis.contracts import BlockContract
@@ -39,7 +38,7 @@ from njc.frontend.prompt_references import format_string
 from njc.frontend.source import SourceFile
 from njrt.options import NO_OPTIONS, OPTION_NAMES, Options, merge_option_layers
 from njrt.private_names import mangle
-from njrt.records import record
+from njrt.records import record, replace
 
 RUNTIME_PACKAGE = "njrt"
 
@@ -68,7 +67,7 @@ class LoweredBlock:
     """Static code that the call runs as contained code."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Contained:
     """What contained static code uses besides the variables of its block."""
 
@@ -78,7 +77,7 @@ class Contained:
     """`name = expression` of its function for asking a model, if it asks."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WrittenBlock:
     """Code that replaces a block, in place of a call: generated when the program is built."""
 
@@ -101,7 +100,7 @@ class WrittenBlock:
     """Further names for the call, if it runs the code in a separate process."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GuardedBlock:
     """Written code that is tried first, with the call for all cases that the code does not cover."""
 
@@ -157,7 +156,7 @@ def serialize_written(source: SourceFile, written: Iterable[WrittenBlock], note:
     return "\0".join([*parts, *([note] if note else [])]).replace(_CRLF, "\n")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Aliases:
     """Names that the module uses nowhere: for the runtime, and for a caught return."""
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from njc.frontend.blocks import NaturalBlock
 from njrt.block import extract_instruction
+from njrt.records import record
 
 OptionValue = str | int | float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TunedBlock:
     """The choice for a block, identified by its instruction, and for a model."""
 

@@ -12,7 +12,6 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -20,9 +19,10 @@ import click
 from njc import __version__
 from njc.commands.terminal.console import INTERRUPTED_EXIT_CODE, Console, console_flags
 from njrt.errors import NaturalError
+from njrt.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Entry:
     """A command in the list of the help, which imports none of them."""
 

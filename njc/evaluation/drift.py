@@ -19,12 +19,13 @@ from typing import Any
 from njc.evaluation.repair.loop import normalize_layout
 from njc.trace_lines import AskedLine, BeganLine, EndedLine, RepliedLine, TraceLine
 from njrt.models.retry_and_fallback import extract_json
+from njrt.records import record
 from njrt.rendering.writer import clip
 
 MAX_SHOWN_CHARS, CHARS_BEFORE = 200, 40
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TracedRun:
     """One run of a block: the first messages to the model, the effects that it requested, and the outcome."""
 
@@ -34,7 +35,7 @@ class TracedRun:
     outcome: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunDifference:
     """A pair of runs that differ; None: there is no such run on this side."""
 
@@ -42,7 +43,7 @@ class RunDifference:
     new: TracedRun | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ComparedBlock:
     """How the runs of one block compare."""
 

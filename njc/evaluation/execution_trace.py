@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field
 from types import CodeType, FrameType
 from typing import Any
 
+from njrt.records import record
 from njrt.rendering.one_line import write_brief
 
 MAX_STEPS = 500
@@ -25,7 +26,7 @@ _GENERATOR_FLAGS = 0x20 | 0x80 | 0x200
 """Of code that is left and entered again: generators, coroutines, asynchronous generators."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LineStep:
     """One run of a line: its changes of variables, its returned value or raised exception."""
 
@@ -33,7 +34,7 @@ class LineStep:
     changes: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExecutionTrace:
     """The steps of a run."""
 

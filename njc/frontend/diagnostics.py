@@ -20,6 +20,7 @@ from functools import partial
 from typing import Literal
 
 from njc.frontend.source import SourceFile
+from njrt.records import record
 
 Severity = Literal["error", "warning", "hint"]
 """A hint is shown only when it is asked for: `njc check --hints`."""
@@ -44,7 +45,7 @@ class Diagnostic:
     """The import that the replacement needs."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DiagnosticCode:
     """The meaning of one code: a title, its severity, a paragraph, and whether it can be ignored."""
 

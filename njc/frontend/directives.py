@@ -13,7 +13,6 @@ import difflib
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from njc.frontend.blocks import NaturalBlock
@@ -22,6 +21,7 @@ from njc.frontend.name_resolution import find_first_line
 from njc.frontend.parse import Module
 from njc.frontend.source import SourceFile, find_string_tokens
 from njrt.options import Options, find_option_problem, parse_option
+from njrt.records import record
 
 _COMMENT = re.compile(r"#[ \t]*njc:[ \t]*(?P<text>[^\r\n]*)")
 _IGNORE = re.compile(r"ignore(?:\[(?P<codes>[\w, \t]*)\])?[ \t]*(?:#|\Z)")
@@ -30,7 +30,7 @@ _SETTING = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FileDirectives:
     """The options and ignored codes in the comments before the first statement."""
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from njc.frontend.prompt_references import PATH, blank_fields
 from njc.frontend.source import find_string_tokens
 from njrt.options import NO_OPTIONS, Options, find_option_problem
+from njrt.records import record
 
 OPENING = re.compile(
     r"(?P<prefix>[rRuUfF]{0,2})(?P<quotes>\"{3}|'{3})(?P<marker>natural|prompt)[ \t]*"
@@ -54,7 +54,7 @@ def extract_prompt_text(literal: str, opened: re.Match[str]) -> str:
     return blank_fields(literal, opened["prefix"])[opened.end() : -3]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OptionProblem:
     """A mistake in some characters of the options."""
 
@@ -63,7 +63,7 @@ class OptionProblem:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InterfaceName:
     """The interface of a block, as a name such as `shop.INTERFACE`, and its offsets in a text."""
 
@@ -77,7 +77,7 @@ class InterfaceName:
         return self.path.partition(".")[0]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WrittenOptions:
     """The contents of the parentheses behind a marker."""
 
@@ -156,7 +156,7 @@ def _is_one_token(literal: str, opened: re.Match[str]) -> bool:
     return (0, len(literal)) in find_string_tokens(literal)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NearMiss:
     """A literal that is almost a natural block: the range of its marker, and the problem."""
 

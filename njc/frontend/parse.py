@@ -13,11 +13,11 @@ import re
 import sys
 import warnings
 from bisect import bisect_left
-from dataclasses import dataclass
 from types import CodeType
 
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.source import SourceDecodeError, SourceFile
+from njrt.records import record
 
 _MARKER = r"""(?:\"{3}|'{3})[ \t\f\\\r\n]*(?:natural|prompt)\b"""
 _MARKER_BYTES = re.compile(_MARKER.encode(), re.IGNORECASE)
@@ -25,7 +25,7 @@ _MODE_OPTION = re.compile(rb"(?:(?:natural|prompt)[ \t]*\(|#[ \t]*njc:)[^\r\n]*\
 _MARKER_TEXT = re.compile(_MARKER, re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Module:
     """A parsed file; `candidates` are the numbers of the lines that may open a block, ascending."""
 

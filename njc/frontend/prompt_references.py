@@ -18,7 +18,6 @@ import keyword
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from njrt.records import record
 
@@ -62,7 +61,7 @@ class Reference:
         return not self.writes or self.is_dotted
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KeywordTag:
     """`<class>` or `<:None>`: the form of a reference, but no name. A read of one is plain text."""
 
@@ -72,7 +71,7 @@ class KeywordTag:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MistypedTag:
     """`<:y: the sum>`: the form of a typed output, but what should be the type is not Python."""
 
@@ -81,7 +80,7 @@ class MistypedTag:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NearTag:
     """`<items[0]>`, `< x >` or `<x>...</x>`: nearly a reference, but plain text."""
 

@@ -15,10 +15,11 @@ import keyword
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
+
+from njrt.records import record
 
 Schema = Mapping[str, Any]
 
@@ -31,7 +32,7 @@ _MOST_TYPES = 10_000
 """How many schemas one module may have: a small schema can name itself many times."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TypedName:
     """A property of an object as a parameter or a field."""
 

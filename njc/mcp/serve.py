@@ -18,7 +18,6 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
-from dataclasses import dataclass, replace
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
@@ -31,6 +30,7 @@ from njrt.models.model import Ask, LayeredModel
 from njrt.models.response import escape_surrogates
 from njrt.observability.accounts import Watch, watch
 from njrt.options.budget import Budget
+from njrt.records import record, replace
 from njrt.session.settings import using, wrapping
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ PROGRESS_SECONDS = 0.25
 """How often the calls of models are looked at."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Stop:
     """A layer of a model that is not asked any more after a client has cancelled its call."""
 

@@ -15,7 +15,6 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 from njc.mcp.schema_types import (
@@ -28,11 +27,12 @@ from njc.mcp.schema_types import (
     quote_docstring,
 )
 from njc.project.servers import ServerSection
+from njrt.records import asdict, record
 
 HEADER = "# Written by `njc mcp add`; `njc mcp update` writes it again. Do not edit it."
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Tool:
     """One tool of a server, as the server describes it."""
 

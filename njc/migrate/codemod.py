@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from operator import is_
 from typing import Any
 
@@ -32,6 +31,7 @@ from njc.migrate.gathering import (
     find_natural_argument,
 )
 from njrt.options import OPTION_NAMES
+from njrt.records import record
 
 
 class MigrationTransformer(NightjarpyTransformer):
@@ -139,7 +139,7 @@ _MARKUP = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RewrittenLiteral:
     """The literal of a natural block, and notes on it, each with its line within the literal."""
 

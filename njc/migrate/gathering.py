@@ -16,6 +16,7 @@ import libcst as cst
 from libcst.metadata import PositionProvider, QualifiedNameProvider, QualifiedNameSource
 
 from njrt.options import find_option_problem
+from njrt.records import record
 
 NIGHTJARPY = "nightjarpy"
 FN_NAME = f"{NIGHTJARPY}.fn"
@@ -197,7 +198,7 @@ LiteralValue = Any
 """The value of a literal in the old program."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Configuration:
     """The options that are equivalent to a configuration, and its parts without equivalent."""
 
@@ -248,7 +249,7 @@ NameResolver = Callable[[cst.CSTNode], str | None]
 """The qualified name of an expression that nightjarpy defines, such as `nightjarpy.configs.Config`."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ConfigurationReader:
     """Reads expressions as configurations; `known` are the variables that hold one."""
 

@@ -9,7 +9,6 @@ migrate_program(SourceFile("settings.py", b"FAST = nj.DEFAULT_CONFIG"), "setting
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 from libcst.metadata import MetadataWrapper
@@ -25,9 +24,10 @@ from njc.migrate.gathering import (
     Remark,
     UsedNameCollector,
 )
+from njrt.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Migration:
     """A migrated program, and remarks on it."""
 
@@ -40,7 +40,7 @@ class Migration:
     """The compilation of the new program."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LeftAlone:
     """A program without natural code, which is not changed."""
 

@@ -19,7 +19,6 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from html import escape
 from itertools import takewhile
 from pathlib import Path
@@ -37,6 +36,7 @@ from njrt.effect_json import effect_to_json
 from njrt.effects import Refusal
 from njrt.observability.accounts import BlockRun, PerformedEffect, Watch
 from njrt.options import Options
+from njrt.records import record
 
 EARLIER_CELLS = "\nfrom __main__ import *"
 """A line at the end of the text: with it, every name may be a variable of an earlier cell."""
@@ -46,7 +46,7 @@ class CellError(Exception):
     """A cell that cannot be compiled; the message shows all errors, with their lines."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CompiledCell:
     """A cell with its blocks compiled."""
 
@@ -159,7 +159,7 @@ UNMARKED = "natural code runs only below %%njpy at the head of its cell, or afte
 USAGE = "usage: %njpy on|off|trace|using SETTINGS; %%njpy at the head of a cell"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OpenCell:
     """A cell that runs: what IPython calls it, the watch of its blocks, and the contexts to leave at its end."""
 

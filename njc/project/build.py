@@ -13,7 +13,6 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import starmap
 from pathlib import Path
@@ -29,6 +28,7 @@ from njc.project.outputs import ExistingFile, find_overwrite_obstacle, read_exis
 from njc.project.tuned import find_tuned_blocks
 from njc.project.units import Unit, explaining_failure, format_path, make_unit, read_file
 from njrt.options import Options
+from njrt.records import record, replace
 
 if TYPE_CHECKING:
     # The compiler is imported when it is called: a build without changes does not need it.
@@ -43,7 +43,7 @@ _BYTES_PER_PROCESS = 200_000
 """Starting a process takes about as long as compiling this much source."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Finding:
     """A diagnostic and its source; the diagnostic has the path as a user would type it."""
 
@@ -69,7 +69,7 @@ class NaturalSyntaxError(SyntaxError):
         self.findings = tuple(findings)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CompileTask:
     """One source to compile; `parse_always` also parses files without natural blocks."""
 
@@ -111,7 +111,7 @@ class CompileTask:
         return CompileResult(self.unit, bare, output, diagnostics, compilation.hints)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CompileResult:
     """The result of compiling one source; there is no `output` after errors."""
 
@@ -122,7 +122,7 @@ class CompileResult:
     hints: tuple[Diagnostic, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OutputChange:
     """A compiled file to write, and its present contents."""
 
@@ -131,7 +131,7 @@ class OutputChange:
     after: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BuildPlan:
     """The result of a build before anything is written."""
 

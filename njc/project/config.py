@@ -17,13 +17,13 @@ import difflib
 import os
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from njrt.errors import ConfigurationError
 from njrt.options import OPTION_NAMES as OPTION_NAMES
 from njrt.options import Options, make_options, merge_option_layers, read_environment_options
+from njrt.records import field, record, replace
 
 LOCK_VARIABLE = "NJC_LOCK"
 """Names another lock to read the sections `[[tuned]]` from."""
@@ -31,7 +31,7 @@ TomlValue = Any
 """A value as TOML gives it, not yet checked."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Project:
     """The settings of a project; paths are absolute."""
 

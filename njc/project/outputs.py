@@ -16,7 +16,6 @@ import re
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, assert_never
 
@@ -24,6 +23,7 @@ from njc.codegen.header import FileHeader, is_intact, parse_header
 from njc.project.units import explaining_failure, format_path, read_header, walk_files
 from njrt.errors import ConfigurationError
 from njrt.private_files import MACHINE, name_temporary
+from njrt.records import record
 
 OutputState = Literal["absent", "compiled", "edited", "foreign"]
 
@@ -34,7 +34,7 @@ _TEMPORARY_NAME = re.compile(
 """A temporary file before its rename: the id of the writing process, and its machine except in older versions."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExistingFile:
     """The file at the place of a compiled file."""
 

@@ -14,12 +14,12 @@ Values of variables and tokens are never in it: `env` and `headers` name variabl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
+from njrt.records import field, record
 from njrt.typed_json import NO_OTHER_KEYS
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServerSection:
     """One section, with the fields of the file."""
 

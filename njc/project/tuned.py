@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from njc.project.config import Project
 from njc.project.units import FileState, Unit, read_file_state
 from njrt.errors import ConfigurationError
 from njrt.options import find_option_problem
+from njrt.records import record
 from njrt.typed_json import NO_OTHER_KEYS
 
 LOCK_FILE_NAME = "njc.lock"
@@ -36,7 +36,7 @@ TUNED_OPTIONS = ("effects", "reasoning", "votes", "second_model", "second_below"
 _HEAD = "[[tuned]]"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Evidence:
     """The measurement on the held-out cases, which had no part in the choice."""
 
@@ -68,7 +68,7 @@ NO_EVIDENCE = Evidence(0, 0.0, 0.0, 0, 0, 1.0, 0, 0.0, 0.0)
 """For a form that is being tried."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TunedSection:
     """One section, with the fields of the file."""
 
@@ -94,7 +94,7 @@ class TunedSection:
         return TunedBlock(instruction, self.model, self.options, tuple(self.examples))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _TunedSections:
     tuned: tuple[TunedSection, ...] = ()
 

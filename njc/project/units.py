@@ -14,19 +14,19 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from njc.codegen.header import FileHeader, parse_header
 from njc.project.config import Project, make_absolute
 from njrt.errors import ConfigurationError
+from njrt.records import record
 
 SUFFIX = ".njpy"
 _SKIPPED_FOLDERS = ("__pycache__", "node_modules")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unit:
     """One source file and its compiled file."""
 

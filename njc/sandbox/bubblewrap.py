@@ -26,7 +26,6 @@ import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -40,6 +39,7 @@ from njrt.models.model import Model
 from njrt.models.remote import RemoteModel, Server
 from njrt.models.wrapped import list_inner_models
 from njrt.options import Options
+from njrt.records import field, record, replace
 
 _SOCKET_PATH = "/tmp/.njc/proxy"
 _KEPT_VARIABLES = ("LANG", "LANGUAGE", "TERM", "TZ", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES")
@@ -50,7 +50,7 @@ _WRITABLE_FOLDERS = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))
 _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sandbox:
     """The paths that a sandboxed program may read and write, its servers, variables and limits."""
 

@@ -9,7 +9,8 @@ memory of several processes adds up: a common limit would need a control group, 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields
+
+from njrt.records import fields, record
 
 try:
     import resource
@@ -19,7 +20,7 @@ except ImportError:  # Windows, which has no sandbox
 NOBODY = 65534
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Limits:
     """The limits of a sandbox."""
 

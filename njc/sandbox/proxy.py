@@ -11,18 +11,18 @@ import socket
 import threading
 from collections.abc import Iterator, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from njc.sandbox.forwarder import relay, serve_clients
+from njrt.records import record
 
 _MAX_HEAD_BYTES = 65536
 _TIMEOUT_SECONDS = 30.0
 """Seconds to wait for a request's head, and for a server to accept a connection."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Endpoint:
     """A host and a port."""
 
@@ -33,7 +33,7 @@ class Endpoint:
         return f"{self.host}:{self.port}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ProxyRequest:
     """The head of a client's request: its endpoint, the bytes to send first, and whether it is a tunnel."""
 

@@ -14,7 +14,6 @@ import ast
 import builtins
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from njc.analysis.inference import TypeReader
 from njc.analysis.judgements import only_judges
@@ -24,6 +23,7 @@ from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.name_resolution import FunctionDefinition, list_named_parameters
 from njc.frontend.prompt_references import list_variables
 from njc.frontend.source import SourceFile
+from njrt.records import record, replace
 
 IMPORTS = {
     "Literal": "from typing import Literal",
@@ -48,7 +48,7 @@ _CODE = re.compile(
 _QUOTES = re.compile(r"^```\w*\s*|```$|^`|`$")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MissingType:
     """An output, or a parameter that a block reads, without a type."""
 
@@ -59,7 +59,7 @@ class MissingType:
     is_input: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ProposedType:
     """A type, and the import that it needs."""
 

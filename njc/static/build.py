@@ -15,7 +15,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from threading import Lock as Mutex
 from typing import assert_never
@@ -58,6 +57,7 @@ from njrt.models.model import Model, answer_all
 from njrt.observability.listeners import Notified, make_added_listener
 from njrt.options import DEFAULTS, merge_option_layers, read_environment_options
 from njrt.private_names import mangle
+from njrt.records import field, record, replace
 from njrt.session.examples import Example
 from njrt.session.layered_model import find_recorder, make_layered_model
 from njrt.session.limits import Meter, Metered, list_open_meters, read_limits
@@ -68,7 +68,7 @@ DEFAULT_JOBS = 4
 """The default number of blocks that a vendor's model writes at once."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HoleRequest:
     """How a build gets code: only from the lock, or also from models."""
 
@@ -92,7 +92,7 @@ class HoleRequest:
     """Selects the holes that models are asked for; other holes without locked code are skipped."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HoleResult:
     """The result for one hole: an entry of the lock, or else findings with the reasons."""
 
@@ -101,7 +101,7 @@ class HoleResult:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StaticBuild:
     """The result for all holes."""
 
@@ -326,7 +326,7 @@ def make_lock_entry(
 # ── the model that writes the code of a block ──────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Author:
     """A model, and the temperature that it writes code best at."""
 
@@ -367,7 +367,7 @@ def choose_author(file: StaticFile, hole: Hole) -> Author:
 # ── the contract of a static block as a test of its code ───────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ContractTask:
     """Code to run, with the asserts before and after it."""
 
@@ -381,7 +381,7 @@ class ContractTask:
     recorded: tuple[RecordedInputs, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RecordedInputs:
     """The inputs of a recorded run, as expressions, and the modules of their classes (`njrt.session.examples`)."""
 
@@ -389,7 +389,7 @@ class RecordedInputs:
     classes: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ContractVerdict:
     """The result of a test: on how many inputs the asserts held, or a counterexample."""
 

@@ -12,7 +12,6 @@ import builtins
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from njc.codegen.emit import find_lines_in_strings, indent_code
@@ -39,12 +38,13 @@ from njrt.errors import require_packages
 from njrt.execution.guard.allowed import IMPORTABLE_MODULES
 from njrt.options import Options
 from njrt.private_names import mangle
+from njrt.records import record, replace
 from njrt.values.shapes import ANY_SHAPE
 
 ShapesByName = Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StaticFile:
     """A file with blocks that are to become code."""
 
@@ -181,7 +181,7 @@ def find_annotated_shapes(hole: Hole, classes: Mapping[str, ast.ClassDef]) -> di
     return {name: shape for name, shape in shapes.items() if shape != ANY_SHAPE}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _AnnotationReader:
     """Reads annotations of a function's parameters; the scope around the function defines their names."""
 

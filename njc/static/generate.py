@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import textwrap
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
 
 from njc.codegen.emit import find_lines_in_strings
 from njc.frontend.name_resolution import Definition, find_first_line, list_suites
@@ -22,12 +21,13 @@ from njrt.effects import Run
 from njrt.execution.guard.allowed import IMPORTABLE_MODULES
 from njrt.execution.symbols import find_names
 from njrt.messages import Message, ModelMessage, Reply, Request, UserMessage
+from njrt.records import field, record
 
 MAX_ATTEMPTS = 4
 TEMPERATURE_STEP = 0.3
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GenerationAttempt:
     """One reply: its code, and why it was refused, or how its tests went."""
 
@@ -38,7 +38,7 @@ class GenerationAttempt:
     """The text before the code, if the model was asked for a rationale."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GenerationCost:
     """The tokens and the price of a conversation."""
 
@@ -55,7 +55,7 @@ class GenerationCost:
         return GenerationCost(*tokens, usd, reply.model or self.model)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Generated:
     """Code that passed all checks."""
 
@@ -64,7 +64,7 @@ class Generated:
     cost: GenerationCost
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GenerationFailed:
     """No attempt passed all checks."""
 

@@ -16,7 +16,6 @@ import ast
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
 
 from njc.analysis.assignment import find_bound_before
@@ -31,9 +30,10 @@ from njc.static.lock import BlockDigests
 from njrt.block import extract_instruction
 from njrt.options import Mode, Options, merge_option_layers
 from njrt.private_names import mangle
+from njrt.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Hole:
     """A natural block that needs code."""
 

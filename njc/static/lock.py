@@ -29,7 +29,6 @@ import json
 import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -38,6 +37,7 @@ from njc.project.tuned import TunedSection, check_sections
 from njrt.errors import ConfigurationError
 from njrt.options import OPTION_CHOICES
 from njrt.production.approval.manifest import BlockAuthority, BlockKey
+from njrt.records import asdict, field, record, replace
 from njrt.typed_json import NO_OTHER_KEYS
 
 LOCK_VERSION = 1
@@ -48,7 +48,7 @@ version = {LOCK_VERSION}
 """
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BlockDigests:
     """Digests of the parts of a meaning: the instruction, the interface, the program around them."""
 
@@ -58,7 +58,7 @@ class BlockDigests:
     context: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LockScore:
     """The results of code on examples; the rest was left to the live block (mode `auto`)."""
 
@@ -78,7 +78,7 @@ class LockScore:
         return f"{self.right} of {self.of} right{rest}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TokenCounts:
     """The tokens that writing the code took."""
 
@@ -87,7 +87,7 @@ class TokenCounts:
     output: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CheckCounts:
     """How many checks of its program pass with the code in its place."""
 
@@ -102,7 +102,7 @@ class CheckCounts:
         return f"{self.passed} of {self.of} checks of its program{by}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LockEntry:
     """The locked code for one block in one mode; the fields are the keys of the file."""
 
@@ -147,7 +147,7 @@ LockKey = tuple[str, str]
 """The name of a block, and the mode."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StaticLock:
     """The entries of a lock file, and the authority of blocks at run time."""
 
@@ -169,7 +169,7 @@ class StaticLock:
         return replace(self, entries=kept)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _LockFile:
     """The whole file."""
 

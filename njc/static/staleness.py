@@ -9,20 +9,20 @@ lock has nothing                    Missing()
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
 
 from njc.static.holes import Hole
 from njc.static.lock import LEARNED_SUFFIX, LockEntry, StaticLock
+from njrt.records import record, replace
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Locked:
     """There is code for the present meaning of this block."""
 
     entry: LockEntry
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stale:
     """There is code for an earlier meaning of this block."""
 
@@ -31,7 +31,7 @@ class Stale:
     """Which of instruction, interface and context has changed."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Missing:
     """There is no code for this block."""
 

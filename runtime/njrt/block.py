@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import re
 import textwrap
-from dataclasses import dataclass
 
 from njrt.interface import Interface
 from njrt.options import Options
+from njrt.records import record
 
 MARKER_LINE = re.compile(r"(?:natural|prompt)(?:\(.*?\))?[ \t]*(?:\r\n|\n|\r)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Block:
     """One natural block, about to run.
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from njrt.effects import Effect
 from njrt.errors import NaturalError
+from njrt.records import record
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ Interceptor = Callable[[PendingEffect], Decision | Awaitable[Decision]]
 """Decides about an effect. Only in async blocks may it be a coroutine function."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OpenInterceptor:
     """An interceptor inside its `with using`; `name` is its name in events, recordings and messages.
 
@@ -107,7 +108,7 @@ def is_observer(opened: OpenInterceptor) -> bool:
     return bool(getattr(opened.decide, "is_observer", False))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InterceptorDecision:
     """The decision of one interceptor; `interceptor` is its name."""
 
@@ -115,7 +116,7 @@ class InterceptorDecision:
     decision: Decision
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Interception:
     """The decisions of the interceptors around a block about an effect, in order.
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from njrt.outcome import Outcome
+from njrt.records import record
 
 ReferenceId = int
 """A small integer that represents a live object: the `addr` of `{"type": "Ref", "addr": N}`."""
@@ -23,7 +24,7 @@ WireValue = Any
 """A value in a model's JSON: scalars, lists, objects, references as `{"type": "Ref", ...}`."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Run:
     """Run `code` in the block's scope; with `done`, end the block once it has run without error."""
 
@@ -31,28 +32,28 @@ class Run:
     done: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Eval:
     """Evaluate one Python expression."""
 
     expression: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Exec:
     """Execute Python statements."""
 
     code: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lookup:
     """Read the variable `variable`."""
 
     variable: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Assign:
     """Bind the variable `variable` to a value."""
 
@@ -60,21 +61,21 @@ class Assign:
     value: WireValue
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Deref:
     """Show one level of the object behind a reference."""
 
     reference: ReferenceId
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ref:
     """Make an object of a value and give a reference to it."""
 
     value: WireValue
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SetRef:
     """Update the object behind a reference in place, so that it equals a value."""
 
@@ -82,7 +83,7 @@ class SetRef:
     value: WireValue
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Goto:
     """Jump to a label of the program (`break`, `continue`, `return`, `raise`), taking a value along."""
 
@@ -90,50 +91,50 @@ class Goto:
     value: WireValue
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BreakLoop:
     """Break out of the enclosing loop."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ContinueLoop:
     """Continue with the next round of the enclosing loop."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReturnValue:
     """Return the value of the variable `variable` from the enclosing function (None: a bare return)."""
 
     variable: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RaiseError:
     """Raise the exception that the variable `variable` holds."""
 
     variable: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Done:
     """End the block normally."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BindOutputs:
     """Bind the outputs of the block to values in JSON, by name, and end the block."""
 
     values: Mapping[str, WireValue]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReturnAnswer:
     """Return a value in JSON from the enclosing function."""
 
     value: WireValue
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RaiseNamed:
     """Raise the exception of this name with a message."""
 
@@ -141,14 +142,14 @@ class RaiseNamed:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NeedsCode:
     """Ask for code, which the instruction needs; the run continues as `direct`."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AskModel:
     """Ask a model a question from code: `njrt.llm(question, answer_type)`.
 
@@ -170,7 +171,7 @@ class Touch:
     arguments: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Perform:
     """Perform an effect of the block's interface (`njrt.interface`).
 
@@ -207,14 +208,14 @@ EFFECT_KINDS: Mapping[str, tuple[type[Effect], ...]] = {
 """The effects of each set; `interface` is for blocks with an interface, `llm` for questions from code."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Answer:
     """The effect was performed; the prompt resumes with this text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Refusal:
     """The effect was a mistake of the model; the prompt resumes with a message about the next step.
 

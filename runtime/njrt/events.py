@@ -9,13 +9,12 @@ OpenTelemetry spans are independent listeners. Events with a duration have `seco
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 from njrt.decisions import InterceptorDecision
 from njrt.effects import Effect, EffectResult, Refusal
 from njrt.messages import Reply, Request
 from njrt.outcome import Outcome
-from njrt.records import record
+from njrt.records import field, record
 
 RunId = str
 """Identifies one run of one block; unique among all processes that may write to the same trace."""
@@ -196,7 +195,7 @@ def find_stream_listener(listener: Listener) -> StreamListener | None:
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CombinedListener:
     """A listener that calls others, in their order."""
 

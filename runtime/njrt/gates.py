@@ -24,6 +24,7 @@ from weakref import WeakKeyDictionary
 
 from njrt.context import Around
 from njrt.errors import ConfigurationError, NaturalError
+from njrt.records import record
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -65,7 +66,7 @@ class CallRule:
             raise ConfigurationError("njrt.gated: check must not be an async function")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GatedFunction:
     """A function and the rule for its calls."""
 

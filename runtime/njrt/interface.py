@@ -38,6 +38,7 @@ from typing import Annotated, Any, Generic, TypeVar
 from njrt.effects import Answer, Refusal
 from njrt.errors import ConfigurationError
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned, UserValue
+from njrt.records import record
 
 __all__ = [
     "Aliases", "Answer", "Broke", "Completed", "Continued", "Handler", "Handling", "Interface", "Raised", "Ref",
@@ -54,7 +55,7 @@ Handler = Callable[..., Any]
 """A function, or a coroutine function for blocks in `async` functions, that serves one effect."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Aliases:
     """Other names that a model may use for an argument: `Annotated[str, Aliases("expression")]`."""
 

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from njrt.media import Attachment
-from njrt.records import record
+from njrt.records import field, record
 
 Protocol = Literal["tools", "text"]
 """How a model requests effects: by tool calls, or by one fenced code block in plain text."""
@@ -56,7 +55,7 @@ ARGUMENT_DECODER = json.JSONDecoder(strict=False, parse_float=read_float)
 """Reads arguments in the same way; a number is a `WrittenFloat` only if its float is written in another way."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolCall:
     """One tool call of a model. `arguments` is None if `raw`, the model's text, is not a JSON object."""
 
@@ -66,7 +65,7 @@ class ToolCall:
     raw: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolResult:
     """The runtime's answer to the tool call `id`; `failed` marks a refusal or an error."""
 
@@ -84,7 +83,7 @@ class UserMessage:
     attachments: tuple[Attachment, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class VendorContent:
     """A message of `model` exactly as its vendor sent it.
 
@@ -96,7 +95,7 @@ class VendorContent:
     blocks: tuple[Json, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelMessage:
     """A message of the model: text, tool calls, or both."""
 
@@ -105,7 +104,7 @@ class ModelMessage:
     vendor_content: VendorContent | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolMessage:
     """The results of all tool calls of the preceding `ModelMessage`, in its order."""
 
@@ -115,7 +114,7 @@ class ToolMessage:
 Message = UserMessage | ModelMessage | ToolMessage
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Tool:
     """A tool offered to the model; `parameters` is a strict JSON schema that both vendors accept."""
 
@@ -155,7 +154,7 @@ class Request:
     call_layer: Callable[[Any], Any] | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Usage:
     """Tokens of one model call, as the server counted them; `usd` is None if no price is known.
 
@@ -181,7 +180,7 @@ def add_usage(usages: Iterable[Usage]) -> Usage:
     return total
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CallAttempt:
     """One of the calls that a model made for one request: a retry, a fallback, a vote.
 
@@ -194,7 +193,7 @@ class CallAttempt:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reply:
     """A model's answer. `model` is the name that the server reports; `source` is the origin of the reply.
 

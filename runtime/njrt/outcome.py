@@ -11,36 +11,37 @@ The three jumps are in `njrt.jumps`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from njrt.records import record
 
 UserValue = Any
 """A value of the user's program, of any type."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Completed:
     """The block ended normally; its outputs are bound."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Broke:
     """The block breaks out of the enclosing loop."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Continued:
     """The block continues with the next iteration of the enclosing loop."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Returned:
     """The block returns from the enclosing function."""
 
     value: UserValue
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Raised:
     """The block raises an exception in the program."""
 

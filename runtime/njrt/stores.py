@@ -16,10 +16,10 @@ import random
 import time
 import typing
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
 from njrt.errors import StoreError
+from njrt.records import record
 
 MAX_KEY_CHARS = 512
 """The longest key."""
@@ -33,7 +33,7 @@ Change = Callable[[str | None], str | None]
 """Returns the new text for the present one; None is no text. It may be called several times."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StoreSize:
     """The number of texts and lines in a store, and their bytes."""
 

@@ -8,7 +8,6 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -36,6 +35,7 @@ from njc.static.annotate import (
     read_type,
 )
 from njrt.errors import ConfigurationError, NaturalError, ReplyError
+from njrt.records import record, replace
 from njrt.session.question import llm_at
 
 
@@ -89,7 +89,7 @@ def command(
         raise unasked
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Annotator:
     """The annotation of one source."""
 

@@ -16,7 +16,6 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -38,9 +37,10 @@ from njc.project.units import (
 )
 from njrt.errors import ConfigurationError
 from njrt.private_files import name_temporary
+from njrt.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TypeReport:
     """The output of the checker, with places in the sources, and its exit status."""
 
@@ -206,7 +206,7 @@ _UNLINKED_NAMES = (MIRROR_NAME, ".git", ".gitignore", ".mypy_cache", ".dmypy.jso
 """Files and directories that the copy does not share with the project."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mirror:
     """A copy of a project, and the rendered files in it."""
 

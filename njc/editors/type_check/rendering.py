@@ -28,11 +28,12 @@ from njc.frontend.name_resolution import list_suites
 from njc.frontend.prompt_references import PATH, Reference
 from njc.frontend.source import SourceFile
 from njrt.options import Options
+from njrt.records import record
 
 _PATH = re.compile(PATH)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RenderedPiece:
     """A piece of the rendered text, and its range in the source."""
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from njc.editors.type_check.rendering import RenderedSource
+from njrt.records import record
 
 ColumnUnit = Literal["utf-8", "utf-16-le"]
 Place = tuple[int, int]
@@ -57,7 +57,7 @@ JsonObject = dict[str, Any]
 """A finding as a checker writes it; fields other than places are passed on unchecked."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReportedFile:
     """A file that a report names: how to name it, and the rendered source if it has one."""
 

@@ -14,12 +14,12 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from njc.codegen.header import parse_header
 from njc.project.units import Unit, format_path
 from njrt.message_json import parse_json_lines
+from njrt.records import asdict, record
 
 _SETTINGS, _ACCOUNT = "build.json", "imports.jsonl"
 _IN_PLACE_HINT = "import it by its name, or run `{out}/FILE.py`"
@@ -29,7 +29,7 @@ _NOTHING_HINT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BuiltFile:
     """A file of a build."""
 

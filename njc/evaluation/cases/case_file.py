@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,14 @@ from njc.project.units import explaining_failure
 from njrt.errors import ConfigurationError
 from njrt.message_json import write_json
 from njrt.messages import read_float
+from njrt.records import field, record
 from njrt.rendering.writer import escape_unprintable
 from njrt.typed_json import InvalidJsonError, from_json, make_json_value
 
 _ABSENT = "absent: a case without a result to expect"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Case:
     """One case. At least one of `expect`, `after` and `check` is given."""
 
@@ -45,7 +45,7 @@ class Case:
         return bool(self.has_expected_result or self.after or self.check.strip())
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NumberedCase:
     """A case and its line in the file."""
 

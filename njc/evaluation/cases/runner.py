@@ -22,7 +22,6 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import copy_context
 from copy import deepcopy
-from dataclasses import dataclass, replace
 from itertools import groupby, zip_longest
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
@@ -58,6 +57,7 @@ from njrt.execution.tracebacks import format_error
 from njrt.message_json import write_json
 from njrt.observability.accounts import Watch, watch
 from njrt.persistence.recorder import replaying
+from njrt.records import record, replace
 from njrt.rendering.writer import escape_unprintable
 from njrt.session.layered_model import find_recorder
 from njrt.session.settings import get_settings, using
@@ -80,7 +80,7 @@ ResultKey = tuple[str, str, str, int]
 """The digests of the program and of the case, the model, and the number of the repeat."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BlockRun:
     """A run of a block: the prompt, and the one reply."""
 
@@ -94,7 +94,7 @@ class BlockRun:
     """The probability of the answer, if the model was asked for it and no other model was asked."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CaseResult:
     """One run of a case."""
 
@@ -120,7 +120,7 @@ class CaseResult:
         return self.program, self.case, self.model, self.repeat
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PlannedRun:
     """A run of a case that is to be made."""
 

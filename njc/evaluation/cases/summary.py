@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from njc.evaluation.cases.case_file import NumberedCase
@@ -21,9 +20,10 @@ from njc.evaluation.cases.runner import CaseResult
 from njc.evaluation.comparison.page import render_template
 from njc.evaluation.comparison.results import PassSummary
 from njc.evaluation.comparison.text import format_text_table
+from njrt.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Summary(PassSummary):
     """All runs of a model, or of a version of the program."""
 

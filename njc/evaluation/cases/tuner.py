@@ -46,6 +46,7 @@ from njc.static.lock import StaticLock, format_lock, read_lock
 from njrt.agent.prompt import extract_shown
 from njrt.errors import ConfigurationError
 from njrt.message_json import find_last_object
+from njrt.records import record
 
 ResultsByCase = Mapping[str, Sequence[CaseResult]]
 """The runs of each case, by its digest."""
@@ -56,7 +57,7 @@ MAX_EXAMPLE = 1_500
 """Characters of an example; a longer one costs more than it shows."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Form:
     """A form that a block may have: options, and examples."""
 
@@ -79,7 +80,7 @@ class Form:
 PLAIN = Form({})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Score:
     """The result of a form on some cases."""
 

@@ -25,6 +25,7 @@ from njc.project.units import format_path
 from njc.trace_lines import BeganLine, RepliedLine, TraceLine
 from njrt.errors import ConfigurationError, require_packages
 from njrt.message_json import parse_json_lines
+from njrt.records import record
 from njrt.typed_json import InvalidJsonError, from_json, to_json
 
 
@@ -86,7 +87,7 @@ class ResultFile(Generic[ResultT]):
         write_report(self.path, to_json(result) + "\n", "a")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModeUsage:
     """What model calls used, and how runs of static code ended; `usd` omits calls without a known price."""
 
@@ -110,7 +111,7 @@ class ModeUsage:
         return self.input + self.output
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModeBuild:
     """The cost of a build; `failure` is the reason if it failed, otherwise ""."""
 
@@ -119,7 +120,7 @@ class ModeBuild:
     failure: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ComparedRun:
     """One run of the command."""
 
@@ -184,7 +185,7 @@ def estimate_pass_power(passed: int, runs: int, power: int) -> float:
     return math.comb(passed, power) / math.comb(runs, power)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModeSummary(PassSummary):
     """One mode: its build and its runs."""
 
@@ -267,7 +268,7 @@ _GATE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PassGate:
     """`pass^power` of a mode, or of all that is compared, must be at least `threshold`."""
 
@@ -279,7 +280,7 @@ class PassGate:
         return f"pass^{self.power} >= {self.threshold:g}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GateResult:
     """A gate on a row: the estimate, its 95 % interval, and whether the gate holds."""
 

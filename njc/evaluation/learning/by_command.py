@@ -12,7 +12,6 @@ import re
 import tempfile
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -36,9 +35,10 @@ from njc.static.holes import Hole
 from njc.static.lock import LockEntry, StaticLock, hash_code
 from njrt.errors import ConfigurationError
 from njrt.models.model import answer_all
+from njrt.records import record, replace
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CommandEvaluation:
     """The result of the command on a build, and the run of the block's code in it."""
 
@@ -65,7 +65,7 @@ class CommandEvaluation:
         return f"{self.result}{ran}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CommandRepairResult:
     """The result for one hole; `trouble` is the reason why it was not tried, if so."""
 
@@ -98,7 +98,7 @@ Find the mistake in the code, and correct it for all values: write no special ca
 test.{make_hint(hole, evaluation.code)} {RATIONALE_INSTRUCTION}"""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TestedProgram:
     """A program with locked code, and the command that tests it."""
 

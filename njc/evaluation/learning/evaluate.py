@@ -16,7 +16,6 @@ import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from traceback import walk_tb
 from typing import Any
 
@@ -27,6 +26,7 @@ from njc.static.splice import list_guard_asserts, list_lines
 from njc.worker import open_channel
 from njrt.execution.lowering import find_host_jumps
 from njrt.messages import ModelMessage, Protocol, Reply, Request, UserMessage
+from njrt.records import record
 from njrt.rendering.one_line import write_brief
 from njrt.session.examples import RETURN_VALUE, Example, example_from_json
 from njrt.values.encode import decode_values
@@ -55,7 +55,7 @@ def main() -> None:
             channel.send(evaluate_example(task, example, namespace))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ForwardingModel:
     """A model that the parent process asks."""
 
@@ -180,7 +180,7 @@ _LOCALS_NAME = "_nj_locals"
 _JUMP_OUTCOMES = {ast.Break: "broke", ast.Continue: "continued", ast.Return: "returned"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WorkerTask:
     """The program, the code, and the examples to run it on."""
 

@@ -13,7 +13,6 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import Generic
 
 from njc.evaluation.execution_trace import ExecutionTrace
@@ -31,6 +30,7 @@ from njc.static.generate import (
 from njc.static.holes import Hole, format_question_form
 from njc.static.lock import LockScore
 from njrt.messages import Message, Request, UserMessage
+from njrt.records import record, replace
 from njrt.session.examples import RETURN_VALUE, Example, example_from_json
 from njrt.values.shapes import ANY_SHAPE, merge_shapes
 
@@ -40,7 +40,7 @@ _MIN_TO_HOLD_OUT = 4
 _USABLE_OUTCOMES = ("completed", "broke", "continued", "returned", "raised")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExampleSet:
     """The examples that code for a hole is tested on."""
 
@@ -130,7 +130,7 @@ def find_observed_shapes(hole: Hole, examples: Sequence[Example]) -> Mapping[str
     return seen
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExampleFailure:
     """An example that the code failed, and the steps of that run."""
 
@@ -139,7 +139,7 @@ class ExampleFailure:
     trace: ExecutionTrace
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Evaluation:
     """The result of running code on all examples; `failures` may be shown to the model."""
 
@@ -159,7 +159,7 @@ class Evaluation:
         return str(self.score)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HoleRepair(Generic[EvaluationT]):
     """The repair of a hole's code: by recorded runs, or by a test command."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -47,6 +46,7 @@ from njc.worker import Message, open_worker
 from njrt.errors import RejectedRequestError, ReplyError
 from njrt.messages import Reply, Request, UserMessage
 from njrt.models.model import answer_all
+from njrt.records import asdict, record, replace
 from njrt.session.examples import Example, format_example_line
 from njrt.typed_json import validate_value
 
@@ -55,7 +55,7 @@ NO_JUDGEMENT_MESSAGE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LearningResult:
     """The result for one hole; `trouble` is the reason why nothing was learned, if so."""
 

@@ -18,7 +18,6 @@ import tempfile
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
@@ -29,6 +28,7 @@ from njc.evaluation.built_imports.account import (
 )
 from njc.evaluation.execution_trace import ExecutionTrace
 from njrt.errors import ConfigurationError
+from njrt.records import asdict, record
 from njrt.typed_json import from_json
 
 MAX_OUTPUT_CHARS = 1500
@@ -39,7 +39,7 @@ TIMEOUT_EXIT_CODE = 124
 """As of the command `timeout`."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BlockLines:
     """The lines of a block's code in a compiled file, first and last included."""
 
@@ -48,7 +48,7 @@ class BlockLines:
     last: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CommandResult:
     """How a test command ended."""
 

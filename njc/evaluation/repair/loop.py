@@ -12,12 +12,12 @@ from __future__ import annotations
 import ast
 import textwrap
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 from njc.static.generate import NO_CODE, TEMPERATURE_STEP, GenerationAttempt, GenerationCost
 from njrt.errors import NaturalError
 from njrt.messages import Reply, Request
+from njrt.records import field, record
 
 REPEATED_CODE = "this code was tried before and was wrong: write other code"
 
@@ -39,7 +39,7 @@ class CodeEvaluation(Protocol):
 EvaluationT = TypeVar("EvaluationT", bound=CodeEvaluation)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Proposal:
     """The contents of a reply."""
 
@@ -49,7 +49,7 @@ class Proposal:
     """The text before the code."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RefusedProposal:
     """A proposal that was not tested, and why."""
 
@@ -80,7 +80,7 @@ class CodeRepair(Protocol[EvaluationT]):
         """Return the proposal of a reply."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RepairBudget:
     """The limits of a repair."""
 
@@ -102,7 +102,7 @@ class RepairBudget:
         return min(max(1.0, self.temperature), self.temperature + calls * TEMPERATURE_STEP)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Repaired(Generic[EvaluationT]):
     """The best code, its evaluation and rationale, and the evaluation of the code before."""
 

@@ -16,13 +16,13 @@ import sys
 import types
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field, replace
 from traceback import walk_tb
 from typing import Any
 
 from njc.evaluation.execution_trace import ExecutionTrace, StepRecorder
 from njc.evaluation.repair.time_limit import TimeLimitError, limit_time
 from njc.worker import open_channel, open_worker
+from njrt.records import field, record, replace
 from njrt.rendering.one_line import write_brief
 from njrt.typed_json import validate_value
 
@@ -30,7 +30,7 @@ STARTUP_SECONDS = 20.0
 DEFAULT_SECONDS = 5.0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PassedTests:
     """The tests raised nothing."""
 
@@ -42,7 +42,7 @@ class PassedTests:
         return "passes"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FailedTests:
     """The first statement of the tests that failed."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 from njc.frontend.prompt_references import NAME, Reference, find_tags
@@ -27,9 +26,10 @@ from njc.runs.timeline.effect_text import (
 from njc.runs.timeline.inspection import ShownVariable
 from njc.runs.timeline.run_controller import RunController
 from njc.runs.timeline.steps import Position, Step
+from njrt.records import record, replace
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Frame:
     """A natural block, or the pending effect inside it, or a line of the code of that effect."""
 
@@ -72,14 +72,14 @@ def describe_failure(steps: Sequence[Step], reason: str) -> Mapping[str, str]:
     return {"exceptionId": name, "description": text, "breakMode": "always"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TextRows:
     """A scope of names and texts."""
 
     rows: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LivePath:
     """A variable of the stopped block, or a part of one; without names, all variables."""
 

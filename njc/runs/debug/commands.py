@@ -39,6 +39,7 @@ from njc.runs.timeline.channel import RunControlError
 from njc.runs.timeline.effect_text import format_effect, read_effect_text
 from njc.runs.timeline.run_controller import RunController
 from njc.runs.timeline.steps import Position, Step, Variables
+from njrt.records import record
 
 _PATH = re.compile(rf"""\.{NAME}|\[(?:[^\]'"]|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")*\]|\[[^\]]*\]""")
 """A part of a path: an attribute, or a key, with its quotes or, if it was shortened, without a closing one."""
@@ -48,26 +49,26 @@ LISTED_LINES = 6
 BEFORE_ALL = Position(-1)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Said:
     """The command is done; show these lines."""
 
     lines: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Moved:
     """The run moves, forward or back; it reports its next stop."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EditWanted:
     """Let the user edit a text, then call `edit_effect`."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class QuitWanted:
     """End the debugger."""
 
@@ -239,7 +240,7 @@ def list_steps(session: DebugSession, words: str) -> CommandResult:
 _SETTING = re.compile(rf"({NAME}|\w+)\s*=(?!=)\s*(.+)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DebugCommand:
     """A command: its names, the shortest first; its arguments as the help shows them; its function."""
 

@@ -9,7 +9,6 @@ No information is in a colour alone: a mark or a word repeats it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from rich.console import Console
 from rich.style import Style
@@ -18,6 +17,7 @@ from rich.text import Text
 
 from njc.runs.debug.stop_report import MARKS, StopReport, clean_text, summarize_step
 from njc.runs.timeline.steps import Step, Timeline
+from njrt.records import record
 
 _TAG = re.compile(r"<:?[^\W\d][^<>]*>")
 _MARK_STYLES = {"": "", "new": "green", "changed": "yellow", "gone": "red"}
@@ -28,7 +28,7 @@ MAX_STEPS = 400
 """Steps that are drawn, around the current one."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DrawnText:
     """The text of a pane, and the row to be kept in view."""
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
@@ -32,6 +31,7 @@ from njc.runs.timeline.effect_text import (
 )
 from njc.runs.timeline.run_controller import RunController
 from njc.runs.timeline.steps import Position, Step, Timeline, Variables
+from njrt.records import record, replace
 from njrt.rendering.writer import escape_unprintable
 
 DebuggedRun = RunController | TraceWalk
@@ -50,7 +50,7 @@ _MARKER = re.compile(r"(natural|prompt)\s*(\(.*)?")
 MAX_NEIGHBOURS = 6
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class VariableRow:
     """A variable, and its value before the last step if that step changed it."""
 
@@ -74,7 +74,7 @@ class VariableRow:
                 return f"{self.name}: {self.before} -> {value if is_same else self.text}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SourceRow:
     """A line of the source, or a step of the block below its prompt, with `number` 0."""
 
@@ -84,7 +84,7 @@ class SourceRow:
     is_current: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StopReport:
     """A stop."""
 

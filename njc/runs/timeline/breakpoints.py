@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, assert_never, cast
@@ -25,13 +24,14 @@ from njc.frontend.source import SourceFile
 from njc.runs.timeline.channel import RunControlError
 from njc.runs.timeline.steps import Step
 from njrt.effects import EFFECT_KINDS
+from njrt.records import record, replace
 
 BreakpointKind = Literal[
     "line", "block", "effect", "jump", "variable", "refusal", "type", "limit", "tokens"
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Breakpoint:
     """A reason to stop a run.
 
@@ -200,7 +200,7 @@ def read_number(text: str) -> int | None:
     return int(text) if text.isdecimal() and len(text) < 10 else None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BlockLines:
     """The lines of the literal of a block, from its opening quotes to its closing ones, numbered from 1."""
 

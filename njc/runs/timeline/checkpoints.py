@@ -25,9 +25,10 @@ from pathlib import Path
 from typing import Any
 
 from njc.runs.timeline.steps import Position
+from njrt.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LoopFiles:
     """The file descriptors of a loop, and the events that it waits for, by descriptor."""
 
@@ -69,7 +70,7 @@ def find_loop_files(kinds: Mapping[int, str]) -> LoopFiles | None:
     return LoopFiles(queues[0], sockets, events)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunningLoop:
     """The loop that runs in this thread, and its current task."""
 
@@ -177,7 +178,7 @@ def fork_quietly() -> int:
     return pid
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ProcessState:
     """The state that a copy of the process must restore."""
 

@@ -7,15 +7,15 @@ OutputWritten("stdout", "hello\\n"), ProgramEnded(0), ...
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from njc.runs.timeline.steps import Position, Step
 from njrt.errors import ConfigurationError
+from njrt.records import field, record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunSettings:
     """How a program is run."""
 
@@ -51,7 +51,7 @@ def choose_recording(setting: str, program: Path) -> tuple[Path | None, bool]:
     return path, mode == "none" or (mode == "once" and path.exists())
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StepEdit:
     """A change by the user at a stop; it is repeated whenever the program comes to this position again."""
 
@@ -60,7 +60,7 @@ class StepEdit:
     fields: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stopped:
     """The program is stopped before `step`; `reason` is "step", "pause", "back" or a breakpoint in words."""
 
@@ -68,14 +68,14 @@ class Stopped:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stepped:
     """A step has started or finished; repeated steps are not reported."""
 
     step: Step
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReplyStreamed:
     """A part of a reply has come: `text` is all so far, in a `turn` of a `run`."""
 
@@ -85,7 +85,7 @@ class ReplyStreamed:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OutputWritten:
     """The program has written to "stdout" or "stderr"."""
 
@@ -93,12 +93,12 @@ class OutputWritten:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InputWanted:
     """The program waits for its standard input; call `send_input` or `close_input`."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Diverged:
     """The program does not repeat its steps; this step and all later ones are forgotten.
 
@@ -117,14 +117,14 @@ class Diverged:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Noticed:
     """Something that the user should know, in words."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ProgramEnded:
     """The process has ended; going back is still possible.
 

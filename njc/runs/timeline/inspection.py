@@ -12,7 +12,6 @@ import builtins
 import keyword
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from itertools import islice
 from types import FrameType
 from typing import Any
@@ -23,6 +22,7 @@ from njrt.events import RunId, StateChange
 from njrt.execution.interruptions import select_catchable
 from njrt.execution.tracebacks import format_error
 from njrt.outcome import UserValue
+from njrt.records import asdict, record
 from njrt.rendering.describe import describe_on_one_line
 from njrt.rendering.one_line import write_brief
 from njrt.rendering.redaction import REDACTED, Redactor, RedactRule, is_secret
@@ -39,7 +39,7 @@ EVALUATION_SECONDS = 5.0
 _ATOMS = (type(None), bool, int, float, complex, str, bytes)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ShownVariable:
     """A variable, an item or an attribute: its name, its value as one line of text, whether it has parts."""
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from njc.runs.timeline.happenings import Diverged
 from njc.runs.timeline.steps import Position, Step, Timeline
+from njrt.records import record
 
 ModeKind = Literal["into", "over", "out", "run", "to"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mode:
     """How far the program runs. `run` and `depth` are from the step of the last stop."""
 

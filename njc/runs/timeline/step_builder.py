@@ -35,6 +35,7 @@ from njc.trace_lines import (
     UnreadableLine,
     parse_trace_line,
 )
+from njrt.records import record
 
 
 @dataclass(slots=True)
@@ -58,7 +59,7 @@ class OpenRun:
     variables: Variables = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PendingLine:
     """In a controlled run, an effect is about to run."""
 
@@ -67,7 +68,7 @@ class PendingLine:
     effect: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CodeLine:
     """In a controlled run, a line of the model's code is about to run; the changes are from before it."""
 
@@ -77,7 +78,7 @@ class CodeLine:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CodeLinesEnd:
     """In a controlled run, lines of code are no longer steps."""
 

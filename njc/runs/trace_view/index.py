@@ -36,12 +36,13 @@ from njc.trace_lines import (
     parse_trace_line,
 )
 from njrt.errors import ConfigurationError
+from njrt.records import record
 
 _CLOCK_TOLERANCE = 0.05
 """Seconds that times in one run may go back: threads may write in another order than they read the clock."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunSummary:
     """One run of a block. `number` counts from 1 in the order of the tree; `parent` is a number, too.
 
@@ -87,7 +88,7 @@ class RunSummary:
         return self.input + self.output
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TraceIndex:
     """The runs of a trace file, in the order of the tree, and its unreadable parts."""
 
@@ -333,7 +334,7 @@ def explain_other_file(path: Path, first_line: bytes) -> str:
     return f"{path} is not a trace: no line of it is an event of a natural block; {hint}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Selection:
     """Conditions on runs; an unset one is true. `slow` is in seconds, `expensive` in US dollars."""
 

@@ -10,13 +10,14 @@ rich's tables need about a millisecond a row; a trace can have a hundred thousan
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from unicodedata import combining, east_asian_width
+
+from njrt.records import record
 
 GAP = 2
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TableColumn:
     """A column. Those with the lowest `rank` are left out first, those without one never.
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 import textwrap
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, zip_longest
 
 from njc.project.report import format_count
 from njc.runs.timeline.steps import Step
 from njc.runs.trace_view.index import RunSummary, Selection, TraceIndex
 from njc.runs.trace_view.tables import TableColumn, fit_text, format_table
+from njrt.records import record
 from njrt.rendering.writer import escape_unprintable
 
 RUN_COLUMNS = (
@@ -294,7 +294,7 @@ def _indent(text: str, mark: str, width: int | None) -> Iterator[str]:
             yield (mark + line[start : start + room]).rstrip()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunPair:
     """A pair of runs, one of each trace; one is None if that trace has no such run."""
 

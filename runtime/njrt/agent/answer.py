@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from typing import Any
@@ -35,6 +34,7 @@ from njrt.effects import (
 from njrt.errors import ConfigurationError
 from njrt.message_json import find_last_object
 from njrt.messages import ANSWER_DECODER, Json, Reply, make_object_schema
+from njrt.records import record
 from njrt.scope.scope import Bound, Scope
 from njrt.values.adapters import DeclaredType
 from njrt.values.introspection import is_exception_class
@@ -50,7 +50,7 @@ Alternative = tuple[Json, str]
 """One form that a reply may have: its schema, and the example of it that the model reads."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AnswerForm:
     """The allowed replies to one block: `schema` for servers that enforce one, `text` for the model.
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
 from itertools import chain, count, repeat
 
 from njrt.agent.answer import AnswerForm, parse_answer
@@ -45,6 +44,7 @@ from njrt.messages import (
 from njrt.models.model import Model
 from njrt.options import EffectSet
 from njrt.outcome import Outcome
+from njrt.records import record
 
 MAX_REPLY_CHARACTERS = 200_000
 """Longer replies are not read: text and arguments of calls together."""
@@ -53,7 +53,7 @@ MAX_UNUSABLE_REPLIES = 3
 """Consecutive replies without an effect before the block fails."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PredictionRequest:
     """A question to the model that predicts effects (`njrt.using(predict=...)`)."""
 
@@ -66,7 +66,7 @@ StepResult = Reply | Execution | Interception
 Conversation = Generator[ConversationStep, StepResult, Outcome]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CodeNeeded:
     """A conversation without code ended at this turn because the model asked for code."""
 
@@ -158,7 +158,7 @@ def converse(
     raise AssertionError("a conversation ends by its outcome")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InterfaceForm:
     """The system prompt and the operations of a block with an interface."""
 

@@ -13,7 +13,6 @@ import inspect
 import typing
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from types import UnionType
 from typing import Annotated, Any, Union
@@ -39,6 +38,7 @@ from njrt.interface import Aliases, Handler, Handling, Interface, _Mark
 from njrt.messages import Json, Protocol, make_object_schema, round_floats
 from njrt.models.strict_schema import REPLY, is_entry, make_strict_schema, restore_value
 from njrt.outcome import Completed, Outcome, UserValue
+from njrt.records import record, replace
 from njrt.rendering.signatures import format_type
 from njrt.scope.scope import Absent, Bound, Scope
 from njrt.scope.typecheck import find_type_mismatch
@@ -53,7 +53,7 @@ Decode = Callable[[WireValue, WireVariables], UserValue]
 """Makes the argument of a handler; raises ValueError, with words for the model, if it cannot be made."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Argument:
     """One argument of a handler: how the model sends it, and how it becomes a value of the program."""
 
@@ -67,7 +67,7 @@ class Argument:
     """Whether None is one of its values; else `null` means the default."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InterfaceEffect:
     """One effect of an interface, ready to be requested; without a `handler` it is the `done` that binds the outputs."""
 
@@ -98,7 +98,7 @@ class InterfaceEffect:
         return values
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OpenInterface:
     """An interface in one run of a block."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from njrt.effects import (
@@ -33,10 +32,11 @@ from njrt.effects import (
 )
 from njrt.messages import Json, Tool, ToolCall, make_object_schema
 from njrt.options import EffectSet
+from njrt.records import record
 from njrt.values.json_forms import move_definitions
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Parameter:
     """One argument of a tool: its schema, and other names that models use for it."""
 
@@ -46,7 +46,7 @@ class Parameter:
     default: Any = ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Operation:
     """One effect as a tool: its description, its parameters, and the constructor of the effect."""
 

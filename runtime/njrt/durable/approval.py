@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from njrt.decisions import Abort, Decision, PendingEffect
@@ -30,6 +29,7 @@ from njrt.effect_json import decision_from_json, decision_to_json
 from njrt.errors import ConfigurationError, PolicyError
 from njrt.models.model import run_without_waiting
 from njrt.production.approval.question import describe_names, describe_question, format_code
+from njrt.records import record
 
 if TYPE_CHECKING:
     from dbos import DBOSClient
@@ -38,7 +38,7 @@ WEEK = 7 * 24 * 3600.0
 DECIDED = "decision a person"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WorkflowQuestion:
     """An effect of a workflow that waits for a decision."""
 
@@ -50,7 +50,7 @@ class WorkflowQuestion:
     """The text for the person: the place, the instruction, the code, and its names."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PersonApproval(DurableInterceptor):
     """The interceptor that `ask_person` makes."""
 

@@ -8,7 +8,6 @@ A step stores JSON: the reply, decision or error, and the digest of its conversa
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from njrt.decisions import Decision, Interceptor, PendingEffect
@@ -23,6 +22,7 @@ from njrt.effect_json import decision_from_json, decision_to_json, effect_to_jso
 from njrt.message_json import hash_conversation, hash_json, reply_from_json, reply_to_json
 from njrt.messages import Reply, Request
 from njrt.models.model import Model, ModelAround, run_without_waiting
+from njrt.records import record, replace
 from njrt.session.interception import call_interceptor
 from njrt.values.failures import failure_to_json
 
@@ -54,7 +54,7 @@ class BlockSteps(WorkflowSteps):
         return await made if is_async else made
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DurableModel(ModelAround):
     """`model`, with each call a step of the workflow around it."""
 

@@ -23,7 +23,6 @@ import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
@@ -38,6 +37,7 @@ from njrt.gates import call_key, keyed, require_awaited
 from njrt.message_json import format_json_line, hash_json
 from njrt.models.model import run_without_waiting
 from njrt.observability.accounts import format_error_line
+from njrt.records import record
 from njrt.session.settings import get_settings
 from njrt.values.failures import failure_from_json, failure_to_json
 
@@ -78,7 +78,7 @@ def effect_key() -> str:
     return call_key()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EffectCall:
     """One call of an effect in a workflow."""
 

@@ -14,7 +14,6 @@ import ast
 import builtins
 import sys
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from types import CellType, CodeType, TracebackType
 
@@ -47,6 +46,7 @@ from njrt.execution.symbols import SnippetNames
 from njrt.execution.tracebacks import format_syntax_error, is_stack_deep
 from njrt.options import Policy
 from njrt.outcome import UserValue
+from njrt.records import record
 from njrt.scope.scope import Scope
 from njrt.timeouts import DeadlineExceeded, call_with_timeout
 
@@ -60,7 +60,7 @@ _MAX_CACHED_CHARACTERS = 4_000
 """Longer code is not cached."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Snippet:
     """Code that is ready to run in its scope."""
 

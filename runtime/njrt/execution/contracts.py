@@ -33,6 +33,7 @@ from njrt.execution.interruptions import is_interruption
 from njrt.execution.side_effects import CONTRACT_FILE, refuse_side_effects
 from njrt.execution.symbols import find_names
 from njrt.private_names import mangle
+from njrt.records import record
 from njrt.values.introspection import find_member, is_a
 
 Render = Callable[[str, Any], str]
@@ -107,7 +108,7 @@ class UnknownEffectError(Exception):
     """An expression calls something that may do more than compute; an argument: that changes its object."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Breach:
     """An assert that does not hold."""
 
@@ -410,7 +411,7 @@ def _refuse_iterators(value: Any) -> Any:
     return _refuse_iterator(value)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _OwnFunction:
     """A lambda of the expression itself."""
 

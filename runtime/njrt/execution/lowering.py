@@ -22,7 +22,6 @@ from __future__ import annotations
 import ast
 import enum
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
@@ -30,6 +29,7 @@ from njrt.execution.guard.rewrite import CHECKS, add_checks
 from njrt.execution.symbols import Declaration, FunctionNode, SnippetNames, find_bound_names
 from njrt.execution.syntax import compile_tree, parse_python
 from njrt.private_names import mangle
+from njrt.records import record
 
 HostJump = ast.Break | ast.Continue | ast.Return
 
@@ -82,7 +82,7 @@ def find_exits(
                 yield from find_exits(ast.iter_child_nodes(statement), in_loop)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ScopeLayout:
     """The parts of a scope that lowering needs: how the code around the snippet declares its names."""
 

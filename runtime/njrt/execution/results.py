@@ -7,17 +7,17 @@ Failed("TypeError: ...", "")                a mistake, reported to the model
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, assert_never
 
 from njrt.execution.compile import Snippet
 from njrt.execution.lowering import ExitKind
 from njrt.outcome import Broke, Continued, Outcome, Returned, UserValue
+from njrt.records import record
 from njrt.scope.advice import explain_call, explain_mistake
 from njrt.scope.scope import Absent, Bound
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ran:
     """The code ran to its end; `value` is the value of its last statement, if this is an expression."""
 
@@ -25,7 +25,7 @@ class Ran:
     printed: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Jumped:
     """The code left the block."""
 
@@ -33,7 +33,7 @@ class Jumped:
     printed: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Failed:
     """The code failed; `message` is for the model."""
 

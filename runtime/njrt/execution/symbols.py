@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from njrt.private_names import mangle
+from njrt.records import record
 
 SymbolTableKind = Literal["block", "function", "class", "comprehension"]
 Declaration = ast.Global | ast.Nonlocal
@@ -25,7 +26,7 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 ComprehensionNode = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SnippetNames:
     """The names of a snippet that its own scope, or the program around it, must provide."""
 

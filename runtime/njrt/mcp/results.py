@@ -12,17 +12,17 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from njrt.media import Audio, Image
+from njrt.records import record
 from njrt.typed_json import InvalidJsonError, validate_value
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Resource:
     """A resource in a result: its content, or only its address if the server has sent a link."""
 

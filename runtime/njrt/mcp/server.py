@@ -36,6 +36,7 @@ from njrt.gates import call_key
 from njrt.mcp.results import ToolConnectionError, ToolError, ToolTimeoutError, read_result
 from njrt.mcp.sessions import Session, SessionLostError, is_on_loop, open_session, submit
 from njrt.observability.accounts import format_error_line
+from njrt.records import record
 from njrt.typed_json import describe_validation_error
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ _POLL_SECONDS = 0.05
 """How often a waiting call lets its thread be stopped."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Progress:
     """A message of a running tool about its progress; `total` may be unknown."""
 
@@ -71,7 +72,7 @@ class CallForm(TypedDict, total=False):
     """A call may be made twice, by the tool's declaration; after a lost connection it is."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Call:
     server: str
     tool: str

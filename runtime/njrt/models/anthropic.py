@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, assert_never
 
 from njrt.errors import ModelError
@@ -51,6 +50,7 @@ from njrt.models.remote import (
 from njrt.models.response import MalformedReplyError, check_token_counts, validate_reply
 from njrt.models.streaming import MessageAssembler
 from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
+from njrt.records import record
 
 Body = dict[str, Any]
 """JSON on its way to the server."""
@@ -116,7 +116,7 @@ class Anthropic(RemoteModel):
         return parse_message_usage(validate_reply(usage, MessageUsage))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ContentBlock:
     """A block of a message: `text` has a text, `tool_use` the next three; others are only sent back."""
 
@@ -127,7 +127,7 @@ class ContentBlock:
     input: Any = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MessageUsage:
     """The tokens that a message used, apart by how the vendor's cache was used."""
 
@@ -137,7 +137,7 @@ class MessageUsage:
     cache_creation_input_tokens: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MessageResponse:
     """The fields of the server's response that are used."""
 

@@ -15,10 +15,10 @@ import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from njrt.context import start_outside
+from njrt.records import record
 
 T = TypeVar("T")
 
@@ -106,7 +106,7 @@ class Network:
             await asyncio.gather(*others, return_exceptions=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Exit:
     """An exception that would end the loop, on its way to the caller."""
 

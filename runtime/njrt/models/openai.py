@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Literal, assert_never
 
@@ -47,6 +46,7 @@ from njrt.models.response import MalformedReplyError, check_token_counts, valida
 from njrt.models.retries import RetryingSender
 from njrt.models.streaming import CompletionAssembler
 from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
+from njrt.records import record, replace
 
 Body = dict[str, Any]
 """JSON on its way to a server."""
@@ -172,7 +172,7 @@ class OpenAI(RemoteModel):
         return replace(reply, probability=compute_probability(message.text, tokens))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Function:
     """The function that a model calls; some servers send `arguments` as an object instead of text."""
 
@@ -180,7 +180,7 @@ class Function:
     arguments: Any = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CompletionCall:
     """A tool call of a completion."""
 
@@ -188,14 +188,14 @@ class CompletionCall:
     id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CompletionPart:
     """A part of a message; some servers send these instead of text."""
 
     text: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CompletionMessage:
     """The message of a choice."""
 
@@ -204,7 +204,7 @@ class CompletionMessage:
     tool_calls: list[CompletionCall] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CompletionToken:
     """A token of a reply, and the logarithm of its probability."""
 
@@ -212,14 +212,14 @@ class CompletionToken:
     logprob: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CompletionTokens:
     """The tokens of a reply, if requested."""
 
     content: list[CompletionToken] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Choice:
     """One of the replies of a completion; only the first is used."""
 
@@ -228,7 +228,7 @@ class Choice:
     logprobs: CompletionTokens | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PromptTokens:
     """The tokens of the prompt that were read from and written to the vendor's cache."""
 
@@ -236,7 +236,7 @@ class PromptTokens:
     cache_write_tokens: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CompletionUsage:
     """The tokens that a completion used; servers may leave out all of it."""
 
@@ -245,7 +245,7 @@ class CompletionUsage:
     prompt_tokens_details: PromptTokens | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Completion:
     """The fields of a server's response that are used."""
 
@@ -254,14 +254,14 @@ class Completion:
     model: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ListedModel:
     """An entry of a server's list of models."""
 
     id: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelList:
     """A server's list of models."""
 

@@ -14,7 +14,6 @@ import ipaddress
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from typing import Any, ClassVar, TypeVar
@@ -51,6 +50,7 @@ from njrt.models.retries import (
     was_sent,
 )
 from njrt.models.streaming import BrokenStreamError, OnText, ReplyAssembler, assemble_reply
+from njrt.records import record, replace
 
 T = TypeVar("T")
 
@@ -67,7 +67,7 @@ REJECTED_FIELD_STATUSES = frozenset({400, 404, 422, 501})
 """The HTTP statuses of servers that reject a field that they do not know."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Server:
     """The URL of a server, and the environment variable that has its key.
 

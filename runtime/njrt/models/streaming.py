@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from njrt.models.response import MalformedReplyError, parse_json, validate_reply
+from njrt.records import record
 
 REPORT_SECONDS = 0.1
 """The least time between two reports of a text so far."""
@@ -74,7 +75,7 @@ def take_lines(parts: list[bytes], chunk: bytes) -> list[str]:
     return [line.decode(errors="replace") for line in lines]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ChunkFunction:
     """A piece of the function that a model calls."""
 
@@ -82,7 +83,7 @@ class ChunkFunction:
     arguments: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ChunkCall:
     """A piece of the tool call with this `index`."""
 
@@ -91,7 +92,7 @@ class ChunkCall:
     function: ChunkFunction | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Delta:
     """A piece of a message."""
 
@@ -100,7 +101,7 @@ class Delta:
     tool_calls: list[ChunkCall] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ChunkChoice:
     """A piece of a choice; only the first choice is used."""
 
@@ -109,7 +110,7 @@ class ChunkChoice:
     finish_reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CompletionChunk:
     """An event of a streamed completion; the usage comes with the last."""
 

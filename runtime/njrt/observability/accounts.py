@@ -79,7 +79,7 @@ class PerformedEffect:
     """The prediction of `njrt.using(predict=...)`."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Totals:
     """The usage of one or more runs. `usd` does not count calls without a known price; cached replies are free."""
 

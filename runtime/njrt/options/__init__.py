@@ -15,12 +15,12 @@ import difflib
 import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from njrt.errors import ConfigurationError
 from njrt.messages import Protocol
 from njrt.options.budget import find_budget_problem
+from njrt.records import fields, record, replace
 
 EffectSet = Literal[
     "answer", "direct", "nightjar", "shared-python", "shared-eval", "isolated-eval", "baseline"
@@ -34,7 +34,7 @@ Reasoning = Literal["none", "text", "ask"]
 FallbackMode = Literal["error", "live"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Options:
     """The options set by a block, a file, a project or the environment; None: not set."""
 

@@ -12,7 +12,6 @@ import json
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,10 +28,11 @@ from njrt.messages import Reply, Request
 from njrt.models.model import Ask
 from njrt.observability.logs import warn
 from njrt.persistence.sqlite_store import SqliteStore
+from njrt.records import record, replace
 from njrt.stores import Store, StoreSize
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cache:
     """A layer that answers from `store` requests that `model` has answered before.
 
@@ -105,7 +105,7 @@ _BUSY_SECONDS = 2.0
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReplyStats:
     """The contents of the cache, and its use in this process. Sizes are in bytes of text."""
 

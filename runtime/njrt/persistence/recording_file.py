@@ -19,6 +19,7 @@ from njrt.message_json import drop_empty, format_json_line, hash_json
 from njrt.messages import CallAttempt, Json, Protocol, StopReason, Usage
 from njrt.persistence.recording_place import RecordingPlace, split_lines
 from njrt.private_files import drop_cut_line
+from njrt.records import record
 from njrt.typed_json import InvalidJsonError, validate_value
 
 FORMAT_VERSION = 3
@@ -110,7 +111,7 @@ class RecordedTouch:
         return () if self.state == "pending" else self.decisions
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RecordedCall:
     """One model call: the place that asked, the new messages of the conversation, and the reply, as JSON.
 
@@ -125,7 +126,7 @@ class RecordedCall:
     model: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Recording:
     """The contents of a recording; `lines` are the lines of its file."""
 
@@ -190,7 +191,7 @@ class HeaderLine(RecordingHeader):
     made_by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CallLine:
     """A tool call in a recorded reply: with `raw` if its arguments were not JSON, else with the others."""
 
@@ -201,7 +202,7 @@ class CallLine:
     arguments: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReplyLine:
     """A recorded reply."""
 
@@ -213,7 +214,7 @@ class ReplyLine:
     agreement: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ResultLine:
     """The result of a tool call, as it was shown to the model."""
 
@@ -222,7 +223,7 @@ class ResultLine:
     failed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AttachedLine:
     """A file that was shown to the model: its bytes are beside the recording, under its digest."""
 
@@ -233,7 +234,7 @@ class AttachedLine:
     url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MessageLine:
     """A message that was shown to the model: text and files of the runtime, or results."""
 
@@ -242,7 +243,7 @@ class MessageLine:
     results: list[ResultLine] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EntryLine:
     """A recorded model call."""
 

@@ -15,13 +15,13 @@ from __future__ import annotations
 import types
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import EnumMeta
 from inspect import cleandoc
 from itertools import islice
 from typing import Any
 
 from njrt.outcome import UserValue
+from njrt.records import record
 from njrt.rendering.libraries import find_library_kind, format_library_title
 from njrt.rendering.members import (
     describe_class,
@@ -68,7 +68,7 @@ _COUNTED_TYPES: tuple[tuple[type, str], ...] = (
 _FUNCTION_TYPES = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ValueDescription:
     """A value as text: `title` is its type and size, `text` the value, `lines` its structure."""
 

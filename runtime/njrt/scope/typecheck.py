@@ -18,12 +18,12 @@ import types
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import islice
 from types import CellType, FunctionType
 from typing import Annotated, Any, ForwardRef, Literal, Union
 
 from njrt.outcome import UserValue
+from njrt.records import field, record
 from njrt.rendering.signatures import format_type
 from njrt.values.adapters import get_adapter
 from njrt.values.introspection import get_module_name, is_a
@@ -216,7 +216,7 @@ def _resolve(
 # ── values ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _TypeChecker:
     """Compares one value with one type; `open_pairs` are the comparisons under way, by identity."""
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -27,6 +26,7 @@ from njrt.events import Began, Ended, wants_states
 from njrt.execution.contracts import make_contract
 from njrt.execution.raised import RaisedError
 from njrt.outcome import Completed, Outcome, Raised, UserValue
+from njrt.records import record, replace
 from njrt.scope.scope import Bound, make_scope
 from njrt.session.run_block import LiveBlock, VariablesLambda
 from njrt.session.session import get_current_run, make_run_id
@@ -45,7 +45,7 @@ it runs."""
 _JUMP_OUTCOMES = {"break": "broke", "continue": "continued", "return": "returned"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AttemptCounts:
     """How often code was tried at one place, did not fit the values, raised an exception, and was not used any more."""
 

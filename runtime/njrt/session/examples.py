@@ -13,7 +13,6 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from typing import Any
 
@@ -22,6 +21,7 @@ from njrt.message_json import format_json_line
 from njrt.observability.accounts import name_ending
 from njrt.observability.trace import TraceFile
 from njrt.outcome import Raised, Returned, UserValue
+from njrt.records import asdict, field, fields, record
 from njrt.rendering.one_line import find_write_function, is_masked, list_hidden_attributes
 from njrt.rendering.redaction import Redactor, RedactRule, is_secret
 from njrt.rendering.writer import ValueWriter
@@ -35,7 +35,7 @@ RETURN_VALUE = "return value"
 TextsByName = Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Example:
     """One run of a block. Values are expressions, by the names of their variables."""
 

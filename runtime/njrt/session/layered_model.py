@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from njrt.models.model import Layer, LayeredModel, Model
 from njrt.models.wrapped import list_inner_models
 from njrt.options import OFF_WORDS, ON_WORDS, Options
 from njrt.private_files import find_cache_folder
+from njrt.records import record, replace
 from njrt.session.settings import Settings, get_environment_recorder, get_settings, resolve_options
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def find_recorder(settings: Settings, environ: Mapping[str, str]) -> Recorder | 
     return get_environment_recorder(text) if text and text != "off" else None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DeferredModel:
     """A model that is chosen when it is first asked; behind a complete recording it never is."""
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from threading import RLock
 
@@ -31,7 +30,7 @@ from njrt.errors import (
 from njrt.messages import Reply, Request, Usage
 from njrt.models.model import Ask
 from njrt.options import Options
-from njrt.records import record
+from njrt.records import fields, record, replace
 from njrt.timeouts import read_clock
 
 Clock = Callable[[], float]
@@ -43,7 +42,7 @@ MIN_CALL_SECONDS = 0.1
 """A call with less time left than this is not worth making."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Limits:
     """How much may be used; None: no limit."""
 
@@ -60,7 +59,7 @@ def read_limits(options: Options) -> Limits:
     return Limits(*(getattr(options, f"max_{limit.name}") for limit in fields(Limits)))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MeterReading:
     """The use of each limit so far."""
 

@@ -13,7 +13,6 @@ import re
 import time
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 
 from njrt.agent.conversation import PredictionRequest
 from njrt.block import Block
@@ -25,6 +24,7 @@ from njrt.message_json import format_json_line
 from njrt.messages import Reply, Request, UserMessage
 from njrt.models.model import Model
 from njrt.outcome import Broke, Continued, Raised, Returned
+from njrt.records import record, replace
 from njrt.rendering.one_line import write_brief
 from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import Scope
@@ -45,7 +45,7 @@ _STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 _ENDING = re.compile(r"END:\s*(.+)")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OpenPrediction:
     """A prediction that has not been compared yet; `before` are the variables before the effect."""
 

@@ -21,7 +21,6 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from types import MappingProxyType, TracebackType
 from typing import Any, assert_never
@@ -36,6 +35,7 @@ from njrt.jumps import Break, Continue, Return
 from njrt.messages import Protocol
 from njrt.options import OPTION_NAMES, Options
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
+from njrt.records import record, replace
 from njrt.scope.scope import make_scope
 from njrt.session.block_conversation import CanaryObserver, converse_about
 from njrt.session.layered_model import find_model_name
@@ -213,7 +213,7 @@ def apply_outcome(outcome: Outcome, place: str, reraises: bool = False) -> bool:
             assert_never(outcome)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LiveBlock:
     """The live block behind static code: the arguments of `run`; `code` names the block and its static code."""
 

@@ -18,7 +18,6 @@ import sys
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ContextDecorator, contextmanager
-from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial, wraps
 from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from pathlib import Path
@@ -44,6 +43,7 @@ from njrt.options import (
     merge_option_layers,
     read_environment_options,
 )
+from njrt.records import field, record, replace
 
 if TYPE_CHECKING:
     from njrt.options.budget import Budget
@@ -79,7 +79,7 @@ class DurableSteps(typing.Protocol):
         """Call a function once, as a step; `find` looks up a call that a crash has interrupted."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Settings:
     """The settings around a block, besides its own options; None if nothing is set."""
 

@@ -15,11 +15,11 @@ import re
 import types
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from njrt.outcome import UserValue
+from njrt.records import record
 from njrt.values.introspection import (
     VALUE_CLASSES,
     find_built_in_base,
@@ -50,7 +50,7 @@ class NotCopyableError(Exception):
     """The value cannot be copied; the message describes it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CopiedValues:
     """Copies, the classes of the instances among them, and the parts of the program's text that they hold."""
 

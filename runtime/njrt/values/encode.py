@@ -24,6 +24,7 @@ from typing import Any
 
 from njrt.media import Audio, Document, Image
 from njrt.outcome import UserValue
+from njrt.records import record
 from njrt.values.introspection import (
     VALUE_CLASSES,
     find_member,
@@ -52,7 +53,7 @@ class NotEncodableError(Exception):
     """The value cannot be encoded; the message describes it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EncodedValues:
     """Values as text; the values in `lost` are not among the texts."""
 

@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 
 from njrt.messages import Json, WrittenFloat
 from njrt.outcome import UserValue
+from njrt.records import record
 from njrt.values.adapters import get_adapter
 
 JsonValue = Any
@@ -397,7 +398,7 @@ def _list_unions(schema: JsonValue) -> Iterator[Sequence[Json]]:
                 yield from _list_unions(part)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FormComparer:
     """Compares the forms of alternatives of one schema."""
 

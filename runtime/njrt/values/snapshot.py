@@ -17,12 +17,12 @@ import types
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from operator import is_
 from typing import Any
 
 from njrt.outcome import UserValue
+from njrt.records import record
 from njrt.values.introspection import (
     Slot,
     find_member,
@@ -47,7 +47,7 @@ _SKIPPED_TYPES = (
 RestoreStep = Callable[[], None]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Snapshot:
     """The steps that restore the objects; `is_complete` is False if there were too many."""
 

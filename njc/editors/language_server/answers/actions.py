@@ -11,15 +11,15 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from njc.editors.language_server.answers.navigation import Span
 from njc.editors.language_server.texts.documents import Document, Reading, TextEdit
 from njc.frontend.diagnostics import CODES, Diagnostic
 from njc.frontend.prompt_references import NAME
+from njrt.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Correction:
     """A change that corrects a finding; `is_preferred` if it is the only right one."""
 

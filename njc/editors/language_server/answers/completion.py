@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from njc.editors.language_server.answers.navigation import (
@@ -27,6 +26,7 @@ from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import CODES
 from njc.frontend.prompt_references import NAME, PATH, find_name_end
 from njrt.options import DEFAULTS, OPTION_CHOICES, OPTION_NAMES
+from njrt.records import record
 
 SuggestionKind = Literal[NameKind, "option", "value", "code"]
 
@@ -47,7 +47,7 @@ MAX_REFERENCE = 300
 """The number of characters before the cursor to read."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Suggestion:
     """A text to insert between two offsets, with a description."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from njc.editors.language_server.texts.documents import (
     Document,
@@ -19,6 +18,7 @@ from njc.editors.language_server.texts.documents import (
 )
 from njc.frontend.markers import match_opening
 from njc.frontend.prompt_references import NAME, Reference
+from njrt.records import record
 
 TOKEN_TYPES = ("keyword", "string", "variable", "property", "type", "operator", "parameter")
 TOKEN_MODIFIERS = ("modification", "readonly", "defaultLibrary")
@@ -26,7 +26,7 @@ TOKEN_MODIFIERS = ("modification", "readonly", "defaultLibrary")
 _OPTION_NAME = re.compile(r"(\w+)\s*=")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SemanticToken:
     """A part of the text on one line, with a type of TOKEN_TYPES and modifiers of TOKEN_MODIFIERS."""
 

@@ -12,7 +12,6 @@ import builtins
 from collections.abc import Iterator
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass
 from typing import Any
 
 from njc.analysis.authority import decide_authority
@@ -23,11 +22,12 @@ from njc.editors.language_server.texts.name_index import Occurrence, Variable
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.markers import match_opening
 from njrt.options import DEFAULTS, OPTION_NAMES, merge_option_layers
+from njrt.records import record
 from njrt.rendering.describe import describe_variable
 from njrt.rendering.one_line import write_brief
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HoverText:
     """A text in Markdown about the part of the program between two offsets."""
 

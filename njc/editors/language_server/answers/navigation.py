@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from njc.analysis.types import ClassDefinition
@@ -17,13 +16,14 @@ from njc.editors.language_server.texts.documents import Document, Reading
 from njc.editors.language_server.texts.name_index import Occurrence
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import FunctionDefinition, NameScope
+from njrt.records import record
 
 NameKind = Literal[
     "variable", "parameter", "function", "class", "module", "field", "method", "output"
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class VisibleName:
     """A name with its type, if known, and the lines that bind it."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from njc.editors.language_server.answers.navigation import Span
@@ -17,13 +16,14 @@ from njc.editors.language_server.texts.documents import Document, Reading
 from njc.editors.language_server.texts.name_collector import DEFINED_NAME
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import list_suites
+from njrt.records import record
 from njrt.rendering.writer import clip
 
 PartKind = Literal["class", "function", "method", "block"]
 MAX_TITLE = 60
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ProgramPart:
     """A function, class or block: its title, its span, the span of its name, and its parts."""
 
@@ -90,7 +90,7 @@ def list_folds(document: Document) -> list[tuple[int, int]]:
     return sorted(set(folds))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BlockLens:
     """A title above a block; a click runs the program on its recording (`runs_recording`), or the cases of a function."""
 

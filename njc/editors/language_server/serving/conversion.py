@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from lsprotocol import types as lsp
 
@@ -12,6 +11,7 @@ from njc.editors.language_server.answers.completion import Suggestion
 from njc.editors.language_server.answers.outline import ProgramPart
 from njc.editors.language_server.texts.documents import Document, PositionEncoding, TextEdit
 from njc.frontend.diagnostics import Diagnostic
+from njrt.records import record
 
 _COMPLETION_NAMES = {
     "output": "Variable",
@@ -23,7 +23,7 @@ _COMPLETION_NAMES = {
 """The kinds of completions that have another name in the protocol."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Converter:
     """Converts places of a document to places of a client with an encoding."""
 

@@ -8,7 +8,6 @@ njc.runOnRecording          the command of a lens: runs the program of a block o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from lsprotocol import types as lsp
@@ -33,6 +32,7 @@ from njc.editors.language_server.serving.server import NaturalLanguageServer
 from njc.editors.language_server.serving.workspace_files import get_file
 from njc.editors.language_server.texts.documents import ContentChange, Document, apply_changes
 from njc.project.units import SUFFIX
+from njrt.records import record
 
 RUN_COMMAND = "njc.runOnRecording"
 CASES_COMMAND = "njc.runCases"
@@ -43,7 +43,7 @@ Params = Any
 Answer = Any
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RequestedPlace:
     """The subject of a request: a document, and an offset in it if the request has a position."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Container, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import groupby, islice
 from pathlib import Path
 
@@ -20,12 +19,13 @@ from njc.project.units import SUFFIX, FileState, make_unit, read_file_state, rea
 from njc.runs.trace_view.index import read_index
 from njc.runs.trace_view.terminal import summarize_block
 from njrt.errors import ConfigurationError
+from njrt.records import field, record
 
 MAX_FILES = 2_000
 MAX_BYTES = 20_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunFile:
     """The data on blocks in a JSON Lines file: costs if it is a trace, places if it is a recording."""
 

@@ -28,6 +28,7 @@ from njc.frontend.parse import Module, can_hold_blocks, parse
 from njc.frontend.source import SourceDecodeError, SourceFile, find_line_starts
 from njc.project.config import Project
 from njrt.options import Options
+from njrt.records import record
 
 PositionEncoding = Literal["utf-8", "utf-16", "utf-32"]
 """The units of columns: bytes of UTF-8, halves of UTF-16, or characters."""
@@ -93,7 +94,7 @@ MAX_CHARACTERS = 2_000_000
 """The maximal length of a text to analyse; a longer one has one finding, its length."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TextEdit:
     """A replacement of the text between two offsets."""
 
@@ -102,7 +103,7 @@ class TextEdit:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ContentChange:
     """A change as a client sends it: lines and columns in its units, or None for the whole text."""
 

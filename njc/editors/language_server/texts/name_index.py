@@ -21,6 +21,7 @@ from functools import cached_property
 from typing import Literal
 
 from njc.frontend.source import SourceFile
+from njrt.records import record
 
 VariableScopeKind = Literal["module", "class", "function", "comprehension", "types", "builtins"]
 Role = Literal["bind", "read", "parameter", "import", "declare", "define"]
@@ -44,7 +45,7 @@ class VariableScope:
     nonlocals: set[str] = field(default_factory=set)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Variable:
     """A variable: its stored name, and its scope."""
 
@@ -57,7 +58,7 @@ class Variable:
         return self.scope.kind == "builtins"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Occurrence:
     """One place of a name; `in_prompt` is whether it is in a reference of a natural block."""
 

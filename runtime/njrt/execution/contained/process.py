@@ -18,11 +18,11 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from njrt.errors import PolicyError
 from njrt.execution.contained.wire import MAX_ZONE_BYTES, Connection
+from njrt.records import record
 
 _RUNTIME = str(Path(__file__).parent.parent.parent.parent)
 _START_SECONDS = 60.0
@@ -31,7 +31,7 @@ _MOMENT = struct.pack("ll", 1, 0)
 """The longest wait in one call of the socket (timeval), so that the end of the code's time is noticed in every thread."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ChildProcess:
     """A process for one piece of code."""
 

@@ -16,20 +16,20 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from njrt.decisions import Abort, Accept, Decision, PendingEffect, Reject
 from njrt.effects import AskModel
 from njrt.errors import ConfigurationError, PolicyError
 from njrt.production.approval.needs import EffectNeeds, find_needs
+from njrt.records import field, fields, record
 from njrt.typed_json import NO_OTHER_KEYS, InvalidJsonError, validate_value
 
 BlockKey = tuple[str, str]
 """The file of a block, relative to its root, and its instruction."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BlockAuthority:
     """The needs that one block is allowed, as in the file."""
 

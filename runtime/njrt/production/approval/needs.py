@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
 from operator import or_, sub
 
 from njrt.effects import (
@@ -29,6 +28,7 @@ from njrt.effects import (
 )
 from njrt.execution.lowering import find_exits
 from njrt.execution.syntax import parse_python
+from njrt.records import fields, record
 
 DYNAMIC_NAMES = frozenset([
     "getattr", "setattr", "delattr", "vars", "eval", "exec", "compile", "__import__", "attrgetter",
@@ -37,7 +37,7 @@ DYNAMIC_NAMES = frozenset([
 """Functions that let code reach attributes that its text does not show."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EffectNeeds:
     """The needs of one or more effects."""
 
@@ -68,7 +68,7 @@ class EffectNeeds:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CodeNames:
     """Names in code, in the order of the text."""
 

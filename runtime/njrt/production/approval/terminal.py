@@ -17,7 +17,6 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -31,6 +30,7 @@ from njrt.gates import get_gated_name
 from njrt.message_json import hash_json
 from njrt.private_files import append_private_line, drop_cut_line
 from njrt.production.approval.question import describe_names, describe_question, format_code
+from njrt.records import record
 from njrt.timeouts import clock
 from njrt.typed_json import InvalidJsonError, from_json, to_json
 
@@ -52,7 +52,7 @@ class EndOfInputError(Exception):
     """The terminal was closed while a question waited."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Terminal:
     """The terminal that asks a person."""
 
@@ -298,7 +298,7 @@ def approve(
 ApprovalScope = Literal["once", "code", "kind"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ApprovalLine:
     """One decision in the file."""
 

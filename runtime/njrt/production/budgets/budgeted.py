@@ -19,7 +19,6 @@ import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -38,6 +37,7 @@ from njrt.options.budget import Budget
 from njrt.persistence.memory_store import MemoryStore
 from njrt.production.budgets.ledger import NANO, Account, Amount, Hold, Ledger, to_nano
 from njrt.production.budgets.period import find_period
+from njrt.records import field, record, replace
 from njrt.stores import encode_text
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 HOLD_SECONDS = 60.0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OpenBudget:
     """A budget around a point of the program; `scope` is the label of its `with`, if it is one's."""
 
@@ -76,7 +76,7 @@ def open_budget(budget: Budget) -> OpenBudget:
     return OpenBudget(budget, uuid.uuid4().hex if budget.per == "scope" else "")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Budgeted:
     """The layer. `find_model` returns the model below, which determines the price and the key."""
 
@@ -175,7 +175,7 @@ class Budgeted:
         return Amount(to_nano(estimate.usd or 0.0), estimate.input + estimate.output)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CallReservation:
     """The reservation of one call in one account."""
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from urllib.parse import quote
 
 from njrt.errors import BudgetError, StoreError
 from njrt.options.budget import Budget
+from njrt.records import field, record, replace
 from njrt.stores import Store, make_store_key, split_store_key, update
 from njrt.typed_json import InvalidJsonError, from_json, to_json
 
@@ -33,7 +33,7 @@ MAX_NAME_CHARS = 180
 """The longest name of a budget or an owner in a key, in characters of the key."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Amount:
     """Billionths of a dollar, and tokens."""
 
@@ -44,7 +44,7 @@ class Amount:
         return Amount(self.usd + other.usd, self.tokens + other.tokens)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Account:
     """One period of a budget of one owner, with its key in the store, and the start of the next period."""
 
@@ -60,7 +60,7 @@ class Account:
         return make_store_key("budget", name, budget.per, budget.each, owner, self.period)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Hold:
     """The reservation of one call: the most that it may cost, and when it is forgotten (the store's clock)."""
 
@@ -69,7 +69,7 @@ class Hold:
     until: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AccountState:
     """An account as it is stored. `limit_usd` and `limit_tokens` come from the program that changed it last."""
 
@@ -106,7 +106,7 @@ class AccountState:
         return replace(self, held=held, expired=expired[-MAX_EXPIRED:])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StoredAccount:
     """An account that was found in the store."""
 

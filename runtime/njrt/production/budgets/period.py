@@ -5,13 +5,13 @@ find_period(budget, now)      Period("2026-03-01", renews=2026-03-02 00:00 UTC)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from njrt.options.budget import Budget, read_zone
+from njrt.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Period:
     """The period of a call: its label, and the start of the next one, if any."""
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 
 from njrt.errors import StoreError
 from njrt.production.canary.sequential_test import DifferenceHistory, compute_evidence
+from njrt.records import field, record, replace
 from njrt.stores import Store, make_store_key, split_store_key, update
 from njrt.typed_json import InvalidJsonError, to_json, validate_value
 
@@ -22,7 +22,7 @@ KEY_PREFIX = "canary/"
 MAX_EXAMPLE_CHARS = 400
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AlarmRule:
     """The rate of differences that is tolerated, and the probability of a false alarm (both of one block)."""
 
@@ -30,7 +30,7 @@ class AlarmRule:
     false_alarms: float = 0.01
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Alarm:
     """The reason why the block is live again: the number of runs and differences, and the last difference."""
 
@@ -43,7 +43,7 @@ class Alarm:
     false_alarms: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CanaryResult:
     """The result of one sampled run.
 
@@ -55,7 +55,7 @@ class CanaryResult:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CanaryState:
     """The canaries of one block and code. `skipped` runs were sampled, but nothing was compared."""
 

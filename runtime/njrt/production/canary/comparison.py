@@ -9,14 +9,14 @@ Not compared: the message of a raised exception, and variables that only one of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from njrt.outcome import UserValue
+from njrt.records import field, record
 from njrt.values.copying import is_kept
 from njrt.values.equality import is_same_value
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BlockEnd:
     """How a block ended, and its variables."""
 

@@ -24,8 +24,9 @@ Science 38(4), 2023, section 5; Waudby-Smith, Ramdas, "Estimating means of bound
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
+
+from njrt.records import record
 
 EPOCH_RUNS = 20
 """Runs after which another part of the capital is bet."""
@@ -36,7 +37,7 @@ MAX_EPOCHS = 50
 _NEGLIGIBLE = 1e-17
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Epoch:
     """A part of the capital: its number, and the runs and differences before it."""
 
@@ -45,7 +46,7 @@ class Epoch:
     differences: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DifferenceHistory:
     """The number of canaries and of differences in total and at the start of each epoch."""
 
