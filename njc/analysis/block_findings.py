@@ -137,20 +137,20 @@ def _check_unclear_requests(
     source: SourceFile, block: NaturalBlock, known: Set[Reference], types: TypeReader
 ) -> Iterator[Diagnostic]:
     """Report sentences that may ask for a change of a collection, or of a number in an attribute, that is not `known`."""
+    reported = -1
     for asked in find_unclear_requests(block):
         path = asked.reference.path
-        typed = find_read_type(path, block, types)[0]
+        typed = find_read_type(path, block, types)[0] if asked.start != reported else None
         if typed is None or asked.reference in known:
             continue
         names = {types.name_of(part) for part in types.union_parts(types.expand(typed))}
         if names <= {*_NUMBERS} if "." in path else not names & {*SCALARS, "typing.Literal"}:
+            reported = asked.start
             message = f"to {asked.verb} `{path}: {typed}` may be a change, but the block only answers with data"
-            change = (
-                f"write `<:{path}>`"
-                if "." in path
-                else f"annotate `{path}` with a type that can be changed"
+            way = f"annotate `{path}` with a type that can be changed"
+            hint = (
+                f"{f'write `<:{path}>`' if '.' in path else way} if it is; if not, {ANSWER_REMEDY}"
             )
-            hint = f"{change} if it is; if not, {ANSWER_REMEDY}"
             yield make_diagnostic(source, "NJ305", asked.start, asked.end, message, hint)
 
 

@@ -927,6 +927,11 @@ def test_an_unknown_verb_is_a_change_if_no_output_takes_its_result(verb: str) ->
             assert not compile_text(frame.format(clause)).diagnostics, frame.format(clause)
 
 
+def test_a_request_about_several_inputs_is_reported_once() -> None:
+    text = "Read <rows> and <self.tags>. Launder them. Put the count into <:y: int>."
+    assert len(compile_text(text).diagnostics) == 1
+
+
 @pytest.mark.parametrize(
     ("text", "is_reported"),
     [
