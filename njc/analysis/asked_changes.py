@@ -52,20 +52,30 @@ _INSIDE = rf"{_PART}{{0,80}}?"
 _DETERMINER = r"(?:(?!of\b|is\b|are\b|that\b|which\b|than\b)[\w'’-]+\s+){0,2}"
 _OF = r"(?:(?:the|each|every|all|any|some|its|their|one|two)\s+)?(?:[\w'’-]+\s+){0,3}?(?:of|in|from)\s+(?:the\s+|each\s+of\s+|all\s+)?"
 _AND_INPUT = r"(?:\x01+\s+(?:and|or|with)\s+(?:the\s+)?)?"
-_TAIL = r"(?:(?:the|each|every|all|any|end|start|front|back|top|bottom|be(?:ginning)|head|tail|list|dict|set|fields?|attributes?|key|entry|entries|place|slot|cell|position|column|row|items?|elements?|values?|of|in|its|one|both|first|second|third|last|next|\w+est)\s+){0,5}"
+_TAIL = (
+    r"(?:(?:the|each|every|all|any|end|start|front|back|top|bottom|be(?:ginning)|head|tail|list|dict|set|fields?|attributes?"
+    r"|key|entry|entries|place|slot|cell|position|column|row|items?|elements?|values?|of|in|its|one|both|first|second|third"
+    r"|last|next|\w+est)\s+){0,5}"
+)
 ADDING = "append|push|insert|prepend|attach|add"
 _ADDED = "add|append|insert|push|mov|stor|sav|record|enter|attach|plac|copi"
 _STORING = "put|save|store|record|enter|register|move|copy|inject|merge|stack|enqueue|queue|unshift|credit|charge|deposit|include|concatenate|fold|weave|blend|mix|incorporate|integrate"
 _NO_PLACING = r"(?!\s+(?:(?:the|your|our|more|some)\s+)?(?:focus|attention|emphasis|weight|trust|stress|eyes?|gaze|on|over)\b)"
 _GATHERING = "count|sum|collect|gather|accumulate"
-ACTING = "increase|increment|decrease|decrement|reset|update|modify|mutate|overwrite|mark|flag|tick|clear|empty|shuffle|truncate|toggle|rename|edit|change|set|sort|reverse|remove|delete|drop|discard|pop|extend"
+ACTING = (
+    "increase|increment|decrease|decrement|reset|update|modify|mutate|overwrite|mark|flag|tick|clear|empty|shuffle|truncate"
+    "|toggle|rename|edit|change|set|sort|reverse|remove|delete|drop|discard|pop|extend"
+)
 _RIDDING = r"throw\s+(?:away|out)|get\s+rid\s+of|eliminate"
 _EXCLUDING = rf"{_RIDDING}|exclude|strike|ban|expel|kick|(?:keep|leave|retain)\s+only"
 _SUBTRACTING = "subtract|deduct|withdraw|debit"
 _REPLACING = rf"{_RIDDING}|replace|swap|exchange|erase|wipe|purge|zero|bump|initiali[sz]e"
 _REVISING = (
-    "make|turn|fill|rotate|double|halve|triple|invert|flip|shift|trim|crop|adjust|amend|rewrite|correct|fix|repair|clean|tidy|normali[sz]e|advance|adapt|refill|expand|reduce|shrink|enlarge|multiply|divide|inc|dec|arrange|filter|capitali[sz]e|uppercase|lowercase|deduplicate|dedupe|prune|lower|take|cut|strip"
-    "|annotate|enrich|supplement|anonymi[sz]e|redact|censor|saniti[sz]e|populate|activate|deactivate|enable|disable|archive|nullify|unset|revert|restore|rework|patch"
+    "make|turn|fill|rotate|double|halve|triple|invert|flip|shift|trim|crop|adjust|amend|rewrite|correct|fix|repair|clean"
+    "|tidy|normali[sz]e|advance|adapt|refill|expand|reduce|shrink|enlarge|multiply|divide|inc|dec|arrange|filter"
+    "|capitali[sz]e|uppercase|lowercase|deduplicate|dedupe|prune|lower|take|cut|strip"
+    "|annotate|enrich|supplement|anonymi[sz]e|redact|censor|saniti[sz]e|populate|activate|deactivate|enable|disable|archive"
+    "|nullify|unset|revert|restore|rework|patch"
 )
 _TREATING = "tag|label|stamp|prefix|suffix|pad|wrap|mask|escape|indent|cap|limit|improve|polish|complete|promote|demote|approve|cancel|close|lock|unlock|sign"
 """Verbs that change a value if their object is each part of it, or all; many are nouns, too."""
@@ -75,35 +85,67 @@ CHANGING_VERBS = (
 _EACH_OF = r"(?:each|every|all|both)(?:\s+(?:one|single|of|the|element|item|row|entry)){0,4}\s+"
 _ADDITIONS = "discount|change|fix|correction|tax|rate|increase|reduction|patch|update|tag|label|raise|bonus|fee|edit|percentage"
 _REMOVING = "remove|delete|drop|discard|pop|erase|strip|cut|take|wipe"
-_DOING = "increas|increment|decreas|decrement|resett|updat|modify|mutat|overwrit|mark|flagg|tick|clear|empty|truncat|toggl|renam|edit|chang|sett|remov|delet|dropp|discard|popp|extend|replac|swapp|empti|modifi"
+_DOING = (
+    "increas|increment|decreas|decrement|resett|updat|modify|mutat|overwrit|mark|flagg|tick|clear|empty|truncat|toggl|renam"
+    "|edit|chang|sett|remov|delet|dropp|discard|popp|extend|replac|swapp|empti|modifi"
+)
 _MARKUP = compile_words(r"[`*_\"'(]+(?=\x01)|(?<=\x01)[`*_\"')]+|(?<=[a-z])\*+|\*+(?=[a-z])")
 """Quotes and emphasis around references and words."""
-_ANY_VERB = compile_words(rf"\b(?:go|gain|get|lose|become|receive|throw|eliminate|exclude|strike|ban|expel|kick|cross|keep|leave|retain|{_SUBTRACTING}|ensure|raise|order|bring|bind|give|new|in.place|{_ADDED}|{_GATHERING}|{ADDING}|{_STORING}|{ACTING}|{_REPLACING}|{_REVISING}|{_DOING}|write|place|assign|note|file|let|have|log|belongs|see\s+to|{_TREATING}|create|open|start|apply|applies|stay|remain|remember|collaps|com(?:e|ing)|after|now|pull|fish|weed|sift|one\s+(?:more|less)|now\s+on|afterward|no\s+longer)|[-+*/%|&^:]=|\+\+|\]\s*=", 0)  # fmt: skip
+_ANY_VERB = compile_words(
+    r"\b(?:go|gain|get|lose|become|receive|throw|eliminate|exclude|strike|ban|expel|kick|cross|keep|leave|retain"
+    rf"|{_SUBTRACTING}|ensure|raise|order|bring|bind|give|new|in.place|{_ADDED}|{_GATHERING}|{ADDING}|{_STORING}|{ACTING}"
+    rf"|{_REPLACING}|{_REVISING}|{_DOING}|write|place|assign|note|file|let|have|log|belongs|see\s+to|{_TREATING}|create|open"
+    r"|start|apply|applies|stay|remain|remember|collaps|com(?:e|ing)|after|now|pull|fish|weed|sift|one\s+(?:more|less)"
+    r"|now\s+on|afterward|no\s+longer)|[-+*/%|&^:]=|\+\+|\]\s*=",
+    0,
+)
 """In small letters, or an assignment."""
 _INTO = compile_words(
-    rf"\b(?P<add>{ADDING})(?:s|es)?\b{_INSIDE}\b(?:to|onto|into|in|(?<!based )on)\s+{_TAIL}\Z|{_CLAUSE}(?:(?P<put>{_STORING})(?:s|es)?\b{_NO_PLACING}{_PART}{{0,60}}?\b(?:into|onto|to)\s+(?:the\s+)?|(?P<gather>{_GATHERING})\b{_PART}{{0,60}}?\binto\s+(?:the\s+)?"
-    rf"|(?P<create>create|make|open|start)\s+an?\s+(?:new\s+|empty\s+)?(?:entry|row|record|item|element|key|slot|line|field|column)\b{_INSIDE}\b(?:in|to|at|on|under)\s+{_TAIL}|(?P<apply>appl(?:y|ies))\s+(?:(?:the\s+|an?\s+)?\x01+|(?:(?:the|an?|this)\s+)?(?:\w+\s+)?(?:{_ADDITIONS})s?\b{_INSIDE})\s+to\s+{_TAIL}"
-    rf"|(?P<held>ensure|make\s+sure|see\s+to\s+it|have|let)\s+(?:that\s+)?(?:the\s+)?(?:\x01+|\"[^\"]*\")\s+(?:is|are|be|gets?|goes)\s+(?:also\s+|now\s+)?(?:in|on|part\s+of|among)\s+{_TAIL}"
-    r"|(?P<keep>keep|remember|memori[sz]e|hold)\s+(?:the\s+)?(?:\x01+|it|them)\s+in\s+(?:the\s+)?|(?P<note>note(?:\s+down)?)\s+on\s+(?:the\s+)?|(?P<count>one\s+(?:more|less)\s+(?:for|to|in|on|at))\s+(?:the\s+)?"
-    rf"|(?P<mark>mark|flag|tick|tag|label)\s+as\s+(?!(?:in|follows)\b)[\w-]+\s{_INSIDE}\b(?:in|of|among|within)\s+{_TAIL})\Z|\b(?P<goes>go(?:es)?|(?:is|are|gets?)\s+(?:add|append|insert|push|mov)ed|(?:must|should|shall|has\s+to|have\s+to)\s+be\s+(?:(?:{_ADDED})ed|put))\s+(?:to|into|onto|in|on)\s+{_TAIL}\Z"
-    rf"|\b(?P<stays>(?:nothing|no\s+[\w-]+|none)\b{_INSIDE}\b(?:may|must|should|shall|can|is\s+to|are\s+to)\s+(?:stay|remain|be(?:\s+left)?))\s+in\s+{_TAIL}\Z|(?P<belongs>\x01+\s+belongs)\s+(?:in|into|to|on|under)\s+{_TAIL}\Z"
+    rf"\b(?P<add>{ADDING})(?:s|es)?\b{_INSIDE}\b(?:to|onto|into|in|(?<!based )on)\s+{_TAIL}\Z"
+    rf"|{_CLAUSE}(?:(?P<put>{_STORING})(?:s|es)?\b{_NO_PLACING}{_PART}{{0,60}}?\b(?:into|onto|to)\s+(?:the\s+)?"
+    rf"|(?P<gather>{_GATHERING})\b{_PART}{{0,60}}?\binto\s+(?:the\s+)?"
+    r"|(?P<create>create|make|open|start)\s+an?\s+(?:new\s+|empty\s+)?(?:entry|row|record|item|element|key|slot|line|field"
+    rf"|column)\b{_INSIDE}\b(?:in|to|at|on|under)\s+{_TAIL}|(?P<apply>appl(?:y|ies))\s+(?:(?:the\s+|an?\s+)?\x01+|(?:(?:the"
+    rf"|an?|this)\s+)?(?:\w+\s+)?(?:{_ADDITIONS})s?\b{_INSIDE})\s+to\s+{_TAIL}"
+    r"|(?P<held>ensure|make\s+sure|see\s+to\s+it|have|let)\s+(?:that\s+)?(?:the\s+)?(?:\x01+|\"[^\"]*\")\s+(?:is|are|be"
+    rf"|gets?|goes)\s+(?:also\s+|now\s+)?(?:in|on|part\s+of|among)\s+{_TAIL}"
+    r"|(?P<keep>keep|remember|memori[sz]e|hold)\s+(?:the\s+)?(?:\x01+|it|them)\s+in\s+(?:the\s+)?"
+    r"|(?P<note>note(?:\s+down)?)\s+on\s+(?:the\s+)?|(?P<count>one\s+(?:more|less)\s+(?:for|to|in|on|at))\s+(?:the\s+)?"
+    rf"|(?P<mark>mark|flag|tick|tag|label)\s+as\s+(?!(?:in|follows)\b)[\w-]+\s{_INSIDE}\b(?:in|of|among|within)\s+{_TAIL})\Z"
+    r"|\b(?P<goes>go(?:es)?|(?:is|are|gets?)\s+(?:add|append|insert|push|mov)ed|(?:must|should|shall|has\s+to"
+    rf"|have\s+to)\s+be\s+(?:(?:{_ADDED})ed|put))\s+(?:to|into|onto|in|on)\s+{_TAIL}\Z"
+    rf"|\b(?P<stays>(?:nothing|no\s+[\w-]+|none)\b{_INSIDE}\b(?:may|must|should|shall|can|is\s+to|are\s+to)\s+(?:stay|remain"
+    rf"|be(?:\s+left)?))\s+in\s+{_TAIL}\Z|(?P<belongs>\x01+\s+belongs)\s+(?:in|into|to|on|under)\s+{_TAIL}\Z"
     r"|\b(?P<new>as\s+(?:the|its|their)\s+new|make\s+\x01+\s+(?:the|its|their)(?:\s+new)?)\s+\Z"
 )
 """Verbs that put something into the value of a reference behind them."""
-_PLACED = compile_words(rf"{_CLAUSE}(?P<place>{ADDING}|{_STORING}|write|place|assign|note|file|log)(?:s|es)?{_NO_PLACING}\s+(?!(?:into|onto|to|in|on)\b)(?P<object>{_INSIDE})\s(?:into|onto|to|in|(?<!based )on|at|as|under|behind|before|after)\s+{_TAIL}\Z")  # fmt: skip
+_PLACED = compile_words(
+    rf"{_CLAUSE}(?P<place>{ADDING}|{_STORING}|write|place|assign|note|file|log)(?:s|es)?{_NO_PLACING}\s+(?!(?:into|onto|to|in"
+    rf"|on)\b)(?P<object>{_INSIDE})\s(?:into|onto|to|in|(?<!based )on|at|as|under|behind|before|after)\s+{_TAIL}\Z"
+)
 """The same with other verbs and places, which more often restrict the meaning of the object."""
 _DIRECT = compile_words(
-    rf"{_CLAUSE}(?:(?:(?P<act>{ACTING})\s+(?:(?:off|up|out|down|over)\s+)?|(?P<replace>{_REPLACING})\s+(?:out\s+)?){_AND_INPUT}(?:{_DETERMINER}|{_OF})|(?P<revise>make|turn)\s+(?:(?:the|all|each|every|both|of)\s+){{0,3}}|(?P<fix>(?!make|turn|take|cut)(?:{_REVISING}))\s+(?:(?:off|up|out|in|down)\s+)?(?:{_DETERMINER}|{_OF})"
-    rf"|(?P<treat>{_TREATING})\s+(?:in\s+|out\s+)?{_EACH_OF}(?:{_DETERMINER})|(?P<let>let)\s+(?:the\s+)?)\Z|,\s*(?:then\s+|also\s+)?(?P<doing>(?:{_DOING})ing)\s+(?:{_DETERMINER}|{_OF})\Z"
+    rf"{_CLAUSE}(?:(?:(?P<act>{ACTING})\s+(?:(?:off|up|out|down|over)\s+)?"
+    rf"|(?P<replace>{_REPLACING})\s+(?:out\s+)?){_AND_INPUT}(?:{_DETERMINER}|{_OF})|(?P<revise>make|turn)\s+(?:(?:the|all"
+    rf"|each|every|both|of)\s+){{0,3}}|(?P<fix>(?!make|turn|take|cut)(?:{_REVISING}))\s+(?:(?:off|up|out|in"
+    rf"|down)\s+)?(?:{_DETERMINER}|{_OF})"
+    rf"|(?P<treat>{_TREATING})\s+(?:in\s+|out\s+)?{_EACH_OF}(?:{_DETERMINER})|(?P<let>let)\s+(?:the\s+)?)\Z|,\s*(?:then\s+"
+    rf"|also\s+)?(?P<doing>(?:{_DOING})ing)\s+(?:{_DETERMINER}|{_OF})\Z"
 )
 """Verbs that change the value of a reference behind them, or a part of it."""
 _FROM = compile_words(
-    rf"{_CLAUSE}(?:(?P<pop>pop)\b{_INSIDE}\b(?:from|off|out\s+of|of|in)\s+|(?P<off>{_REMOVING}|cross|check)\b{_INSIDE}\boff\s+(?:from\s+)?|(?P<remove>remove|delete|drop|discard|erase|{_EXCLUDING})\b{_INSIDE}\b(?:from|out\s+of|in)\s+|(?P<take>take|strip|cut|pull|fish)\b{_INSIDE}\bout\s+of\s+"
-    rf"|(?P<minus>{_SUBTRACTING}|(?:filter|weed|sift)\s+out)\b{_INSIDE}\bfrom\s+|(?P<within>replace|swap|exchange|merge|collapse)\b{_INSIDE}\b(?:in|within|throughout)\s+){_TAIL}\Z"
+    rf"{_CLAUSE}(?:(?P<pop>pop)\b{_INSIDE}\b(?:from|off|out\s+of|of|in)\s+|(?P<off>{_REMOVING}|cross"
+    rf"|check)\b{_INSIDE}\boff\s+(?:from\s+)?|(?P<remove>remove|delete|drop|discard|erase|{_EXCLUDING})\b{_INSIDE}\b(?:from"
+    rf"|out\s+of|in)\s+|(?P<take>take|strip|cut|pull|fish)\b{_INSIDE}\bout\s+of\s+"
+    rf"|(?P<minus>{_SUBTRACTING}|(?:filter|weed|sift)\s+out)\b{_INSIDE}\bfrom\s+|(?P<within>replace|swap|exchange|merge"
+    rf"|collapse)\b{_INSIDE}\b(?:in|within|throughout)\s+){_TAIL}\Z"
 )
 """Verbs that take something out of the value of a reference behind them."""
 _PLACE_FIRST = compile_words(rf"(?:\A\s*|[.;:,!?(]\s*|\b(?:and|then)\s+)(?:in|into|onto|to|from|off)\s+{_TAIL}\Z")  # fmt: skip
-_THEN_VERB = compile_words(rf"\x01+,?\s+(?:{ADVERB}){{0,2}}(?P<first>{ADDING}|{_STORING}|{ACTING}|{_REPLACING}|take\s+(?:out|off|away)|(?!make|turn|take)(?:{_REVISING}))\b(?!\s+in\b)")  # fmt: skip
+_THEN_VERB = compile_words(
+    rf"\x01+,?\s+(?:{ADVERB}){{0,2}}(?P<first>{ADDING}|{_STORING}|{ACTING}|{_REPLACING}|take\s+(?:out|off|away)|(?!make|turn"
+    rf"|take)(?:{_REVISING}))\b(?!\s+in\b)"
+)
 """A place before its verb: `Into <row>, append <n>.`"""
 _OTHER_TARGET = re.compile(r"[^.;:,!?\x02]{0,60}?\b(?:from|off|out\s+of)\b|[^.;:,!?\x02]{0,60}?\bin\s+[^.;:,!?\x02]{0,40}\x01")  # fmt: skip
 """Behind the object of a verb that removes or replaces: the value that the object is taken from."""
@@ -112,7 +154,9 @@ _STATED = compile_words(
     r"(?P<state>\x01+\s*(?:(?:[-+*/%|&^]|//|\*\*)=|\+\+)|\x01+\[[^\]\n]{0,40}\]\s*=(?!=)|\x01+\s+(?:(?:goes|grows?|shrinks?|rises?|falls?|drops?|(?:in|de)creases?)\s+(?:up|down|by|to)|now\s+(?:says|reads|shows|holds|contains)|(?:gets|receives)(?=\s+(?:[\x01\d\"]|an?\b|one\b))|loses|becomes?|gains|in[\s-]place)\b"
     r"|\x01+\s+(?:(?:moves?|goes?|comes?)\s+(?:up|down|to\s+the\s+(?:end|front|start|top|bottom|back))|(?:must|should|may|shall|can|do(?:es)?)\s+no\s+longer\s+(?:contain|hold|include|have)"
     r"|(?:is|are)\s[^.;:,!?\x02]{1,40}?\s(?P<later>afterwards?|from\s+(?:now|then)\s+on))\b|(?:(?<=\bfrom now on )|(?<=\bfrom now on, )|(?<=\bafterwards )|(?<=\bafterwards, )|(?<=\bafter this, )|(?<=\bafter that, ))\x01+\s+(?:is|are|has|have)\b"
-    r"|\x01+\s*:=|(?<=\bnew )\x01+\s+is\s+[\x01\d\"]|\x01+\s+(?:is|are)\s+(?:(?:in|de)cre(?:as|ment)ed|reset|emptied|set\s+to)\b|\x01+\s+(?:(?:that|which|who)\s[^.;:,!?\x02]{1,60}?\s)?(?:must|should|shall|needs?\s+to|ha(?:s|ve)\s+to|(?:is|are)\s+to)\s+(?:(?:now|then|also|always|finally)\s+)?(?:be|get|become)\s+(?:[a-z]+ly\s+)?"
+    r"|\x01+\s*:=|(?<=\bnew )\x01+\s+is\s+[\x01\d\"]|\x01+\s+(?:is|are)\s+(?:(?:in|de)cre(?:as|ment)ed|reset|emptied"
+    r"|set\s+to)\b|\x01+\s+(?:(?:that|which|who)\s[^.;:,!?\x02]{1,60}?\s)?(?:must|should|shall|needs?\s+to|ha(?:s|ve)\s+to"
+    r"|(?:is|are)\s+to)\s+(?:(?:now|then|also|always|finally)\s+)?(?:be|get|become)\s+(?:[a-z]+ly\s+)?"
     rf"(?:(?:{_CHANGED_STEMS}|(?:upper|lower)-?cas)ed|set|reset|overwritten|empty)\b)"
 )
 """A change as a statement: `<row> must be emptied`, `<total> += 1`."""
@@ -135,26 +179,46 @@ _CONTINUED = {
     }.items()
 }
 """Verbs that ask for a change with these words behind the reference."""
-_CONTINUES = compile_words(rf"{_CLAUSE}(?:(?P<verb>{'|'.join(_CONTINUED)})(?:\s+that)?|(?P<sure>(?:make\s+sure|see\s+to\s+it)(?:\s+that)?))\s+(?:{_DETERMINER}|{_OF})\Z")  # fmt: skip
+_CONTINUES = compile_words(
+    rf"{_CLAUSE}(?:(?P<verb>{'|'.join(_CONTINUED)})(?:\s+that)?|(?P<sure>(?:make\s+sure"
+    rf"|see\s+to\s+it)(?:\s+that)?))\s+(?:{_DETERMINER}|{_OF})\Z"
+)
 _WITHOUT_COMMA = compile_words(
-    r"(?:\b(?:if|when|whenever|unless|once)\b[^.;:,!?]{1,80}?\b(?:is|are|was|were|has|have|contains?|exceeds?)\s[^.;:,!?\s][^.;:,!?]{0,40}?|\bfor\s+(?:each|every|all)\b[^.;:,!?]{1,80}?\x01)(?<!\bto)(?<!\bnot)(?<!\bthe)(?<!\ba)(?<!\ban)(?<!\bno)(?<!\bany)(?<!\bof)(?<!\bis)(?<!\bare)(?<!\bbe)"
+    r"(?:\b(?:if|when|whenever|unless|once)\b[^.;:,!?]{1,80}?\b(?:is|are|was|were|has|have|contains?"
+    r"|exceeds?)\s[^.;:,!?\s][^.;:,!?]{0,40}?|\bfor\s+(?:each|every"
+    r"|all)\b[^.;:,!?]{1,80}?\x01)(?<!\bto)(?<!\bnot)(?<!\bthe)(?<!\ba)(?<!\ban)(?<!\bno)(?<!\bany)(?<!\bof)(?<!\bis)(?<!\bare)(?<!\bbe)"
     rf"\s(?=(?:{ADDING}|{_STORING}|{ACTING}|{_REPLACING}|{_REVISING}|{_EXCLUDING}|{'|'.join(_CONTINUED)}|{_SUBTRACTING}|filter|write|assign|print|log|display)\b)"
 )
 """A condition or a loop before a request, without a comma."""
-_ASKS = compile_words(r"\b(?:whether|why|how|that|which|what|who|where|because|imagine|assum(?:e|ing)|suppos(?:e|ing)|pretend|sa(?:ys?|id)|(?:if|when|unless)\b(?![^.;:,!?]*\s(?:is|are|was|were|has|have|contains?|exceeds?)\s))\b[^.;:,!?]*\Z")  # fmt: skip
+_ASKS = compile_words(
+    r"\b(?:whether|why|how|that|which|what|who|where|because|imagine|assum(?:e|ing)|suppos(?:e|ing)|pretend|sa(?:ys?|id)"
+    r"|(?:if|when|unless)\b(?![^.;:,!?]*\s(?:is|are|was|were|has|have|contains?|exceeds?)\s))\b[^.;:,!?]*\Z"
+)
 """Words that make a statement a part of a question or a condition."""
 _PUT_THERE = compile_words(r"[^\x02]{0,20}?\b(?:put|add|place|file|store|move|append|insert)\s+(?:it|them)\s+(?:there|in)\b")  # fmt: skip
 _IF_NOT = compile_words(r"[^\x02]*\b(?:if\s+(?:so|not|it|they)|otherwise|else)\b")
 """Words after a condition that is to be checked."""
 _WITH_INPUT = compile_words(r"\s+(?:(?:with|as|by)\s+(?:the\s+)?[\x01\"]|with\s+(?:its|their)\b)")
 _GROWS = compile_words(r"\x01+\s+(?:grow|shrink|become|increase|decrease|rise|fall|lose|gain|forget)\b")  # fmt: skip
-_SIMPLE = compile_words(r"(?:(?:the\s+)?\x01+|\"[^\"]*\"|[\d.]+|it|them|this|these|that|one|two|three|nothing|none|true|false|null|zero|an?\s+[\w'’-]+(?:\s+[\w'’-]+)?)\Z")  # fmt: skip
+_SIMPLE = compile_words(
+    r"(?:(?:the\s+)?\x01+|\"[^\"]*\"|[\d.]+|it|them|this|these|that|one|two|three|nothing|none|true|false|null|zero"
+    r"|an?\s+[\w'’-]+(?:\s+[\w'’-]+)?)\Z"
+)
 """An object with a meaning that the following words cannot restrict."""
-_TAKES = compile_words(r"(?:\s+(?:and|or)\s+(?:the\s+)?\x01+|\s*,\s*\x01+|\s+(?!and\b|or\b|then\b)[^\s,.;:!?\x02]+)*(?:\s*[,:]\s*(?:(?:in|into|to|as|for)\s+)?|\s+(?:in|into|to|as)\s+)(?:the\s+|an?\s+)?\x02")  # fmt: skip
+_TAKES = compile_words(
+    r"(?:\s+(?:and|or)\s+(?:the\s+)?\x01+|\s*,\s*\x01+|\s+(?!and\b|or\b|then\b)[^\s,.;:!?\x02]+)*(?:\s*[,:]\s*(?:(?:in|into"
+    r"|to|as|for)\s+)?|\s+(?:in|into|to|as)\s+)(?:the\s+|an?\s+)?\x02"
+)
 """The output that the same verb has: `Put the words in <text> into <:y>.`"""
-_HAS_RESULT = compile_words(r"(?!(?:[^.;!?])*?\band\s+(?:then\s+)?(?:put|store|save|bind|set|count|say|give|write|tell)\s+(?!it\b|them\b|the (?:result|new|rest))[^.;!?]*\x02)[^.;!?]*\x02")  # fmt: skip
+_HAS_RESULT = compile_words(
+    r"(?!(?:[^.;!?])*?\band\s+(?:then\s+)?(?:put|store|save|bind|set|count|say|give|write|tell)\s+(?!it\b|them\b"
+    r"|the (?:result|new|rest))[^.;!?]*\x02)[^.;!?]*\x02"
+)
 """An output behind the reference that takes the result in place of a change."""
-LATER_RESULT = compile_words(r"[.;!?]\s+(?:then\s+)?(?:put|store|save|write|return)\s+(?:only\s+)?(?:it|them|the\s+(?:result|output|new|sum|total|product|difference|quotient|rest|\w+ed\b)\w*)\b[^.;!?]*\x02")  # fmt: skip
+LATER_RESULT = compile_words(
+    r"[.;!?]\s+(?:then\s+)?(?:put|store|save|write|return)\s+(?:only\s+)?(?:it|them|the\s+(?:result|output|new|sum|total"
+    r"|product|difference|quotient|rest|\w+ed\b)\w*)\b[^.;!?]*\x02"
+)
 """A further sentence that puts the result into an output: a text or a number, which cannot be changed, is then only read."""
 _KEEPS = compile_words(
     r"(?:increase|increment|decrease|decrement|reset|set|toggle|mark|flag|tick|update|modify|change|overwrite|clear|empty|add"
@@ -166,8 +230,11 @@ _NO_RESULT = r"(?![^.;!?]*\x02)(?![^\x02]*\b(?:put|save|store|write)\s+(?:it|thi
 _PRINTS = compile_words(
     rf"{_CLAUSE}(?:pretty-)?(?!(?:print|log|display)s?\s*(?:[.,;)]|\Z|\b(?:or|and)\b))(?P<verb>print|log|display|echo|sleep|wait|beep)s?\b(?!\s*[-:])"
     r"|(?:,|\bwhile|\band)\s*(?P<doing>printing|logging|displaying|echoing)\b|\b(?:use|using|call|calling)\s+[`'\"]?(?P<call>print)\b"
-    rf"|{_CLAUSE}(?P<speak>announce|shout|say\s+aloud|tell\s+the\s+users?)s?\b(?!\s*[-:]){_NO_RESULT}|{_CLAUSE}(?P<show>show)s?\b[^.;:!?\x02]{{1,60}}?\bto\s+(?:the\s+users?|me|us|everyone)\b{_NO_RESULT}"
-    r"|\b(?P<write>writ(?:e|es)|send|print|output|show|append|dump|save)\b[^.;:!?]{0,60}?\b(?:to|on|in|into|onto)\s+(?:the\s+|a\s+)?(?:console|screen|terminal|stdout|stderr|standard output|log|file|disk)\b(?!\s+(?:in|into|to|as)\s+\x02)"
+    rf"|{_CLAUSE}(?P<speak>announce|shout|say\s+aloud|tell\s+the\s+users?)s?\b(?!\s*[-:]){_NO_RESULT}"
+    rf"|{_CLAUSE}(?P<show>show)s?\b[^.;:!?\x02]{{1,60}}?\bto\s+(?:the\s+users?|me|us|everyone)\b{_NO_RESULT}"
+    r"|\b(?P<write>writ(?:e|es)|send|print|output|show|append|dump|save)\b[^.;:!?]{0,60}?\b(?:to|on|in|into"
+    r"|onto)\s+(?:the\s+|a\s+)?(?:console|screen|terminal|stdout|stderr|standard output|log|file|disk)\b(?!\s+(?:in|into|to"
+    r"|as)\s+\x02)"
 )
 """Verbs that only code can do."""
 _ANY_PRINT = compile_words(r"\b(?:announce|shout|say|tell|print|log|display|echo|sleep|wait|beep|writ|send|output|show|append|dump|save|pretty)", 0)  # fmt: skip

@@ -41,25 +41,40 @@ from njc.frontend.source import SourceFile
 from njrt.execution.contained.platforms import MADE_BY_CODE
 from njrt.options import Options, merge_option_layers
 
-_RAISE_WORDS = compile_words(r"\b(?:re-?)?(?:rais|throw|fail|refus|reject|complain|assert|abort|error|exception|fehler|ausnahme|wirf|werfe?n?\b|erreur|lever?\b|lève|lanc[ae]|lanza|errore|solleva|erro\b|ошибк|исключени|fout|błąd|wyjąt)|\b\w+(?:Error|Exception)\b|错误|错誤|异常|抛出|例外|エラー|예외")  # fmt: skip
+_RAISE_WORDS = compile_words(
+    r"\b(?:re-?)?(?:rais|throw|fail|refus|reject|complain|assert|abort|error|exception|fehler|ausnahme|wirf|werfe?n?\b"
+    r"|erreur|lever?\b|lève|lanc[ae]|lanza|errore|solleva|erro\b|ошибк|исключени|fout|błąd|wyjąt)|\b\w+(?:Error|Exception)\b"
+    r"|错误|错誤|异常|抛出|例外|エラー|예외"
+)
 """Words that ask for an exception."""
 _ACTS = compile_words(
-    r"\b(?:print|log|warn|show|display|output|notif[iy]|alert|echo|beep|ring|play|sleep|wait|send|mail|e-?mail|publish|upload|download|flush|dump|import|call|run|execute|invoke|start|announce|shout|whisper|read\s+out|report\s+to)(?:s|es|n|ed|ing|ged|ging|ted|ting)?\b|\b(?:stdout|stderr|console|screen|terminal|files?|disk)\b"
+    r"\b(?:print|log|warn|show|display|output|notif[iy]|alert|echo|beep|ring|play|sleep|wait|send|mail|e-?mail|publish"
+    r"|upload|download|flush|dump|import|call|run|execute|invoke|start|announce|shout|whisper|read\s+out|report\s+to)(?:s|es"
+    r"|n|ed|ing|ged|ging|ted|ting)?\b|\b(?:stdout|stderr|console|screen|terminal|files?|disk)\b"
     r"|\b(?:tell|inform) (?:the|my|our|your|all|every\w+|him|her|them|\s) ?|\b(?:druck|ausgeb|zeig|imprim|affich|muestr|stamp[ai])|\bgib\b.*\baus\b|вывед|печат|打印|输出|显示|表示|出力|출력"
 )
 """Words that may ask for something outside of the program, such as to print."""
-_SAYS = compile_words(r"\bsay\s+(?!how|wh\w+|if|that)(?:[\"'`]|(?:hello|hi|goodbye|thanks|sorry)\b|[^.;!?]*\b(?:loud(?:ly)?|aloud|to\s+(?:\s|the|my|our|your|all|every\w+|him|her|them)))")  # fmt: skip
+_SAYS = compile_words(
+    r"\bsay\s+(?!how|wh\w+|if|that)(?:[\"'`]|(?:hello|hi|goodbye|thanks|sorry)\b|[^.;!?]*\b(?:loud(?:ly)?|aloud|to\s+(?:\s"
+    r"|the|my|our|your|all|every\w+|him|her|them)))"
+)
 """Words that ask to speak to a person, and not for a result."""
 
 
 _COMPUTES = compile_words(
-    r"(?:\A\s*|[.;:!?]\s+|\b(?:and|then|please)\s+)(?:summari[sz]e|translate|classify|categori[sz]e|extract|describe|explain|count|compute|calculate|find|list|determine|decide|analy[sz]e|rate|score|compare|read|look|check|identify|detect|estimate|evaluate"
+    r"(?:\A\s*|[.;:!?]\s+|\b(?:and|then|please)\s+)(?:summari[sz]e|translate|classify|categori[sz]e|extract|describe|explain"
+    r"|count|compute|calculate|find|list|determine|decide|analy[sz]e|rate|score|compare|read|look|check|identify|detect"
+    r"|estimate|evaluate"
     r"|paraphrase|answer|guess|rank|name|suggest|review|judge|transcribe|say|tell|think|consider)s?\b"
 )
 """Verbs at the start of a clause that ask for a result."""
 _CHANGES = compile_words(
-    r"\b(?:add|append|push|insert|prepend|attach|put|place|save|store|record|write|enter|register|move|copy|increase|increment|decrease|decrement|reset|update|modify|mutate|overwrite|mark|flag|tick|clear|empty|shuffle|truncate|toggle|rename|edit"
-    r"|change|set|sort|reverse|remove|delete|drop|discard|pop|extend|fill|replace|swap|assign|give|make|turn|convert|fix|correct|clean|keep|note|merge|split|sen[dt]|print|log|display|show|call|run|execute|invoke|use|appl(?:y|ies)|open|close|create"
+    r"\b(?:add|append|push|insert|prepend|attach|put|place|save|store|record|write|enter|register|move|copy|increase"
+    r"|increment|decrease|decrement|reset|update|modify|mutate|overwrite|mark|flag|tick|clear|empty|shuffle|truncate|toggle"
+    r"|rename|edit"
+    r"|change|set|sort|reverse|remove|delete|drop|discard|pop|extend|fill|replace|swap|assign|give|make|turn|convert|fix"
+    r"|correct|clean|keep|note|merge|split|sen[dt]|print|log|display|show|call|run|execute|invoke|use|appl(?:y|ies)|open"
+    r"|close|create"
     r"|notify|publish|upload|download|schedule|cancel|start|stop|wait|ask|tag|label|annotate|take|grow|shrink|happen|perform|do)(?:s|es|d|ed|ing)?\b"
 )
 """Verbs that may ask for a change, or for something that only code can do."""

@@ -29,7 +29,10 @@ _NAMES: Mapping[JumpLabel, re.Pattern[str]] = {
 """The words that name a jump."""
 _NEGATED = compile_words(r"(?:\b(?:not|never|no|nor|without|cannot|avoid)|n['’]t)\s+(?:\w+ly\s+|ever\s+|(?:\w+\s+)?(?:or|nor)\s+)?\Z")  # fmt: skip
 _LIMITS_NEGATION = compile_words(r"[^.;!?\n]*\b(?:unless|until|before|except|but|other than|if not)\b")  # fmt: skip
-_CLEARLY_BEFORE = compile_words(r"(?:\b(?:it|this|that|which|who|loop|block|function|program|you|is|are|be|been|by|before|when|after|and|or)|[>.:;!?])\s*\Z|^\s*\Z")  # fmt: skip
+_CLEARLY_BEFORE = compile_words(
+    r"(?:\b(?:it|this|that|which|who|loop|block|function|program|you|is|are|be|been|by|before|when|after|and|or)"
+    r"|[>.:;!?])\s*\Z|^\s*\Z"
+)
 _QUOTED = re.compile(r"\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|`[^`\n]*`")
 
 
@@ -100,10 +103,13 @@ _IMPLIED: Mapping[JumpLabel, tuple[str, ...]] = {
     ),
     "break": (
         r"stop(?:s|ped|ping)?\b(?![ -]?(?:words?|signs?|codons?|watch(?:es)?|loss(?:es)?)\b)",
-        rf"(?:cancel|ignore|drop|disregard|forget|omit|discard) (?:all |any )?(?:of )?(?:the |these |those )?(?:remaining|rest of the|other|further|following|later|subsequent) (?:{_NEXT}s|entries|ones)\b|no (?:more|further) (?:{_NEXT}s|entries|rounds)\b",
+        r"(?:cancel|ignore|drop|disregard|forget|omit|discard) (?:all |any )?(?:of )?(?:the |these |those )?(?:remaining"
+        rf"|rest of the|other|further|following|later|subsequent) (?:{_NEXT}s|entries|ones)\b|no (?:more|further) (?:{_NEXT}s"
+        r"|entries|rounds)\b",
         rf"(?:leaves?|exits?|ends?|quits?|terminates?|aborts?|finish(?:es)?|(?:get|jump|break) out of) {_LOOP}",
         r"quits?\b|aborts?\b|halts?\b|terminates?\b|bails? out\b|gives? up\b|(?:exit|finish|end|leave) (?:early|here|now)\b",
-        r"abbrechen\b|br(?:ich|echen) [^.;\n]{0,30}\bab\b|beende[nt]?\b|aufhören\b|hör(?:e|t|en)? (?:(?!nicht\b)[^.;\n]){0,30}\bauf\b|stopp(?:e|en|t)?\b|verlass\w* (?:die |den )?(?:\w+ )?(?:schleife|funktion)\b",
+        r"abbrechen\b|br(?:ich|echen) [^.;\n]{0,30}\bab\b|beende[nt]?\b|aufhören\b|hör(?:e|t"
+        r"|en)? (?:(?!nicht\b)[^.;\n]){0,30}\bauf\b|stopp(?:e|en|t)?\b|verlass\w* (?:die |den )?(?:\w+ )?(?:schleife|funktion)\b",
         r"arrêt(?:e|er|ez|ons)\b|interromp(?:s|re|ez)\b|(?:quitt|termin)(?:e|er|ez)\b|sor(?:s|tir|tez) de la boucle",
         r"det(?:ente|ener|enga|énte|én)(?:se)?\b|interrump(?:e|ir|a)\b|abandon[ae]r?\b|sal(?:ir)? del (?:bucle|ciclo)|termin[ae]r?\b|para aquí\b",
         r"ferma(?:ti|re|rsi)?\b|smett(?:i|ere)\b|interromp(?:i|ere|er|a)\b|esc[ie]\b|uscire\b",
@@ -111,7 +117,8 @@ _IMPLIED: Mapping[JumpLabel, tuple[str, ...]] = {
         r"останов\w+|прерв\w+|прекрат\w+|выйд\w+",
     ),
     "return": (
-        r"(?:hand|give|send|pass|report)s? (?:[^.;\n]{0,30}\s)?back\b|(?<!an )(?<!the )(?<!your )(?:answer|hand|give|send|pass|report|reply|deliver|respond)\w* (?:[^.;\n]{0,40}\s)?(?:to )?the callers?\b|the caller (?:gets?|receives?|is given)\b",
+        r"(?:hand|give|send|pass|report)s? (?:[^.;\n]{0,30}\s)?back\b|(?<!an )(?<!the )(?<!your )(?:answer|hand|give|send|pass"
+        r"|report|reply|deliver|respond)\w* (?:[^.;\n]{0,40}\s)?(?:to )?the callers?\b|the caller (?:gets?|receives?|is given)\b",
         r"the (?:answer|value|result) of (?:the|this) (?:function|method|call) (?:is|shall be|should be|becomes)\b",
         r"gib\b[^.;\n]{0,40}\bzurück\b|zurückgeben\b|liefere\b|geef\b[^.;\n]{0,40}\bterug\b",
         r"renvo(?:ie|yer|yez)\b|retourn(?:e|er|ez)\b|devuelv(?:e|a)\b|devolv(?:er|a)\b|retorn[ae]r?\b|restitui(?:sci|re)\b|ritorna(?:re)?\b",
@@ -157,22 +164,31 @@ def _find_meant(words: re.Pattern[str], text: str) -> re.Match[str] | None:
 
 _WORD = compile_words(r"\b(?P<label>break|continue|return)\b")
 _BEFORE = re.compile(r"(?P<word>[\w'’>]+)?(?P<gap>[^\w'’>]*)\Z")
-_VERB_FOLLOWS = split_words("and or but then else otherwise to must should shall may can could will would might do does not never please just simply only also immediately directly now finally you it we which that loop so else>")  # fmt: skip
+_VERB_FOLLOWS = split_words(
+    "and or but then else otherwise to must should shall may can could will would might do does not never please just"
+    " simply only also immediately directly now finally you it we which that loop so else>"
+)
 """The words that a verb follows within a sentence."""
 _AFTER = {
     "break": compile_words(
-        r"\s*(?:[.,;:!?)`'\"*–—-]|\Z|(?:if|when|once|after|as|out|from|and|or|unless|on|at|here|now|immediately|otherwise|in|the\s+(?:\w+\s+)?loop|this\s+loop|without|with|before|instead|because|since|while)\b)"
+        r"\s*(?:[.,;:!?)`'\"*–—-]|\Z|(?:if|when|once|after|as|out|from|and|or|unless|on|at|here|now|immediately|otherwise|in"
+        r"|the\s+(?:\w+\s+)?loop|this\s+loop|without|with|before|instead|because|since|while)\b)"
     ),
     "continue": compile_words(
-        r"\s*(?:[.,;:!?)`'\"*–—-]|\Z|(?:if|when|once|after|as|and|or|unless|on|at|here|now|immediately|otherwise|in|the\s+(?:\w+\s+)?loop|with|without|to|instead|because|since|while|for|past)\b)"
+        r"\s*(?:[.,;:!?)`'\"*–—-]|\Z|(?:if|when|once|after|as|and|or|unless|on|at|here|now|immediately|otherwise|in"
+        r"|the\s+(?:\w+\s+)?loop|with|without|to|instead|because|since|while|for|past)\b)"
     ),
     "return": compile_words(
-        r"(?!\s+(?:tickets?|flights?|trips?|journeys?|address(?:es)?|values?|types?|codes?|keys?|labels?|visits?|polic(?:y|ies)|receipts?|statements?|rates?|home)\b)"
+        r"(?!\s+(?:tickets?|flights?|trips?|journeys?|address(?:es)?|values?|types?|codes?|keys?|labels?|visits?|polic(?:y|ies)"
+        r"|receipts?|statements?|rates?|home)\b)"
     ),
 }
 
 
-_OBJECT_FOLLOWS = compile_words(r"return\s+(?:(?:it|them|this|that|its|none|true|false|nothing)\b|<)|(?:break|continue)\s+(?:out of|with)?\s*th(?:e|is) (?:\w+ )?loop\b")  # fmt: skip
+_OBJECT_FOLLOWS = compile_words(
+    r"return\s+(?:(?:it|them|this|that|its|none|true|false|nothing)\b|<)|(?:break|continue)\s+(?:out of|with)?\s*th(?:e"
+    r"|is) (?:\w+ )?loop\b"
+)
 """The texts that follow only the statement, after any word."""
 
 

@@ -23,11 +23,19 @@ _WORD = re.compile(r"[\w'’-]+|[,()?\x01\x02]")
 _STORES = split_words("put set bind store save write assign give let")
 """Verbs with an output as their object, if the text changes no input."""
 _TELLS = split_words("summarize summarise describe answer provide")
-_JUDGES = _TELLS | split_words("parse count decide determine judge classify find read estimate choose pick extract compute calculate guess rate score compare identify look see know consider check examine assess detect infer think counting judging reading looking considering comparing")  # fmt: skip
+_JUDGES = _TELLS | split_words(
+    "parse count decide determine judge classify find read estimate choose pick extract compute calculate guess rate score"
+    " compare identify look see know consider check examine assess detect infer think counting judging reading looking"
+    " considering comparing"
+)
 STARTS = split_words("given for from in among of if when how which what whether is are does after before otherwise else")  # fmt: skip
 _JUMPS = split_words("break continue return raise")
 _PREPOSITIONS = split_words("of in for from to by with as into")
-SMALL_WORDS = _PREPOSITIONS | split_words("a an the this that these those its their it them they all any each every both no not none nothing only just exactly about at most least on among between than whether how which what who when where if is are was were has had one two three")  # fmt: skip
+SMALL_WORDS = _PREPOSITIONS | split_words(
+    "a an the this that these those its their it them they all any each every both no not none nothing only just exactly"
+    " about at most least on among between than whether how which what who when where if is are was were has had one two"
+    " three"
+)
 _BEFORE_VERBS = split_words(", ( and or but then also so you please else otherwise")
 _SEPARATORS = split_words(", ( ) and but or then also")
 UNCHANGING_WORDS = (
@@ -37,11 +45,21 @@ UNCHANGING_WORDS = (
     | SMALL_WORDS
     | _BEFORE_VERBS
     | split_words(
-        "bind write let some several most many few other such my your our his her here there however because since although though unless until within without per via regarding concerning according based note assume imagine suppose pretend treat use using remember recall go understand work think take act be keep translate rephrase create"
-        " make draft compose invent generate describe turn convert format round express ask greet thank welcome address congratulate invite remind warn explain reply respond follow mention ignore obey respect prefer match evaluate review analyze analyse inspect study scan weigh"
-        " search test verify validate ensure solve play start base help avoid stay repeat call let have get imitate quote cite refer contrast paraphrase outline list name teach predict forecast simulate visualize picture apply do run execute watch listen"
-        " never not tag label rank group cluster combine average split plan prioritize prioritise proofread skim skip interpret recommend select base role focus disregard number pair grade debate discuss critique apologize apologise confirm spell offer propose order wish sum brainstorm elaborate cross"
-        " double browse map bear draw work figure concentrate derive deduce reason argue speculate summarise suggest advise consult tokenize segment transcribe resolve diagnose fact spot tally join total aggregate report retell recite rely stick limit restrict point trust believe doubt expect hope want try question wonder"
+        "bind write let some several most many few other such my your our his her here there however because since although"
+        " though unless until within without per via regarding concerning according based note assume imagine suppose pretend"
+        " treat use using remember recall go understand work think take act be keep translate rephrase create"
+        " make draft compose invent generate describe turn convert format round express ask greet thank welcome address"
+        " congratulate invite remind warn explain reply respond follow mention ignore obey respect prefer match evaluate review"
+        " analyze analyse inspect study scan weigh"
+        " search test verify validate ensure solve play start base help avoid stay repeat call let have get imitate quote cite"
+        " refer contrast paraphrase outline list name teach predict forecast simulate visualize picture apply do run execute"
+        " watch listen"
+        " never not tag label rank group cluster combine average split plan prioritize prioritise proofread skim skip interpret"
+        " recommend select base role focus disregard number pair grade debate discuss critique apologize apologise confirm"
+        " spell offer propose order wish sum brainstorm elaborate cross"
+        " double browse map bear draw work figure concentrate derive deduce reason argue speculate summarise suggest advise"
+        " consult tokenize segment transcribe resolve diagnose fact spot tally join total aggregate report retell recite rely"
+        " stick limit restrict point trust believe doubt expect hope want try question wonder"
     )
 )
 """Verbs of sentences that change nothing, or that prepare the result of a later sentence."""
@@ -55,9 +73,16 @@ _AUXILIARIES = split_words("have be do")  # known, except at the start of a requ
 _KNOWN = SMALL_WORDS | _STORES | _JUDGES | _JUMPS | STARTS | _BEFORE_VERBS | {_INPUT, _OUTPUT, ")"}
 _PRONOUNS = split_words("it them those these everything")
 _OBJECTS = _PRONOUNS | split_words("each all every any the its their") | {_INPUT}
-_STATES = compile_words(r"\b(?:next\s+(?:[\w-]+\s+)?(?:of|from|in)|so\s+(?:that\s+)?(?:it|they|the|all|each|none?)|in place|in order|itself|themselves|(?:by|to) you|leaves|afterwards?|no longer|now|last|left|gone|go|goes|becomes?|remain\w*|stays?|keep|kept|first(?=\s*(?:and|[,;.]|\Z))|(?:at|to) the (?:end|start|front|back|top|bottom))\b")  # fmt: skip
+_STATES = compile_words(
+    r"\b(?:next\s+(?:[\w-]+\s+)?(?:of|from|in)|so\s+(?:that\s+)?(?:it|they|the|all|each|none?)|in place|in order|itself"
+    r"|themselves|(?:by|to) you|leaves|afterwards?|no longer|now|last|left|gone|go|goes|becomes?|remain\w*|stays?|keep|kept"
+    r"|first(?=\s*(?:and|[,;.]|\Z))|(?:at|to) the (?:end|start|front|back|top|bottom))\b"
+)
 """Words for a new state of an input."""
-_MAKES_RESULT = re.compile(r"[^.;:!?]{0,400}(?:[.;]\s+|,?\s+and\s+)(?:then\s+)?(?:store|save|put|write|bind|return)\s+(?:only\s+)?the\s+(?:result|output)\b[^.;!?]*\x02")  # fmt: skip
+_MAKES_RESULT = re.compile(
+    r"[^.;:!?]{0,400}(?:[.;]\s+|,?\s+and\s+)(?:then\s+)?(?:store|save|put|write|bind|return)\s+(?:only\s+)?the\s+(?:result"
+    r"|output)\b[^.;!?]*\x02"
+)
 """A request whose result is put into an output."""
 
 
@@ -81,7 +106,10 @@ def only_judges(block: NaturalBlock) -> bool:
     )
 
 
-_ACTS_ON_INPUT = re.compile(r"\b(?:break|continue|see|consider)(?: (?:the|each|every|all|both|of)){0,3} \x01(?! [\x02(,]|\Z| for\b)|\breturn \x01 (?:to|in|as)\b|\b(?:must|should|shall) be\b| away\b| each\Z")  # fmt: skip
+_ACTS_ON_INPUT = re.compile(
+    r"\b(?:break|continue|see|consider)(?: (?:the|each|every|all|both|of)){0,3} \x01(?! [\x02(,]|\Z| for\b)"
+    r"|\breturn \x01 (?:to|in|as)\b|\b(?:must|should|shall) be\b| away\b| each\Z"
+)
 """Words that are jumps or judgements elsewhere, with an input as their object: `Break <rows> into two`."""
 _STATEMENTS = split_words("is are has have may must should shall will can follows")
 
@@ -104,12 +132,22 @@ def _states_more(words: list[str]) -> bool:
 
 
 _OF_EACH = split_words("each every all both")
-_INTO_INPUTS = re.compile(r"\b(?:in|into|under|to|as|at|by|with|on)(?: (?:the|a|an|its|their|own|new)){0,3} (?:fields?|keys?|attributes?|entry|entries|columns?|property|properties|slots?|cells?)\b|\b(?:in|into|under|as|by|with|on) (?:its|their)\b|\b(?:to|with|on|under|behind|in) (?:it|them|each)\Z")  # fmt: skip
+_INTO_INPUTS = re.compile(
+    r"\b(?:in|into|under|to|as|at|by|with|on)(?: (?:the|a|an|its|their|own|new)){0,3} (?:fields?|keys?|attributes?|entry"
+    r"|entries|columns?|property|properties|slots?|cells?)\b|\b(?:in|into|under|as|by|with|on) (?:its|their)\b|\b(?:to|with"
+    r"|on|under|behind|in) (?:it|them|each)\Z"
+)
 """A place in the inputs."""
-_ONTO_INPUT = re.compile(r"\x01(?: [\w-]+){0,4} (?:to|into|onto) \x01|\bonto\b|\bwith an? |\boff \x01|\A(?:see|look|check) that\b(?! \x02)|\Acheck (?:off|.*(?: as| off\b))")  # fmt: skip
+_ONTO_INPUT = re.compile(
+    r"\x01(?: [\w-]+){0,4} (?:to|into|onto) \x01|\bonto\b|\bwith an? |\boff \x01|\A(?:see|look|check) that\b(?! \x02)"
+    r"|\Acheck (?:off|.*(?: as| off\b))"
+)
 _AFTERWARDS = re.compile(r"(?:with|by) each\b|which (?:is|are) to\b")
 _WITH_EACH = re.compile(r"\bwith (?:each|all|every|both|them|these|those|it|the (?:rest|others))\b")
-_IN_INPUT = re.compile(r"(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )(?<!\bbe )(?<!\boccurs )(?<!\bappears )(?<!\bcontained )\b(?:in|as|under|at|on|onto)(?: (?:the|its|their|a|an|each of|all of)){0,2} \x01")  # fmt: skip
+_IN_INPUT = re.compile(
+    r"(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )(?<!\bbe )(?<!\boccurs )(?<!\bappears )(?<!\bcontained )\b(?:in|as|under"
+    r"|at|on|onto)(?: (?:the|its|their|a|an|each of|all of)){0,2} \x01"
+)
 """An input that may be the place of a result."""
 
 

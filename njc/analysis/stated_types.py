@@ -101,9 +101,15 @@ _COUNT = compile_words(
 _COUNT_AFTER = compile_words(rf"\s*[,:]?\s*(?!.*(?:\b(?:and|or|as|in\s+words)\b|[,;:]))(?:{_NUMBER_OF})\b")  # fmt: skip
 _EACH = compile_words(r"\b(?:each|every|per|by)\b")
 _OF_EACH = compile_words(r"\b(?:each|every|per|respectively)\b")
-_PAIRED = compile_words(r"\b(?:with|each|per|by|grouped|paired|along|together|including|plus)\b|\band\s+(?!put|save|store|write|set|count|then|stop|break|continue|return|raise)")  # fmt: skip
+_PAIRED = compile_words(
+    r"\b(?:with|each|per|by|grouped|paired|along|together|including|plus)\b|\band\s+(?!put|save|store|write|set|count|then"
+    r"|stop|break|continue|return|raise)"
+)
 """Words for more than texts or numbers as the members of a list."""
-_OTHERWISE = compile_words(rf"(?:(?=\b(?:or|otherwise|else)\b)|\b(?:unless|if|when)\b)[^.!?]*?(?:\b(?:{_GIVES})\s+(?!(?:not|the|it|them|in|into|raise|break|continue|return|stop|skip|none|null)\b|<)([^\s,;:.!?)]+)|\b(empty|blank|nothing|unknown|unclear)\b)")  # fmt: skip
+_OTHERWISE = compile_words(
+    rf"(?:(?=\b(?:or|otherwise|else)\b)|\b(?:unless|if|when)\b)[^.!?]*?(?:\b(?:{_GIVES})\s+(?!(?:not|the|it|them|in|into"
+    r"|raise|break|continue|return|stop|skip|none|null)\b|<)([^\s,;:.!?)]+)|\b(empty|blank|nothing|unknown|unclear)\b)"
+)
 """Another value for a case that the type may not have."""
 _DECIDES = compile_words(r"\b(?:whether|true|false|yes|no|(?:decide|check|judge|see) if)\b")  # fmt: skip
 _AND_ANOTHER = compile_words(rf"\A[^.;!?]*\b(?:and\s+(?:how|why|whether|wh(?:at|ich|o|ose|ere|en)|(?:an?|one)\s+\w+)|as\s+well\s+as)\b|\A\s*(?:[,(:-]\s*)?(?:(?:as|being|which is|is)\s+)?{_TYPE}\s*,?\s*(?:\b(?:and|plus|with)\b\s+(?:an?|the|its|their|one|two|\d+|number|list|name)|per)\b")  # fmt: skip
@@ -115,7 +121,10 @@ _DOES_MORE = re.compile(r",\s*\w|\b(?:and|as|per|each)\b|\A(?!.*\b(?:sort|order)
 """Words for more than a choice among the members of a list."""
 _MEMBERS_NAMED = compile_words(rf"\b(?:list|lines|{_TEXTS})\b")
 _NO_WORD = compile_words(r"true|false|none|null|nothing|more|less|other|another|something|zero|one|two|three|four|five|six|ten|why|how|both|neither")  # fmt: skip
-_IN_ANOTHER_FORM = compile_words(r"\b(?:lists?|sets?|tuples?|dict\w*|arrays?|sentences?|pairs?|start\w*|begin\w*|contain\w*|number|count|opposite|reason|each|every|both|not|never|follow\w*|plus|why|explain|all|results|with an?|(?:and|or) one of)\b")  # fmt: skip
+_IN_ANOTHER_FORM = compile_words(
+    r"\b(?:lists?|sets?|tuples?|dict\w*|arrays?|sentences?|pairs?|start\w*|begin\w*|contain\w*|number|count|opposite|reason"
+    r"|each|every|both|not|never|follow\w*|plus|why|explain|all|results|with an?|(?:and|or) one of)\b"
+)
 _WORD = r"[\"'“‘]?([\w-]+)[\"'”’]?"
 _CHOICE = compile_words(rf"\b(?:either|one of:?|(?:classify|categori[sz]e|label|rate)\s+(?:the\s+)?<[\w.]+>\s+as)\s+((?:{_WORD}\s*,\s*)*{_WORD}\s*,?\s+or\s+{_WORD})(?![\w\"'”’/%*-]|\.\d|\s*,?\s*or\b|\s*,?\s+(?!(?:and(?!\s+(?:why|how|an?|the|its)\b)|(?:in|as)\s+<:|into|to|by|from|if|when|for(?!\s+(?:each|every|all)\b)|depending|based|according)(?:\b|(?<=:)))[\w<])")  # fmt: skip
 _TEXT_METHODS = frozenset(

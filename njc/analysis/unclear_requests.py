@@ -28,38 +28,69 @@ _CHANGING = frozenset(_VERBS.split("|"))
 _TOKEN = re.compile(r"\x01+|\x02+|\"[^\"\n]*\"|'[^'\n]*'(?!\w)|[\w'’-]+|[,()–—]")
 _BREAKS = split_words(", ( ) – — and or but then also so while after")
 _LEADS = compile_words(
-    r"(?:(?:and |but )?if (?:so|not|needed|necessary|possible|(?:it|they) (?:is|are|does|do))(?: |\Z)|(?:please|now|then|also|first|finally|always|just|simply|next|again|you|should|must|shall|have to|need to|could|can|would|will|do|let's|otherwise|else"
-    r"|afterwards|instead|remember to|make sure to|be sure to|(?:i|we) (?:want|need|would like) you to|your (?:task|job) is to|(?!apply|reply|supply|rely)[a-z]+ly) )*"
+    r"(?:(?:and |but )?if (?:so|not|needed|necessary|possible|(?:it|they) (?:is|are|does|do))(?: |\Z)|(?:please|now|then"
+    r"|also|first|finally|always|just|simply|next|again|you|should|must|shall|have to|need to|could|can|would|will|do|let's"
+    r"|otherwise|else"
+    r"|afterwards|instead|remember to|make sure to|be sure to|(?:i|we) (?:want|need|would like) you to|your (?:task"
+    r"|job) is to|(?!apply|reply|supply|rely)[a-z]+ly) )*"
 )
 """Words before the verb of a request."""
 _SUBORDINATE = STARTS - {"otherwise", "else"} | split_words(r"unless that who whose where because since while as although until not never without by")  # fmt: skip
 _PRONOUN = r"(?:it|them|these|those|this)\b"
 _EACH = r"(?:each|every|all|both|any|everything|anything|what(?:ever)?|whoever|every(?:one|body))\b"
 _DETERMINER = compile_words(rf"{_PRONOUN}|{_EACH}|(?:the|an?|its|their|none|no|some|one|two|three)\b|[\x01\"'\d]")  # fmt: skip
-_OBJECT = compile_words(rf"{_PRONOUN}|{_EACH}|.*\x01|(?:the )?(?:[\w-]+ )?(?:ones?|rest|others?|entry|entries|items?|rows?|elements?|list|first|last|\w+est)\b")  # fmt: skip
+_OBJECT = compile_words(
+    rf"{_PRONOUN}|{_EACH}|.*\x01|(?:the )?(?:[\w-]+ )?(?:ones?|rest|others?|entry|entries|items?|rows?|elements?|list|first"
+    r"|last|\w+est)\b"
+)
 _PARTICLES = split_words("up out off away down over back in only just")
 _NO_VERB = re.compile(r"[^s]s\Z|...ing\Z|...ed\Z|\A(?:say|tell|begin|\w|\W.*|\d.*)\Z")
 _FINITE_VERB = re.compile(r"\b(?:is|are|was|were|be|been|has|had|will|does|did|whether)\b")
-_UNCHANGING_PHRASE = compile_words(r"\b(?:pay attention|leave out|in mind|into account|a (?:close )?look|the gist|(?:the|your|more|some) (?:focus|attention|emphasis|weight)|emphasis|out of it|common sense|(?:the|your) (?:answer|reply|result|output|response))\b")  # fmt: skip
+_UNCHANGING_PHRASE = compile_words(
+    r"\b(?:pay attention|leave out|in mind|into account|a (?:close )?look|the gist|(?:the|your|more|some) (?:focus|attention"
+    r"|emphasis|weight)|emphasis|out of it|common sense|(?:the|your) (?:answer|reply|result|output|response))\b"
+)
 _TAKEN = compile_words(
-    r"\b(?:put|store|save|write|return|bind|set|give|join|collect|copy|count)\s+(?:only\s+|all\s+(?:of\s+)?)?(?:it|them|these|this|those|all|everything|the\s+(?:result|output|sum|product|difference|quotient|rest|texts?|list|answer|sentence|message|letter|story|version|words?\b|lines?\b|names|\w+ed\b)\w*)\b[^.;!?]*\x02"
-    r"|\bthe (?:text|list|line|sentence|result) is \x02|\x02 is the (?:result|text|list)\b|\breturn\s+(?:only\s+)?(?:it|them|these|those|the\s+(?:result|rest|list|texts?|lines?|names|version|\w+ed))\b"
+    r"\b(?:put|store|save|write|return|bind|set|give|join|collect|copy|count)\s+(?:only\s+|all\s+(?:of\s+)?)?(?:it|them"
+    r"|these|this|those|all|everything|the\s+(?:result|output|sum|product|difference|quotient|rest|texts?|list|answer"
+    r"|sentence|message|letter|story|version|words?\b|lines?\b|names|\w+ed\b)\w*)\b[^.;!?]*\x02"
+    r"|\bthe (?:text|list|line|sentence|result) is \x02|\x02 is the (?:result|text|list)\b|\breturn\s+(?:only\s+)?(?:it|them"
+    r"|these|those|the\s+(?:result|rest|list|texts?|lines?|names|version|\w+ed))\b"
 )
 """An output, or a return, that takes the result of a request before it."""
 _COLLECTION = re.compile(r"\s*(?:(?:\w+\.)?(?:Sequence|Collection|Iterable)|list|tuple|set|frozenset)\b")  # fmt: skip
 _NUMBER = re.compile(r"\s*(?:int|float|bool|Literal\b.*)\s*")
-_CHANGED = r"(?:remov|delet|dropp|discard|eras|replac|swapp|renam|updat|overwrit|overwritt|clear|empti|trimm|shorten|capitali[sz]|lower-?cas|upper-?cas|redact|mask|anonymi[sz]|correct|fix|halv|doubl|reword|rewritt|rewrit|translat|increas|decreas|reset|merg|sort|chang|reduc|deduplicat|clean|tidi)(?:e?d|n)\b"
+_CHANGED = (
+    r"(?:remov|delet|dropp|discard|eras|replac|swapp|renam|updat|overwrit|overwritt|clear|empti|trimm|shorten|capitali[sz]"
+    r"|lower-?cas|upper-?cas|redact|mask|anonymi[sz]|correct|fix|halv|doubl|reword|rewritt|rewrit|translat|increas|decreas"
+    r"|reset|merg|sort|chang|reduc|deduplicat|clean|tidi)(?:e?d|n)\b"
+)
 _STATES = compile_words(
-    r"\A(?:(?:(?:all|each|every one|both|none|any|many|most|some|half) of )?(?:the [\w-]+ (?:ones )?(?:of|in) )?\x01|it|they|those|these|the (?:rest|others|list)) (?:then |now |also )?(?:loses?|gains?|shrinks?|disappears?|vanish(?:es)?|forgets?|ends? up|is (?:then )?(?:empty|gone)\b|are gone\b|(?:gets?|receives?) (?=[\"\d]))"
-    rf"|\A(?:{_EACH}|the\b|no\b).*\x01.* (?:is|are) (?:then |now |to be )*(?:(?:remov|delet|dropp|discard|eras|replac)ed\b|(?!sort){_CHANGED} (?:by|to|with|into)\b)|\A(?:it|they|{_EACH}|none|nothing|the rest|the others)\b.* (?:should|must|shall|has to|have to|is to|are to) (?:be |get ){_CHANGED}"
-    r"|\A(?:let|have)\b(?! (?:a|us|me|you)\b).*\x01 (?!(?:be|as|is|are|mean|denote|represent|stand|contain|hold|speak|talk|explain|say|tell|answer|decide|judge|vote|comment|argue|think|write|describe|help|choose|know|see|win|in|of|for|to|and|or|with|from|at|on)\b)[a-z]+|\Alet \x01 be\b.*\x01"
-    rf"|\Amake [a-z]+ (?:in|on|at) \x01|\Amake (?:{_PRONOUN}|{_EACH})|\A(?:get rid of|out with)\b|\A(?:those|these|they|the rest|the others|(?:the )?[\w-]+ ones) (?:go(?:es)?|leaves?)\b|\A(?:take|leave|turn) (?:only |just )?{_PRONOUN}"
-    r"|\A(?:extract|parse|read|pick|choose|find|count|compute|gather)\b.*\x01.* (?:into|onto) \x01|\Aapply (?!.*\x01.* to\b).* to .*\x01|\Atake \x01 (?:from|off) \x01|\Ause up\b|\Alet (?:none|no|there be)\b.*\x01|\A(?:otherwise|else) \x01 (?:is|are)\b|\Apick .*\boff \x01"
-    r"|\Aonly\b.* (?:survives?|stays?|remains?|(?:is|are) kept)\b|\A(?:none|nothing|no [\w-]+)\b.* (?:may|must|should|can) (?:stay|remain|survive|be (?:left(?! out)|empty))\b"
-    r"|\x01.* (?<!that )(?<!which )(?:is|are) to be [a-z]+ed\b|\b(?:in|into|under|as) (?:its|their|a new) (?:new )?(?:[\w-]+ )?(?:field|key|attribute|column|entry|slot|margin)\b"
-    r"|\b(?:behind|below|under|beside|next to|attached to) (?:it|them|each)\b|\bin[ -]place\b|\b(?:afterwards|from (?:then|now|here) on|(?:no|any) longer|for good)\b"
-    rf"|\A(?:if|when|whenever|unless|once|for)\b.* (?<!to )(?<!not )(?:{_VERBS}) {_PRONOUN}|(?<!you)(?<!ask)(?<!asks)(?<!asked)(?<!way)(?<!ways)(?<!advice)(?<!plan)(?<!idea)(?<!ideas)(?<!steps)(?<!tips)(?<!code)(?<!function)(?<!want)(?<!wants)(?<!have)(?<!has)(?<!needs)(?<!not) to (?:{_VERBS}) {_PRONOUN}|\A{_EACH}.* becomes? "
-    r"|\A(?:translate|rephrase|turn|convert|split|rewrite|paraphrase|round|express|break|divide) (?:(?:each|every|all|both)\b.*|the (?:first|last|next|best|worst|[\w-]+est|(?:[\w-]+ )?ones?|others|rest)) (?:of|in) \x01"
+    r"\A(?:(?:(?:all|each|every one|both|none|any|many|most|some|half) of )?(?:the [\w-]+ (?:ones )?(?:of|in) )?\x01|it|they"
+    r"|those|these|the (?:rest|others|list)) (?:then |now |also )?(?:loses?|gains?|shrinks?|disappears?|vanish(?:es)?"
+    r"|forgets?|ends? up|is (?:then )?(?:empty|gone)\b|are gone\b|(?:gets?|receives?) (?=[\"\d]))"
+    rf"|\A(?:{_EACH}|the\b|no\b).*\x01.* (?:is|are) (?:then |now |to be )*(?:(?:remov|delet|dropp|discard|eras|replac)ed\b"
+    rf"|(?!sort){_CHANGED} (?:by|to|with|into)\b)|\A(?:it|they|{_EACH}|none|nothing|the rest|the others)\b.* (?:should|must"
+    rf"|shall|has to|have to|is to|are to) (?:be |get ){_CHANGED}"
+    r"|\A(?:let|have)\b(?! (?:a|us|me|you)\b).*\x01 (?!(?:be|as|is|are|mean|denote|represent|stand|contain|hold|speak|talk"
+    r"|explain|say|tell|answer|decide|judge|vote|comment|argue|think|write|describe|help|choose|know|see|win|in|of|for|to"
+    r"|and|or|with|from|at|on)\b)[a-z]+|\Alet \x01 be\b.*\x01"
+    rf"|\Amake [a-z]+ (?:in|on|at) \x01|\Amake (?:{_PRONOUN}|{_EACH})|\A(?:get rid of|out with)\b|\A(?:those|these|they"
+    rf"|the rest|the others|(?:the )?[\w-]+ ones) (?:go(?:es)?|leaves?)\b|\A(?:take|leave|turn) (?:only |just )?{_PRONOUN}"
+    r"|\A(?:extract|parse|read|pick|choose|find|count|compute|gather)\b.*\x01.* (?:into|onto) \x01"
+    r"|\Aapply (?!.*\x01.* to\b).* to .*\x01|\Atake \x01 (?:from|off) \x01|\Ause up\b|\Alet (?:none|no|there be)\b.*\x01"
+    r"|\A(?:otherwise|else) \x01 (?:is|are)\b|\Apick .*\boff \x01"
+    r"|\Aonly\b.* (?:survives?|stays?|remains?|(?:is|are) kept)\b|\A(?:none|nothing|no [\w-]+)\b.* (?:may|must|should"
+    r"|can) (?:stay|remain|survive|be (?:left(?! out)|empty))\b"
+    r"|\x01.* (?<!that )(?<!which )(?:is|are) to be [a-z]+ed\b|\b(?:in|into|under|as) (?:its|their"
+    r"|a new) (?:new )?(?:[\w-]+ )?(?:field|key|attribute|column|entry|slot|margin)\b"
+    r"|\b(?:behind|below|under|beside|next to|attached to) (?:it|them|each)\b|\bin[ -]place\b|\b(?:afterwards|from (?:then"
+    r"|now|here) on|(?:no|any) longer|for good)\b"
+    rf"|\A(?:if|when|whenever|unless|once|for)\b.* (?<!to )(?<!not )(?:{_VERBS}) {_PRONOUN}"
+    rf"|(?<!you)(?<!ask)(?<!asks)(?<!asked)(?<!way)(?<!ways)(?<!advice)(?<!plan)(?<!idea)(?<!ideas)(?<!steps)(?<!tips)(?<!code)(?<!function)(?<!want)(?<!wants)(?<!have)(?<!has)(?<!needs)(?<!not) to (?:{_VERBS}) {_PRONOUN}"
+    rf"|\A{_EACH}.* becomes? "
+    r"|\A(?:translate|rephrase|turn|convert|split|rewrite|paraphrase|round|express|break|divide) (?:(?:each|every|all"
+    r"|both)\b.*|the (?:first|last|next|best|worst|[\w-]+est|(?:[\w-]+ )?ones?|others|rest)) (?:of|in) \x01"
 )
 """Statements and requests of a new state, also with verbs that judge, and conditions without a comma behind them."""
 _ASKS = compile_words(r"\b(?:whether|how|what|which|who|why|where)\b")
