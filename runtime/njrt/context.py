@@ -8,7 +8,7 @@ All stacks are carried together, in one context variable. These items hold for a
     asyncio tasks, callbacks, jobs of thread pools       the items open at its start
     `threading.Thread`, `Timer`                          the same, and the items open in the main thread
     a forked process                                     the same, counted in that process
-    a generator that opens an item                       the item holds in it, whoever resumes it
+    a generator or coroutine that opens an item          the item holds in it, whoever resumes it
     work with an unknown start, such as in               everything that is open in the process
     `contextvars.Context()` or threads made in C
 
@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
 from functools import partial, wraps
-from inspect import CO_ASYNC_GENERATOR, CO_GENERATOR
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from typing import Any, Generic, TypeVar
 
 from njrt.carried import OUTSIDE, Carried, carried
@@ -40,11 +40,14 @@ class Opened(Generic[T]):
 
     __slots__ = ("around", "before", "generators", "item", "stack", "thread")
 
-    def __init__(self, stack: Around[T], item: T, around: tuple[Opened[Any], ...]) -> None:
+    def __init__(self, stack: Around[T], item: T, around: Items) -> None:
         self.stack, self.item, self.around = stack, item, around
         self.before = carried.get()
         self.thread = threading.get_ident()
         self.generators = frozenset(_list_resumed_generators())
+
+
+Items = tuple[Opened[Any], ...]
 
 
 class _Process:
@@ -53,33 +56,28 @@ class _Process:
     The lock is reentrant: the collector may close a generator, and a signal may open an item, while it is held.
     """
 
+    items: Items = ()
+
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self.items: tuple[Opened[Any], ...] = ()
-        self.generators: dict[int, tuple[Opened[Any], ...]] = {}
+        self.generators: dict[int, Items] = {}
         self.older_threads = {thread.ident for thread in threading.enumerate()}
         """Threads that were started before `Thread.start` was wrapped."""
 
-    def add(self, opened: Opened[Any], generator: int | None) -> None:
+    def change(self, generators: Iterable[int], change: Callable[[Items], Items]) -> None:
+        """Change the items, also by generator, again if they were changed meanwhile in this thread."""
+        stacks: Iterable[tuple[dict[Any, Items], Any]] = [
+            (self.generators, it) for it in generators
+        ]
         with self.lock:
-            self.change(lambda items: (*items, opened))
-            if generator is not None:
-                self.generators[generator] = (*self.generators.get(generator, ()), opened)
-
-    def remove(self, opened: Opened[Any], generator: int | None) -> None:
-        with self.lock:
-            self.change(lambda items: _without(items, opened))
-            if generator is not None:
-                rest = _without(self.generators.pop(generator, ()), opened)
-                self.generators |= {generator: rest} if rest else {}
-
-    def change(self, change: Callable[[tuple[Opened[Any], ...]], tuple[Opened[Any], ...]]) -> None:
-        """Change the items, again if they were changed meanwhile in this thread."""
-        before = None
-        while before is not self.items:
-            before = self.items
-            after = change(before)
-        self.items = after
+            for held, key in ((vars(self), "items"), *stacks):
+                before = None
+                while before is not held.get(key, ()):
+                    before = held.get(key, ())
+                    after = change(before)
+                held[key] = after
+                if not after:
+                    del held[key]
 
     def restart_in_child(self) -> None:
         """After a fork: keep only the forking thread, with the items open around it."""
@@ -111,15 +109,15 @@ class Around(Generic[T]):
     def opened(self, item: T) -> Iterator[T]:
         """Open `item` inside a `with`."""
         _wrap_pool()
-        around, generator = list_open(), _find_generator()
+        around, generators = list_open(), _find_generators()
         opened = Opened(self, item, around)
         inside = Carried((*around, opened), "inherited")
-        _process.add(opened, generator)
+        _process.change(generators, lambda items: (*items, opened))
         token = carried.set(inside)
         try:
             yield item
         finally:
-            _process.remove(opened, generator)
+            _process.change(generators, lambda items: _without(items, opened))
             now = carried.get()
             try:
                 if now is not inside:
@@ -132,10 +130,10 @@ class Around(Generic[T]):
                     carried.set(Carried(rest, origin))
 
 
-def list_open() -> tuple[Opened[Any], ...]:
+def list_open() -> Items:
     """Return all items that are open here, of all stacks, outermost first."""
     here = carried.get()
-    found: tuple[Opened[Any], ...] = here._items
+    found: Items = here._items
     if here._origin != "inherited" and _process.items:
         others = (other for other in _list_process_items(here) if other not in found)
         found = (*others, *found)  # the nearer ones last
@@ -196,18 +194,30 @@ def _list_resumed_generators() -> list[int]:
     return found
 
 
-def _find_generator() -> int | None:
-    """Return the id of the frame that enters a `with`, if it belongs to a generator, which others may resume."""
-    frame = sys._getframe(2)
-    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in _OWN:
+def _find_generators() -> list[int]:
+    """Return the ids of the frames that enter a `with`, if they belong to generators or coroutines, which others may resume.
+
+    A `with` of the runtime in a context manager of the program is also entered by the frame that enters this one.
+    """
+    found: list[int] = []
+    count, is_entered, frame = 0, False, sys._getframe(1).f_back
+    while frame is not None:
+        code = frame.f_code
+        if frame.f_globals.get("__name__", "").split(".")[0] not in _OWN:
+            if code.co_flags & _RESUMED:
+                found.append(id(frame))
+            if is_entered:
+                count, is_entered = len(found), False
+        is_entered = is_entered or code.co_name in ("__enter__", "__aenter__")
         frame = frame.f_back
-    return id(frame) if frame.f_code.co_flags & (CO_GENERATOR | CO_ASYNC_GENERATOR) else None
+    return found[:count]
 
 
 _OWN = ("njrt", "contextlib")
+_RESUMED = CO_GENERATOR | CO_ASYNC_GENERATOR | CO_COROUTINE
 
 
-def _without(items: tuple[Opened[Any], ...], closed: Opened[Any]) -> tuple[Opened[Any], ...]:
+def _without(items: Items, closed: Opened[Any]) -> Items:
     return tuple([opened for opened in items if opened is not closed])
 
 
@@ -297,8 +307,6 @@ def _wrap_pool() -> None:
 
 
 _wrap(threading.Thread, "start", _start)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_process.restart_in_child)
 
 
 # ── locks that other threads may hold during a fork ──────────────────────────────────────────────
@@ -319,4 +327,5 @@ def _free_locks() -> None:
 
 
 if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_process.restart_in_child)
     os.register_at_fork(after_in_child=_free_locks)

@@ -11,8 +11,9 @@ import os
 import queue
 import signal
 import threading
+import types
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -387,6 +388,94 @@ def test_a_generator_is_inside_of_what_it_opens_whoever_resumes_it() -> None:
         join(threading.Thread(target=lambda: next(made, None)))
     assert seen == [[7], []]
     assert get_limits() == []
+
+
+@contextlib.contextmanager
+def limited() -> Iterator[None]:
+    with limit(calls=7):
+        yield
+
+
+class Limited(contextlib.ExitStack, contextlib.AsyncExitStack):  # type: ignore[misc]
+    def __enter__(self) -> Any:
+        self.open()
+        return super().__enter__()
+
+    async def __aenter__(self) -> Any:
+        self.open()
+        return await super().__aenter__()
+
+    def open(self) -> None:
+        self.enter_context(limited())
+
+
+@contextlib.asynccontextmanager
+async def limited_async() -> AsyncIterator[None]:
+    with limited():
+        yield
+
+
+@pytest.mark.parametrize("make", [limited, Limited])
+def test_a_generator_is_inside_of_what_a_context_manager_of_the_program_opens(make: Any) -> None:
+    seen: list[list[int | None]] = []
+
+    def generate() -> Iterator[None]:
+        with make():
+            yield
+            seen.append(get_limits())
+            yield
+        seen.append(get_limits())
+
+    made = generate()
+    join(threading.Thread(target=lambda: next(made)))
+    for _ in range(2):
+        contextvars.copy_context().run(next, made, None)
+    assert seen == [[7], []]
+    assert get_limits() == []
+
+
+@pytest.mark.parametrize("make", [limited_async, Limited])
+def test_an_async_generator_is_inside_of_what_a_context_manager_of_the_program_opens(
+    make: Any,
+) -> None:
+    seen: list[list[int | None]] = []
+
+    async def generate() -> AsyncIterator[None]:
+        async with make():
+            yield
+            seen.append(get_limits())
+            yield
+        seen.append(get_limits())
+
+    async def resume(made: AsyncIterator[None]) -> None:
+        await anext(made, None)
+
+    async def main() -> None:
+        made = generate()
+        for _ in range(3):
+            await asyncio.create_task(resume(made))
+            assert get_limits() == []
+
+    asyncio.run(main())
+    assert seen == [[7], []]
+
+
+def test_a_coroutine_is_inside_of_what_it_opens_whoever_resumes_it() -> None:
+    seen: list[list[int | None]] = []
+
+    @types.coroutine
+    def wait() -> Iterator[None]:
+        yield
+
+    async def work() -> None:
+        with Limited():
+            await wait()
+            seen.append(get_limits())
+
+    made = work()
+    join(threading.Thread(target=lambda: made.send(None)))
+    contextvars.copy_context().run(next, made.__await__(), None)
+    assert seen == [[7]]
 
 
 def test_what_a_generator_opens_is_nearer_in_it_than_what_is_around_its_consumer() -> None:
