@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -339,9 +340,7 @@ def wrap_gated(gated_function: GatedFunction, is_lent: bool = False) -> Callable
     """
     function = gated_function.function
 
-    @functools.wraps(function)
-    def call(*args: Any, **named: Any) -> Any:
-        gate = find_gate()
+    def make(gate: Gate | None, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         if gate is None:
             if is_lent and not _gates.innermost():
                 raise PermissionError(
@@ -351,10 +350,20 @@ def wrap_gated(gated_function: GatedFunction, is_lent: bool = False) -> Callable
         return gate.call(gated_function, args, named)
 
     @functools.wraps(function)
-    async def acall(*args: Any, **named: Any) -> Any:
-        return await call(*args, **named)
+    async def wait(gate: Gate | None, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        return await make(find_gate() if _gates.innermost() else gate, args, named)
 
-    made = acall if inspect.iscoroutinefunction(function) else call
+    def made(*args: Any, **named: Any) -> Any:
+        return (wait if is_async else make)(find_gate(), args, named)
+
+    functools.update_wrapper(made, function)
+    is_async = inspect.iscoroutinefunction(function)
+    if is_async:  # the coroutine passes the gate of its call, wherever it is awaited
+        if sys.version_info >= (3, 12):
+            inspect.markcoroutinefunction(made)
+        else:
+            flags = made.__code__.co_flags | inspect.CO_COROUTINE
+            made.__code__ = made.__code__.replace(co_flags=flags)
     inner = list_inner_functions(function)
     for name, value in [*vars(made).items()]:  # `wraps` has copied the attributes of the function
         if name in ("registry", "dispatch") and inner:

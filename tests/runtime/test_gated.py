@@ -7,6 +7,7 @@ import dataclasses
 import datetime
 import enum
 import functools
+import inspect
 import json
 import re
 import threading
@@ -387,6 +388,18 @@ def test_async_functions(policy: str) -> None:
         assert asyncio.run(asettle(ORDERS, policy)) == ["receipt 1", "receipt 3"]
     assert seen == [1, 2, 3]
     assert PAID == [1, 3]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_coroutine_that_the_code_leaves_to_the_program_is_a_call_of_the_code(policy: str) -> None:
+    with njrt.using(intercept=decide_calls(lambda _: njrt.Reject("no"))):
+        with njrt.using(model=njrt.Scripted([run("receipts.append(apay(orders[0]))", done=True)])):
+            (made,) = asyncio.run(asettle(ORDERS, policy))
+        assert inspect.iscoroutinefunction(apay)
+        assert made.__name__ == "apay"
+        with pytest.raises(PermissionError, match="no"):
+            asyncio.run(made)
+    assert PAID == []
 
 
 @pytest.mark.parametrize("policy", POLICIES)
