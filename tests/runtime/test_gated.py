@@ -382,6 +382,15 @@ def test_async_functions(policy: str) -> None:
             seen.append(pending.arguments["order"].number)
         return njrt.Reject("no") if seen[-1:] == [2] else njrt.Accept()
 
+    plain = njrt.Scripted([run("pay(orders[0])", done=True)])
+    with (
+        njrt.using(model=plain, intercept=decide),
+        pytest.raises(
+            njrt.ConfigurationError,
+            match=r"`decide` is a coroutine function, but \S*\.pay is not async",
+        ),
+    ):
+        asyncio.run(asettle(ORDERS, policy))
     code = "for order in orders:\n    try:\n        receipts.append(await apay(order))\n    except PermissionError:\n        pass"
     model = njrt.Scripted([run(code, done=True)])
     with njrt.using(model=model, intercept=decide):

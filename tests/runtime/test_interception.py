@@ -596,7 +596,9 @@ def test_a_coroutine_function_in_a_sync_block_is_an_error() -> None:
 
     with (
         njrt.using(model=njrt.Scripted([run("y = 4", done=True)]), intercept=decide),
-        pytest.raises(njrt.ConfigurationError, match="`decide` is a coroutine function"),
+        pytest.raises(
+            njrt.ConfigurationError, match="`decide` is a coroutine function, but the block is"
+        ),
     ):
         sync_block("direct")
 

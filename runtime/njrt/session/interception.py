@@ -229,9 +229,10 @@ async def call_interceptor(decide: Interceptor, name: str, pending: PendingEffec
             if not pending.is_async:
                 if inspect.iscoroutine(answer):
                     answer.close()
+                what = pending.effect.function if isinstance(pending.effect, Touch) else "the block"
                 raise ConfigurationError(
-                    f"the interceptor `{name}` is a coroutine function, but the block at {pending.place} "
-                    "is not in an async function; use a plain function"
+                    f"{pending.place}: the interceptor `{name}` is a coroutine function, but {what} is not async; "
+                    "use a plain function"
                 )
             answer = await answer
     except NaturalError:
