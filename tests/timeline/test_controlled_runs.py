@@ -546,7 +546,7 @@ def test_a_program_that_depends_on_chance_is_found_out(
     assert (divergence.step.number, divergence.step.kind) == (first, "enter")
     assert "float = 0." in divergence.before
     assert divergence.before != divergence.now
-    assert "the program depends on more than its recording" in str(divergence)
+    assert "more than its recording (clock, random, network, files, threads)" in str(divergence)
     stopped = controller.wait_for_stop(SECONDS)
     if isinstance(stopped, Stopped):  # it may have ended first
         assert stopped.step.position >= divergence.step.position

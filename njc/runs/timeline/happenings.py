@@ -113,7 +113,7 @@ class Diverged:
     def __str__(self) -> str:
         return (
             f"step {self.step.number} is not what it was: {self.what} was {self.before}, "
-            f"now {self.now}; the program depends on more than its recording (clock, random, network, files)"
+            f"now {self.now}; the program depends on more than its recording (clock, random, network, files, threads)"
         )
 
 
