@@ -19,20 +19,22 @@ outside, `__del__` and `weakref.finalize`.
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ContextDecorator, contextmanager
 from contextvars import Context, ContextVar, copy_context
 from functools import partial, wraps
-from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from njrt.carried import OUTSIDE, Carried, carried
+from njrt.errors import ConfigurationError
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 class Opened(Generic[T]):
@@ -145,6 +147,49 @@ def list_open() -> Items:
     return found
 
 
+class Opening(ContextDecorator, Generic[T]):
+    """The context manager of one `with`, such as `with njrt.using(...)`; it also decorates plain functions."""
+
+    def __init__(self, name: str, make: Callable[[], AbstractContextManager[T]]) -> None:
+        self._name, self._make = name, make
+        self._opened: AbstractContextManager[T] | None = None
+
+    def __call__(self, function: Any) -> Any:
+        kinds = inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction
+        if any(is_kind(function) for is_kind in kinds):
+            raise ConfigurationError(
+                f"{self._name} above {function.__qualname__} would end before the function runs, as it is async or a "
+                f"generator; write `with {self._name}(...):` inside it"
+            )
+        return super().__call__(function)
+
+    def _recreate_cm(self) -> Opening[T]:
+        return Opening(self._name, self._make)
+
+    def __enter__(self) -> T:
+        if self._opened is not None:
+            raise ConfigurationError(
+                f"this {self._name}(...) was already entered; each `with` needs a new one, such as from a function that "
+                "returns it"
+            )
+        self._opened = self._make()
+        return self._opened.__enter__()
+
+    def __exit__(self, *error: Any) -> bool | None:
+        assert self._opened is not None
+        return self._opened.__exit__(*error)
+
+
+def allow_one_entry(open_here: Callable[P, AbstractContextManager[T]]) -> Callable[P, Opening[T]]:
+    """Return a function of `njrt` that makes an `Opening` of the context manager."""
+
+    @wraps(open_here)
+    def make(*args: P.args, **named: P.kwargs) -> Opening[T]:
+        return Opening(f"njrt.{open_here.__name__}", partial(open_here, *args, **named))
+
+    return make
+
+
 class ContextMark:
     """A point of a program, and the items that its context carries there.
 
@@ -214,7 +259,7 @@ def _find_generators() -> list[int]:
 
 
 _OWN = ("njrt", "contextlib")
-_RESUMED = CO_GENERATOR | CO_ASYNC_GENERATOR | CO_COROUTINE
+_RESUMED = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR | inspect.CO_COROUTINE
 
 
 def _without(items: Items, closed: Opened[Any]) -> Items:

@@ -406,6 +406,17 @@ def test_errors_go_from_process_to_process() -> None:
         assert (str(copied), copied.place, copied.run) == (str(error), error.place, None)
 
 
+@pytest.mark.parametrize("make", [njrt.limit, njrt.watch])
+def test_each_limit_and_watch_is_entered_once(make: Any) -> None:
+    with (opened := make()) as found:
+        assert found is not None
+    with (
+        pytest.raises(njrt.ConfigurationError, match=rf"this njrt\.{make.__name__}\(\.\.\.\) was"),
+        opened,
+    ):
+        raise AssertionError
+
+
 def test_each_using_is_entered_once() -> None:
     model = njrt.Scripted(lambda _: "3")
     settings = njrt.using(model=model)
@@ -432,9 +443,10 @@ async def agenerate() -> Any:
 
 
 @pytest.mark.parametrize("function", [wait, generate, agenerate])
-def test_using_decorates_no_function_that_runs_later(function: Any) -> None:
-    with pytest.raises(njrt.ConfigurationError, match=r"write `with njrt\.using"):
-        njrt.using(max_calls=1)(function)
+@pytest.mark.parametrize("name", ["using", "limit", "watch"])
+def test_no_function_that_runs_later_is_decorated(name: str, function: Any) -> None:
+    with pytest.raises(njrt.ConfigurationError, match=rf"write `with njrt\.{name}"):
+        getattr(njrt, name)()(function)
 
 
 def test_using_holds_inside_and_nests(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 
-from njrt.context import Around
+from njrt.context import Around, allow_one_entry
 from njrt.effects import Answer, Effect, EffectResult, NeedsCode, Refusal
 from njrt.errors import BudgetError, NaturalError, NotAskedError
 from njrt.events import (
@@ -336,6 +336,7 @@ def last_run() -> BlockRun | None:
     return getattr(_thread_local, "run", None)
 
 
+@allow_one_entry
 @contextmanager
 def watch() -> Iterator[Watch]:
     """Collect the accounts of all blocks that run inside the `with`."""

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from threading import RLock
 
-from njrt.context import Around
+from njrt.context import Around, allow_one_entry
 from njrt.errors import (
     CallLimitError,
     ConfigurationError,
@@ -262,6 +262,7 @@ def list_open_meters() -> tuple[Meter, ...]:
     return _open_meters.here()
 
 
+@allow_one_entry
 @contextmanager
 def limit(
     *,

@@ -17,14 +17,13 @@ import re
 import sys
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ContextDecorator, contextmanager
-from functools import lru_cache, partial, wraps
-from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
+from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 from urllib.parse import quote, unquote
 
-from njrt.context import Around
+from njrt.context import Around, allow_one_entry
 from njrt.decisions import Interceptor, OpenInterceptor, get_interceptor_name
 from njrt.errors import ConfigurationError
 from njrt.events import Listener, combine_listeners
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
     from njrt.production.budgets.budgeted import OpenBudget
     from njrt.production.canary.block_state import CanaryStore
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 EMPTY_OPTIONS = Options()
@@ -108,47 +106,7 @@ NO_SETTINGS = Settings()
 _open_settings: Around[Settings] = Around()
 
 
-class _Using(ContextDecorator):
-    """The context manager of one `with njrt.using(...)`; it also decorates plain functions."""
-
-    def __init__(self, make: Callable[[], AbstractContextManager[None]]) -> None:
-        self._make = make
-        self._opened: AbstractContextManager[None] | None = None
-
-    def __call__(self, function: Any) -> Any:
-        runs_later = iscoroutinefunction, isgeneratorfunction, isasyncgenfunction
-        if any(check(function) for check in runs_later):
-            raise ConfigurationError(
-                f"njrt.using above {function.__qualname__} would end before the function runs, as it is async or a generator; "
-                "write `with njrt.using(...):` inside it"
-            )
-        return super().__call__(function)
-
-    def _recreate_cm(self) -> _Using:
-        return _Using(self._make)
-
-    def __enter__(self) -> None:
-        if self._opened is not None:
-            raise ConfigurationError(
-                "this njrt.using(...) was already entered; each `with` needs a new one, such as from a function that returns it"
-            )
-        self._opened = self._make()
-        self._opened.__enter__()
-
-    def __exit__(self, *error: Any) -> bool | None:
-        assert self._opened is not None
-        return self._opened.__exit__(*error)
-
-
-def _allow_one_entry(open_here: Callable[P, AbstractContextManager[None]]) -> Callable[P, _Using]:
-    @wraps(open_here)
-    def make(*args: P.args, **named: P.kwargs) -> _Using:
-        return _Using(partial(open_here, *args, **named))
-
-    return make
-
-
-@_allow_one_entry
+@allow_one_entry
 @contextmanager
 def using(
     *,
