@@ -39,6 +39,7 @@ from njrt.observability.listeners import add_listener
 from njrt.persistence.recording_file import Recording, RecordingHeader, recover_recording
 from njrt.persistence.recording_place import RecordingFile
 from njrt.production.approval.terminal import Approval, ApprovalsFile, Terminal
+from njrt.records import record
 from spsbench.perfect import make_perfect_model
 from spsbench.suite import TASK_NAMES, load_natural_program, load_script, load_task
 from spsbench.task import check_case
@@ -114,7 +115,7 @@ class RecordedReplies:
         return self.ask(request)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AgreeingTerminal(Terminal):
     """Somebody who always says yes."""
 
