@@ -40,13 +40,16 @@ P = ParamSpec("P")
 class Opened(Generic[T]):
     """An open item, its stack and thread, the open items around it, and the generators that were being resumed."""
 
-    __slots__ = ("around", "before", "generators", "item", "stack", "thread")
+    __slots__ = ("around", "before", "generators", "is_left", "item", "opener", "stack", "thread")
 
     def __init__(self, stack: Around[T], item: T, around: Items) -> None:
         self.stack, self.item, self.around = stack, item, around
         self.before = carried.get()
         self.thread = threading.get_ident()
         self.generators = frozenset(_list_resumed_generators())
+        self.opener = _identify_work()
+        self.is_left = False
+        """Set if a generator has closed the item elsewhere: the context that opened it still carries it."""
 
 
 Items = tuple[Opened[Any], ...]
@@ -128,6 +131,7 @@ class Around(Generic[T]):
             except ValueError:
                 rest = _without(now._items, opened)
                 origin = now._origin if rest else opened.before._origin
+                opened.is_left = _identify_work() != opened.opener
                 if len(rest) < len(now._items):
                     carried.set(Carried(rest, origin))
 
@@ -136,6 +140,10 @@ def list_open() -> Items:
     """Return all items that are open here, of all stacks, outermost first."""
     here = carried.get()
     found: Items = here._items
+    if any(opened.is_left for opened in found):
+        work = _identify_work()
+        found = tuple([it for it in found if not (it.is_left and it.opener == work)])
+        carried.set(Carried(found, here._origin))
     if here._origin != "inherited" and _process.items:
         others = (other for other in _list_process_items(here) if other not in found)
         found = (*others, *found)  # the nearer ones last
@@ -188,6 +196,14 @@ def allow_one_entry(open_here: Callable[P, AbstractContextManager[T]]) -> Callab
         return Opening(f"njrt.{open_here.__name__}", partial(open_here, *args, **named))
 
     return make
+
+
+def _identify_work() -> tuple[int, int | None]:
+    """Return the thread and the task that run here, as ids."""
+    events = sys.modules.get("asyncio.events")
+    is_in_loop = events is not None and events._get_running_loop() is not None
+    task = sys.modules["asyncio.tasks"].current_task() if is_in_loop else None
+    return threading.get_ident(), None if task is None else id(task)
 
 
 class ContextMark:

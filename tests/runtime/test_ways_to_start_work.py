@@ -6,6 +6,7 @@ import _thread
 import asyncio
 import contextlib
 import contextvars
+import gc
 import multiprocessing.pool
 import os
 import queue
@@ -458,6 +459,43 @@ def test_an_async_generator_is_inside_of_what_a_context_manager_of_the_program_o
 
     asyncio.run(main())
     assert seen == [[7], []]
+
+
+def test_what_a_generator_opens_ends_when_another_thread_closes_it() -> None:
+    made = open_limits(7)
+    next(made)
+    assert get_limits() == [7]
+    join(threading.Thread(target=made.close))  # type: ignore[attr-defined]
+    assert get_limits() == []
+    with limit(calls=8):
+        assert get_limits() == [8]
+
+
+def test_what_a_dropped_async_generator_opens_ends_when_the_loop_closes_it() -> None:
+    seen: list[list[int | None]] = []
+
+    async def look(go: asyncio.Event) -> None:
+        await go.wait()
+        seen.append(get_limits())
+
+    async def generate(go: asyncio.Event, over: asyncio.Event) -> AsyncIterator[asyncio.Task[None]]:
+        try:
+            with limit(calls=7):
+                yield asyncio.create_task(look(go))
+        finally:
+            over.set()
+
+    async def main() -> None:
+        go, over = asyncio.Event(), asyncio.Event()
+        started = await anext(generate(go, over))
+        gc.collect()
+        await over.wait()
+        seen.append(get_limits())
+        go.set()
+        await started
+
+    asyncio.run(main())
+    assert seen == [[], [7]]
 
 
 def test_a_coroutine_is_inside_of_what_it_opens_whoever_resumes_it() -> None:
