@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import click
@@ -167,6 +168,7 @@ class Annotator:
         if importlib.util.find_spec("mypy") is None:
             return frozenset()
         checker = ["mypy", "--ignore-missing-imports", "--check-untyped-defs"]
+        checker += ["--cache-dir", _make_mypy_cache().name]
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / self.unit.source.name
             file.write_bytes(source.data)
@@ -198,6 +200,12 @@ class Annotator:
             kept = CaseResults(results, CaseResult)
             kept.read()
             return sum(result.passed for result in kept.known.values())
+
+
+@cache
+def _make_mypy_cache() -> tempfile.TemporaryDirectory[str]:
+    """Return a folder that is removed when the process ends: without one, each version is checked with all that it imports."""
+    return tempfile.TemporaryDirectory(prefix="njc-mypy-")
 
 
 def _make_key(missing: MissingType) -> tuple[str, bool, int]:
