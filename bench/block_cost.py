@@ -13,8 +13,7 @@
 characters of each variable, and not on the size of the value: it is highest if a collection almost fits.
 The floor of the async blocks is the time that the same 1,000 tasks take with a model that answers at once:
 one thread does that work, whatever schedules it. Memory is the growth of the process's peak after a
-warm-up of 10,000 blocks. Half of the first block is for making about 60 frozen dataclasses; pydantic, the SDKs and
-SQLite are loaded when they are needed.
+warm-up of 10,000 blocks. pydantic, the SDKs and SQLite are loaded when they are needed.
 """
 
 from __future__ import annotations
