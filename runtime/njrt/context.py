@@ -55,39 +55,45 @@ class Opened(Generic[T]):
 Items = tuple[Opened[Any], ...]
 
 
+class _Stacks(dict[int | None, Items]):
+    """Open items: of a generator, by the id of its frame, and of the process, by None."""
+
+    def __missing__(self, key: int | None) -> Items:
+        return ()
+
+
 class _Process:
-    """The open items of this process (state: the items; the frames of generators that have opened some).
+    """The open items of this process (state: the items, also by generator).
 
     The lock is reentrant: the collector may close a generator, and a signal may open an item, while it is held.
     """
 
-    items: Items = ()
-
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self.generators: dict[int, Items] = {}
+        self.stacks = _Stacks({None: ()})
         self.older_threads = {thread.ident for thread in threading.enumerate()}
         """Threads that were started before `Thread.start` was wrapped."""
 
+    @property
+    def items(self) -> Items:
+        return self.stacks[None]
+
     def change(self, generators: Iterable[int], change: Callable[[Items], Items]) -> None:
-        """Change the items, also by generator, again if they were changed meanwhile in this thread."""
-        stacks: Iterable[tuple[dict[Any, Items], Any]] = [
-            (self.generators, it) for it in generators
-        ]
+        """Change the items, again if they were changed meanwhile in this thread; the last test of that makes no call."""
         with self.lock:
-            for held, key in ((vars(self), "items"), *stacks):
+            for key in (None, *generators):
                 before = None
-                while before is not held.get(key, ()):
-                    before = held.get(key, ())
+                while before is not self.stacks[key]:
+                    before = self.stacks[key]
                     after = change(before)
-                held[key] = after
-                if not after:
-                    del held[key]
+                self.stacks[key] = after
+                if not after and key is not None:
+                    self.stacks.pop(key, None)
 
     def restart_in_child(self) -> None:
         """After a fork: keep only the forking thread, with the items open around it."""
         self.lock = threading.RLock()
-        self.items = list_open()
+        self.stacks[None] = list_open()
         self.older_threads = set()
         me = threading.get_ident()
         for opened in self.items:
@@ -148,7 +154,7 @@ def list_open() -> Items:
         others = (other for other in _list_process_items(here) if other not in found)
         found = (*others, *found)  # the nearer ones last
     for generator in _list_resumed_generators():
-        own = _process.generators.get(generator, ())
+        own = _process.stacks[generator]
         around = [each for each in found if each not in own and generator not in each.generators]
         inside = [each for each in found if each not in own and generator in each.generators]
         found = (*around, *own, *inside)
@@ -247,9 +253,9 @@ def _list_process_items(here: Carried) -> Iterable[Opened[Any]]:
 def _list_resumed_generators() -> list[int]:
     """Return the generators with open items that are being resumed here, outermost first, as the ids of their frames."""
     found: list[int] = []
-    frame = sys._getframe(2) if _process.generators else None
+    frame = sys._getframe(2) if len(_process.stacks) > 1 else None
     while frame is not None:
-        if id(frame) in _process.generators:
+        if id(frame) in _process.stacks:
             found.insert(0, id(frame))
         frame = frame.f_back
     return found
