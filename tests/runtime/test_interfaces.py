@@ -341,6 +341,26 @@ def test_finally_cannot_leave_an_output_of_another_type() -> None:
         TOTALS.call("buy", Interface("i", [find], finally_=bind), says=[call("done", total=1)])
 
 
+def test_outputs_of_a_refused_done_are_not_bound() -> None:
+    program = Program('''
+        def buy(interface, total=0):
+            while True:
+                """natural(interface=interface)
+                Put a count into <:total: int>, or break.
+                """
+                assert total > 3
+            return total
+    ''')
+
+    def leave() -> Broke:
+        """Leave the loop."""
+        return Broke()
+
+    says = [call("done", total=1), call("leave")]
+    assert program.call("buy", Interface("i", [leave]), says=says) == 0
+    assert "total > 3" in str(program.model.requests[1].messages[-1])
+
+
 class Account:
     """An account whose total and limit are set from the start, and never to -1."""
 

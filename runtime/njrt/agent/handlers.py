@@ -320,11 +320,7 @@ class Handlers:
                 raise
             except Exception as error:  # also of a validator of the program
                 return self.count_misfit(f"`{name}`: {error}")
-        before = self.scope.save_bindings()
-        self.bind_arguments(decoded)
-        if isinstance(end := self.conclude(), Refusal):  # a jump may follow, or an error
-            self.scope.restore_bindings(before)
-        return end
+        return self.conclude_after(lambda: self.bind_values(decoded))
 
     def return_answer(self, value: WireValue) -> EffectResult:
         """Return a value in JSON."""
@@ -363,8 +359,8 @@ class Handlers:
         if isinstance(arguments, Refusal):
             return arguments
         if found.handler is None:
-            bound = self.call_in_time(partial(self.bind_arguments, arguments))
-            return bound if isinstance(bound, Refusal) else self.conclude()
+            bind = partial(self.bind_values, arguments)
+            return self.conclude_after(lambda: self.call_in_time(bind))
         given = (self.interface.handling,) if self.interface and found.takes_handling else ()
         call = partial(found.handler, *given, **arguments)
         result = self.call_in_time(call)
@@ -376,9 +372,16 @@ class Handlers:
             return (yield from self.serve(result, turn))
         return self.call_in_time(partial(self.make_handled_result, result))
 
-    def bind_arguments(self, arguments: Mapping[str, UserValue]) -> None:
-        """Bind the outputs to the arguments of `done`; attributes may run code of the program."""
-        for name, value in arguments.items():
+    def conclude_after(self, bind: Callable[[], Refusal | None]) -> Completed | Refusal:
+        """Bind the outputs and end the block; a refusal leaves variables as before, for a jump or an error that follows."""
+        before = self.scope.save_bindings()
+        if isinstance(end := bind() or self.conclude(), Refusal):
+            self.scope.restore_bindings(before)
+        return end
+
+    def bind_values(self, values: Mapping[str, UserValue]) -> None:
+        """Bind the outputs; attributes may run code of the program."""
+        for name, value in values.items():
             self.scope.assign(name, value)
 
     def decode_arguments(
