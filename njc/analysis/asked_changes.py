@@ -39,13 +39,13 @@ class AskedChange:
 # In the patterns, `\x01+` is an input and `\x02+` an output: NaturalBlock.marked_words has them in place of references;
 # `\x03` is a comma that is missing before a request.
 
-ADVERB = (
+_ADVERB = (
     r"(?:now|just|always|next|simply|again|immediately|[a-z]+ly|do|please|then|also|first|finally|you|should|must|shall|will|can|could|would|may|let['’]s|have\s+to|need\s+to|are\s+to"
     r"|(?:make|be)\s+sure\s+(?:to|that\s+you)|remember\s+to|(?:i|we)\s+(?:want|need|would\s+like|ask)\s+you\s+to|your\s+(?:task|job)\s+is\s+to|it\s+is\s+(?:important|necessary|your\s+(?:task|job))\s+to)\s+"
 )
 _CLAUSE = (
     r"(?:\A\s*|[.;:,!?()\x03]\s*|\n[ \t]*\n\s*|(?:\A|\n)\s*[-*•]\s*|\s[-–—]\s+|\b(?:and|then|or|also|please|otherwise|else|first|finally)\s+)"
-    rf"(?:{ADVERB}){{0,4}}"
+    rf"(?:{_ADVERB}){{0,4}}"
 )
 _PART = r"(?:\"[^\"\n]*\"|[^.;:!?\"\x02]|[.:](?=\d))"
 _INSIDE = rf"{_PART}{{0,80}}?"
@@ -143,7 +143,7 @@ _FROM = compile_words(
 """Verbs that take something out of the value of a reference behind them."""
 _PLACE_FIRST = compile_words(rf"(?:\A\s*|[.;:,!?(]\s*|\b(?:and|then)\s+)(?:in|into|onto|to|from|off)\s+{_TAIL}\Z")  # fmt: skip
 _THEN_VERB = compile_words(
-    rf"\x01+,?\s+(?:{ADVERB}){{0,2}}(?P<first>{ADDING}|{_STORING}|{ACTING}|{_REPLACING}|take\s+(?:out|off|away)|(?!make|turn"
+    rf"\x01+,?\s+(?:{_ADVERB}){{0,2}}(?P<first>{ADDING}|{_STORING}|{ACTING}|{_REPLACING}|take\s+(?:out|off|away)|(?!make|turn"
     rf"|take)(?:{_REVISING}))\b(?!\s+in\b)"
 )
 """A place before its verb: `Into <row>, append <n>.`"""
@@ -215,7 +215,7 @@ _HAS_RESULT = compile_words(
     r"|the (?:result|new|rest))[^.;!?]*\x02)[^.;!?]*\x02"
 )
 """An output behind the reference that takes the result in place of a change."""
-LATER_RESULT = compile_words(
+_LATER_RESULT = compile_words(
     r"[.;!?]\s+(?:then\s+)?(?:put|store|save|write|return)\s+(?:only\s+)?(?:it|them|the\s+(?:result|output|new|sum|total"
     r"|product|difference|quotient|rest|\w+ed\b)\w*)\b[^.;!?]*\x02"
 )
@@ -277,11 +277,11 @@ def _find_change(text: str, reference: Reference, shift: int) -> AskedChange | N
     verb = found[kind].lower()
     if kind in _STATEMENTS or verb in ("have", "get", "let"):
         verb = "change"
-    stop = end + FAR
+    stop = end + _FAR
     clause = f"{verb} {text[end:stop]}".partition("\x02")[0]
     keeps = bool(reference.is_dotted and kind in ("act", "replace", "add") and _KEEPS.match(clause))
     has_result = _HAS_RESULT.match(text, end, stop)
-    is_later = LATER_RESULT.search(text, end, stop) or names_result(verb, text[end:stop])
+    is_later = _LATER_RESULT.search(text, end, stop) or names_result(verb, text[end:stop])
     is_computed = has_result and not keeps
     if kind in ("act", "replace", "doing", "remove", "within", "first", "verb") and is_computed:
         return None
@@ -302,7 +302,7 @@ _STATEMENTS = ("doing", "state", "goes", "new", "held", "belongs", "count", "sta
 _RESULTING = ("revise", "fix", "take", "minus", "treat", "apply", "create")
 
 
-FAR = 5000
+_FAR = 5000
 """The number of letters behind a request that may use its result, so that long texts take no longer for each."""
 
 

@@ -20,7 +20,7 @@ _INPUT, _OUTPUT = "\x01", "\x02"
 """Take the place of references among the words of a sentence."""
 SENTENCE_END = re.compile(r"(?:(?<=\?)|[.;!]|:(?!\s*\x01))(?=\s|\Z)|\n\s*\n|\n\s*[-*•]\s")
 _WORD = re.compile(r"[\w'’-]+|[,()?\x01\x02]")
-_STORES = split_words("put set bind store save write assign give let")
+STORES = split_words("put set bind store save write assign give let")
 """Verbs with an output as their object, if the text changes no input."""
 _TELLS = split_words("summarize summarise describe answer provide")
 _JUDGES = _TELLS | split_words(
@@ -70,7 +70,7 @@ _CLAIMS = _PLACES | split_words("with by is are was were has have gets get becom
 """Words that make a part of a sentence more than a name of a value."""
 _CHANGES = frozenset(f"{ADDING}|{ACTING}|swap|replace|fix|trim|tidy".split("|"))
 _AUXILIARIES = split_words("have be do")  # known, except at the start of a request
-_KNOWN = SMALL_WORDS | _STORES | _JUDGES | _JUMPS | STARTS | _BEFORE_VERBS | {_INPUT, _OUTPUT, ")"}
+_KNOWN = SMALL_WORDS | STORES | _JUDGES | _JUMPS | STARTS | _BEFORE_VERBS | {_INPUT, _OUTPUT, ")"}
 _PRONOUNS = split_words("it them those these everything")
 _OBJECTS = _PRONOUNS | split_words("each all every any the its their") | {_INPUT}
 _STATES = compile_words(
@@ -125,7 +125,7 @@ def _states_more(words: list[str]) -> bool:
         return False
     parts = _split(words[: words.index(_OUTPUT)])[1:]
     return any(
-        part[0] not in _STORES | _JUDGES | _JUMPS | STARTS | _CONDITIONS
+        part[0] not in STORES | _JUDGES | _JUMPS | STARTS | _CONDITIONS
         and not _STATEMENTS.isdisjoint(part)
         for part in parts
     )
@@ -163,10 +163,10 @@ def _gives_to_inputs(words: list[str]) -> bool:
             if _INPUT in part and not split_words("get gets receive receives").isdisjoint(part):
                 return True
             continue
-        is_request = part[0] in _STORES | _JUDGES
+        is_request = part[0] in STORES | _JUDGES
         if is_request and _INPUT in part and not _OF_EACH.isdisjoint(part[: part.index(_INPUT)]):
             return True
-        if part[0] in _STORES and (part[0] == "assign" or following[0] in _STORES):
+        if part[0] in STORES and (part[0] == "assign" or following[0] in STORES):
             return True
         text = " ".join(part)
         is_place = words.count(_INPUT) > 1 and _IN_INPUT.search(text)
@@ -188,12 +188,12 @@ def _has_one_result(words: list[str]) -> bool:
     end = words.index(_OUTPUT)
     before = _split(words[:end])  # a thing that is put into an input has its part of the sentence
     for part in before if words[end - 1] in _SEPARATORS else before[:-1]:
-        if part[0] in _STORES and _INPUT in part and not _PLACES.isdisjoint(part):
+        if part[0] in STORES and _INPUT in part and not _PLACES.isdisjoint(part):
             return False
     parts = _split(words[end + 1 :])
     is_attached = parts != [] and words[end + 1] not in _SEPARATORS
     for part in parts[is_attached:]:
-        if part[0] in _STORES | _JUDGES | _JUMPS | _CONDITIONS or _OUTPUT in part:
+        if part[0] in STORES | _JUDGES | _JUMPS | _CONDITIONS or _OUTPUT in part:
             continue
         if part == [_INPUT] and is_attached and _INPUT in parts[0]:
             continue
@@ -211,15 +211,15 @@ def _split(words: list[str]) -> list[list[str]]:
 def _is_judgement(words: list[str]) -> bool:
     """Return whether a sentence starts with a known form, and has no unknown word in place of a verb."""
     first = words[0]
-    if first not in _STORES | _JUDGES | _JUMPS | STARTS | {_OUTPUT}:
+    if first not in STORES | _JUDGES | _JUMPS | STARTS | {_OUTPUT}:
         return False
     for at, word in enumerate(words):
         before, after = words[at - 1] if at else "", words[at + 1] if at + 1 < len(words) else ""
-        if word in _STORES | _TELLS and _OUTPUT not in words[at:]:
+        if word in STORES | _TELLS and _OUTPUT not in words[at:]:
             return False
-        if word in _STORES and (after == _INPUT or (word in ("give", "let") and after != _OUTPUT)):
+        if word in STORES and (after == _INPUT or (word in ("give", "let") and after != _OUTPUT)):
             return False
-        if before == "you" and word not in _STORES | _JUDGES:
+        if before == "you" and word not in STORES | _JUDGES:
             return False
         may_be_request = before in _BEFORE_VERBS
         if word in _KNOWN or word.isdigit() or (word in _AUXILIARIES and not may_be_request):

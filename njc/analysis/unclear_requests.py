@@ -18,7 +18,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from njc.analysis.asked_changes import CHANGING_VERBS, AskedChange, names_result
-from njc.analysis.judgements import SENTENCE_END, SMALL_WORDS, STARTS, UNCHANGING_WORDS
+from njc.analysis.judgements import SENTENCE_END, SMALL_WORDS, STARTS, STORES, UNCHANGING_WORDS
 from njc.analysis.words import compile_words, split_words
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.prompt_references import Reference
@@ -99,7 +99,7 @@ _TOO = compile_words(r"(?:(?:in|into|to|onto|at the [a-z]+ of|in the list of) )?
 """A second place of a result, behind an output."""
 _MOVES = compile_words(r"(?:move|transfer|shift|dequeue|withdraw|pull|detach|split .* off)\b.*\x01.*\x02")  # fmt: skip
 """Verbs that take their object from an input into an output."""
-_STORES = split_words("put set bind store save write assign give let count report is")
+_TAKES = STORES | split_words("count report is")
 
 
 class _Clause(NamedTuple):
@@ -199,7 +199,7 @@ def _takes_result(
     clause: _Clause, after: Sequence[_Clause], behind: Sequence[Reference], later: str
 ) -> bool:
     """Return whether an output behind a request takes its result: a collection, or one with a name for it."""
-    continued = takewhile(lambda each: each.request[0] not in _STORES, after)
+    continued = takewhile(lambda each: each.request[0] not in _TAKES, after)
     if any("\x02" in each.words for each in continued):
         return True
     words = clause.request

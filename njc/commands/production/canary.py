@@ -39,11 +39,11 @@ def command(
     A BLOCK has its name in njc.lock, such as `shop.njpy:fill`, or that with the digest of its code. The exit code is 1
     if a shown block is live because of an alarm.
     """
-    store = CanaryStore(get_store(url, os.environ))
     if clear:
         refuse_options("does nothing with --clear, which shows nothing", "as_json")
-        _clear(console, store, blocks)
+        _clear(console, CanaryStore(get_store(url, os.environ)), blocks)
         return 0
+    store = CanaryStore(get_store(url, os.environ))
     found = {
         name: state for name, state in store.list_states() if not blocks or matches(name, blocks)
     }

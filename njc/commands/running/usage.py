@@ -51,6 +51,8 @@ def command(
     forget: int | None,
 ) -> None:
     """Show what was spent of each budget, or delete old accounts."""
+    if forget is not None:
+        refuse_options("does nothing with --forget, which shows nothing", "shows_all", "as_json")
     ledger = Ledger(get_store(url, os.environ))
     found = [
         account
@@ -58,15 +60,13 @@ def command(
         if (name is None or shorten_name(name) == account.name)
         and (owner is None or shorten_name(owner) == account.owner)
     ]
+    now = ledger.store.now()
     if forget is not None:
-        refuse_options("does nothing with --forget, which shows nothing", "shows_all", "as_json")
-        before = ledger.store.now() - forget * _DAY
-        old = [account for account in found if account.state.at < before]
+        old = [account for account in found if account.state.at < now - forget * _DAY]
         for account in old:
             ledger.forget(account.key)
         console.note(f"{ledger.store.name}: {format_count(len(old), 'account')} deleted")
         return
-    now = ledger.store.now()
     if as_json:
         accounts = [account_to_json(account, is_current(account, now)) for account in found]
         console.json({"store": ledger.store.name, "accounts": accounts})

@@ -235,9 +235,8 @@ class Recorder:
             if self._open.is_unsaved:
                 self._save(self._open)
             if self._drift is not None and not self._open.records:
-                unused = (
-                    self._open.list_unused_entries()
-                )  # others may share the recording, and use them
+                # Others may share the recording, and use them.
+                unused = self._open.list_unused_entries()
                 self._note_drift(unused=[(entry.place, entry.turn, entry.key) for entry in unused])
 
     def reopen(self, path: Path | None = None, mode: RecordMode | None = None) -> None:
