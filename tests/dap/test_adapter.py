@@ -293,6 +293,10 @@ def test_breakpoints_that_cannot_be_set(connect: Connect, program: Path) -> None
     answer = client.request("setFunctionBreakpoints", {"breakpoints": [{"name": "effekt Run"}]})
     assert not answer.breakpoints[0].verified
     assert "write one of: line FILE:LINE" in answer.breakpoints[0].message
+    os.mkfifo(pipe := program.with_name("pipe.njpy"))
+    for file in (pipe, Path("/dev/zero")):
+        wanted = {"source": {"path": str(file)}, "breakpoints": [{"line": 1}]}
+        assert not client.request("setBreakpoints", wanted).breakpoints[0].verified
     client.launch("program.njpy", stopOnEntry=True)
     client.stopped()
     reference = client.scopes(client.frames()[0].id)["Variables"]

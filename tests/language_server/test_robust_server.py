@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import shutil
 import subprocess
@@ -222,7 +223,10 @@ def test_files_that_cannot_be_read(shared: RawClient, tmp_path: Path) -> None:
     gone, binary, folder = tmp_path / "gone.njpy", tmp_path / "binary.njpy", tmp_path / "dir.njpy"
     binary.write_bytes(b"\xff\xfe\0x")
     folder.mkdir()
-    for file in (gone, binary, folder, Path("/dev/null/x.njpy")):
+    pipe, device = tmp_path / "pipe.njpy", tmp_path / "device.njpy"
+    os.mkfifo(pipe)
+    device.symlink_to("/dev/zero")
+    for file in (gone, binary, folder, Path("/dev/null/x.njpy"), pipe, device):
         place = {"textDocument": {"uri": file.as_uri()}, "position": {"line": 3, "character": 9}}
         for method in ("hover", "definition", "completion", "prepareRename"):
             assert shared.ask(f"textDocument/{method}", place)["result"] is None

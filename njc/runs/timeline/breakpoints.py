@@ -220,9 +220,9 @@ def find_block_lines(file: Path, first: int) -> BlockLines | None:
 
 
 def list_block_lines(file: Path) -> tuple[BlockLines, ...]:
-    """Return the lines of all blocks of a file."""
+    """Return the lines of all blocks of a file; none of a device or a pipe, which may have no end."""
     try:
-        return _parse_block_lines(file, file.stat().st_mtime_ns)
+        return _parse_block_lines(file, file.stat().st_mtime_ns) if file.is_file() else ()
     except (OSError, ValueError):  # a path with NUL
         return ()
 

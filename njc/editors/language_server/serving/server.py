@@ -32,7 +32,7 @@ from njc.editors.language_server.serving.protocol import (
     log,
     make_converter,
 )
-from njc.editors.language_server.serving.workspace_files import WorkspaceFiles, get_file
+from njc.editors.language_server.serving.workspace_files import WorkspaceFiles, get_file, read_file
 from njc.editors.language_server.texts.documents import (
     MAX_CHARACTERS,
     Document,
@@ -120,11 +120,11 @@ class NaturalLanguageServer(LanguageServer):
         if uri in self.documents:
             return self.documents[uri]
         file = get_file(uri)
-        if file is None or file.suffix != SUFFIX:
+        if file is None or file.suffix != SUFFIX or (data := read_file(file)) is None:
             return None
         try:
-            text = file.read_bytes().decode("utf-8-sig")
-        except (OSError, UnicodeDecodeError):
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError:
             return None
         return Document(uri, self.files.get_unit_path(file), text, None, self._find_project(uri))
 

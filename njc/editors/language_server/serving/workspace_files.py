@@ -64,7 +64,7 @@ class WorkspaceFiles:
                 is_compiled = suffix == ".py" and read_header(other) is not None
                 if other == file or other in opened or is_compiled:
                     continue
-                if (data := _read(other)) is not None:
+                if (data := read_file(other)) is not None:
                     yield SourceFile(self.get_unit_path(other), data)
 
     def read_runs(self, file: Path) -> RunFile:
@@ -120,7 +120,7 @@ class WorkspaceFiles:
 
 
 def _read_run_file(file: Path) -> RunFile:
-    data = _read(file) or b""
+    data = read_file(file) or b""
     first, _, rest = data.partition(b"\n")
     if b'"event"' in first[:200]:
         try:
@@ -138,14 +138,12 @@ def _read_run_file(file: Path) -> RunFile:
     return RunFile()
 
 
-def _read(file: Path) -> bytes | None:
-    state = read_file_state(file)
-    if state is None or state[1] > MAX_BYTES or not file.is_file():
-        return None
-    try:
-        return file.read_bytes()
-    except OSError:
-        return None
+def read_file(file: Path) -> bytes | None:
+    """Return the contents of a file; None if it is too long, cannot be read, or is a pipe, which would block."""
+    with suppress(OSError):
+        if file.is_file() and file.stat().st_size <= MAX_BYTES:
+            return file.read_bytes()
+    return None
 
 
 def get_file(uri: str) -> Path | None:
