@@ -517,3 +517,46 @@ def test_calls_in_place_of_data_are_answered_each(calls: int) -> None:
     last = PROGRAM.model.requests[1].messages[-1]
     assert isinstance(last, ToolMessage)
     assert [result.id for result in last.results] == [f"c{n}" for n in range(calls)]
+
+
+PICKY = Program(
+    '''
+    # njc: effects=answer
+    from typing import Annotated
+    from pydantic import AfterValidator, BeforeValidator, Json
+
+    def mark(text):
+        if text.startswith("#"):
+            raise ValueError("it has a mark")
+        return "#" + text
+
+    def split(text):
+        return text.split(",")
+
+    Marked = Annotated[str, AfterValidator(mark)]
+    Parts = Annotated[list[str], BeforeValidator(split)]
+    Words = Annotated[str, AfterValidator(split)]
+
+    def bind():
+        """natural
+        Put a word into <:y: Marked>, words into <:several: list[Marked] | None>, <:parts: Parts> and
+        <:words: Words>, and numbers into <:numbers: Json[list[int]]>.
+        """
+        return y, several, parts, words, numbers
+
+    def leave() -> Marked:
+        """natural
+        Return a word.
+        """
+''',
+    project=Options(),
+)
+
+
+def test_a_value_that_a_validator_has_changed_is_not_validated_again() -> None:
+    """A validator that refuses its own result, or reads another type than it returns, has been satisfied."""
+    reply = {"y": "a", "several": ["b"], "parts": "c,d", "words": "e,f", "numbers": "[1, 2]"}
+    bound = ("#a", ["#b"], ["c", "d"], ["e", "f"], [1, 2])
+    assert PICKY.call("bind", says=[reply]) == bound
+    assert PICKY.call("bind", says=[reply | {"y": "#a"}, reply]) == bound
+    assert PICKY.call("leave", says=[{"return": "a"}]) == "#a"

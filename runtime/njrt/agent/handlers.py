@@ -142,7 +142,7 @@ _LINE_PREFIX = re.compile(r"^line \d+: ")
 
 
 class Handlers:
-    """Serves the effects of one run of a block on its scope (state: the last result, misfits)."""
+    """Serves the effects of one run of a block on its scope (state: the last result, misfits, decoded outputs)."""
 
     def __init__(
         self,
@@ -158,6 +158,7 @@ class Handlers:
         self.redactor = Redactor(block.options.redact is None or block.options.redact)
         self.failed = False
         self.misfits = 0
+        self.checked: Mapping[str, UserValue] = {}
         self.codes: list[str] = []
         """Code that has run."""
         self.failed_codes: list[str] = []
@@ -311,15 +312,15 @@ class Handlers:
         decoded: dict[str, UserValue] = {}
         for name, value in values.items():
             form = find_output_form(self.scope, name)
+            decode = partial(form.decode, value)
+            is_plain = form.declared in PLAIN_TYPES  # no code of the program runs
             try:
-                if form.declared in PLAIN_TYPES:  # no code of the program runs
-                    decoded[name] = form.decode(value)
-                else:
-                    decoded[name] = self.limit_time(partial(form.decode, value))
+                decoded[name] = decode() if is_plain else self.limit_time(decode)
             except NaturalError:
                 raise
             except Exception as error:  # also of a validator of the program
                 return self.count_misfit(f"`{name}`: {error}")
+        self.checked = decoded  # a validator may refuse its own result
         return self.conclude_after(lambda: self.bind_values(decoded))
 
     def return_answer(self, value: WireValue) -> EffectResult:
@@ -328,7 +329,7 @@ class Handlers:
             returned = find_return_form(self.scope).decode(value)
         except ValueError as error:
             return self.count_misfit(f"the value to return: {error}")
-        return self.jump("return", returned)
+        return self.jump("return", returned, decoded=True)
 
     def raise_named(self, name: str, message: str) -> EffectResult:
         """Raise an exception that the block may name."""
@@ -359,6 +360,7 @@ class Handlers:
         if isinstance(arguments, Refusal):
             return arguments
         if found.handler is None:
+            self.checked = arguments
             bind = partial(self.bind_values, arguments)
             return self.conclude_after(lambda: self.call_in_time(bind))
         given = (self.interface.handling,) if self.interface and found.takes_handling else ()
@@ -569,7 +571,7 @@ class Handlers:
                     )
         return self.jump(label, value)
 
-    def jump(self, label: str, value: UserValue = None) -> Outcome | Refusal:
+    def jump(self, label: str, value: UserValue = None, decoded: bool = False) -> Outcome | Refusal:
         """Return the outcome of a jump to a label with a value, if it is legal here; `raise` always is."""
         legal = {"raise", *self.block.labels}
         match label:
@@ -578,7 +580,7 @@ class Handlers:
             case "continue" if label in legal:
                 return Continued()
             case "return" if label in legal or ("bare_return" in legal and value is None):
-                return self.check_returned(Returned(value))
+                return Returned(value) if decoded else self.check_returned(Returned(value))
             case "return" if "bare_return" in legal:
                 return Refusal("only a `return` without a value is possible here")
             case "raise":
@@ -599,11 +601,10 @@ class Handlers:
         is_checked = declared is not None and declared is not type(None) and not self.block.code
         if not (is_checked and isinstance(outcome, Returned)):
             return outcome
-        problem = find_type_mismatch(outcome.value, declared, self.scope.module)
-        if not problem:
-            return outcome
-        wrong = f"the value to return does not fit its type: {problem}"
-        return self.refuse_misfit(wrong, f"{wrong}; return another one")
+        if problem := find_type_mismatch(outcome.value, declared, self.scope.module):
+            wrong = f"the value to return does not fit its type: {problem}"
+            return self.refuse_misfit(wrong, f"{wrong}; return another one")
+        return outcome
 
     def refuse_misfit(self, problem: str, shown: str) -> Refusal:
         """Refuse a value of a wrong type, with the text `shown`; raise OutputTypeError if it happens too often."""
@@ -646,7 +647,7 @@ class Handlers:
                 f"{names} still {'has its value' if len(unchanged) == 1 else 'have their values'} from before; "
                 "bind each output anew, to the same value if that is right"
             )
-        if misfits := "; ".join(self.scope.misfits()):
+        if misfits := "; ".join(self.scope.misfits(self.checked)):
             wrong = f"an output does not fit its type: {misfits}"
             return self.refuse_misfit(wrong, f"{wrong}; bind it anew")
         if self.contract is not None and self.contract.breaches < MAX_TYPE_MISFITS:
@@ -655,8 +656,8 @@ class Handlers:
                 self.contract.breaches += 1
                 reason, state = map(self.shorten, (breach.reason, breach.state))
                 breach = replace(breach, reason=reason, state=state)
-                is_shown = self.contract.breaches > 1 and breach.state != ""
-                again = f" The last reply was refused: {breach.state}." * is_shown
+                is_shown = self.contract.breaches > 1 and state != ""
+                again = f" The last reply was refused: {state}." * is_shown
                 return Refusal(str(breach), restart=breach.requirement + again)
         return Completed()
 

@@ -137,7 +137,7 @@ class OpenInterface:
             call_with_timeout(self.max_seconds, call)
         except DeadlineExceeded as error:
             raise make_time_limit_error(error) from None
-        if isinstance(outcome, Completed) and (misfits := "; ".join(self.scope.misfits())):
+        if isinstance(outcome, Completed) and (misfits := "; ".join(self.scope.misfits({}))):
             raise OutputTypeError(f"after `finally_`, an output does not fit its type: {misfits}")
 
 

@@ -378,16 +378,16 @@ class Scope:
         """Return the outputs that have no value yet, in the order of the prompt."""
         return tuple([path for path in self.outputs if not self._is_set(path)])
 
-    def misfits(self) -> tuple[str, ...]:
-        """Return one line for each bound output that does not fit its declared type."""
-        lines = [
+    def misfits(self, checked: Mapping[str, UserValue]) -> list[str]:
+        """Return one line for each bound output that does not fit its type and is not its `checked` value."""
+        return [
             f"`{path}`: {problem}"
             for path, declared in self.types.items()
             if not self.has_plain_value(path, declared)
             and self._is_set(path)
-            and (problem := find_type_mismatch(self.read_value(path), declared, self.module))
+            and (value := self.read_value(path)) is not checked.get(path, Absent.UNKNOWN)
+            and (problem := find_type_mismatch(value, declared, self.module))
         ]
-        return tuple(lines)
 
     def has_plain_value(self, path: str, declared: Any) -> bool:
         """Return whether a variable has a plain value of its type: checking it runs no code of the program."""

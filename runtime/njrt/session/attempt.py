@@ -121,7 +121,7 @@ class Attempt:
 
     def check(self) -> None:
         """Fail unless the outputs fit their declared types, and the asserts after the block hold."""
-        if misfits := self._scope.misfits():
+        if misfits := self._scope.misfits({}):
             raise TypeError("; ".join(misfits))
         given = self._live.arguments.get
         contract = make_contract(
