@@ -3,7 +3,7 @@
     call_with_timeout(2.0, endless)         raises DeadlineExceeded, at most a fifth of a second late
     call_with_timeout(2.0, quick)           returns what quick() returns
 
-One daemon thread watches all such calls. When the time of one is up, code in the main thread is interrupted by a
+One thread watches all such calls. When the time of one is up, code in the main thread is interrupted by a
 signal, which also ends waiting C calls, code in another thread by an asynchronous exception. If code swallows it,
 the next ones follow at once, outside of every handler in its loop. No exception reaches code after the call: its region
 is closed under the same lock that interrupts take. It is not a context manager: `__exit__` may be interrupted, too.
@@ -28,6 +28,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
@@ -276,6 +277,28 @@ def _format_timeout(seconds: float) -> str:
     return f"the code ran for more than {seconds:g} seconds"
 
 
+def make_service_thread(
+    run: Callable[[], object], name: str, end: Callable[[], object]
+) -> threading.Thread:
+    """Return a thread for the rest of the program: a daemon, but in a subinterpreter one that `end` ends.
+
+    A daemon that is left at the end of a subinterpreter aborts the process; some have none.
+    """
+    is_main = is_main_interpreter()
+    if not is_main:
+        getattr(threading, "_register_atexit")(end)  # noqa: B009
+    return threading.Thread(target=run, name=name, daemon=is_main)
+
+
+def is_main_interpreter() -> bool:
+    """Return whether this is the first interpreter of the process, which all Pythons have."""
+    for name in ("_interpreters", "_xxsubinterpreters"):
+        with suppress(ImportError):
+            interpreters = import_module(name)
+            return bool(interpreters.get_current() == interpreters.get_main())
+    return True
+
+
 class _Watchdog:
     """The thread that watches the open regions; started by the first region, asleep without open regions."""
 
@@ -285,6 +308,7 @@ class _Watchdog:
         self.regions: dict[int, Region] = {}
         self.runs = False
         self.sleeps = False
+        self.has_ended = False
 
     def watch(self, region: Region) -> None:
         with self.lock:
@@ -304,12 +328,17 @@ class _Watchdog:
                 _withdraw_exception(region.thread)
 
     def start(self) -> None:
-        self.runs, self.sleeps = True, False
-        threading.Thread(target=self.run, name="njrt-time-limit", daemon=True).start()
+        make_service_thread(self.run, "njrt-time-limit", self.end).start()
+        self.runs, self.sleeps = True, False  # not if the system has no thread left
+
+    def end(self) -> None:
+        with self.lock:
+            self.has_ended = True
+            self.needed.set()
 
     def run(self) -> None:
         quiet = 0
-        while True:
+        while not self.has_ended:
             time.sleep(_TICK_SECONDS)
             with self.lock:
                 quiet = 0 if self.regions else quiet + 1
@@ -317,7 +346,7 @@ class _Watchdog:
                 for region in list(self.regions.values()):
                     if now >= region.deadline and not region.is_closing:
                         self.interrupt(region)
-                if quiet > _QUIET_TICKS:
+                if quiet > _QUIET_TICKS and not self.has_ended:
                     self.sleeps = True
                     self.needed.clear()
             if quiet > _QUIET_TICKS:

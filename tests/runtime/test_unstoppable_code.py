@@ -9,6 +9,7 @@ import _thread
 import asyncio
 import itertools
 import signal
+import subprocess
 import sys
 import textwrap
 import threading
@@ -23,7 +24,7 @@ from playing import ready
 from njrt.errors import CodeTimeLimitError
 from njrt.execution.execute import aexecute, execute
 from njrt.scope.scope import make_scope
-from njrt.timeouts import DeadlineExceeded, call_with_timeout
+from njrt.timeouts import DeadlineExceeded, _Watchdog, call_with_timeout
 from waiting import HANG_SECONDS
 
 DEFINITIONS = """
@@ -256,3 +257,41 @@ def test_code_catches_the_cancellation_of_its_own_tasks() -> None:
         return await aexecute(snippet, seconds=600)
 
     assert asyncio.run(main()).value == 2  # type: ignore[attr-defined]
+
+
+STOPPED_BELOW = """
+import _testcapi
+assert _testcapi.run_in_subinterp('''
+import itertools
+from njrt.timeouts import DeadlineExceeded, call_with_timeout
+try:
+    call_with_timeout(0.2, lambda: [None for _ in itertools.count() if False])
+except DeadlineExceeded:
+    print("stopped", flush=True)
+''') == 0
+print("ended")
+"""
+
+
+def test_a_subinterpreter_has_the_limit_and_ends() -> None:
+    pytest.importorskip("_testcapi")
+    run = subprocess.run([sys.executable, "-c", STOPPED_BELOW], capture_output=True, text=True)
+    assert (run.stdout, run.returncode) == ("stopped\nended\n", 0), run.stderr
+
+
+def test_a_system_without_threads_for_once_does_not_end_all_limits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    watchdog = _Watchdog()
+    monkeypatch.setattr("njrt.timeouts._watchdog", watchdog)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", _fail_to_start)
+        with pytest.raises(RuntimeError, match="new thread"):
+            call_with_timeout(5, int)
+    with pytest.raises(DeadlineExceeded):
+        call_with_timeout(0.1, lambda: [None for _ in itertools.count() if False])
+    watchdog.end()
+
+
+def _fail_to_start(_: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")

@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypeVar
 
 from njrt.context import start_outside
 from njrt.records import record
+from njrt.timeouts import make_service_thread
 
 T = TypeVar("T")
 
@@ -37,9 +38,7 @@ class Network:
         self._loop = asyncio.new_event_loop()
         self._clients: dict[object, Client] = {}
         self._exchanges: set[asyncio.Task[Any]] = set()
-        self._thread = threading.Thread(
-            target=self._loop.run_forever, name="njrt-network", daemon=True
-        )
+        self._thread = make_service_thread(self._loop.run_forever, "njrt-network", close_network)
         start_outside(self._thread)
 
     def run(self, exchange: Coroutine[Any, Any, T]) -> T:

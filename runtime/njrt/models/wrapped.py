@@ -27,6 +27,7 @@ from typing import Any
 from njrt.errors import ConfigurationError, LimitError, ModelError, NaturalError, NotAskedError
 from njrt.messages import CallAttempt, Protocol, Reply, Request, Usage, add_usage
 from njrt.models.model import CallLister, LayeredModel, Model, run_without_waiting
+from njrt.timeouts import is_main_interpreter
 
 T = typing.TypeVar("T")
 
@@ -59,7 +60,7 @@ class BlockingCalls:
         for index, coroutine in enumerate(coroutines):
             call = partial(contextvars.copy_context().run, run, index, coroutine)
             # A daemon: an interrupted program does not wait for the calls that are left.
-            threading.Thread(target=call, name="njrt-call", daemon=True).start()
+            threading.Thread(target=call, name="njrt-call", daemon=is_main_interpreter()).start()
         results: dict[int, T] = {}
         for _ in coroutines:
             index, result, error = ended.get()
