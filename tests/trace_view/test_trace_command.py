@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import re
 import shlex
+import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -439,6 +441,19 @@ def test_other_files_are_named(tmp_path: Path, text: str, message: str) -> None:
     assert (result.exit_code, result.stdout) == (2, "")
     assert message in result.stderr
     assert "njc run --trace trace.jsonl FILE" in result.stderr
+
+
+def test_a_trace_from_a_pipe_is_shown(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for arguments, shown in (
+        ((), "6 runs, 6 calls"),
+        (("2",), "run 2, mailbox.njpy:17: completed"),
+    ):
+        writer = threading.Thread(target=pipe.write_bytes, args=(FIRST.read_bytes(),), daemon=True)
+        writer.start()
+        assert trace(pipe, *arguments).output.startswith(shown)
+        writer.join()
 
 
 def test_missing_files_and_wrong_arguments_are_named(tmp_path: Path) -> None:

@@ -86,16 +86,20 @@ def _split_arguments(arguments: Sequence[str], run: str | None) -> tuple[list[Pa
 
 
 def _open_trace(place: str) -> Path:
-    """Return the file of a trace; for a trace in the store, a temporary copy."""
-    if not place.startswith(PLACE_PREFIX):
+    """Return the file of a trace; for one in the store or in a pipe, which is read once, a temporary copy."""
+    if place.startswith(PLACE_PREFIX):
+        store = get_store(find_store_url(), os.environ)
+        lines = store.read_log(make_trace_key(place.removeprefix(PLACE_PREFIX)))
+        data = "".join(f"{line}\n" for line in lines).encode()
+        if not data:
+            raise ConfigurationError(f"the store {store.name} has no trace `{place}`")
+    elif not Path(place).is_fifo():
         return Path(place)
-    store = get_store(find_store_url(), os.environ)
-    lines = store.read_log(make_trace_key(place.removeprefix(PLACE_PREFIX)))
-    if not lines:
-        raise ConfigurationError(f"the store {store.name} has no trace `{place}`")
+    else:
+        data = Path(place).read_bytes()
     folder = click.get_current_context().with_resource(TemporaryDirectory(prefix="njc-trace-"))
     path = Path(folder) / "trace.jsonl"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    path.write_bytes(data)
     return path
 
 
