@@ -123,26 +123,39 @@ def find_unclear_requests(block: NaturalBlock) -> Iterator[AskedChange]:
     text = text.replace("as well as", "and       ").replace("rom then on", "rom now  on")
     for clauses in _list_sentences(text):
         for at, clause in enumerate(clauses):
-            words, following = clause.request, clauses[at + 1 : at + 9]
+            following = clauses[at + 1 : at + 9]
             rest = takewhile(lambda each: not _is_verb(each.request[0]), following)
             first = bisect_left(starts, clause.begin)
             last = bisect_left(starts, [clause, *rest][-1].end)
-            is_place = clauses[at - 1].words[-1] == "\x02" and _TOO.match(" ".join(clause.words))
-            if not (at and is_place) and not _MOVES.match(" ".join(words)):
-                is_taken = "\x02" in clause.words or clause.is_taken or not _may_change(clause)
-                behind = block.references[last : last + 20]
-                if is_taken or _takes_result(clause, following, behind, text[clause.end :][:1000]):
-                    continue
-            found = block.references[first:last]
-            if words[:3] == ["let", "\x01", "be"]:
-                found = found[: found[0].is_dotted]
-            elif not found:  # a pronoun, for an input, or for an output before it that is no number
-                found = block.references[max(0, first - 8) : first][::-1]
-                types = (each.type or "" for each in found if each.writes)
-                found = found * all(map(_NUMBER.fullmatch, types))
-            start = clause.start + shift
-            for reference in [each for each in found if not each.writes][:8]:
-                yield AskedChange(words[0], start, start + len(words[0]), reference)
+            behind, later = block.references[last : last + 20], text[clause.end :][:1000]
+            if _is_move(clause, clauses[at - 1] if at else None) or (
+                _may_change(clause) and not _takes_result(clause, following, behind, later)
+            ):
+                verb, start = clause.request[0], clause.start + shift
+                for reference in _find_objects(clause, block.references, first, last)[:8]:
+                    yield AskedChange(verb, start, start + len(verb), reference)
+
+
+def _is_move(clause: _Clause, before: _Clause | None) -> bool:
+    """Return whether a clause takes a thing from an input into an output, or names a second place behind one."""
+    if before is not None and before.words[-1] == "\x02" and _TOO.match(" ".join(clause.words)):
+        return True
+    return bool(_MOVES.match(" ".join(clause.request)))
+
+
+def _find_objects(
+    clause: _Clause, references: tuple[Reference, ...], first: int, last: int
+) -> list[Reference]:
+    """Return the inputs that a clause may change; `first` and `last` limit the references in it."""
+    found = references[first:last]
+    if clause.request[:3] == ["let", "\x01", "be"]:
+        found = found[: found[0].is_dotted]
+    elif not found:  # a pronoun, for an input, or for an output before it that is no number
+        found = references[max(0, first - 8) : first][::-1]
+        types = (each.type or "" for each in found if each.writes)
+        if not all(map(_NUMBER.fullmatch, types)):
+            return []
+    return [each for each in found if not each.writes]
 
 
 def _list_sentences(text: str) -> Iterator[list[_Clause]]:
@@ -168,7 +181,9 @@ def _list_sentences(text: str) -> Iterator[list[_Clause]]:
 
 
 def _may_change(clause: _Clause) -> bool:
-    """Return whether a clause without an output may ask for a change of an input."""
+    """Return whether a clause may ask for a change of an input: it has no output."""
+    if "\x02" in clause.words or clause.is_taken:
+        return False
     whole, text = " ".join(clause.words[:60]), " ".join(clause.request[:60])
     verb, *rest = clause.request
     if _UNCHANGING_PHRASE.search(whole):
