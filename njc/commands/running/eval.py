@@ -208,7 +208,10 @@ def _evaluate_version(
             named = f"{there}:{function}"
             with set_variable(VERSION_VARIABLE, _compute_version(copy)):
                 environ = {**os.environ, "PYTHONPATH": _make_import_path(root.resolve(), copy)}
-                run_eval_process(named, cases, results.path, models, repeats, jobs, environ)
+                to = results.path
+                run_eval_process(
+                    named, cases, to, models, repeats=repeats, jobs=jobs, environ=environ
+                )
                 return compute_program_digest(there, target)
         except ConfigurationError as error:
             raise ConfigurationError(f"{ref}: {error}".replace(f"{copy}{os.sep}", "")) from None

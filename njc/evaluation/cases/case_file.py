@@ -56,6 +56,10 @@ class NumberedCase:
     text: str = ""
 
     @property
+    def contents(self) -> str:
+        return get_contents(self.digest)
+
+    @property
     def title(self) -> str:
         return escape_unprintable(self.case.name) or f"line {self.line}"
 
@@ -105,6 +109,11 @@ def _read_case(line: str, place: str, needs_result: bool) -> Case:
     except (SyntaxError, ValueError) as error:
         raise ConfigurationError(f"{place}: `check` is not an expression: {error}") from None
     return case
+
+
+def get_contents(digest: str) -> str:
+    """Return the part of a case's digest that equal cases share."""
+    return digest.partition("-")[0]
 
 
 def _compute_digest(case: Case) -> str:

@@ -309,6 +309,7 @@ def run_eval_process(
     cases: Path,
     out: Path,
     models: Sequence[str] = (),
+    *,
     repeats: int = 1,
     jobs: int = 1,
     environ: Mapping[str, str] | None = None,

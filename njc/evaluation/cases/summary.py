@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from njc.evaluation.cases.case_file import NumberedCase
+from njc.evaluation.cases.case_file import NumberedCase, get_contents
 from njc.evaluation.cases.runner import CaseResult
 from njc.evaluation.comparison.page import render_template
 from njc.evaluation.comparison.results import PassSummary
@@ -116,7 +116,7 @@ def merge_equal(results: Mapping[str, Sequence[CaseResult]]) -> dict[str, list[C
     """Return the runs of different cases, by content: equal cases, which are not independent, count as repeats of one."""
     merged: dict[str, list[CaseResult]] = {}
     for digest, runs in results.items():
-        merged.setdefault(digest.partition("-")[0], []).extend(runs)
+        merged.setdefault(get_contents(digest), []).extend(runs)
     return merged
 
 

@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, groupby
+from itertools import chain, filterfalse
 from pathlib import Path
 from statistics import fmean
 
@@ -105,12 +105,9 @@ def split_cases(cases: Sequence[NumberedCase]) -> tuple[list[NumberedCase], list
     """
 
     def is_held_out(case: NumberedCase) -> bool:
-        contents = case.digest.rpartition("-")[0]  # the part of the digest that equal cases share
-        return hashlib.sha256(contents.encode()).digest()[3] % 2 == 1
+        return hashlib.sha256(case.contents.encode()).digest()[3] % 2 == 1
 
-    parts = groupby(sorted(cases, key=is_held_out), key=is_held_out)
-    halves = {part: list(members) for part, members in parts}
-    return halves.get(False, []), halves.get(True, [])
+    return [*filterfalse(is_held_out, cases)], [*filter(is_held_out, cases)]
 
 
 def list_forms(block: NaturalBlock, effects: str) -> Iterator[Form]:
@@ -403,9 +400,8 @@ class Tuner:
             return
         file = folder / "cases.jsonl"
         file.write_text("".join(case.text + "\n" for case in cases), encoding="utf-8")
-        run_eval_process(
-            self.target, file, self.results.path, [self.model], self.repeats, self.jobs
-        )
+        to = self.results.path
+        run_eval_process(self.target, file, to, [self.model], repeats=self.repeats, jobs=self.jobs)
         self.results.read()
 
     def count_looks(self, held_out: Sequence[NumberedCase]) -> int:
