@@ -17,7 +17,7 @@ from njrt.execution.syntax import parse_python
 from njrt.models.scripted import run
 
 
-def warned(prompt: str, code: str | dict[str, Any], writes: str = "") -> list[str]:
+def warned(prompt: str, code: str | dict[str, Any], writes: str = "", reads: str = "") -> list[str]:
     """Run a block on some variables; return its warnings."""
     mail, praise, tasks, out = (
         "Thank you for " + "the quick and friendly help. " * 3,
@@ -38,6 +38,7 @@ def warned(prompt: str, code: str | dict[str, Any], writes: str = "") -> list[st
             f"natural\n{prompt}",
             lambda: (mail, praise, tasks, tell, out),
             writes=writes,
+            reads=reads,
             at="mail.njpy:7",
             **options,
         )  # type: ignore[arg-type]
@@ -128,6 +129,11 @@ def test_an_output_that_repeats_an_input() -> None:
     warning = "`out` only repeats `mail`"
     assert warned("Summarize <mail> in <:out>.", {"out": mail.strip()}, "out") == [warning]
     assert warned("Summarize <mail> in <:out>.", {"out": "Thanks."}, "out") == []
+    itself = "Summarize <mail> into <:mail>."
+    repeated = warned(itself, {"mail": mail.strip()}, "mail", reads="mail")
+    assert repeated == ["`mail` only repeats its value from before"]
+    assert warned(itself, {"mail": "Thanks for " + "the help. " * 9}, "mail", reads="mail") == []
+    assert warned("Fix <mail> into <:mail>.", {"mail": mail}, "mail", reads="mail") == []
     assert warned("Correct the spelling of <mail> in <:out>.", {"out": mail}, "out") == []
 
 

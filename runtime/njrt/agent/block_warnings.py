@@ -264,10 +264,11 @@ def find_warnings(
     failed: Sequence[str],
     scope: Scope,
     before: State | None,
+    given: Mapping[str, object] = MappingProxyType({}),
 ) -> Iterator[str]:
     """Yield the signs at the end of a block; `before` is the state of the objects that it could change.
 
-    Calls of `failed` code may have had effects before its exception.
+    Calls of `failed` code may have had effects before its exception. `given` has the values of outputs before the block.
     """
     with_texts = [code for code in codes if '"' in code or "'" in code]
     variables = scope.list_variables() if with_texts else {}
@@ -282,9 +283,11 @@ def find_warnings(
         if type(value) is str and len(value) >= MIN_REPEATED
     }
     if texts and not _REPEATING.search(instruction):
-        for name, value in scope.list_variables().items():
-            words = value.split() if name not in scope.outputs and type(value) is str else None
-            yield from (f"`{out}` only repeats `{name}`" for out in texts if texts[out] == words)
+        inputs = {k: v for k, v in scope.list_variables().items() if k not in scope.outputs}
+        for name, value in {**inputs, **given}.items():
+            words = value.split() if type(value) is str else None
+            repeated = f"`{name}`" if name in inputs else "its value from before"
+            yield from (f"`{out}` only repeats {repeated}" for out in texts if texts[out] == words)
     if before is not None and not _CONDITION.search(instruction):
         trees = [_parse(code) for code in codes]
         called = [*trees, *(_parse(code) for code in failed)]

@@ -166,6 +166,8 @@ class Handlers:
         self.state: State | None = None
         if block.options.effects != "answer" and not (scope.outputs or block.labels):
             self.state = read_state(scope.list_variables().values())
+        self.given = scope.list_variables(block.reads) if block.reads else {}
+        """Values from before the block of the outputs that the prompt also reads."""
         self.contract = contract
         self.interface = interface
         self.refusals: dict[str, int] = {}
@@ -671,8 +673,8 @@ class Handlers:
         if isinstance(outcome, Raised) or self.block.code or self.interface:
             return ()
         try:
-            codes = self.codes, self.failed_codes
-            return tuple(find_warnings(self.block.instruction, *codes, self.scope, self.state))
+            state = self.codes, self.failed_codes, self.scope, self.state, self.given
+            return tuple(find_warnings(self.block.instruction, *state))
         except (RecursionError, MemoryError):  # of the compiler, for deep code
             return ()
 
