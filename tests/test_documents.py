@@ -154,7 +154,7 @@ def test_the_call_that_is_shown_stands_in_a_compiled_file() -> None:
 
 def test_the_arguments_that_are_listed_are_those_of_a_call() -> None:
     architecture = (ROOT / "docs" / "architecture.md").read_text()
-    table = architecture.partition("| argument | there when | says |")[2].partition("\n\n")[0]
+    table = architecture.partition("| argument | present if | content |")[2].partition("\n\n")[0]
     cells = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
     listed = {name for cell in cells for name in re.findall(r"(\w+)=", cell)}
     functions = (run, start_block, attempt)
