@@ -119,7 +119,7 @@ class Journal:
             os.fsync(self._handle)
         except OSError as error:
             raise InputError(
-                f"cannot write to {self.path}: {error.strerror}; what it has stays, and the same command continues"
+                f"cannot write to {self.path}: {error.strerror}; the file keeps its content, and the same command continues"
             ) from None
 
     def _lock(self) -> None:

@@ -86,7 +86,7 @@ METHODS: Mapping[str, Method] = {
         Method(
             "natural",
             "natural.njpy",
-            "answers with data where no code is needed, else as direct: the default of njc",
+            "answers with data if no code is needed, else as direct: the default of njc",
             None,
         ),
         Method(
@@ -114,6 +114,6 @@ METHODS: Mapping[str, Method] = {
             "Python written when built, checked and corrected",
             mode="static",
         ),
-        Method("auto", "natural.njpy", "as static, and live where the code fails", mode="auto"),
+        Method("auto", "natural.njpy", "as static, and live if the code fails", mode="auto"),
     )
 }

@@ -30,7 +30,7 @@ UPDATE_SECONDS = 20.0
 _MAX_PAUSE = 0.05
 
 Change = Callable[[str | None], str | None]
-"""Returns the new text for the present one; None is no text. It may be called several times."""
+"""Returns the new text for the present one; None: no text. It may be called several times."""
 
 
 @record
@@ -61,7 +61,7 @@ class Store(typing.Protocol):
         """Set a text that may be lost: the store may evict it when space runs out."""
 
     def swap(self, key: str, old: str | None, new: str | None) -> bool:
-        """Set a text that must not be lost, if it is `old` now; None is no text. Return whether it was."""
+        """Set a text that must not be lost, if it is `old` now; None: no text. Return whether it was."""
 
     def append(self, key: str, line: str) -> int:
         """Add a line to the end of a log; return its number, from 1."""

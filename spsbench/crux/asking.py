@@ -163,7 +163,7 @@ def _answer_problem(
 def _predict_state(asker: Asker, job: CruxJob, trial: StateTrial, trace: StateTrace) -> StateResult:
     seed = f"{job.run.seed} {trial.problem} {trial.action} {trial.repeat}"
     step = choose_step(trace.states, trial.action, seed)
-    assert step is not None, "a trial is planned only where there is a step"
+    assert step is not None, "a trial is planned only if there is a step"
     target = find_target(trace.states, step)
     assert target is not None, "a step leads to a state"
     reply = asker.ask(ask_for_state(trace, step))
@@ -258,7 +258,7 @@ def score_file(
     """Score a file of generations."""
     named = [name for name in ("output", "input") if name in file.name]
     if task is None and len(named) != 1:
-        raise click.UsageError(f"say by --task whether {file.name} has outputs or inputs")
+        raise click.UsageError(f"choose with --task whether {file.name} has outputs or inputs")
     kind: Any = task or named[0]
     text = file.read_text(encoding="utf-8", errors="replace")
     label = f"{file.name}, {len(problems)} problems"

@@ -37,13 +37,13 @@ from spsbench import flags
     type=click.Choice(["output", "input"]),
     help="What --score has (default: by its name).",
 )
-@flags.note_option("Say this in the report.")
+@flags.note_option("A note for the report.")
 @flags.file_option("--report", "Print the report on results as Markdown.")
 @click.pass_context
 def command(ctx: click.Context, /, **values: Any) -> None:
     """Ask a model for outputs, inputs and states.
 
-    The same command again goes on where the results end. --score and --report ask nothing.
+    The same command again continues the results. --score and --report ask nothing.
     """
     from spsbench.crux.asking import ask_questions, report_results, score_files
 

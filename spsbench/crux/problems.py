@@ -104,7 +104,7 @@ def trace_problem(problem: CruxProblem) -> StateTrace:
     ends = (n for n, state in enumerate(states) if (state.event, state.depth) == ("return", 0))
     end = next(ends, None)
     if end is None or found.trace.is_cut:
-        raise InputError(f"{problem.id}: no run of a function of its own can be recorded")
+        raise InputError(f"{problem.id}: no run of its functions can be recorded")
     if not _has_result(problem, found.value, found.names):
         raise InputError(
             f"{problem.id} returns {render_value(found.value)}, and its output is {problem.output}"

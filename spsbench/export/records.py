@@ -38,15 +38,15 @@ class RepairRecord:
     problem: str = _means("data set and name")
     buggy: str = _means("the program with the mistake")
     failing_test: str = _means(
-        "the first statement of the tests that fails; empty where the program cannot be run"
+        "the first statement of the tests that fails; empty if the program cannot be run"
     )
     failure: str = _means("the values that it compared, or the exception")
     trace: str = _means("the buggy program with the steps of this statement as comments")
-    rationale: str = _means("what the model wrote before the fix")
+    rationale: str = _means("the model's text before the fix")
     fix: str = _means("the corrected program, which passes `tests`")
     tests: str = _means("Python that raises nothing if a program is right")
     model: str = _means("that wrote rationale and fix")
-    condition: str = _means("what the model was shown: trace, test, neither or rationale")
+    condition: str = _means("the information for the model: trace, test, neither or rationale")
     sample: int = _means("the number of the repair, from 1")
 
 
@@ -58,9 +58,9 @@ class EffectRecord:
     model: str = _means("that requested the effect")
     instruction: str = _means("the prompt")
     before: Mapping[str, str] = _means("the variables that the block sees, as texts")
-    effect: Mapping[str, Any] = _means("what the model requested")
+    effect: Mapping[str, Any] = _means("the effect that the model requested")
     after: Mapping[str, str] = _means("the variables after the effect")
-    result: str = _means("what the model was answered, or how the effect ended the block")
+    result: str = _means("the answer to the model, or how the effect ended the block")
     ending: str = _means("how the run of the block ended")
 
 

@@ -18,7 +18,7 @@ from spsbench import flags
 
 @click.command("repair")
 @flags.file_option("--data", "Problems (JSON Lines).", multiple=True, required=True)
-@flags.names("--conditions", "trace,test,neither", "What is shown.")
+@flags.names("--conditions", "trace,test,neither", "Information for the model.")
 @flags.model_option()
 @flags.value("--samples", 1, "Repairs of a problem, by condition.")
 @flags.number("--sample", "Only N problems, at random.")
@@ -44,7 +44,7 @@ def command(ctx: click.Context, /, rescore: Path | None, **values: Any) -> None:
     DATA are files of HumanEvalFix or QuixBugs. The conditions are trace (the failing test, and the steps of its run
     as comments), test (the failing test), neither, rationale (the failing test, and a rationale of
     --rationales), turn1 (as trace, after two right repairs of --turn), and turn1-test (as test, after the same
-    repairs). The same command continues where the results end.
+    repairs). The same command continues the results.
     """
     from spsbench.repair.solving import repair_problems, rescore_repairs
 

@@ -145,7 +145,7 @@ class BlockReplayer:
         if not unsent:
             return self.found
         text = format_calls(self.replies[self.sent - 1].calls[-1:])
-        goes_on = f"(the block goes on for {unsent} replies)"
+        goes_on = f"(the block continues for {unsent} replies)"
         return [*self.found, Divergence(self.number, text, goes_on, "(the block ends)")]
 
 

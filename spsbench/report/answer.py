@@ -78,7 +78,7 @@ def format_advice(
 ) -> str:
     """Return the method to use, and the method for a program that is built once and runs often."""
     if best.setting.model == SCRIPTED:
-        return "Scripts answered instead of a model: this shows the cost of our own code, not which method to use."
+        return "Scripts answered instead of a model: this shows the cost of njc itself, not which method to use."
     if best.rate.mean == 0:
         return "No method passed a check: none can be recommended."
     if len(rows) == 1:

@@ -130,8 +130,8 @@ def build_suite_tables(
 
 
 INTERPRETER_NOTE = (
-    "In manual-code-interpreter ours is an interpreter of our own for every model; the paper's are the vendors' where "
-    "they have one."
+    "In manual-code-interpreter we use our own interpreter for every model; the paper uses the vendors' if they have "
+    "one."
 )
 REWRITTEN_NOTE = (
     "In the suite `rewritten`, the prompts of eight programs only judge, and Python changes the state; the other "
@@ -220,7 +220,7 @@ def build_graph_table(asked: Sequence[GraphResult]) -> Table:
         ("model", "papers", "method", "right", "seconds", "tokens in", "tokens out", "asked", "too long"),
         3,
         tuple(TableRow("measured", build_graph_cells(group)) for group in groups),
-        ("`manual` copies the graph into the prompt. Seconds and tokens are means over what was sent.",),
+        ("`manual` copies the graph into the prompt. Seconds and tokens are means over the sent questions.",),
     )  # fmt: skip
 
 

@@ -124,8 +124,8 @@ def run_program(
         click.echo(f"only the first {count:,} states are kept; see --max-states", err=True)
     elif end.is_cut and end.error != "KeyboardInterrupt":
         click.echo(
-            f"the states end after {count:,}: the program came near the limit of recursion, set a trace function "
-            "of its own, or handled a signal",
+            f"the states end after {count:,}: the program came near the limit of recursion, set its own "
+            "trace function, or handled a signal",
             err=True,
         )
     return trace

@@ -135,7 +135,7 @@ class StateRecorder:
             self._stack.pop()
 
     def is_unwinding(self, frame: FrameType) -> bool:
-        """Return whether an exception leaves a generator at its `yield`: no line follows, or only that of a `with`."""
+        """Return whether an exception leaves a generator at its `yield`: no line follows, or only the line of a `with`."""
         last = self._stack[-1]
         is_behind = last.has_raised and last.line not in (0, self._get_line(frame))
         return is_behind or self.states[-1].event == "exception"

@@ -92,7 +92,7 @@ def read_tokens(text: str) -> Iterator[StateTrace]:
     """Yield the traces that a text has, one after another; raise InputError for anything else."""
     between, *documents = text.split(BEGIN)
     if between.strip() or not documents:
-        raise InputError(f"states as tokens begin with {BEGIN}")
+        raise InputError(f"states as tokens start with {BEGIN}")
     for number, document in enumerate(documents, 1):
         try:
             yield _read_trace(document)

@@ -1,7 +1,7 @@
 """`spsbench graph` and `spsbench gsm8k`, the case studies.
 
 spsbench graph --sizes 10,100,1000 --model openai/gpt-4.1 --repeats 5 --out graph.jsonl
-spsbench graph --model scripted                      the time of our own code, without a model
+spsbench graph --model scripted                      the time of njc itself, without a model
 spsbench gsm8k --model openai/local                  the 20 problems of the sample
 spsbench gsm8k test.jsonl --model openai/gpt-4.1 --repeats 3 --out gsm8k.jsonl
 
@@ -93,7 +93,7 @@ def gsm8k_command(
     PROBLEMS is a file (default: 20 problems that come with the benchmark).
 
     A line is a JSON object with a question and an answer that ends in `#### 42`. Use another --out for another
-    file of problems: results are told apart by the number of the line.
+    file of problems: the number of the line identifies a result.
     """
     from spsbench.journal import naming
     from spsbench.methods import METHODS

@@ -34,10 +34,10 @@ class Alarm:
 
     features: str
     auc: float
-    """The share of pairs of a wrong and a right effect whose scores are in this order; ties count half."""
+    """The share of pairs of a wrong and a right effect with scores in this order; ties count half."""
     interval: tuple[float, float]
     gain: float
-    """How much more `auc` is than that of the features before (`FEATURES`); 0 for the first."""
+    """The gain in `auc` over the features before (`FEATURES`); 0 for the first."""
     gain_interval: tuple[float, float]
     hits: float
     """Mistakes among as many alarms as there are surprises; equal scores share the last places."""

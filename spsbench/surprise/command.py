@@ -28,8 +28,8 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     """Plant wrong effects, and have a model predict each effect.
 
     The programs run on their perfect scripts. Each effect is predicted twice: as it is, and with a mistake (a wrong
-    value, a dropped statement, a dropped jump). A wrong prediction is an alarm. The same command again goes on
-    where the results end.
+    value, a dropped statement, a dropped jump). A wrong prediction is an alarm. The same command again
+    continues the results.
     """
     from spsbench.surprise.playing import predict_effects
 

@@ -112,7 +112,7 @@ class OneEffectModel:
 
 @dataclass(frozen=True, slots=True)
 class PlayedEffect:
-    """An effect of a case, its prediction and what it did."""
+    """An effect of a case, its prediction and its result."""
 
     prediction: Prediction
     facts: EffectFacts | None
@@ -172,7 +172,7 @@ def _play_case(effect: PlantedEffect, is_wrong: bool, predictor: Model) -> list[
 
 
 class PerformedEffects:
-    """A listener that keeps the effects and what they changed (state: these events)."""
+    """A listener that keeps the effects and their changes (state: these events)."""
 
     wants_states = True
 

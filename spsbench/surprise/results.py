@@ -39,7 +39,7 @@ class EffectFacts:
     variables: int
     """Variables that are new, different or no longer bound."""
     characters: int
-    """Of the lines by which traces show their new values, such as `int = 3`."""
+    """Of the lines that show their new values in traces, such as `int = 3`."""
 
 
 @dataclass(frozen=True, slots=True)

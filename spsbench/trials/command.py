@@ -37,7 +37,7 @@ from spsbench import flags
 def command(ctx: click.Context, /, plain: bool, **flag_values: Any) -> None:
     """Run trials: programs under methods, repeat by repeat.
 
-    Each trial is a process of its own. The same command again goes on where the results end.
+    Each trial is a separate process. The same command again continues the results.
     """
     from spsbench.trials.executing import run_benchmark
 

@@ -128,7 +128,7 @@ def test_another_version_does_not_go_on(url: str, fork_run: ForkRun) -> None:
     assert fork_run(lambda: launch(url, version="new")) == [expected]
     refused = fork_run(lambda: call(url, version="new"))
     assert refused.startswith(
-        "WorkflowVersionError: the workflow order-17 was begun by version old of the program"
+        "WorkflowVersionError: the workflow order-17 was started by version old of the program"
     )
     assert "launch with version='old'" in refused
     assert fork_run(lambda: call(url, version="old")) == ["paid"]

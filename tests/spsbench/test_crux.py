@@ -558,8 +558,8 @@ def test_what_cannot_be_done_is_said(arguments: tuple[str, ...], message: str) -
         ("def g():\n    return 1", "1", "mine raises NameError"),
         ("def f():\n    while True:\n        pass", "1", "mine has more than 1,000 states"),
         ("def f():\n    return f()", "1", "mine has more than 1,000 states"),
-        ("def f():\n    yield 1", "1", "no run of a function of its own can be recorded"),
-        ("f = list", "[]", "no run of a function of its own can be recorded"),
+        ("def f():\n    yield 1", "1", "no run of its functions can be recorded"),
+        ("f = list", "[]", "no run of its functions can be recorded"),
         ("def f():\n    return 2", "1", "mine returns 2, and its output is 1"),
         (
             "class A:\n    def __repr__(self): return 'A'\ndef f():\n    return A()",

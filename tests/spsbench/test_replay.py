@@ -349,7 +349,10 @@ def test_a_block_that_goes_on_here_and_one_that_ends_early_are_differences() -> 
     assert "`average` is not bound yet" in late.ours
     early = [user(PROMPT), *chat("a", "done", {}), *chat("b", "done", {})]
     found = played(trace("menu", *early)).divergences[0]
-    assert (found.recorded, found.ours) == ("(the block goes on for 1 replies)", "(the block ends)")
+    assert (found.recorded, found.ours) == (
+        "(the block continues for 1 replies)",
+        "(the block ends)",
+    )
 
 
 def test_calls_that_were_dropped_there_are_not_carried_out_here() -> None:

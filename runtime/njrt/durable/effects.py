@@ -287,8 +287,8 @@ def check_version(workflow: WorkflowStatus | None) -> None:
         return
     if workflow.app_version not in (None, DBOS.application_version):
         raise WorkflowVersionError(
-            f"the workflow {workflow.workflow_id} was begun by version {workflow.app_version} of the program and has not ended; this "
-            f"is version {DBOS.application_version}. Run the program that began it until it has ended, or, if its steps are the "
+            f"the workflow {workflow.workflow_id} was started by version {workflow.app_version} of the program and has not ended; this "
+            f"is version {DBOS.application_version}. Run the program that started it until it has ended, or, if its steps are the "
             f"same in this one, launch with version={workflow.app_version!r}"
         )
 
@@ -333,7 +333,7 @@ class WorkflowSteps:
         """Refuse steps that start inside the `with`."""
         if self._running is not None:
             raise ConfigurationError(
-                f"{name} begins while {self._running} is under way in the same workflow; which is first may differ after a "
+                f"{name} starts while {self._running} is under way in the same workflow; which is first may differ after a "
                 "crash. Run them one after the other, or with durable.gather or durable.map"
             )
         from dbos import error as dbos_errors
@@ -371,9 +371,9 @@ def make_mismatch(what: str) -> RecordingMismatchError:
     """Return the error for a step that is not the stored one."""
     dbos = get_dbos()
     return RecordingMismatchError(
-        f"{what} differs from what the workflow {dbos and dbos.workflow_id} did at this point before it was interrupted. Either the "
-        "program has changed: finish the workflow with the program that began it. Or it does not do the same each time: make "
-        "what is not the same a step (DBOS.step), and run blocks that run at the same time with durable.gather or durable.map"
+        f"{what} differs from the step that the workflow {dbos and dbos.workflow_id} took here before it was interrupted. Either the "
+        "program has changed: finish the workflow with the program that started it. Or it does not do the same each time: make "
+        "the part that differs a step (DBOS.step), and run blocks that run at the same time with durable.gather or durable.map"
     )
 
 

@@ -251,7 +251,7 @@ def hold_executor(url: str, executor_id: str) -> bool:
     except BlockingIOError:
         raise ConfigurationError(
             f"another process that runs now has the executor_id `{executor_id}` in this database, so that both would "
-            "run the same workflows; give each process an id of its own: launch(url, executor_id=...)"
+            "run the same workflows; give each process its own id: launch(url, executor_id=...)"
         ) from None
     if release is not None:
         _releases.append(release)

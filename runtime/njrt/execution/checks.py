@@ -191,7 +191,7 @@ _SUGGESTED_BUILTINS = [
 """Builtins to suggest; not `license` and the like, which `site` adds for the interactive prompt."""
 
 _MATCH_CUTOFF = 0.8
-"""Similarity from which a builtin is suggested. `words` and `ord` have 0.75; a model follows every hint."""
+"""The least similarity of a suggested builtin. `words` and `ord` have 0.75; a model follows every hint."""
 
 
 def _format_name_hint(name: str, names: SnippetNames, scope: Scope) -> str:

@@ -102,7 +102,7 @@ def _choose_named(name: str, base_url: str | None, environ: Mapping[str, str]) -
         return _get_openai(name, base_url, environ)
     raise ConfigurationError(
         f"no vendor is known for model `{name}`; write openai/NAME, anthropic/NAME, pydantic-ai:VENDOR:NAME or "
-        "python:MODULE:NAME" + _suggest_name(name) + ", or set a base_url for a server of your own"
+        "python:MODULE:NAME" + _suggest_name(name) + ", or set a base_url for your own server"
     )
 
 

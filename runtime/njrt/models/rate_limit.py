@@ -206,7 +206,7 @@ class RateLimitModel(ModelAround, WrappedModel):
             self._update(lambda window: window.change(part, calls, used - reserved, -1))
         except Exception as error:  # of the store: the reply is there, and paid for
             logs = import_module("njrt.observability.logs")  # a layer above the models
-            logs.warn("a call counts with what was reserved for it: %s", error)
+            logs.warn("a call counts with its reservation: %s", error)
 
     def _update(self, change: Callable[[Window], None]) -> None:
         if self._store is None:

@@ -353,7 +353,7 @@ class RemoteModel(CallLister):
         except MalformedReplyError as error:
             raise ServerError(
                 f"{self.server.url} sent an unreadable reply for {self.name} ({error}); "
-                "check that the URL is that of a model's API"
+                "check that the URL is a model's API"
             ) from None
         except failures as failure:
             explained = self.explain_failure(failure)

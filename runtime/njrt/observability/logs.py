@@ -57,7 +57,7 @@ def describe_event(event: Event) -> str:
             return "is done by code"
         case Began(model=model, effects=effects):
             return (
-                f"begins, with {model or 'no model yet'} and the effects of {effects or 'no set'}"
+                f"starts, with {model or 'no model yet'} and the effects of {effects or 'no set'}"
             )
         case Asked(request=request):
             return f"asks the model, turn {request.turn}"

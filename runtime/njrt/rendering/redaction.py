@@ -154,7 +154,7 @@ def has_secret_name(text: str) -> bool:
 
 
 _Shape = tuple[tuple[str, ...], re.Pattern[str], str]
-"""Texts, one of which must occur, the shape of a secret, and its replacement."""
+"""Texts (at least one must occur), the shape of a secret, and its replacement."""
 _SHAPES: Mapping[str, tuple[_Shape, ...]] = {
     ":=": (
         (("://",), re.compile(r"(://[^\s/:@'\"<>]*:)[^\s/'\"]+(?=@)"), rf"\1{REDACTED}"),

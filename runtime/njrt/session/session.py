@@ -182,7 +182,7 @@ def make_ending_error(decision: Abort | Pause, interceptor: str, session: Sessio
     way = (
         f"run the program again with the recording {path} to continue"
         if path
-        else "there is no recording from which it could continue; make one with NJC_RECORD=new:FILE"
+        else "it cannot continue without a recording; make one with NJC_RECORD=new:FILE"
     )
     paused = Paused(f"{where}: paused by the interceptor `{interceptor}`; {way}")
     paused.recording = path

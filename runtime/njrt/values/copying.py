@@ -164,7 +164,7 @@ def _make_empty_container(value: UserValue) -> UserValue | None:
     if is_exactly(value, defaultdict):
         factory = value.default_factory
         if is_a(factory, partial) or not (factory is None or is_kept(factory)):
-            raise NotCopyableError("a defaultdict with a factory of its own")
+            raise NotCopyableError("a defaultdict with a custom factory")
         return defaultdict(factory)
     return None
 

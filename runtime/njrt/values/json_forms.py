@@ -357,7 +357,7 @@ def _list_references(schema: JsonValue) -> list[str]:
 
 
 _MIN_SHARED = 40
-"""Characters from which the description of a definition is not repeated."""
+"""Longer descriptions of a definition are not repeated."""
 
 _MAX_DEPTH = 4
 # Not in quotes: small models copy them.

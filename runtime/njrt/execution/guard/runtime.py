@@ -7,8 +7,8 @@
     json.JSONEncoder.default = f       AttributeError: a block cannot change Python's library
 
 `rewrite.py` puts calls of these functions into the code. A check sees the object and the name, wherever
-both come from. Not detected: attributes that functions written in C read by themselves; `module_proxies.py` replaces those that
-take names of attributes.
+both come from. Not detected: attributes that functions written in C read by themselves; `module_proxies.py` replaces the ones
+that take names of attributes.
 """
 
 from __future__ import annotations

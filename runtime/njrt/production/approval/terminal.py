@@ -37,13 +37,13 @@ from njrt.typed_json import InvalidJsonError, from_json, to_json
 Otherwise = Literal["reject", "pause", "abort"]
 
 KEYS = """\
-  y  carry the effect out
-  n  do not, and tell the model why
+  y  perform the effect
+  n  reject it, with a reason for the model
   e  edit it in $EDITOR, then decide about what you wrote
   a  end the block with an error
   p  end the block; the program continues here when it is run again with its recording
-  c  carry it out, and from now on every equal effect of this block
-  k  carry it out, and from now on every effect of this kind in this block
+  c  perform it, and from now on every equal effect of this block
+  k  perform it, and from now on every effect of this kind in this block
 """
 PROMPT = "accept? [y]es [n]o [e]dit [a]bort [p]ause [c]ode always [k]ind always [?] "
 
@@ -165,7 +165,7 @@ class Approval:
                 case "k":
                     terminal.write("an edited effect can only be accepted with y or c\n")
                 case "n" | "no":
-                    words = terminal.ask("what should the model be told? ")
+                    words = terminal.ask("reason for the model? ")
                     rejected = Reject(words or "a person has rejected this; do it in another way")
                     return self._remember(pending, requested, rejected, "once")
                 case "a":

@@ -194,7 +194,7 @@ class CallReservation:
         try:
             self.ledger.settle(self.account, self.hold, spent)
         except StoreError as error:
-            warn("what a call has cost is counted with the next call: %s", error)
+            warn("the cost of a call is counted with the next call: %s", error)
             with _unsettled_lock:
                 _unsettled.append((self, spent))
             return False

@@ -268,7 +268,7 @@ class _Search:
             get_module_name(base).partition(".")[0] in _SCHEMA_LIBRARIES for base in get_mro(cls)
         )
         if type(cls) not in _METACLASSES and not is_schema:
-            raise _OutsideError(f"the class `{get_class_name(cls)}` has a metaclass of its own")
+            raise _OutsideError(f"the class `{get_class_name(cls)}` has a custom metaclass")
         for base in get_mro(cls):
             module = get_module_name(base)
             if is_standard_module(module):
