@@ -199,7 +199,7 @@ def _reject_uncompilable(
         line = min(max(error.lineno or 1, 1), len(module.source.line_starts))
         start = module.source.line_starts[line - 1]
         start += len(text := module.source.line(line)) - len(text.lstrip())
-        hint = "move the inner part of the code into a function of its own"
+        hint = "move the inner part of the code into a separate function"
         message = f"Python does not compile this block: {error.msg}"
         finding = make_diagnostic(module.source, "NJ107", start, start + 1, message, hint)
     diagnostics = tuple(sorted((*compilation.diagnostics, finding)))

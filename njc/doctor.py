@@ -232,7 +232,7 @@ def _check_key(host: HostEnvironment, remote: RemoteModel) -> HealthCheck:
     variable, url = remote.server.key_variable, remote.server.url
     key = host.environ.get(variable)
     if key and key != key.strip():
-        says = f"{variable} begins or ends with blanks; set it again without them"
+        says = f"{variable} starts or ends with blanks; set it again without them"
         return HealthCheck("key", "warn", says)
     if key or variable == OWN_KEY_VARIABLE:
         says = "is set" if key else "is not set; most own servers need no key"
@@ -305,7 +305,7 @@ def find_write_obstacle(folder: Path) -> str | None:
     """Return why `folder`, existing or not, cannot be written; None if it can."""
     found = next(path for path in (folder, *folder.parents) if path.exists())
     if not found.is_dir():
-        return f"{found} is a file where a folder is needed; remove or rename it"
+        return f"{found} is a file, not a folder; remove or rename it"
     if not os.access(found, os.W_OK | os.X_OK):
         return f"{found} cannot be written to; change its permissions, or run elsewhere"
     return None

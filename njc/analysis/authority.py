@@ -173,13 +173,13 @@ def find_obstacles(
     if "super" in block.names:
         yield Obstacle("it uses `super`")
     if act := find_act(block):
-        yield Obstacle(f"its text says `{act}`, which needs code")
+        yield Obstacle(f"its text contains `{act}`, which needs code")
     for path in block.reads:
         yield from _find_input_obstacle(block, path, types)
     for change in find_fixed_changes(block, types):
         if not change.is_scalar:
             path = change.asked.reference.path
-            yield Obstacle(f"its text says to {change.asked.verb} `{path}`, which is only read")
+            yield Obstacle(f"its text asks to {change.asked.verb} `{path}`, which is only read")
 
 
 def _find_output_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> Iterator[Obstacle]:

@@ -100,7 +100,7 @@ def find_block_findings(
         message = (
             "the block can do nothing: it has no output, no jump, and nothing that it could change"
         )
-        hint = "name what it makes, such as `<:result: str>`, what it changes, or the jump that it takes; to show text, write `print`"
+        hint = "name an output, such as `<:result: str>`, a variable to change, or a jump; to show text, write `print`"
         yield make_diagnostic(source, "NJ211", *block.head, message, hint)
     elif not (block.writes or list_named_jumps(block) or block.is_fstring):
         yield from _check_missing_output(source, block, types)
@@ -112,7 +112,7 @@ def find_block_findings(
     changes = list(find_fixed_changes(block, types))
     for change in changes:
         asked = change.asked
-        message = f"the text says to {asked.verb} `{asked.reference.path}: {change.typed}`, which it only reads"
+        message = f"the text asks to {asked.verb} `{asked.reference.path}: {change.typed}`, which it only reads"
         hint = (
             f"to bind it, write `<:{asked.reference.path}>`; for a new value, name an output"
             if change.is_scalar or "." in asked.reference.path
@@ -138,10 +138,10 @@ def find_block_findings(
         at = (start + name.start(), start + name.end())
         if is_offered:
             message = f"`{name[0]}` offers the block a jump, which it may not mean"
-            hint = "use another word if no jump is meant; if it is, begin a sentence with it"
+            hint = "use another word if no jump is meant; if it is, start a sentence with it"
         else:
             message = f"`{name[0]}` is negated, so the block is not offered the jump"
-            hint = 'say when the jump is to be taken, or write `jumps="all"` on the block'
+            hint = 'state when to jump, or write `jumps="all"` on the block'
         yield make_diagnostic(source, "NJ306", *at, message, hint)
 
 
@@ -195,7 +195,7 @@ def _check_missing_output(
         if missing
         else "the block seems to do nothing: it has no output, no jump, and its text asks for no change"
     )
-    hint = f"write `<:{missing or 'result: str'}>` for what it makes, or say what it changes"
+    hint = f"write `<:{missing or 'result: str'}>` for its output, or name the object to change"
     yield make_diagnostic(source, "NJ213", *block.head, message, hint)
 
 

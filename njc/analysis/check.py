@@ -90,7 +90,7 @@ def _check_tags(
                 yield make_diagnostic(source, "NJ202", *at, message)
             case KeywordTag(path=path):
                 message = f"`<{path}>` names no variable and is plain text"
-                hint = f"write `<<{path}>` to say so"
+                hint = f"write `<<{path}>` to mark it as plain text"
                 written = "<" + source.text[tag.start : tag.end]
                 replacement = None if is_quoted(block, *at) else written
                 yield make_diagnostic(source, "NJ203", *at, message, hint, replacement)

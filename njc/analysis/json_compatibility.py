@@ -151,7 +151,7 @@ class _FormReader:
                     pair = [parts[index] for index in sorted((one, other))]
                     are_classes = all(self.types.class_of_type(part) for part in pair)
                     tag = f'`kind: Literal["{str(pair[0]).lower()}"]`'
-                    remedy = f"give each a field that says which it is, such as {tag}" * are_classes
+                    remedy = f"give each a field that identifies it, such as {tag}" * are_classes
                     reason = f"JSON does not tell `{pair[0]}` and `{pair[1]}` apart"
                     return JsonProblem(reason, remedy)
         return None
@@ -213,7 +213,7 @@ class _FormReader:
         forms = [self.read(typed.inside(part)) for part in (parts[:-1] if is_open else parts)]
         if name in _MAPPINGS:
             if len(forms) != 2 or not self.are_texts(forms[0]):
-                raise _NoFormError(f"names in JSON do not stand for the keys of `{typed}`")
+                raise _NoFormError(f"JSON cannot represent the keys of `{typed}`")
             keys, values = forms
             form = {"type": "object", "propertyNames": keys, "additionalProperties": values}
             return {**form, KEYS: True}

@@ -83,7 +83,7 @@ _MAKES_RESULT = re.compile(
     r"[^.;:!?]{0,400}(?:[.;]\s+|,?\s+and\s+)(?:then\s+)?(?:store|save|put|write|bind|return)\s+(?:only\s+)?the\s+(?:result"
     r"|output)\b[^.;!?]*\x02"
 )
-"""A request whose result is put into an output."""
+"""A request that puts its result into an output."""
 
 
 _BLANKS, _LINES = re.compile(r"[ \t]{2,}"), re.compile(r"\n\s*\n\s*")

@@ -259,7 +259,7 @@ def _check_unbound(
     flow.follow_suite(scope.node.body, NOTHING)
     for name, place in flow.early_reads.items():
         message = f"`{name}` may be unbound here: a path to this use runs no block that binds it"
-        hint = "bind it before, or use it only where the block has run"
+        hint = "bind it before, or use it only after the block has run"
         yield make_diagnostic(module.source, "NJ205", *place, message, hint)
 
 

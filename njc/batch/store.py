@@ -261,7 +261,7 @@ def open_batch_store(folder: Path) -> Iterator[BatchStore]:
             if type(error) is not sqlite3.DatabaseError:
                 raise
             raise ConfigurationError(
-                f"{format_path(path)} is damaged ({error}); --fresh begins again"
+                f"{format_path(path)} is damaged ({error}); --fresh starts again"
             ) from None
 
 
@@ -284,7 +284,7 @@ def _prepare(connection: sqlite3.Connection, folder: Path) -> BatchStore:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version not in range(STORE_VERSION + 1):
         raise ConfigurationError(
-            f"{format_path(folder)} is of another version of njc; --fresh begins again"
+            f"{format_path(folder)} is of another version of njc; --fresh starts again"
         )
     migration = _FROM_VERSION_1 if version == 1 else ""
     migration += _FROM_VERSION_2 if version in (1, 2) else ""
@@ -353,7 +353,7 @@ def note_program(
     if changed and not is_retried and (known := store.count_known_rows()):
         raise ConfigurationError(
             f"{' and '.join(changed)} changed after {known:,} rows had been called; --retry keeps their results and "
-            "goes on with what is there now, --fresh begins again"
+            "continues with the changes, --fresh starts again"
         )
     store.put_fact("target", target.name)
     for name, value in facts.items():

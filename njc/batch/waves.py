@@ -138,7 +138,7 @@ class Waves:
         for name in sorted(sent | self.journal.measure_unsent().keys()):
             if (other := self._get_model(name).sdk) != self.vendor:
                 raise ConfigurationError(
-                    f"rows wait for replies of {name}; go on with --vendor-batch {other}, or begin again with --fresh"
+                    f"rows wait for replies of {name}; continue with --vendor-batch {other}, or start again with --fresh"
                 )
 
     # --- rows
@@ -346,7 +346,7 @@ class Waves:
             path.unlink(missing_ok=True)
         if status.state == "cancelled":
             raise ModelError(
-                f"the batch {batch.vendor_id} was cancelled; the same command sends again what it did not answer"
+                f"the batch {batch.vendor_id} was cancelled; the same command sends the unanswered requests again"
             )
 
     def _release_batch(self, batch: SentBatch, status: BatchStatus) -> None:
@@ -378,7 +378,7 @@ class Waves:
         if answered < wanted:
             raise ServerError(
                 f"the results of the batch {batch.vendor_id} have {answered:,} answers, and should have {wanted:,}; "
-                "--retry sends what is missing again"
+                "--retry sends the missing requests again"
             )
 
 

@@ -230,7 +230,7 @@ def find_blocks(module: Module) -> Iterator[BlockOrDiagnostic]:
     yield from _find_unmarked(module, statements)
 
 
-_FORM = "a block is one triple-quoted string that begins with the line `natural`"
+_FORM = "a block is one triple-quoted string that starts with the line `natural`"
 _OUTPUT = re.compile(r"<:[^\W\d]\w*(?:\.\w+)*(?:>|:[^<>\r\n]{1,80}>)")
 _FIRST_WORD = re.compile(r"\w*[\"']+\W*(\w*)")
 
@@ -293,7 +293,7 @@ def _find_values(module: Module, found: Sequence[BlockOrDiagnostic]) -> Iterator
         line, column = source.place(start)
         if opened and (line, column) not in known and line not in reported:
             message = "a natural block is a statement, not a value"
-            hint = "put it on lines of its own, and name what it makes: `<:answer>`"
+            hint = "put it on its own lines, and name its output: `<:answer>`"
             yield make_diagnostic(source, "NJ106", start, end, message, hint)
 
 
@@ -483,7 +483,7 @@ def check_placement(
     first, _ = source.get_span(body[0])
     if _get_text_before(source, body[0]).strip() and first != start:
         message = "natural block after `;` in a one-line suite"
-        hint = "put each statement of the suite on a line of its own, below the header"
+        hint = "put each statement of the suite on its own line, below the header"
         return make_diagnostic(source, "NJ101", *marked, message, hint)
     if _is_continued(source, start) or _BACKSLASH_AFTER.match(source.text, end):
         message = "natural block beside a backslash continuation"

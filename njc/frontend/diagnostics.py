@@ -250,10 +250,10 @@ CODES: Mapping[str, DiagnosticCode] = {
         "The model of this block may run code, because the compiler cannot prove that data is enough: an output "
         "has no type or a type that njc does not see, or the annotation of a variable that the text reads allows changes. "
         "The hint proposes a correction, after which the block answers with data: an annotation, a frozen class, or "
-        '`effects="answer"`, by which you promise that it only reads. `njc show` gives the reason for each block with code.',
+        '`effects="answer"`, which promises that it only reads. `njc show` gives the reason for each block with code.',
     ),
     "NJ305": _warning(
-        "change of what is only read",
+        "change of a value that is only read",
         "The text asks for a change of a variable that the block only reads: its type allows no change, or it is a "
         "number or a text, and then a change is a new binding. To bind the variable, write `<:name>`; to change its "
         "object, annotate it with a type that can be changed; for a new value, name an output. A request without an output "

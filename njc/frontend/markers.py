@@ -45,7 +45,7 @@ def match_opening(literal: str) -> re.Match[str] | None:
 def match_marker(literal: str) -> re.Match[str]:
     """Match the marker line of a literal that is known to be a natural block."""
     opened = OPENING.match(literal)
-    assert opened, "a block begins with its marker"
+    assert opened, "a block starts with its marker"
     return opened
 
 
@@ -179,7 +179,7 @@ def _explain_near_miss(literal: str, nearly: re.Match[str], is_docstring: bool) 
     if nearly.start():
         inner = literal[nearly.start() :]
         meant = OPENING.match(inner) or find_near_miss(inner, is_docstring=False)
-        return "a natural block cannot stand in parentheses" if meant else None
+        return "a natural block cannot be in parentheses" if meant else None
     if OPENING.match(literal):
         return "a natural block cannot be joined with another string"
     spans_lines = "\n" in literal or "\r" in literal
@@ -190,9 +190,9 @@ def _explain_near_miss(literal: str, nearly: re.Match[str], is_docstring: bool) 
     if spans_lines and re.fullmatch(r"\s*(?:\(.*\))?\s*", after):
         if nearly["before"]:
             return f"`{marker}` must follow the quotes at once"
-        return f"a natural block begins with `{marker.lower()}` in small letters"
+        return f"a natural block starts with `{marker.lower()}` in small letters"
     addressed = re.search(r"<:?[^\W\d][\w.]*[:>]", literal)
     is_meant = addressed or (spans_lines and not is_docstring)
     if is_meant and not nearly["before"] and marker.islower():
-        return f"the prompt must begin on the line after `{marker}`"
+        return f"the prompt must start on the line after `{marker}`"
     return None

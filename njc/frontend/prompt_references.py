@@ -26,7 +26,7 @@ NAME = r"[^\W\d][^\x00-/:-@\[-^`{-\x7f]*"
 PATH = rf"{NAME}(?:\.{NAME})*"
 _TAG_PATTERN = re.compile(rf"<<|<(?P<writes>:?)(?P<path>{PATH})(?:(?P<close>>)|[ \t]*:(?=[^>]))")
 _WORDS = re.compile(r"[\w.]+")
-"""Paths without combining marks, which `\\w` does not match: of others, some are no names."""
+"""Paths without combining marks, which `\\w` does not match: of others, some are not names."""
 _MAX_TYPE_LENGTH = 10_000
 _MAX_TYPE_ENDS = 50
 """The maximal number of `>` that are tried as the end of a type."""
@@ -183,9 +183,9 @@ def _find_near_tags(text: str, start: int, end: int) -> Iterator[NearTag]:
             replacement = f"<{colon}{path}>"
             hint = f"write `{replacement}`, without blanks"
         elif after[0] in "[(":
-            hint = f"name the variable, `<{colon}{path}>`, and say in words which part is meant"
+            hint = f"name the variable, `<{colon}{path}>`, and describe the part in words"
         elif _is_more_names(after):
-            hint = f"give each name brackets of its own: `<{colon}{path}>`"
+            hint = f"give each name its own brackets: `<{colon}{path}>`"
             replacement = _separate_names(colon, path, after)
         elif after.lstrip()[0] == ":" and not colon:
             hint = f"only an output has a type: `<:{path}{after}>`; to read it, write `<{path}>`"

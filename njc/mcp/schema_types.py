@@ -265,7 +265,7 @@ def _get_list(schema: Schema, key: str) -> list[Any]:
 
 
 def _flatten(schema: Schema, root: Schema) -> Schema:
-    """Return an object's schema with the properties of all its parts; those of alternatives are optional."""
+    """Return an object's schema with the properties of all its parts; properties of alternatives are optional."""
     whole = _merge([schema, *_get_list(schema, "allOf")], {}, root)
     options: dict[str, list[Any]] = {}
     for part in _get_list(schema, "anyOf") + _get_list(schema, "oneOf"):

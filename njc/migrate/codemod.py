@@ -92,14 +92,14 @@ class MigrationTransformer(NightjarpyTransformer):
         block = rewrite_literal(literal, around.options if around else {}, margin)
         if isinstance(value, cst.ConcatenatedString) or block is None:
             if around is not None and is_natural(getattr(value, "evaluated_value", None)):
-                how = "write the block as one triple-quoted string that begins with `natural`"
+                how = "write the block as one triple-quoted string that starts with `natural`"
                 self.remarks.add(Remark(line, how))
             return updated_node
         if around is None:
             if not block.literal.startswith(literal.split("\n")[0].rstrip()):
                 return updated_node
             message = (
-                "this string becomes a natural block, though it stands outside of natural functions"
+                "this string becomes a natural block, though it is outside of natural functions"
             )
             self.remarks.add(Remark(line, message))
             return updated_node

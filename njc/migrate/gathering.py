@@ -24,7 +24,7 @@ _NAME_ALTERNATIVES = {
     "NJ_TELEMETRY": "`njrt.watch()` counts calls, tokens and cost",
     "nj_llm_factory": "`njrt.llm(prompt, schema)` asks a model from ordinary code",
     "EffectException": "the runtime's errors are below `njrt.NaturalError`",
-    "LLMUsage": "`njrt.last_run()` tells what a block used",
+    "LLMUsage": "`njrt.last_run()` has the usage of a block",
 }
 
 

@@ -111,7 +111,7 @@ def choose_places(arguments: Sequence[Path], project: Project) -> tuple[Path, ..
     places = tuple(arguments) or project.src
     if not places:
         raise ConfigurationError(
-            "nothing says what to compile; name files or directories, "
+            "nothing to compile; name files or directories, "
             "or set `src` in [tool.njc] of pyproject.toml"
         )
     return places

@@ -146,7 +146,7 @@ def fill_holes(files: Sequence[StaticFile], lock: StaticLock, request: HoleReque
         learned = {(hole.name, hole.mode + LEARNED_SUFFIX) for _, hole in holes}
         stale = sorted(learned & lock.entries.keys() - fresh)
         again = "is stale; `njc static --learn` does it again"
-        notes += [f"what was learned of {name} {again}" for name, _ in stale]
+        notes += [f"the learned code of {name} {again}" for name, _ in stale]
     return StaticBuild(lock, used, compiled, tuple(findings), tuple(notes))
 
 

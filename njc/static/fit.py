@@ -259,7 +259,7 @@ LINE_LENGTH = 88
 
 def require_extra() -> None:
     """Raise ConfigurationError unless libcst and black are installed."""
-    otherwise = "build what is locked with --locked"
+    otherwise = "build the locked code with --locked"
     require_packages("generating code", "njpy[static]", "black", "libcst", otherwise=otherwise)
 
 

@@ -217,7 +217,7 @@ def test_another_program_or_model_is_not_mixed_in(here: BatchWorkplace) -> None:
     assert here.read_results()[0]["result"] == 1
     here.write_rows([{"value": 1}, {"value": 2}, {"value": 3}])
     assert message in echo(here, code=2)
-    assert "1 rows whose text has changed" in echo(here, "--retry")
+    assert "1 rows with changed text" in echo(here, "--retry")
     assert [line["result"] for line in here.read_results()] == [1, 2, 3]
     echo(here)
     here.batch(environ={"NJC_MODE": "static"}, target="plain.py:echo")
@@ -238,7 +238,7 @@ def test_the_old_result_of_a_changed_row_is_not_shown(here: BatchWorkplace) -> N
     write_values(here, 1, "two", 3, 4)
     Path("plain.py").write_text(PLAIN)
     printed = echo(here, "--rows", "1")
-    assert "calling again for 1 rows whose text has changed" in printed
+    assert "calling again for 1 rows with changed text" in printed
     assert [line["index"] for line in here.read_results()] == [0, 2]
     echo(here)
     assert [line["result"] for line in here.read_results()] == [1, "two", 3, 4]

@@ -204,7 +204,7 @@ def test_clean_works_beside_sources_and_when_all_are_gone(here: Workplace) -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["build"], "nothing says what to compile"),
+        (["build"], "nothing to compile"),
         (["build", "nowhere"], "no such file or directory: nowhere"),
         (["build", "empty"], "no .njpy file in empty"),
         (["build", "plain.py"], "plain.py is not a .njpy file"),

@@ -194,7 +194,7 @@ def test_effects_are_edited_and_rejected_in_the_console(connect: Connect, progra
     client.move("next")
     assert (
         client.evaluate("/edit total = 41\\ntotal += 1", "repl")
-        == "the edited effect will be carried out"
+        == "the edited effect will be performed"
     )
     frame, *_ = client.frames()
     content = client.request("source", {"sourceReference": frame.source.sourceReference}).content
@@ -376,7 +376,7 @@ def test_wrong_requests(
         ("source", {"sourceReference": 7}, "the text is no longer there"),
         ("evaluate", {"expression": "1 +"}, "invalid syntax"),
         ("evaluate", {"expression": "nowhere"}, "NameError"),
-        ("stepBack", {}, "this is the beginning"),
+        ("stepBack", {}, "this is the start"),
     ],
 )
 def test_wrong_requests_at_a_stop(

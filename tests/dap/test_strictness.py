@@ -168,7 +168,7 @@ def test_the_order_of_requests_and_what_each_says(connect: Connect, tmp_path: Pa
     assert fails("launch", {"program": "program.njpy"}).startswith("a program has been launched")
     assert client.request("stepBack", {"threadId": 1})["success"]
     assert client.wait_for("stopped")["reason"] == "step", "it has not moved, and the client knows"
-    assert "this is the beginning\n" in [
+    assert "this is the start\n" in [
         message["body"]["output"] for message in client.events if message["event"] == "output"
     ]
     for _ in range(3):  # to the entry of the inner block

@@ -124,7 +124,7 @@ def test_variables_and_effects_are_changed(debug: Debug, program: Path) -> None:
         "        print(2)",
     ]
     assert shown["e"] == ["    1    partial = 1", "    2    print(2)"]
-    assert shown["accept"] == ["the effect will be carried out"]
+    assert shown["accept"] == ["the effect will be performed"]
     assert shown["abort no more"] == ["the block will end with an error"]
     assert "  total: int = 7 -> 5" in shown["r"]
     assert "  * total: int = 7 -> 5" in shown["v"]
@@ -196,7 +196,7 @@ ERRORS = {
     "p nothing": "NameError: name 'nothing' is not defined",
     "p 1 +": "invalid syntax",
     "x": "write `x VARIABLE`: its parts",
-    "x 3": "say what to expand: x VARIABLE",
+    "x 3": "name a variable: x VARIABLE",
     "x nothing.foo": "there is no variable `nothing` here",
     "x cited_by[99]": "there is no `cited_by[99]` here",
     "x cited_by[99].foo": "there is no `cited_by[99].foo` here",
@@ -223,8 +223,8 @@ ERRORS = {
         for name in command.names
     },
     "back up": "`back up`: write back, back into",
-    "N": "this is the beginning",
-    "C": "this is the beginning",
+    "N": "this is the start",
+    "C": "this is the start",
     "save": "write `save FILE`: save the recording",
     "save /nowhere/at/all": "/nowhere/at/all: No such file or directory",
     "save examples/demo.py": "examples/demo.py exists already",
@@ -431,7 +431,7 @@ def test_a_program_that_does_not_repeat_itself_diverges(debug: Debug, tmp_path: 
     program.write_text(SCRIPTED.replace("total = 0", "import time; total = time.time_ns()"))
     shown = answers(debug(program, commands="s\nrestart\n"))
     assert shown["restart"][0].startswith(
-        "diverged: step 0 is not what it was: variable `total` was int = "
+        "diverged: step 0 differs when repeated: variable `total` was int = "
     )
 
 

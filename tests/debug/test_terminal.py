@@ -187,7 +187,7 @@ def test_lines_on_a_terminal(program: Path) -> None:
             terminal.send("edit\n")
             terminal.wait_for("(edit)")
             terminal.send("x = 7\n.\n")
-            terminal.wait_for("the edited effect will be carried out")
+            terminal.wait_for("the edited effect will be performed")
             terminal.send("c\n")
             terminal.wait_for("| x is 7", "the program has ended")
             terminal.send("\x04")

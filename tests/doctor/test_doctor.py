@@ -146,7 +146,7 @@ def test_offline_asks_nobody(doctor: Doctor) -> None:
         ({"NJC_BUDGET": "usd=abc"}, "variable", "the budget 'usd=abc'", 2),
         ({"NJC_RECORD": "maybe"}, "recording", "NJC_RECORD must be off, MODE or MODE:PATH", 2),
         ({"NJC_RECORD": "none:x.jsonl"}, "recording", "NJC_RECORD=once:", 3),
-        ({"NJC_RECORD": "once:file/x.jsonl"}, "recording", "is a file where a folder is needed", 2),
+        ({"NJC_RECORD": "once:file/x.jsonl"}, "recording", "is a file, not a folder", 2),
     ],
 )
 def test_what_is_wrong_is_said_with_a_way_out(
@@ -179,7 +179,7 @@ def test_a_key_with_blanks_around_it_is_suspect(doctor: Doctor) -> None:
     result = doctor("--offline", NJC_MODEL="openai/gpt-4.1", OPENAI_API_KEY=f"{KEY} ")
     assert verdicts(result)["key"] == (
         "warn",
-        "OPENAI_API_KEY begins or ends with blanks; set it again without them",
+        "OPENAI_API_KEY starts or ends with blanks; set it again without them",
     )
 
 

@@ -70,7 +70,7 @@ def test_modes_are_compared(studio: Studio) -> None:
     assert "2/2" in lines["auto"]
     assert "static-raw was not built: " in result.stdout
     assert "static did best: 2 of 2 runs passed, at " in result.stdout
-    assert "auto (2 of 2) is too close to tell apart by so few runs." in result.stdout
+    assert "auto (2 of 2) is too close to distinguish with so few runs." in result.stdout
     assert "live (0 of 2) failed: no run passed." in result.stdout
     assert "shop.njpy:7  live" in result.stdout
     assert "static 2/2: passed in " in result.stderr
@@ -160,8 +160,8 @@ def test_what_is_done_is_not_done_again(studio: Studio) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["shop.njpy"], "nothing says what to run"),
-        (["shop.njpy", "--"], "nothing says what to run"),
+        (["shop.njpy"], "no command to run"),
+        (["shop.njpy", "--"], "no command to run"),
         (["shop.njpy", "-n", "3", "--", "true"], "flags go before SRC"),
         (["--modes", "fast", "shop.njpy", "--", "true"], "no mode `fast`; the modes are live"),
         (["shop.njpy", "--", "no-such-command"], "there is no command `no-such-command`"),
@@ -227,7 +227,7 @@ LIVE = summarize("live", 10, tokens=500)
             [LIVE, summarize("static", 9, tokens=100, build=1000), summarize("auto", 2, tokens=1)],
             [
                 "live did best: 10 of 10 runs passed, at 1.00 s and 500 tokens a run.",
-                "static (9 of 10) is too close to tell apart by so few runs; static uses the fewest tokens.",
+                "static (9 of 10) is too close to distinguish with so few runs; static uses the fewest tokens.",
                 "auto (2 of 10) did worse (outside of the 95 % interval).",
                 "Runs until code saves more tokens than it took to write, against live: static 3.",
             ],

@@ -109,7 +109,7 @@ def test_stale_learned_code_is_passed_over_unless_it_was_edited(studio: Studio) 
     lock = studio.read("njc.lock")
     result = studio.njc("build", ".", "--mode", "static", replies=[fenced(WRONG)])
     assert result.exit_code == 0, result.output
-    assert "what was learned of shop.njpy:fill is stale" in result.stderr
+    assert "the learned code of shop.njpy:fill is stale" in result.stderr
     studio.write({"njc.lock": lock.replace("if spent + price >", "if price + spent >")})
     result = studio.njc("build", ".", "--mode", "static")
     assert "error[NJ403]: `shop.njpy:fill` is stale: its instruction changed" in result.stderr

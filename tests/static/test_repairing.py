@@ -160,8 +160,8 @@ def test_a_command_that_never_ends_is_stopped(shop: Studio) -> None:
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ((), "nothing says how to test the code"),
-        (("--test", "pytest"), "nothing says how to test the code"),
+        ((), "no test was given"),
+        (("--test", "pytest"), "no test was given"),
         (("--repair", "--test", "no-such-command-here"), "there is no command"),
         (
             ("--repair", "--test", "X=1 true"),

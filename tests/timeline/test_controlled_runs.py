@@ -177,7 +177,7 @@ def test_forward_and_back_over_effects_blocks_and_lines(control: Control) -> Non
             kind,
             code_line,
         )
-    with pytest.raises(RunControlError, match="this is the beginning"):
+    with pytest.raises(RunControlError, match="this is the start"):
         controller.step_back_into()
     controller.run_on()
     ended, happenings = end(controller)
@@ -317,7 +317,7 @@ def test_breakpoints_stop_forward_and_backward(name: str, control: Control) -> N
     for number in dict.fromkeys([*reversed(numbers), 0]):
         controller.run_back()
         assert stop(controller).number == number
-    with pytest.raises(RunControlError, match="this is the beginning"):
+    with pytest.raises(RunControlError, match="this is the start"):
         controller.run_back()
 
 
@@ -763,7 +763,7 @@ def test_a_program_that_cannot_be_compiled_is_said(control: Control) -> None:
     ended, _ = end(controller)
     assert ended.code == 1
     assert "error[NJ" in ended.error
-    with pytest.raises(RunControlError, match="this is the beginning"):
+    with pytest.raises(RunControlError, match="this is the start"):
         controller.step_back_into()
 
 

@@ -174,7 +174,7 @@ DIFFERENCES: dict[str, tuple[dict[str, object], dict[str, object], str | None]] 
     "digest": (
         {"is_done": True, "digest": "x"},
         {"is_done": True, "digest": "y"},
-        "a variable, beyond what is shown, was x, now y",
+        "a variable, beyond the shown part, was x, now y",
     ),
     "not yet done": ({"is_done": True, "digest": "x"}, {"digest": ""}, None),
 }

@@ -393,7 +393,7 @@ TEXT = "".join(json.dumps(record) + "\n" for record in WHOLE)
         (TEXT + "{nonsense}\n[1]\n\n", "2 lines cannot be read and are left out, the first is line 9"),
         (TEXT + '{"event": "ended"}\n', "1 line cannot be read and is left out, the first is line 9"),
         (TEXT + '{"event": "slept", "run": "r-1"}\n', "1 line of a kind that this version of njc does not know"),
-        ("".join(TEXT.splitlines(True)[2:]), "1 run began before this trace does"),
+        ("".join(TEXT.splitlines(True)[2:]), "1 run started before this trace"),
         (TEXT.replace(at(2.2), at(0)), "the clock went back during 1 run"),
     ],
     ids=["cut off", "not JSON", "fields missing", "newer", "no begin", "clock"],

@@ -255,7 +255,7 @@ BAD_CALLS = {
     "not a program": (["a.njpy", "--", "./a.njpy"], "there is no command `./a.njpy`"),
     "no such source": (["b.njpy", "--", "true"], "no such file or directory: b.njpy"),
     "another kind": (["notes.txt", "--", "true"], "notes.txt is neither a .njpy file nor Python"),
-    "nothing named": (["--", "true"], "nothing says what to compile"),
+    "nothing named": (["--", "true"], "nothing to compile"),
 }
 
 

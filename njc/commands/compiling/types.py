@@ -36,8 +36,8 @@ class CommandAfterDashes(click.Command):
 def command(console: Console, sources: Sequence[Path]) -> int:
     """Run a type checker (mypy, pyright) on natural code.
 
-    SRC are files or directories (default: `src` of [tool.njc] in pyproject.toml). What the checker reports
-    has the lines and columns of the sources, also where it is about a reference in a prompt.
+    SRC are files or directories (default: `src` of [tool.njc] in pyproject.toml). The report has
+    the lines and columns of the sources, also for references in prompts.
     """
     checker: Sequence[str] = click.get_current_context().meta[_CHECKER]
     if not checker:

@@ -50,7 +50,7 @@ _EXECUTORS = click.Choice(["async", "threads", "processes", "dask", "ray"])
     metavar="SECONDS",
     help="Seconds between questions (default: 30).",
 )
-@click.option("--estimate", is_flag=True, help="Only say what it would cost.")
+@click.option("--estimate", is_flag=True, help="Only estimate the cost.")
 @click.option(
     "--max-usd", type=click.FloatRange(min=0.0), metavar="USD", help="Stop before it costs more."
 )
@@ -119,19 +119,19 @@ def command(
         store.match_rows(read_rows(rows))
         if out.exists() and not fresh and store.get_fact("target") is None:
             raise ConfigurationError(
-                f"{format_path(out)} exists, but not a batch in {folder.name} from which it could be continued; "
+                f"{format_path(out)} exists, but {folder.name} has no batch that could continue it; "
                 "--fresh overwrites it"
             )
         note_program(store, loaded, os.environ, is_retried=retry)
         if changed := store.count_changed_rows():
-            console.note(f"calling again for {changed:,} rows whose text has changed")
+            console.note(f"calling again for {changed:,} rows with changed text")
         if retry and (again := store.retry_failed()):
             console.note(f"calling again for {again:,} rows that have failed")
         first = None if max_usd is None else price(store=store).usd
         if first is not None and max_usd is not None and first > max_usd:
             raise CostLimitError(
                 f"the first requests alone would cost about ${first:.2f}, more than --max-usd {max_usd:g}; "
-                "nothing was sent. `--estimate` says more"
+                "nothing was sent. `--estimate` shows the details"
             )
         is_given_up = False
         refusal.pop_all()

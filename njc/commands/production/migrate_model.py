@@ -36,7 +36,7 @@ MOST_DIFFERENCES = 5
 @click.argument("old")
 @click.argument("new")
 @click.argument("words", nargs=-1, metavar="[-- COMMAND...]", type=click.UNPROCESSED)
-@click.option("--write", is_flag=True, help="Replace the recordings by those of NEW.")
+@click.option("--write", is_flag=True, help="Replace the recordings by the replies of NEW.")
 @click.option("--fresh", is_flag=True, help="Ask NEW again.")
 @with_console
 def command(
@@ -44,10 +44,10 @@ def command(
 ) -> int:
     """Ask the model NEW what OLD was asked, and compare.
 
-    What differs is said by block.
+    The differences are listed by block.
 
     COMMAND (default: pytest -q) runs twice: on its recordings, and with NEW in place of OLD; its replies are recorded in a
-    folder of their own, so that they are asked for once. Exit code 1: outcomes differ, or COMMAND failed with NEW.
+    separate folder, so that they are asked for once. Exit code 1: outcomes differ, or COMMAND failed with NEW.
     """
     words = choose_command(words)
     name = hashlib.sha256(json.dumps([old, new, words]).encode()).hexdigest()[:12]

@@ -22,7 +22,7 @@ from njrt.persistence.recording_place import is_stored
 
 @click.command("replay", context_settings={"allow_interspersed_args": False})
 @click.argument("words", nargs=-1, metavar="[-- COMMAND...]", type=click.UNPROCESSED)
-@click.option("--drift", is_flag=True, help="Go on where a recording does not match.")
+@click.option("--drift", is_flag=True, help="Continue if a recording does not match.")
 @with_console
 def command(console: Console, words: Sequence[str], drift: bool) -> int:
     """Run COMMAND (pytest -q) on recordings; ask no model.

@@ -100,7 +100,7 @@ def command(
 ) -> int:
     """Build in each mode, run COMMAND on each build, and compare.
 
-    COMMAND imports the compiled files; `{out}` in it stands for their directory. A run passes if it exits with 0.
+    COMMAND imports the compiled files; `{out}` in it is their directory. A run passes if it exits with 0.
     A run that did not import them ends the comparison. An interrupted one is continued by the same command.
 
     Modes: live, static-raw, static, static-learned, auto. The default is all; static-learned only if code has
@@ -155,7 +155,7 @@ def _split_arguments(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
         sources, words = words[:at], words[at + 1 :]
     if not words or Path(words[0]).is_dir() or words[0].endswith(SUFFIX):
         raise ConfigurationError(
-            "nothing says what to run; write it after `--`, such as `njc compare src -- pytest -q`"
+            "no command to run; write it after `--`, such as `njc compare src -- pytest -q`"
         )
     if any(source.startswith("-") for source in sources):
         raise ConfigurationError("flags go before SRC: `njc compare -n 5 src -- pytest -q`")

@@ -34,7 +34,7 @@ _COLUMNS = (
 @click.command("usage")
 @STORE
 @click.option("--budget", "name", metavar="NAME", help="Only budgets of this name.")
-@click.option("--of", "owner", metavar="OWNER", help="Only those of this tenant or key.")
+@click.option("--of", "owner", metavar="OWNER", help="Only budgets of this tenant or key.")
 @click.option("--all", "shows_all", is_flag=True, help="Past periods too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with every account.")
 @click.option(
@@ -50,7 +50,7 @@ def command(
     as_json: bool,
     forget: int | None,
 ) -> None:
-    """Show what was spent of each budget, or delete old accounts."""
+    """Show the spending of each budget, or delete old accounts."""
     if forget is not None:
         refuse_options("does nothing with --forget, which shows nothing", "shows_all", "as_json")
     ledger = Ledger(get_store(url, os.environ))

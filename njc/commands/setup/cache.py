@@ -18,7 +18,7 @@ from njrt.persistence.open_store import get_store
 from njrt.private_files import find_cache_folder
 
 _FOLDER_FLAG = click.option(
-    "--folder", type=PATH, metavar="DIR", help="Cache directory (default: that of the user)."
+    "--folder", type=PATH, metavar="DIR", help="Cache directory (default: the user's cache)."
 )
 
 

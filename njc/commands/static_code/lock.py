@@ -90,8 +90,8 @@ def command(
     """Show static blocks in njc.lock; write or keep their code.
 
     A BLOCK has its name in the lock, such as `mailbox.njpy:Mailbox.triage`. The exit code is 1 if a block is
-    missing or stale at the end. With --authority, the manifest in njc.lock is widened to what the blocks needed in
-    recordings and traces: those of --from, else `recordings/NAME.jsonl` beside each source.
+    missing or stale at the end. With --authority, the manifest in njc.lock is widened to the needs of the blocks in
+    recordings and traces: from --from, else `recordings/NAME.jsonl` beside each source.
     """
     if not authority:
         refuse_options("needs --authority", "check", "runs")

@@ -75,7 +75,7 @@ def command(
     It is run on recorded runs or by a command.
 
     TRACES is a file or a folder of runs that were recorded with NJC_EXAMPLES=FILE. COMMAND imports the compiled
-    files; `{out}` in it stands for their directory.
+    files; `{out}` in it is their directory.
 
     --learn keeps the best code in njc.lock with its score, beside the code that was not learned. --repair asks the
     model for a rationale before the code, and keeps both in njc.lock if all runs are right or COMMAND exits with
@@ -83,7 +83,7 @@ def command(
     """
     if bool(traces) == (test is not None) or (test is not None and not repair):
         raise ConfigurationError(
-            "nothing says how to test the code; use `--learn TRACES`, `--repair --learn TRACES` or "
+            "no test was given; use `--learn TRACES`, `--repair --learn TRACES` or "
             "`--repair --test COMMAND`"
         )
     words = [] if test is None else _read_command(test)

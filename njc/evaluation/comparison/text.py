@@ -110,7 +110,7 @@ def _compare_with_best(good: Sequence[ModeSummary]) -> Iterator[str]:
         cheapest = min(close, key=lambda row: row.usage.tokens)
         is_cheaper = cheapest.usage.tokens < best.usage.tokens
         hint = f"; {cheapest.name} uses the fewest tokens" if is_cheaper else ""
-        yield f"{_format_modes(close)} {verb} too close to tell apart by so few runs{hint}."
+        yield f"{_format_modes(close)} {verb} too close to distinguish with so few runs{hint}."
     if worse:
         yield f"{_format_modes(worse)} did worse (outside of the 95 % interval)."
 

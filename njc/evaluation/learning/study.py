@@ -130,7 +130,7 @@ def _learn_hole(
     request.notify(f"{'repairing' if repairs else 'learning'} {hole.name} from {len(own.all)} runs")
     author = choose_author(file, hole)
     output = generate(file.analysis).output  # with live blocks, which the code may call
-    assert output is not None, "holes are those of programs that compile"
+    assert output is not None, "only programs that compile have holes"
     task = WorkerTask(
         output.decode(file.source.encoding),
         hole.place,

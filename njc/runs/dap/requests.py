@@ -242,7 +242,7 @@ class BreakpointSets:
             block = find_block_at(file, line)
             if block is None:
                 raise ValueError(
-                    "no natural block has this line; breakpoints in Python are those of a Python debugger"
+                    "no natural block has this line; use a Python debugger for breakpoints in Python"
                 )
             return Breakpoint("line", f"{file}:{line}", place=f"{file}:{block.first}")
 
@@ -319,7 +319,7 @@ _EXCEPTION_FILTERS: Mapping[ExceptionFilter, tuple[str, str]] = {
     "refusal": ("Refused effects", "After an effect of the model that was refused"),
     "type": ("Values of a wrong type", "After an output that does not have its type"),
     "limit": ("Limits", "At the exit of a block that exceeded a limit"),
-    "divergence": ("Divergence", "Where a repeated step is not what it was"),
+    "divergence": ("Divergence", "At a repeated step that differs"),
 }
 CAPABILITIES: Mapping[str, Any] = {
     **{f"supports{name}": True for name in _CAPABILITIES},

@@ -157,7 +157,7 @@ class StopView:
             before = tuple(run.timeline.variables_before(frame.step.position).items())
             return {"scopes": [self._make_scope("Variables", TextRows(before))]}
         step = run.timeline.at(frame.step.position)
-        assert step is not None, "frames are those of steps"
+        assert step is not None, "each frame has a step"
         tags = find_tags(step.instruction)
         writes = (tag.root for tag in tags if isinstance(tag, Reference) and tag.writes)
         outputs = tuple(dict.fromkeys(writes))

@@ -56,7 +56,7 @@ KEYS = """\
     S  N  R  C   the same, backwards; also < and then s, n, r or c
     b  e  x      a breakpoint, edit the effect, reject it
     p  =         evaluate an expression, set a variable
-    :            the command line; Escape leaves it, Up has what was typed
+    :            the command line; Escape leaves it, Up shows earlier lines
     0 to 6       the panes: source, effect, variables, model, prints,
                  steps, console; Tab the next one, arrows scroll
     ctrl+c       stop the program at its next step

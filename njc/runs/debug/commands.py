@@ -193,7 +193,7 @@ def expand(session: DebugSession, words: str) -> CommandResult:
     """Return the parts of a variable."""
     root = _PATH.sub("", words)
     if not root.isidentifier():
-        raise RunControlError("say what to expand: x VARIABLE, or x VARIABLE.part[0]")
+        raise RunControlError("name a variable: x VARIABLE, or x VARIABLE.part[0]")
     get_step(session)
     parts = get_controller(session).expand(root, *_PATH.findall(words))
     lines = tuple(f"    {part.name}: {clean_text(part.text)}" for part in parts)
@@ -204,7 +204,7 @@ def show_turn(session: DebugSession, words: str) -> CommandResult:
     """Return the messages to the model in this turn, and its reply."""
     shown = get_report(session).shown
     if not shown:
-        raise RunControlError("the model has not been asked here yet; `s` goes on to its effect")
+        raise RunControlError("the model has not been asked here yet; `s` continues to its effect")
     return Said(tuple(f"    {line}".rstrip() for line in shown.splitlines()))
 
 
@@ -278,7 +278,7 @@ def edit_effect(session: DebugSession, text: str) -> Said:
     """Replace the pending effect by the effect in `text`."""
     step = get_effect(session)
     get_controller(session).edit_effect(read_effect_text(step.effect or {}, text))
-    return Said(("the edited effect will be carried out",))
+    return Said(("the edited effect will be performed",))
 
 
 # ── moving ───────────────────────────────────────────────────────────────────────────────────────
@@ -472,27 +472,27 @@ COMMAND_LIST = (
     DebugCommand(("S", "<s"), "", "back one step", move("step_back_into"), True),
     DebugCommand(("N", "<n"), "", "back one step of this block", move("step_back_over"), True),
     DebugCommand(("R", "<r"), "", "back to the entry of this block", move("step_back_out"), True),
-    DebugCommand(("C", "<c"), "", "back to the breakpoint before, or the beginning", move("run_back"), True),
+    DebugCommand(("C", "<c"), "", "back to the breakpoint before, or the start", move("run_back"), True),
     DebugCommand(("back",), "[into|out|run]", "as N; as S, R or C", go_back, True),
     DebugCommand(("goto",), "STEP", "forward or back to a step", go_to),
-    DebugCommand(("restart",), "", "from the beginning, without changes", restart),
+    DebugCommand(("restart",), "", "from the start, without changes", restart),
     DebugCommand(("l", "list"), "[all]", "the prompt, its steps, the source around", list_source),
     DebugCommand(("e", "effect"), "", "the effect", show_effect),
     DebugCommand(("v", "vars"), "", "the variables; + new, * changed, - gone", show_variables),
     DebugCommand(("p", "print"), "EXPRESSION", "its value", evaluate),
     DebugCommand(("x", "expand"), "VARIABLE", "its parts; x VARIABLE.part[0] theirs", expand),
-    DebugCommand(("m", "model"), "", "what the model was shown and replied", show_turn),
-    DebugCommand(("o", "output"), "", "what the program has printed", show_output),
+    DebugCommand(("m", "model"), "", "the messages to the model, and its reply", show_turn),
+    DebugCommand(("o", "output"), "", "the output of the program", show_output),
     DebugCommand(("w", "where"), "", "the block and those around it", show_stack),
     DebugCommand(("t", "steps"), "", "all steps so far", list_steps),
     DebugCommand(("b", "break"), "[BREAKPOINT]", "set a breakpoint; list them", add_breakpoint),
     DebugCommand(("cl", "clear"), "[NUMBER]", "remove a breakpoint, or all", clear_breakpoints),
     DebugCommand(("set",), "NAME = EXPRESSION", "change a variable", set_variable),
-    DebugCommand(("edit",), "[TEXT]", "change the effect before it is carried out", edit),
+    DebugCommand(("edit",), "[TEXT]", "change the effect before it is performed", edit),
     DebugCommand(("reject",), "WORDS", "refuse the effect; the model is answered WORDS", decide(RunController.reject_effect, "the effect will be refused")),
     DebugCommand(("abort",), "[WORDS]", "end the block with an error", decide(RunController.abort_effect, "the block will end with an error")),
-    DebugCommand(("accept",), "", "take edit, reject or abort back", decide(lambda run, words: run.accept_effect(), "the effect will be carried out")),
-    DebugCommand(("fork",), "", "list what was changed", show_fork),
+    DebugCommand(("accept",), "", "take edit, reject or abort back", decide(lambda run, words: run.accept_effect(), "the effect will be performed")),
+    DebugCommand(("fork",), "", "list the changes", show_fork),
     DebugCommand(("live",), "", "ask a model where nothing is recorded", go_live),
     DebugCommand(("save",), "FILE", "save the recording of this run", save_recording),
     DebugCommand(("input",), "[TEXT]", "give the program a line of input", feed(lambda run, words: run.send_input(f"{words}\n"))),

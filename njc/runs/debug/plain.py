@@ -80,7 +80,7 @@ class PlainDebugger:
 
     def _edit(self, text: str) -> Said:
         self._say(
-            "write what to do instead, and `.` on a line of its own; nothing changes nothing. Now:"
+            "write the new effect, then `.` on its own line; an empty text keeps the old one. Now:"
         )
         self._say(*number_lines(clean_text(text)))
         lines: list[str] = []

@@ -104,7 +104,7 @@ class TraceWalk(StepMovements):
 
     def _go_back(self, position: Position | None) -> None:
         if position is None:
-            raise RunControlError("this is the beginning")
+            raise RunControlError("this is the start")
         self._go_to(position, "back")
 
     def _go_to(self, position: Position, reason: str) -> None:

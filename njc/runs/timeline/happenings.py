@@ -44,7 +44,7 @@ def choose_recording(setting: str, program: Path) -> tuple[Path | None, bool]:
     path = Path(name or Path("recordings") / f"{program.stem}.jsonl")
     if mode not in ("none", "once", "new"):
         raise ConfigurationError(
-            f"the debugger cannot do NJC_RECORD={setting}, as it replays what it has recorded; use none, once, new or off"
+            f"the debugger cannot do NJC_RECORD={setting}, as it replays the recorded replies; use none, once, new or off"
         )
     if name.startswith("store:") or "://" in name:
         raise ConfigurationError(f"the debugger needs a file as recording, not {name}")
@@ -112,7 +112,7 @@ class Diverged:
 
     def __str__(self) -> str:
         return (
-            f"step {self.step.number} is not what it was: {self.what} was {self.before}, "
+            f"step {self.step.number} differs when repeated: {self.what} was {self.before}, "
             f"now {self.now}; the program depends on more than its recording (clock, random, network, files, threads)"
         )
 

@@ -165,7 +165,7 @@ def find_difference(known: Step, repeated: Step) -> Diverged | None:
             ("result", known.result, repeated.result),
             ("error", known.error, repeated.error),
             ("print", known.printed, repeated.printed),
-            ("a variable, beyond what is shown,", known.digest, repeated.digest),
+            ("a variable, beyond the shown part,", known.digest, repeated.digest),
         ]
     for what, before, now in pairs:
         if before != now:

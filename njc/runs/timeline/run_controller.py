@@ -302,7 +302,7 @@ class RunController(StepMovements):
     def _go_back(self, target: Position | None) -> None:
         self._check_state("stopped", "ended")
         if target is None or not len(self.timeline):
-            raise RunControlError("this is the beginning")
+            raise RunControlError("this is the start")
         self._drop_edits(target)
         self._restore(target)
         if self.state == "stopped" and (step := self.step) is not None:

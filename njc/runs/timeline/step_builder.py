@@ -300,7 +300,7 @@ def build_timeline(lines: Iterable[TraceLine]) -> Timeline:
 
 
 def build_steps(lines: Iterable[EventLine]) -> Iterator[Step]:
-    """Yield the finished steps of one run in the order of their ends, also if its beginning is missing."""
+    """Yield the finished steps of one run in the order of their ends, also if its start is missing."""
     builder = StepBuilder(has_one_run=True)
     for line in lines:
         yield from (step for step in builder.add(line) if step.is_done)

@@ -168,7 +168,7 @@ class _IndexReader:
                         f"first is line {number:,}"
                     )
         if no_begin := sum(not run.has_begun for run in self._runs):
-            yield f"{format_count(no_begin, 'run')} began before this trace does"
+            yield f"{format_count(no_begin, 'run')} started before this trace"
         if back := sum(run.went_back for run in self._runs):
             yield f"the clock went back during {format_count(back, 'run')}; their times are not exact"
 

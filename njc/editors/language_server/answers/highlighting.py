@@ -44,7 +44,7 @@ def list_tokens(document: Document) -> list[SemanticToken]:
     tokens = []
     for block in reading.blocks:
         opened = match_opening(block.literal)
-        assert opened is not None, "a block begins with its marker"
+        assert opened is not None, "a block starts with its marker"
         marker = block.start + opened.start("marker")
         tokens.append(SemanticToken(marker, marker + len(opened["marker"]), "keyword"))
         for option in _OPTION_NAME.finditer(block.literal, *opened.span("options")):

@@ -54,7 +54,7 @@ def rename(
     if not new_name.isidentifier() or keyword.iskeyword(new_name):
         raise RenameRefused(f"`{new_name}` is not a name")
     if new_name in ("__debug__", "__class__", "super"):
-        raise RenameRefused(f"`{new_name}` has a meaning of its own in Python")
+        raise RenameRefused(f"`{new_name}` has a special meaning in Python")
     for reason in _find_obstacles(reading, variable):
         raise RenameRefused(reason)
     _check_uses_elsewhere(document, variable, others)
@@ -92,7 +92,7 @@ def _find_obstacles(reading: Reading, variable: Variable) -> Iterator[str]:
         yield f"`{name}` is not bound in this file"
         return
     if name.startswith("__") and name.endswith("__"):
-        yield f"`{name}` has a meaning of its own in Python"
+        yield f"`{name}` has a special meaning in Python"
     if scope.kind == "class":
         yield f"`{name}` is an attribute of the class `{scope.name}`: other code may use it by an object"
     for place in places:
