@@ -101,12 +101,18 @@ def test_recordings_that_match_have_no_drift(program: Path) -> None:
     assert "all requests are in the recordings" in result.output
 
 
-@pytest.mark.parametrize("record", ["", "all:new.jsonl", "new:new.jsonl", "none:missing.jsonl"])
+@pytest.mark.parametrize(
+    "record", [None, "", "all:new.jsonl", "new:new.jsonl", "none:missing.jsonl"]
+)
 @pytest.mark.parametrize("flags", [(), ("--drift",)])
 def test_no_model_is_asked_if_there_is_no_recording(
-    program: Path, flags: tuple[str, ...], record: str, monkeypatch: pytest.MonkeyPatch
+    program: Path, flags: tuple[str, ...], record: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("NJC_RECORD", record)
+    """Also if the environment has no other variable of njc, so that a key alone chooses the model."""
+    monkeypatch.setenv("NJC_RECORD", record or "")
+    if record is None:
+        monkeypatch.delenv("NJC_RECORD")
+        monkeypatch.delenv("NJC_MODEL")
     with SortingServer() as server:
         result = njc("replay", *flags, *command("invoice 1"), environ=server.environment)
         assert result.exit_code == (1 if flags else 3), result.output

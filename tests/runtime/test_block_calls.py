@@ -5,6 +5,7 @@ In a process of its own, which has no log and no telemetry as others have that r
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -46,10 +47,18 @@ print(calls)
 """
 
 
+@pytest.mark.parametrize(
+    "variables", [{}, {"NJC_TEMPERATURE": "0"}], ids=["plain", "with an option"]
+)
 @pytest.mark.parametrize("effects", MOST)
-def test_a_block_makes_few_python_calls(effects: str) -> None:
+def test_a_block_makes_few_python_calls(effects: str, variables: dict[str, str]) -> None:
+    """Also if the environment has an option: a lookup of a name in `os.environ` costs a call, or an exception."""
     done = subprocess.run(
-        [sys.executable, "-c", COUNT, effects], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", COUNT, effects],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert done.returncode == 0, done.stderr
-    assert 100 < int(done.stdout) <= MOST[effects]
+    assert 100 < int(done.stdout) <= MOST[effects] + 10 * len(variables)

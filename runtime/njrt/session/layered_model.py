@@ -188,7 +188,7 @@ def find_cache_place(
             from njrt.persistence.open_store import make_store_url
 
             return make_store_url(options.store)
-        return str(find_cache_folder(environ or os.environ))
+        return str(find_cache_folder(os.environ))
     return str(cache) if cache else None
 
 

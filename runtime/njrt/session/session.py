@@ -89,7 +89,7 @@ class Session:
     """Their recorded decisions, if there is a recording."""
     parent: RunId | None
     environ: Mapping[str, str]
-    """The environment, if it has a variable of njrt."""
+    """The variables of njrt that are set."""
 
     @property
     def protocol(self) -> Protocol:

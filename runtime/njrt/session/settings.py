@@ -369,13 +369,11 @@ def resolve_options(
     environ: Mapping[str, str] | None = None,
 ) -> Options:
     """Return all options of a block: `using`, then the block and its file, environment, project, defaults."""
-    if environ is None:
-        environ = read_environment()
-    variables = [name for name in ENVIRONMENT_VARIABLES if name in environ] if environ else []
+    environ = read_environment() if environ is None else environ
     layers = (
         using,
         freeze_options(block),
-        tuple([(name, environ[name]) for name in variables]),
+        tuple([(name, environ[name]) for name in ENVIRONMENT_VARIABLES if name in environ]),
         freeze_options(project),
         place,
     )
@@ -386,12 +384,14 @@ def resolve_options(
 
 
 def read_environment() -> Mapping[str, str]:
-    """Return the environment if it has a variable of njrt, else nothing.
+    """Return the variables of njrt that are set.
 
     `os.environ` raises an exception inside for each name that is not set; the dict that it wraps does not.
     """
     wrapped = getattr(os.environ, "_data", None)
-    return {} if wrapped is not None and wrapped.keys().isdisjoint(_KEYS) else os.environ
+    if wrapped is None:
+        return os.environ
+    return {os.fsdecode(name): os.fsdecode(wrapped[name]) for name in wrapped.keys() & _KEYS}
 
 
 _KEYS = frozenset(
@@ -399,7 +399,7 @@ _KEYS = frozenset(
     for name in (
         *ENVIRONMENT_VARIABLES,
         *("NJC_BUDGET", "NJC_CACHE", "NJC_EXAMPLES", "NJC_PREDICT"),
-        *("NJC_RECORD", "NJC_STORE", "NJC_TRACE"),
+        *("NJC_RECORD", "NJC_REPLAY", "NJC_STORE", "NJC_TRACE"),
     )
 )
 
