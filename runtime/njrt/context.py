@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ContextDecorator, contextmanager
 from contextvars import Context, ContextVar, copy_context
 from functools import partial, wraps
+from types import FrameType
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from njrt.carried import OUTSIDE, Carried, carried
@@ -120,7 +121,8 @@ class Around(Generic[T]):
     def opened(self, item: T) -> Iterator[T]:
         """Open `item` inside a `with`."""
         _wrap_pool()
-        around, generators = list_open(), _find_generators()
+        around, frames = list_open(), _find_generators()  # kept: no other frame has their ids
+        generators = [id(frame) for frame in frames]
         opened = Opened(self, item, around)
         inside = Carried((*around, opened), "inherited")
         _process.change(generators, lambda items: (*items, opened))
@@ -261,18 +263,19 @@ def _list_resumed_generators() -> list[int]:
     return found
 
 
-def _find_generators() -> list[int]:
-    """Return the ids of the frames that enter a `with`, if they belong to generators or coroutines, which others may resume.
+def _find_generators() -> list[FrameType]:
+    """Return the frames that enter a `with`, if they belong to generators or coroutines, which others may resume.
 
-    A `with` of the runtime in a context manager of the program is also entered by the frame that enters this one.
+    A `with` of the runtime in a context manager of the program is also entered by the frame that enters this one; its
+    `__aenter__` ends before the `with` does.
     """
-    found: list[int] = []
+    found: list[FrameType] = []
     count, is_entered, frame = 0, False, sys._getframe(1).f_back
     while frame is not None:
         code = frame.f_code
         if frame.f_globals.get("__name__", "").split(".")[0] not in _OWN:
-            if code.co_flags & _RESUMED:
-                found.append(id(frame))
+            if code.co_flags & _RESUMED and code.co_name != "__aenter__":
+                found.append(frame)
             if is_entered:
                 count, is_entered = len(found), False
         is_entered = is_entered or code.co_name in ("__enter__", "__aenter__")

@@ -435,6 +435,38 @@ def test_a_generator_is_inside_of_what_a_context_manager_of_the_program_opens(ma
     assert get_limits() == []
 
 
+def test_a_coroutine_that_has_opened_an_item_and_ended_leaves_it_to_no_other() -> None:
+    """The frames of later coroutines are often at the place in memory of the one that has ended."""
+    seen: list[int | None] = []
+
+    async def start(stack: contextlib.ExitStack) -> None:
+        stack.enter_context(limited())
+
+    async def hold(leave: asyncio.Event) -> None:
+        with contextlib.ExitStack() as stack:
+            await start(stack)
+            await leave.wait()
+
+    async def look(_: object) -> None:
+        seen.extend(get_limits())
+
+    async def look_outside() -> None:
+        for _ in range(50):
+            await look(None)
+
+    async def main() -> None:
+        leave = asyncio.Event()
+        holding = asyncio.create_task(hold(leave))
+        await asyncio.sleep(0)
+        for _ in range(20):
+            await asyncio.create_task(look_outside())
+        leave.set()
+        await holding
+
+    asyncio.run(main())
+    assert seen == []
+
+
 @pytest.mark.parametrize("make", [limited_async, Limited])
 def test_an_async_generator_is_inside_of_what_a_context_manager_of_the_program_opens(
     make: Any,
