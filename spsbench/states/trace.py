@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from njrt.typed_json import InvalidJsonError, from_json, to_json
 from spsbench.results import InputError, build_line_type
@@ -46,6 +46,7 @@ class ProgramState:
     removed: tuple[str, ...] = ()
     """Variables that are no longer bound, in alphabetical order."""
     value: str | None = None
+    kind: Literal["state"] = field(default="state", kw_only=True, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +66,6 @@ class _SourceLine:
 
 
 @dataclass(frozen=True, slots=True)
-class _StateLine(ProgramState):
-    kind: Literal["state"] = "state"
-
-
-@dataclass(frozen=True, slots=True)
 class _EndLine:
     states: int
     is_cut: bool
@@ -81,13 +77,13 @@ def write_state_lines(traces: Iterable[StateTrace]) -> Iterator[str]:
     for trace in traces:
         yield to_json(_SourceLine(trace.source)) + "\n"
         for state in trace.states:
-            yield to_json(_StateLine(**_get_fields(state))) + "\n"
+            yield to_json(state) + "\n"
         yield to_json(_EndLine(len(trace.states), trace.is_cut)) + "\n"
 
 
 def read_state_lines(lines: Iterable[str]) -> Iterator[StateTrace]:
     """Yield the traces of `write_state_lines`; raise InputError if a line is damaged or missing."""
-    line_type = build_line_type(_SourceLine, _StateLine, _EndLine)
+    line_type = build_line_type(_SourceLine, ProgramState, _EndLine)
     source: str | None = None
     states: list[ProgramState] = []
     number = 0
@@ -99,8 +95,8 @@ def read_state_lines(lines: Iterable[str]) -> Iterator[StateTrace]:
         match entry:
             case _SourceLine() if source is None:
                 source, states = entry.source, []
-            case _StateLine() if source is not None:
-                states.append(ProgramState(**_get_fields(entry)))
+            case ProgramState() if source is not None:
+                states.append(entry)
             case _EndLine() if source is not None and entry.states == len(states):
                 yield StateTrace(source, tuple(states), entry.is_cut)
                 source = None
@@ -110,10 +106,6 @@ def read_state_lines(lines: Iterable[str]) -> Iterator[StateTrace]:
                 )
     if source is not None:
         raise InputError(f"the states end at line {number}, without a line of kind `end`")
-
-
-def _get_fields(state: ProgramState) -> dict[str, Any]:
-    return {name: getattr(state, name) for name in ProgramState.__slots__}
 
 
 def list_locals(states: Iterable[ProgramState]) -> list[Locals]:
