@@ -53,13 +53,8 @@ from spsbench.journal import Journal, compute_digest, naming, read_results_file
 from spsbench.results import Results
 from spsbench.states.actions import ACTIONS, Action, choose_step, find_target, list_steps
 from spsbench.states.trace import StateTrace
-from spsbench.studies.study import (
-    StudyLimits,
-    UsageCounter,
-    format_study_error,
-    is_prompt_too_long,
-)
-from spsbench.trials.answering import load_model
+from spsbench.studies.study import UsageCounter, format_study_error, is_prompt_too_long
+from spsbench.trials.answering import RequestDefaults, load_model
 from spsbench.trials.executing import refuse_unknown_model
 from spsbench.trials.experiment import Experiment, run_experiment
 from spsbench.trials.machine import read_timestamp
@@ -89,10 +84,10 @@ class Asker:
     """Asks a model, or returns the right replies (state: the last reply, and the usage so far)."""
 
     def __init__(self, job: CruxJob, stop: threading.Event | None) -> None:
-        limits = StudyLimits(seconds=job.seconds, temperature=job.run.temperature)
-        self._counter, self._stop = UsageCounter(limits), stop
+        self._counter, self._stop = UsageCounter(), stop
+        defaults = RequestDefaults(job.run.temperature, job.seconds)
         model = load_model(job.trial.model, job.base_url)
-        self._model = model and LayeredModel(model, (self._counter,))
+        self._model = model and LayeredModel(model, (self._counter, defaults))
         self._started = read_timestamp()
         self.reply = ""
 

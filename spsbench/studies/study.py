@@ -15,7 +15,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -44,7 +44,7 @@ from spsbench.results import (
     TrialLimits,
 )
 from spsbench.suite import load_manual_program, load_natural_program
-from spsbench.trials.answering import InterpreterModel
+from spsbench.trials.answering import InterpreterModel, RequestDefaults
 from spsbench.trials.experiment import Experiment, run_experiment
 from spsbench.trials.machine import read_timestamp
 
@@ -53,6 +53,8 @@ StudyValue = Any
 
 SETUP_ERRORS = (AuthenticationError, ConfigurationError, ModelNotFoundError, NoModelError)
 """Errors of the set-up: no model can be asked."""
+MAX_CONTEXT = 1_000_000
+"""Tokens of a prompt; the limit of the paper's GPT-4.1."""
 CHARS_PER_TOKEN = 2.0
 """A lower bound: prompts that are too long are mostly numbers and brackets."""
 
@@ -68,8 +70,7 @@ class StudyLimits:
     effects: int = 100
     """Effects of a block, and model calls: the 100 steps of the paper's case study."""
     seconds: float = 1000.0
-    context: int = 1_000_000
-    """Tokens of a prompt; the limit of the paper's GPT-4.1."""
+    context: int = MAX_CONTEXT
     temperature: float | None = None
     """None: the vendor's default, and 0 for models of plain text, as in natural blocks."""
 
@@ -96,7 +97,8 @@ class StudyOutcome:
 class UsageCounter:
     """A layer that measures the calls of a program (state: the sums so far)."""
 
-    limits: StudyLimits
+    context: int = MAX_CONTEXT
+    """Tokens of the longest prompt that is sent."""
     calls: int = 0
     seconds: float = 0.0
     input: int = 0
@@ -109,16 +111,14 @@ class UsageCounter:
         """Ask and count, or raise `PromptTooLongError`."""
         chars = count_characters(request)
         self.chars = max(self.chars, chars)
-        if chars > self.limits.context * CHARS_PER_TOKEN:
+        if chars > self.context * CHARS_PER_TOKEN:
             raise PromptTooLongError(
-                f"a prompt of {chars:,} characters is too long for {self.limits.context:,} tokens"
+                f"a prompt of {chars:,} characters is too long for {self.context:,} tokens"
             )
-        if request.temperature is None:
-            request = replace(request, temperature=self.limits.temperature)
         self.calls += 1
         began = time.perf_counter()
         try:
-            reply = await ask(replace(request, timeout=self.limits.seconds))
+            reply = await ask(request)
         finally:
             self.seconds += time.perf_counter() - began
         self.count(reply)
@@ -167,10 +167,11 @@ def run_study(
     Output of the model's code is not shown.
     """
     started = read_timestamp()
-    if limits.temperature is None and model.protocol == "text":
-        limits = replace(limits, temperature=0.0)
-    counter = UsageCounter(limits)
-    layered = LayeredModel(model, (counter,))
+    temperature = limits.temperature
+    if temperature is None and model.protocol == "text":
+        temperature = 0.0
+    counter = UsageCounter(limits.context)
+    layered = LayeredModel(model, (counter, RequestDefaults(temperature, limits.seconds)))
     trial_limits = TrialLimits(limits.seconds, limits.effects, limits.effects)
     isolated: list[Event] = []
     answering = (

@@ -27,7 +27,6 @@ from spsbench import flags
 from spsbench.sampling import draw_sample
 from spsbench.studies.study import (
     SETUP_ERRORS,
-    StudyLimits,
     UsageCounter,
     format_study_error,
     is_prompt_too_long,
@@ -48,7 +47,7 @@ from spsbench.suites.task import (
     SuiteTask,
     SuiteTrial,
 )
-from spsbench.trials.answering import load_model
+from spsbench.trials.answering import RequestDefaults, load_model
 from spsbench.trials.experiment import Experiment, run_experiment
 from spsbench.trials.machine import read_timestamp
 from spsbench.trials.workers import LostTrial, Workers
@@ -146,9 +145,9 @@ def play_job(job: SuiteJob, stop: threading.Event | None = None) -> SuiteResult 
     """Play a task; it is lost if the model's server fails. `stop` is ignored, because a task has a limit."""
     form, task, limits = FORMS[job.trial.form], job.task, job.limits
     started, began = read_timestamp(), time.monotonic()
-    counter = UsageCounter(StudyLimits(seconds=limits.seconds, temperature=limits.temperature))
-    transcript = open_transcript(job)
-    layers = (counter, TimeLimit(began + limits.seconds), *((transcript,) if transcript else ()))
+    counter, transcript = UsageCounter(), open_transcript(job)
+    temperature, time_limit = RequestDefaults(limits.temperature), TimeLimit(began + limits.seconds)
+    layers = (counter, temperature, time_limit, *((transcript,) if transcript else ()))
     model = LayeredModel(job.model or make_right_model(form, task), layers)
     bench = task.open()
     ending: SuiteEnding = "finished"
