@@ -59,11 +59,9 @@ def generate_trajectory(seed: int, number: int) -> Trajectory:
     return sample_trajectory(recording.trace, random)
 
 
-def sample_trajectory(
-    trace: StateTrace, random: Random, states: int = STATES_PER_PROGRAM
-) -> Trajectory:
+def sample_trajectory(trace: StateTrace, random: Random) -> Trajectory:
     """Return a trajectory with all actions of some states, each with one breakpoint."""
-    size = min(len(trace.states), states)
+    size = min(len(trace.states), STATES_PER_PROGRAM)
     chosen = sorted(random.sample(range(len(trace.states)), size))
     taken = list_taken_steps(trace.states, is_cut=trace.is_cut)
     steps: list[TakenStep] = []
@@ -83,10 +81,9 @@ def sample_whole_trajectory(trace: StateTrace) -> Trajectory:
 def drop_repeated_steps(trace: StateTrace, steps: Iterable[TakenStep]) -> list[TakenStep]:
     """Return the steps; of several with the same stack, action and result the first."""
     stacks = list_stacks(trace.states)
-    kept: dict[object, TakenStep] = {}
+    kept: dict[str, TakenStep] = {}
     for step in steps:
-        before, after = find_ends(stacks, step)
-        kept.setdefault((_get_key(before), step.action, step.line, _get_key(after)), step)
+        kept.setdefault(repr((*find_ends(stacks, step), step.action, step.line)), step)
     return list(kept.values())
 
 
@@ -95,13 +92,6 @@ def find_ends(
 ) -> tuple[StackState, StackState | None]:
     """Return the stacks before and after a step."""
     return stacks[step.index], None if step.target is None else stacks[step.target]
-
-
-def _get_key(state: StackState | None) -> object:
-    if state is None:
-        return None
-    frames = [(frame.line, tuple(frame.locals.items())) for frame in state.frames]
-    return state.event, tuple(frames), state.value
 
 
 def write_dataset(

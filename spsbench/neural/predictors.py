@@ -9,6 +9,7 @@ n-gram       the most frequent answer in the training data after this action, ev
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -130,7 +131,7 @@ class NGram:
             for step in trajectory.steps:
                 before, after = find_ends(stacks, step)
                 ids = made.encoder.encode_answer(before, after)
-                answer = tuple(_write_lines(read_names(names, ids), before, step.line))
+                answer = _write_lines(read_names(names, ids), before, step.line)
                 for key in _list_keys(lines, before, step.action):
                     made.counts[key][answer] += 1
         return made
@@ -142,7 +143,7 @@ class NGram:
             if key in self.counts:
                 answer = self.counts[key].most_common(1)[0][0]
                 try:
-                    return read_answer(list(_read_lines(answer, state, line)), state)
+                    return read_answer(_read_lines(answer, state, line), state)
                 except UnreadableAnswerError as problem:
                     raise NoPredictionError(str(problem)) from None
         raise NoPredictionError("nothing like this was in the training data")
@@ -160,22 +161,20 @@ def _list_keys(lines: list[str], state: StackState, action: Action) -> Iterator[
     yield kind
 
 
-def _write_lines(names: Iterable[str], state: StackState, line: int | None) -> Iterator[str]:
-    place = state.frames[-1].line
-    for name in names:
-        if name.startswith("<line ") and name != "<line>":
-            number = int(name[6:-1])
-            yield "<line goal>" if number == line else f"<line {number - place:+}>"
-        else:
-            yield name
+_LINE = re.compile(r"<line (.+)>")
 
 
-def _read_lines(names: Iterable[str], state: StackState, line: int | None) -> Iterator[str]:
-    place = state.frames[-1].line
-    for name in names:
-        if name == "<line goal>":
-            yield f"<line {line}>"
-        elif name.startswith("<line ") and name != "<line>":
-            yield f"<line {place + int(name[6:-1])}>"
-        else:
-            yield name
+def _write_lines(names: Iterable[str], state: StackState, line: int | None) -> Answer:
+    def write(found: re.Match[str]) -> str:
+        number = int(found[1])
+        return "<line goal>" if number == line else f"<line {number - state.frames[-1].line:+}>"
+
+    return tuple(_LINE.sub(write, name) for name in names)
+
+
+def _read_lines(answer: Answer, state: StackState, line: int | None) -> Answer:
+    def read(found: re.Match[str]) -> str:
+        is_goal = found[1] == "goal"
+        return f"<line {line if is_goal else state.frames[-1].line + int(found[1])}>"
+
+    return tuple(_LINE.sub(read, name) for name in answer)
