@@ -103,13 +103,27 @@ def list_repair_records(
 
 @dataclass(slots=True)
 class _BlockTrace:
-    """A run of a block in a trace (state: its variables, its effects)."""
+    """A run of a block in a trace (state: its variables, its effects, their `ending` still empty)."""
 
     began: BeganLine
     state: dict[str, str]
-    effects: list[tuple[dict[str, str], PerformedLine, dict[str, str]]] = field(
-        default_factory=list
-    )
+    effects: list[EffectRecord] = field(default_factory=list)
+
+    def add(self, performed: PerformedLine, changes: Mapping[str, str | None]) -> None:
+        """Apply the changes of an effect, and keep the effect if it was not refused."""
+        before, self.state = self.state, apply_changes(self.state, changes)
+        if performed.kind != "refusal":
+            effect = EffectRecord(
+                self.began.place,
+                self.began.model,
+                "\n".join(self.began.instruction),
+                before,
+                performed.effect,
+                self.state,
+                performed.result,
+                ending="",
+            )
+            self.effects.append(effect)
 
 
 def list_effect_records(lines: Iterable[TraceLine]) -> Iterator[EffectRecord]:
@@ -120,30 +134,12 @@ def list_effect_records(lines: Iterable[TraceLine]) -> Iterator[EffectRecord]:
             case BeganLine(run=run, state=state) if state is not None and line.instruction:
                 runs[run] = _BlockTrace(line, apply_changes({}, state))
             case PerformedLine(run=run, changes=changes) if run in runs and changes is not None:
-                block = runs[run]
-                before = block.state
-                block.state = apply_changes(before, changes)
-                if line.kind != "refusal":
-                    block.effects.append((before, line, block.state))
+                runs[run].add(line, changes)
             case EndedLine(run=run) if run in runs:
                 block = runs.pop(run)
                 if line.outcome != "failed":
-                    yield from _make_records(block, line.outcome)
-
-
-def _make_records(block: _BlockTrace, ending: str) -> Iterator[EffectRecord]:
-    began = block.began
-    for before, performed, after in block.effects:
-        yield EffectRecord(
-            began.place,
-            began.model,
-            "\n".join(began.instruction),
-            before,
-            performed.effect,
-            after,
-            performed.result,
-            ending,
-        )
+                    for effect in block.effects:
+                        yield replace(effect, ending=line.outcome)
 
 
 # ── no secret is exported ──────────────────────────────────────────────────────────────────────────

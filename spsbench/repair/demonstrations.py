@@ -86,7 +86,7 @@ def _ask_about(problem: RepairProblem, seconds: float, has_steps: bool) -> str:
 
 
 def choose_similar(
-    demonstrations: Sequence[Demonstration], problem: RepairProblem, count: int = SHOWN
+    demonstrations: Sequence[Demonstration], problem: RepairProblem
 ) -> tuple[Demonstration, ...]:
     """Return the demonstrations that share most tokens with a program, the most similar one last; never its own."""
     wanted = _list_tokens(problem.code)
@@ -96,7 +96,7 @@ def choose_similar(
         return len(wanted & found) / max(1, len(wanted | found)), one.problem
 
     others = [one for one in demonstrations if one.problem != problem.name]
-    return tuple(sorted(others, key=measure_likeness)[-count:])
+    return tuple(sorted(others, key=measure_likeness)[-SHOWN:])
 
 
 def _list_tokens(code: str) -> frozenset[str]:

@@ -157,8 +157,6 @@ def execute_repair(job: RepairJob, stop: threading.Event | None = None) -> Repai
 
 Rationales = Mapping[str, str]
 """Rationales of another model, by problem."""
-
-
 Turns = Mapping[Condition, Turn]
 """The earlier turns of the conditions that show them."""
 

@@ -64,8 +64,6 @@ def record_program(
     file: str,
     arguments: Sequence[str],
     max_states: int = MAX_STATES,
-    backend: Backend | None = None,
-    *,
     keep: KeepState | None = None,
 ) -> Recording:
     """Record the states of a whole program; `arguments` are its `sys.argv`."""
@@ -73,7 +71,7 @@ def record_program(
     before, sys.argv = sys.argv, list(arguments)
     try:
         with _installed_module("__main__", file) as namespace:
-            recorder = StateRecorder(source, file, max_states, backend, keep=keep)
+            recorder = StateRecorder(source, file, max_states, keep=keep)
             return _record(source, code, namespace, recorder)
     finally:
         sys.argv = before

@@ -48,9 +48,6 @@ from spsbench.trials.answering import InterpreterModel, RequestDefaults
 from spsbench.trials.experiment import Experiment, run_experiment
 from spsbench.trials.machine import read_timestamp
 
-StudyValue = Any
-"""The value that the program returned."""
-
 SETUP_ERRORS = (AuthenticationError, ConfigurationError, ModelNotFoundError, NoModelError)
 """Errors of the set-up: no model can be asked."""
 MAX_CONTEXT = 1_000_000
@@ -80,9 +77,9 @@ class StudyOutcome:
     """The end of a program, its result, and its usage."""
 
     started: Timestamp
-
     ending: StudyEnding
-    value: StudyValue
+    value: Any
+    """The value that the program returned."""
     error: str | None
     measures: Measures
 
@@ -160,7 +157,7 @@ def load_study_program(name: str, file: str) -> ModuleType:
 
 
 def run_study(
-    action: Callable[[], StudyValue], model: Model, method: Method, limits: StudyLimits
+    action: Callable[[], Any], model: Model, method: Method, limits: StudyLimits
 ) -> StudyOutcome:
     """Run a program under a method; an exception of the program is a result, one of `SETUP_ERRORS` is raised.
 
