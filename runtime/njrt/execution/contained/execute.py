@@ -16,7 +16,7 @@ import marshal
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import lru_cache, partial
 from types import CodeType
 from typing import Any
@@ -62,22 +62,14 @@ def execute_contained(snippet: Snippet, seconds: float | None) -> Execution:
 
     Raises DeadlineExceeded, or PolicyError if this system cannot contain code.
     """
-    with start_child(seconds or _CPU_SECONDS) as child:
-        piece = Piece(snippet, child)
-        try:
-            return call_with_timeout(seconds, partial(_drive, piece))
-        finally:
-            piece.close()
+    with start_child(seconds or _CPU_SECONDS) as child, closing(Piece(snippet, child)) as piece:
+        return call_with_timeout(seconds, partial(_drive, piece))
 
 
 async def aexecute_contained(snippet: Snippet, seconds: float | None) -> Execution:
     """Run a snippet of an async block; see `execute_contained`."""
-    with start_child(seconds or _CPU_SECONDS) as child:
-        piece = Piece(snippet, child)
-        try:
-            return await await_with_timeout(seconds, _adrive(piece))
-        finally:
-            piece.close()
+    with start_child(seconds or _CPU_SECONDS) as child, closing(Piece(snippet, child)) as piece:
+        return await await_with_timeout(seconds, _adrive(piece))
 
 
 def _drive(piece: Piece) -> Execution:
