@@ -537,7 +537,7 @@ def test_other_settings_are_refused() -> None:
             ("--data", __file__, "--model", "scripted"),
             "line 1 is not a problem of CruxEval (JSONDecodeError",
         ),
-        (("--data", str(OWN), "--score", str(OWN)), "say by --task"),
+        (("--data", str(OWN), "--score", str(OWN)), "choose with --task"),
         (("--data", str(OWN), "--score", str(OWN), "--task", "input"), "not a file of generations"),
         (("--report", str(OWN)), "line 1 of the results is damaged"),
     ],

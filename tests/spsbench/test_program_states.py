@@ -541,8 +541,8 @@ LINES = list(write_state_lines([record_call("def f(n):\n    return n\n", "f(1)")
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("nothing", "begin with"),
-        ("", "begin with"),
+        ("nothing", "start with"),
+        ("", "start with"),
         (TOKENS[:-40], "does not end"),
         (TOKENS.replace("<|action_sep|>", ""), "not a state"),
         (TOKENS.replace('{"n": "1"}', '{"n": '), "trace 1 is damaged"),
