@@ -54,7 +54,7 @@ def build_report(
     data: ReportData, programs: Sequence[str], plain: Sequence[str], fresh: UniformFactory
 ) -> Report:
     """Build the report. `plain` are the programs that need no feature of Python."""
-    whole = [row for each in data.trials for row in summarize_setting(data, each, programs, fresh)]
+    whole = summarize_trials(data, programs, fresh)
     parts = tuple(
         SettingSection(rows, build_advice(rows, fresh))
         for setting in data.trials
@@ -68,15 +68,17 @@ def build_report(
     return Report(parts, tuple(tables), data.asked, tuple(programs))
 
 
-def summarize_setting(
-    data: ReportData, setting: Setting, programs: Sequence[str], fresh: UniformFactory
-) -> Iterator[MethodSummary]:
-    """Return a row for each method that has trials of these programs."""
-    results = data.trials[setting]
-    asked = (run.repeats for run in data.runs.get(setting, ()))
-    repeats = max([*asked, *(result.repeat for result in results)])
-    inside = [result for result in results if result.program in programs]
-    return summarize_methods(setting, inside, MeasureScope(tuple(programs), repeats), fresh)
+def summarize_trials(
+    data: ReportData, programs: Sequence[str], fresh: UniformFactory
+) -> list[MethodSummary]:
+    """Return a row for each setting and each method that has trials of these programs."""
+    rows: list[MethodSummary] = []
+    for setting, results in data.trials.items():
+        asked = (run.repeats for run in data.runs.get(setting, ()))
+        repeats = max([*asked, *(result.repeat for result in results)])
+        inside = [result for result in results if result.program in programs]
+        rows += summarize_methods(setting, inside, MeasureScope(tuple(programs), repeats), fresh)
+    return rows
 
 
 def summarize_methods(
@@ -108,17 +110,11 @@ def build_suite_tables(
     data: ReportData, whole: Sequence[MethodSummary], plain: Sequence[str], fresh: UniformFactory
 ) -> Iterator[Table]:
     """Yield the tables 1, 2, 4, 5, 6, 7 and 8."""
-
-    def over(programs: Sequence[str]) -> list[MethodSummary]:
-        return [
-            row for each in data.trials for row in summarize_setting(data, each, programs, fresh)
-        ]
-
     rows: Mapping[int, Sequence[MethodSummary]] = {
-        1: over(["graph"]),
+        1: summarize_trials(data, ["graph"], fresh),
         2: whole,
         4: whole,
-        5: over(plain),
+        5: summarize_trials(data, plain, fresh),
         6: [row for row in whole if row.cost is None],
         7: [row for row in whole if row.setting.temperature == 0],
         8: list(summarize_gsm8k(data, fresh)),
