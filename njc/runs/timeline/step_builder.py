@@ -154,6 +154,10 @@ class StepBuilder:
         number, self.next = self.next.number, Position(self.next.number + 1)
         return replace(run.base, position=Position(number), kind=kind, **fields)
 
+    def _make_in_turn(self, run: OpenRun, kind: StepKind, **fields: Any) -> Step:
+        turn = {"turn": run.turn, "shown": run.shown, "reply": run.reply}
+        return self._make(run, kind, **turn, **fields)
+
     def _begin(self, line: BeganLine) -> Iterator[Step]:
         around = self.runs.get(line.parent or "")
         if around is not None and around.pending is None:  # a trace: its effect is written later
@@ -179,17 +183,9 @@ class StepBuilder:
         """Yield the call of the model that no effect followed."""
         call = run.call or (run.pending and run.pending.call)
         if call and self.has_one_run:
-            yield self._make(
-                run,
-                "call",
-                turn=run.turn,
-                shown=run.shown,
-                reply=run.reply,
-                call=call,
-                is_done=True,
-                result=call.error,
-                result_kind="error" if call.error else "",
-            )
+            kind = "error" if call.error else ""
+            done = {"is_done": True, "result": call.error, "result_kind": kind}
+            yield self._make_in_turn(run, "call", call=call, **done)
 
     def finish(self) -> Iterator[Step]:
         """Yield the call of the model that is open at the end of the lines."""
@@ -197,15 +193,7 @@ class StepBuilder:
             yield from self._finish_call(run)
 
     def _add_effect(self, run: OpenRun, effect: Mapping[str, Any] | None) -> Step:
-        step = self._make(
-            run,
-            "effect",
-            turn=run.turn,
-            shown=run.shown,
-            reply=run.reply,
-            call=run.call,
-            effect=effect,
-        )
+        step = self._make_in_turn(run, "effect", call=run.call, effect=effect)
         is_inner = run.pending is not None and is_call(effect)
         run.around = (*run.around, run.pending) if run.pending and is_inner else ()
         run.line = run.line if is_inner else None
@@ -215,21 +203,13 @@ class StepBuilder:
     def _add_code_line(self, line: CodeLine, run: OpenRun) -> Iterator[Step]:
         if finished := self._finish_code_line(run, line.changes, line.digest):
             yield finished
-        number = self.next.number - 1
-        self.next = Position(self.next.number, self.next.line + 1)
-        position = Position(number, self.next.line)
+        position = self.reached
+        self.next = replace(self.next, line=position.line)
         run.variables = apply_changes(run.variables, line.changes)
         effect = run.pending.effect if run.pending else None
-        step = replace(
-            run.base,
-            position=position,
-            kind="line",
-            turn=run.turn,
-            effect=effect,
-            code_line=line.line,
-        )
-        run.line = step
-        yield step
+        step = replace(run.base, position=position, kind="line", turn=run.turn, effect=effect)
+        run.line = replace(step, code_line=line.line)
+        yield run.line
 
     def _finish_code_line(
         self, run: OpenRun, changes: Mapping[str, str | None], digest: str
