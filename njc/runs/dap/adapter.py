@@ -272,14 +272,14 @@ class Adapter:
 
     def _evaluate(self, arguments: requests.EvaluateArguments) -> Any:
         expression = arguments.expression.strip()
-        if arguments.context != "repl" or not expression.startswith("/"):
-            if arguments.frame_id and not self._view.get_frame(arguments.frame_id).is_current:
-                raise RequestError("expressions are evaluated in the innermost block only")
+        if arguments.context == "repl" and expression.startswith("/"):
+            text = run_console_command(self._run, expression)
+            if self._client.supports_invalidated_event:
+                self._send_event("invalidated", {"areas": ["all"]})
+        elif arguments.frame_id and not self._view.get_frame(arguments.frame_id).is_current:
+            raise RequestError("expressions are evaluated in the innermost block only")
+        else:
             text = self._run.evaluate(expression).text
-            return {"result": text, "variablesReference": 0}
-        text = run_console_command(self._run, expression)
-        if self._client.supports_invalidated_event:
-            self._send_event("invalidated", {"areas": ["all"]})
         return {"result": text, "variablesReference": 0}
 
     def _describe_exception(self, _: requests.Arguments) -> Any:
@@ -362,9 +362,8 @@ class Adapter:
 
     def _confirm_stop(self) -> None:
         """Report the stop again to a client that believes that the program is running."""
-        run = self._controller
-        is_at_end = run is not None and run.state == "ended" and self._stops_at_end
-        if is_at_end or (run is not None and run.state == "stopped"):
+        state = self._controller.state if self._controller is not None else "new"
+        if state == "stopped" or (state == "ended" and self._stops_at_end):
             self._send_stopped(reason="step")
 
     @property

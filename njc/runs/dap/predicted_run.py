@@ -84,8 +84,7 @@ class PredictedRun:
         answers: list[dict[str, Any]] = []
         lines: set[int] = set()
         for point in arguments.wanted:
-            needs_run = "a condition needs a program that runs" if point.condition else ""
-            reason = problem or needs_run
+            reason = problem or "a condition needs a program that runs" * bool(point.condition)
             answers.append({"verified": not reason, "line": point.line})
             if reason:
                 answers[-1]["message"] = reason
@@ -156,13 +155,12 @@ class PredictedRun:
         return {"stackFrames": shown, "totalFrames": len(shown)}
 
     def _list_scopes(self, arguments: requests.FrameArguments) -> Any:
-        self._get_variables(arguments.frame_id)
         number = arguments.frame_id
+        self._get_variables(number)
         return {"scopes": [{"name": "Predicted", "variablesReference": number, "expensive": False}]}
 
     def _list_variables(self, arguments: requests.VariablesArguments) -> Any:
-        held = self._get_variables(arguments.variables_reference)
-        rows = dict(held)
+        rows = dict(self._get_variables(arguments.variables_reference))
         state = self._session.state
         if arguments.variables_reference == 1 and state is not None and state.value is not None:
             rows[f"({state.event})"] = state.value
