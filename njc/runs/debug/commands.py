@@ -74,6 +74,7 @@ class QuitWanted:
 
 
 CommandResult = Said | Moved | EditWanted | QuitWanted
+Serve = Callable[["DebugSession", str], CommandResult]
 
 
 @dataclass(slots=True)
@@ -247,7 +248,7 @@ class DebugCommand:
     names: tuple[str, ...]
     arguments: str
     help: str
-    serve: Callable[[DebugSession, str], CommandResult]
+    serve: Serve
     is_repeated: bool = False
     """Whether an empty line repeats it."""
 
@@ -284,7 +285,7 @@ def edit_effect(session: DebugSession, text: str) -> Said:
 # ── moving ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def move(movement: str) -> Callable[[DebugSession, str], CommandResult]:
+def move(movement: str) -> Serve:
     """Return a command that moves the run by the method of this name."""
 
     def serve(session: DebugSession, words: str) -> CommandResult:
@@ -388,9 +389,7 @@ def edit(session: DebugSession, words: str) -> CommandResult:
     return edit_effect(session, words) if words else EditWanted(format_effect(effect))
 
 
-def decide(
-    act: Callable[[RunController, str], None], said: str
-) -> Callable[[DebugSession, str], CommandResult]:
+def decide(act: Callable[[RunController, str], None], said: str) -> Serve:
     """Return a command that decides about the pending effect."""
 
     def serve(session: DebugSession, words: str) -> CommandResult:
@@ -435,9 +434,7 @@ def save_recording(session: DebugSession, words: str) -> CommandResult:
 # ── the program's input, the debugger itself ─────────────────────────────────────────────────────
 
 
-def feed(
-    give: Callable[[RunController, str], None],
-) -> Callable[[DebugSession, str], CommandResult]:
+def feed(give: Callable[[RunController, str], None]) -> Serve:
     """Return a command that gives input to the program; a waiting program continues."""
 
     def serve(session: DebugSession, words: str) -> CommandResult:
