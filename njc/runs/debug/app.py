@@ -439,5 +439,4 @@ class DebugApp(App[None]):
             return
         change = 1 if event.key == "up" else -1
         self._recalled = min(max(0, self._recalled + change), len(self._history))
-        command.value = self._history[-self._recalled] if self._recalled else ""
-        command.cursor_position = len(command.value)
+        self.action_write(self._history[-self._recalled] if self._recalled else "")

@@ -39,7 +39,6 @@ from njc.runs.timeline.happenings import (
     OutputWritten,
     ProgramEnded,
     ReplyStreamed,
-    Stepped,
     Stopped,
 )
 from njrt.errors import NaturalError
@@ -111,8 +110,6 @@ class PlainDebugger:
         match happening:
             case OutputWritten(stream=stream, text=text):
                 self._write(stream, text)
-            case Stepped():
-                pass
             case Diverged() | Noticed():
                 self._say(describe_news(happening))
             case InputWanted():
