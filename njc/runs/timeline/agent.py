@@ -255,13 +255,11 @@ class Agent:
                 pass
             case question:
                 try:
-                    is_edit = question in ("set", "decide")
                     with self._evaluate_freely():
-                        answer = (
-                            self._edit(command, run)
-                            if is_edit
-                            else self.variables.answer(command, run, frame)
-                        )
+                        if question in ("set", "decide"):
+                            answer = self._edit(command, run)
+                        else:
+                            answer = self.variables.answer(command, run, frame)
                 except EvaluationError as error:
                     answer = {"error": str(error)}
                 self._channel.send({"answer": answer})
