@@ -208,12 +208,8 @@ def format_pairs(
             if run is None:
                 row += ["", "", "", "(none)"]
             else:
-                row += [
-                    f"{run.number}",
-                    f"{run.tokens:,}",
-                    f"{run.seconds:.2f}",
-                    describe_outcome(run),
-                ]
+                numbers = f"{run.number}", f"{run.tokens:,}", f"{run.seconds:.2f}"
+                row += [*numbers, describe_outcome(run)]
         rows.append(row)
     yield from format_table(PAIR_COLUMNS, rows, width)
     yield ""
@@ -330,8 +326,6 @@ def find_first_difference(
 ) -> tuple[int, Step | None, Step | None] | None:
     """Return the first steps that differ, with their number from 0; None if the runs are equal."""
     for number, (step, other) in enumerate(zip_longest(a, b)):
-        if step is None or other is None:
-            return number, step, other
-        if step.comparable_digest != other.comparable_digest:
+        if not step or not other or step.comparable_digest != other.comparable_digest:
             return number, step, other
     return None
