@@ -51,8 +51,7 @@ def describe_place(document: Document, offset: int) -> HoverText | None:
         opened = match_opening(block.literal)
         if opened is not None and offset < block.start + opened.end():
             end = block.start + len(opened[0].rstrip())
-            text = describe_authority(document, reading, block)
-            return HoverText(block.start, end, text)
+            return HoverText(block.start, end, describe_authority(document, reading, block))
     return None
 
 

@@ -268,10 +268,11 @@ def _check_uses_elsewhere(
         if other.path == document.path:
             continue
         text = other.data.decode("utf-8", "replace")
-        if package not in text or not word.search(text):
+        found = word.search(text)
+        if package not in text or found is None:
             continue
         if variable.scope.kind == "module":
-            line = text.count("\n", 0, word.search(text).start()) + 1  # type: ignore[union-attr]
+            line = text.count("\n", 0, found.start()) + 1
             raise RenameRefused(
                 f"{other.path}:{line} may use `{variable.name}` of this module; rename it there, too"
             )
