@@ -345,7 +345,7 @@ def test_the_log_says_each_event_at_level_debug(caplog: pytest.LogCaptureFixture
     with caplog.at_level(logging.DEBUG, "njrt"):
         tell(log_event, run_of(outcome=ServerError("down")))
     assert caplog.messages == [
-        "shop.njpy:3 begins, with openai/gpt-4.1 and the effects of direct",
+        "shop.njpy:3 starts, with openai/gpt-4.1 and the effects of direct",
         "shop.njpy:3 asks the model, turn 1",
         "shop.njpy:3 is answered by the model in 1.50 s, 100 + 20 tokens",
         "shop.njpy:3 Run: 'NameError: f'",
