@@ -389,7 +389,8 @@ def test_a_batch_does_not_go_on_at_another_vendor(here: BatchWorkplace) -> None:
         other = {**environ(first, "openai"), **environ(second, "anthropic")}
         printed = here.batch(*flags("anthropic"), "--retry", environ=other, code=2)
         assert (
-            "rows wait for replies of openai/gpt-4.1; go on with --vendor-batch openai" in printed
+            "rows wait for replies of openai/gpt-4.1; continue with --vendor-batch openai"
+            in printed
         )
         assert second.creations == 0
 

@@ -134,14 +134,14 @@ def test_a_person_accepts_rejects_and_edits(person: Person, tmp_path: Path) -> N
     editor.write_text("#!/bin/sh\nsed -i 's/1/700/' \"$1\"\n")
     editor.chmod(0o755)
     code = person.run(
-        "y", "n", "told? |be quick", "y", "?", "e", "y", EDITOR=str(editor), PYTHONWARNINGS="error"
+        "y", "n", "model? |be quick", "y", "?", "e", "y", EDITOR=str(editor), PYTHONWARNINGS="error"
     )  # fmt: skip
     assert (code, person.output) == (0, "total 751\n"), person.seen
     assert "add.njpy:1  Run, effect 1 of this run" in person.seen
     assert "Add to <total>, giving <:total>." in person.seen
     assert "binds    total (now int = 0)" in person.seen
     assert "and ends the block" in person.seen
-    assert "carry it out, and from now on every equal effect" in person.seen
+    assert "perform it, and from now on every equal effect" in person.seen
     found = [(line["scope"], line["decision"]["decision"]) for line in person.decisions()]
     assert found == [("once", "accept"), ("once", "reject"), ("once", "accept"), ("once", "edit")]
     assert (tmp_path / "approvals.jsonl").stat().st_mode & 0o777 == 0o600
@@ -380,7 +380,7 @@ def test_a_person_decides_about_calls_alone(person: Person, tmp_path: Path) -> N
     editor = tmp_path / "editor"
     editor.write_text("#!/bin/sh\nsed -i 's/: 5/: 50/' \"$1\"\n")
     editor.chmod(0o755)
-    code = person.run("y", "n", "told? |not this one", "e", "y", source=CALLS, EDITOR=str(editor))
+    code = person.run("y", "n", "model? |not this one", "e", "y", source=CALLS, EDITOR=str(editor))
     assert code == 0, person.seen
     assert person.output.splitlines() == ["paid 3 1", "not this one", "paid 50 1"], person.seen
     assert "shop.njpy:1  Touch, call 1 of this run" in person.seen
