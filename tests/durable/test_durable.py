@@ -58,7 +58,7 @@ def test_a_failure_is_stored_and_raised_again(error: njrt.NaturalError) -> None:
 def test_a_stored_reply_of_another_conversation_is_refused() -> None:
     other = Request("", (UserMessage("How few?"),), place="mail.njpy:9")
     with pytest.raises(
-        RecordingMismatchError, match=r"mail.njpy:9: a model call differs from what"
+        RecordingMismatchError, match=r"mail.njpy:9: a model call differs from the step"
     ):
         read_reply(other, format_reply(REQUEST, Reply(ModelMessage("3"))))
 
