@@ -292,8 +292,8 @@ async def ask_in_plain_function() -> None:
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        (ask_by_asyncio, "begins while model call is under way in the same workflow"),
-        (ask_beside_gather, "begins while a gather or map"),
+        (ask_by_asyncio, "starts while model call is under way in the same workflow"),
+        (ask_beside_gather, "starts while a gather or map"),
         (gather_tasks, "needs coroutines that have not begun"),
         (ask_in_plain_function, "make the function async"),
     ],

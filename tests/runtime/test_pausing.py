@@ -255,7 +255,7 @@ def test_an_interceptor_with_ask_again_is_asked_in_a_replay(tmp_path: Path) -> N
 def test_a_pause_without_a_recording_says_so() -> None:
     with (
         njrt.using(model=njrt.Scripted([FOUR]), intercept=Decider(Pause())),
-        pytest.raises(njrt.Paused, match="there is no recording") as caught,
+        pytest.raises(njrt.Paused, match="without a recording") as caught,
     ):
         block()
     assert caught.value.recording is None
