@@ -181,7 +181,7 @@ def _list_sentences(text: str) -> Iterator[list[_Clause]]:
 
 
 def _may_change(clause: _Clause) -> bool:
-    """Return whether a clause may ask for a change of an input: it has no output."""
+    """Return whether a clause has no output and may ask for a change of an input."""
     if "\x02" in clause.words or clause.is_taken:
         return False
     whole, text = " ".join(clause.words[:60]), " ".join(clause.request[:60])

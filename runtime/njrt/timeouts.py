@@ -27,7 +27,7 @@ from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -284,12 +284,12 @@ def make_service_thread(
 
     A daemon that is left at the end of a subinterpreter aborts the process; some have none.
     """
-    is_main = is_main_interpreter()
-    if not is_main:
+    if not is_main_interpreter():
         getattr(threading, "_register_atexit")(end)  # noqa: B009
-    return threading.Thread(target=run, name=name, daemon=is_main)
+    return threading.Thread(target=run, name=name, daemon=is_main_interpreter())
 
 
+@cache
 def is_main_interpreter() -> bool:
     """Return whether this is the first interpreter of the process, which all Pythons have."""
     for name in ("_interpreters", "_xxsubinterpreters"):

@@ -208,9 +208,8 @@ def _evaluate_version(
             named = f"{there}:{function}"
             with set_variable(VERSION_VARIABLE, _compute_version(copy)):
                 environ = {**os.environ, "PYTHONPATH": _make_import_path(root.resolve(), copy)}
-                to = results.path
                 run_eval_process(
-                    named, cases, to, models, repeats=repeats, jobs=jobs, environ=environ
+                    named, cases, results.path, models, repeats=repeats, jobs=jobs, environ=environ
                 )
                 return compute_program_digest(there, target)
         except ConfigurationError as error:

@@ -264,7 +264,7 @@ def find_warnings(
     failed: Sequence[str],
     scope: Scope,
     before: State | None,
-    given: Mapping[str, object] = MappingProxyType({}),
+    given: Mapping[str, object],
 ) -> Iterator[str]:
     """Yield the signs at the end of a block; `before` is the state of the objects that it could change.
 

@@ -673,8 +673,8 @@ class Handlers:
         if isinstance(outcome, Raised) or self.block.code or self.interface:
             return ()
         try:
-            state = self.codes, self.failed_codes, self.scope, self.state, self.given
-            return tuple(find_warnings(self.block.instruction, *state))
+            evidence = self.codes, self.failed_codes, self.scope, self.state, self.given
+            return tuple(find_warnings(self.block.instruction, *evidence))
         except (RecursionError, MemoryError):  # of the compiler, for deep code
             return ()
 
