@@ -35,7 +35,7 @@ from njrt.durable.effects import (
 from njrt.errors import ConfigurationError
 from njrt.private_files import open_private
 from njrt.session.settings import open_steps
-from njrt.values.failures import failure_from_json, failure_to_json
+from njrt.values.failures import failure_from_json, failure_to_json, write_text
 
 if TYPE_CHECKING:
     from dbos import DBOSConfig
@@ -124,7 +124,7 @@ def stored_failures() -> Iterator[None]:
         raise
     except Exception as error:
         data: Any = {"failure": failure_to_json(error)}
-        raise PortableWorkflowError(str(error), type(error).__name__, None, data) from error
+        raise PortableWorkflowError(write_text(error), type(error).__name__, None, data) from error
 
 
 @contextmanager

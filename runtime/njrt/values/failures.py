@@ -39,14 +39,14 @@ def failure_to_json(error: Exception, keeps_kind: bool = False) -> dict[str, Any
     failure = {
         "module": kind.__module__,
         "name": kind.__qualname__,
-        "args": list(error.__reduce__()[1]),  # of an OSError, with its file
+        "args": list(error.args),
         "fields": fields,
         "at": find_place(error),
     }
     if members := read_members(error):
         failure["members"] = members
     if not can_be_stored(failure, error):
-        text = f"{kind.__qualname__}: {error}".encode(errors="replace").decode()
+        text = f"{kind.__qualname__}: {write_text(error)}".encode(errors="replace").decode()
         failure |= {"module": __name__, "name": "StepFailedError", "args": [text], "fields": {}}
         failure.pop("members", None)
         found: dict[str, Any] = {"args": list(error.args), **read_members(error), **fields}
@@ -83,23 +83,21 @@ def list_members(kind: type[Exception]) -> dict[str, MemberDescriptorType]:
 
 def failure_from_json(failure: dict[str, Any], note: str = NOTE) -> Exception:
     """Return the exception that was stored; a note has the place."""
-    if "like" in failure and (similar := make_similar(**failure["like"])) is not None:
-        if failure["at"]:
-            add_place(similar, note + failure["at"])
-        return similar
-    kind = find_class(failure["module"], failure["name"])
-    if kind is None:
-        return StepFailedError(f"{failure['name']}: {', '.join(map(str, failure['args']))}")
-    error: Exception = kind.__new__(kind, *failure["args"])
-    vars(error).update(failure["fields"])
-    slots = list_members(kind)
-    for name, value in failure.get("members", {}).items():
-        with suppress(
-            AttributeError, KeyError, TypeError
-        ):  # of another version of the class, or read-only
-            slots[name].__set__(error, value)
+    error = make_similar(**failure["like"]) if "like" in failure else None
+    if error is None:
+        kind = find_class(failure["module"], failure["name"])
+        if kind is None:
+            return StepFailedError(f"{failure['name']}: {', '.join(map(str, failure['args']))}")
+        error = kind.__new__(kind, *failure["args"])
+        error.args = error.args or tuple(failure["args"])  # a subclass of OSError has none yet
+        vars(error).update(failure["fields"])
+        slots = list_members(kind)
+        for name, value in failure.get("members", {}).items():
+            # Of another version of the class, or read-only.
+            with suppress(AttributeError, KeyError, TypeError):
+                slots[name].__set__(error, value)
     if failure["at"]:
-        error.add_note(note + failure["at"])
+        add_place(error, note + failure["at"])
     return error
 
 
@@ -123,12 +121,19 @@ def make_similar(module: str, name: str, text: str, fields: dict[str, Any]) -> E
 def can_be_stored(failure: dict[str, Any], error: Exception) -> bool:
     """Return whether an equal exception can be read from the stored form."""
     try:
-        if json.loads(json.dumps(failure)) != failure or not is_json(failure):
-            return False
         read = failure_from_json(failure)
-        return type(read) is type(error) and str(read) == str(error)
+        is_equal = (type(read), read.args, str(read)) == (type(error), error.args, str(error))
+        return is_equal and is_whole_json(failure)
     except Exception:  # also raised by the exception's own class
         return False
+
+
+def write_text(error: BaseException) -> str:
+    """Return the text of an exception; never raises."""
+    try:
+        return str(error)
+    except Exception as problem:
+        return f"<its message cannot be shown: {type(problem).__name__}>"
 
 
 def find_class(module: str, name: str) -> type[Exception] | None:
@@ -143,11 +148,10 @@ def find_place(error: Exception) -> str:
     for note in vars(error).get("__notes__", ()):
         if note.startswith(_NOTES):
             return str(note.removeprefix(NOTE).removeprefix(CALL_NOTE))
-    frames = traceback.extract_tb(error.__traceback__)
-    if not frames:
-        return ""
-    name = frames[-1].filename.replace("\\", "/").rpartition("/")[2]
-    return f"{name}:{frames[-1].lineno}"
+    for frame in traceback.extract_tb(error.__traceback__)[-1:]:
+        name = frame.filename.replace("\\", "/").rpartition("/")[2]
+        return f"{name}:{frame.lineno}"
+    return ""
 
 
 def add_place(error: Exception, place: str) -> None:
@@ -159,7 +163,9 @@ def add_place(error: Exception, place: str) -> None:
 
 def is_whole_json(value: Any) -> bool:
     """Return whether a value is JSON, and the same after it was written and read."""
-    return is_json(value) and bool(json.loads(json.dumps(value)) == value)
+    with suppress(ValueError, RecursionError):  # such as an int with too many digits
+        return is_json(value) and bool(json.loads(json.dumps(value)) == value)
+    return False
 
 
 def is_json(value: Any) -> bool:
