@@ -6,6 +6,7 @@ import copy
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 import textwrap
@@ -20,7 +21,7 @@ import njrt
 from njrt.errors import ConfigurationError
 from njrt.models.scripted import Scripted, run
 from njrt.options import DEFAULTS, OPTION_CHOICES, OPTION_NAMES, Options
-from njrt.session.settings import NO_SETTINGS, get_settings, resolve_options
+from njrt.session.settings import NO_SETTINGS, get_settings, read_environment, resolve_options
 from openai_server import KEY, OpenAIServer, calls, says
 
 FOREIGN = ("NJC_", "OPENAI_", "ANTHROPIC_", "PYTHON", "HTTP_PROXY", "http_proxy")
@@ -468,3 +469,14 @@ def test_an_environment_that_records_leaves_scripted_models_alone(
     monkeypatch.setenv("NJC_RECORD", f"all:{tmp_path / 'kept.jsonl'}")
     assert Program(SILENT).call("double", 4, says=ended_by("y = x")) == 4
     assert not (tmp_path / "kept.jsonl").exists()
+
+
+def test_every_variable_that_a_block_reads_is_read_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    texts = [file.read_text() for file in Path(njrt.session.__file__).parent.glob("*.py")]
+    names = {name for text in texts for name in re.findall(r'(?<!os\.)environ\.get\("(\w+)"', text)}
+    assert {"NJC_TRACE", "NJC_STORE", "NJC_REPLAY", "NJC_BUDGET"} < names
+    for name in names:
+        monkeypatch.setenv(name, "a text")
+    assert read_environment().keys() >= names
