@@ -312,6 +312,23 @@ def raise_stop_iteration() -> None:
     raise StopIteration(3)
 
 
+def raise_decode_error() -> None:
+    json.loads("{")
+
+
+def raise_surrogate() -> None:
+    raise FileNotFoundError(2, "No such file", "caf\udce9")
+
+
+class SilentError(Exception):
+    def __str__(self) -> str:
+        raise TypeError("no text")
+
+
+def raise_silent_error() -> None:
+    raise SilentError
+
+
 def raise_local_error() -> None:
     class LocalError(Exception):
         pass
@@ -344,6 +361,9 @@ SEEN = {
     raise_key_error: "KeyError ('sky', 3)",
     raise_os_error: "FileNotFoundError (2, 'No such file') a.txt",
     raise_stop_iteration: "StopIteration (3,)",
+    raise_decode_error: "JSONDecodeError ('Expecting property name",
+    raise_surrogate: "FileNotFoundError (2, 'No such file') caf\udce9",
+    raise_silent_error: "StepFailedError ('SilentError: <its message cannot be shown: TypeError>',)",
     raise_local_error: "StepFailedError ('raise_local_error.<locals>.LocalError: hidden',)",
     raise_unstorable_error: "StepFailedError ('ValueError: <object object",
     raise_group: "StepFailedError ('ExceptionGroup: several (1 sub-exception)',)",
@@ -377,6 +397,23 @@ def test_results_and_exceptions_of_effects(workflows: str, function: Callable[[]
     expected = SEEN[function]
     assert seen[0] == seen[1]
     assert seen[0][: len(expected)] == expected
+
+
+@pytest.mark.parametrize(
+    "function", [raise_surrogate, raise_silent_error], ids=lambda function: function.__name__
+)
+def test_odd_exceptions_of_workflows(workflows: str, function: Callable[[], Any]) -> None:
+    @durable.workflow
+    def settle() -> None:
+        function()
+
+    for _ in range(2):
+        with (
+            durable.workflow_id(f"odd {function.__name__}"),
+            pytest.raises(Exception) as caught,  # noqa: PT011
+        ):
+            settle()
+        assert describe(caught.value).startswith(SEEN[function])
 
 
 def test_the_traceback_of_an_effect_is_noted(workflows: str) -> None:
@@ -555,3 +592,56 @@ def test_versions_of_sqlite_that_dbos_cannot_use_are_an_error_of_the_launch() ->
         check_sqlite((3, 12), (3, 40, 1))
     check_sqlite((3, 11), (3, 40, 1))
     check_sqlite((3, 13), (3, 42, 0))
+
+
+# --- databases that cannot be used
+
+LAUNCH_AGAIN = """
+from njrt import durable
+from njrt.errors import ConfigurationError
+
+@durable.workflow
+def settle() -> int:
+    return 3
+
+for url in URLS:
+    try:
+        durable.launch(url)
+        print(settle())
+    except ConfigurationError as error:
+        print(error)
+"""
+
+
+def test_a_launch_that_fails_does_not_change_the_next_one(tmp_path: Path) -> None:
+    urls = [
+        "workflows.sqlite3",
+        "sqlite://",
+        "sqlite:///gone/x",
+        "sqlite:///.",
+        "sqlite:///good",
+        "sqlite:///other",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", LAUNCH_AGAIN.replace("URLS", repr(urls))],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    lines = done.stdout.splitlines()
+    assert lines[0] == lines[1]
+    assert lines[0].startswith("workflows need a database that is not in memory; write sqlite:///")
+    assert lines[2].startswith("the database of workflows sqlite:///gone/x cannot be used: ")
+    assert lines[3].startswith("the database of workflows sqlite:///. cannot be used: unable")
+    assert lines[4] == "3"
+    assert lines[5].startswith("workflows of another database run in this process")
+    assert not (tmp_path / "other").exists()
+
+
+def test_questions_of_a_database_that_does_not_exist(tmp_path: Path) -> None:
+    with pytest.raises(njrt.ConfigurationError, match="cannot be used: .*No such file"):
+        durable.list_questions(f"sqlite:///{tmp_path}/gone")
+    assert not (tmp_path / "gone").exists()
+    (tmp_path / "empty").touch()
+    with pytest.raises(njrt.ConfigurationError, match="cannot be used: no such table"):
+        durable.list_questions(f"sqlite:///{tmp_path}/empty")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 
 import pytest
@@ -11,7 +12,7 @@ from polling import replay
 
 import njrt
 from njrt import durable
-from njrt.decisions import Abort, Accept, Decision, Reject
+from njrt.decisions import Abort, Accept, Decision, Edit, Reject
 from njrt.models.scripted import Scripted
 from waiting import HANG_SECONDS, wait_until
 
@@ -81,6 +82,19 @@ def test_nobody_decides(workflows: str) -> None:
 
     with durable.workflow_id("nobody"):
         assert "nobody decided within 0.05 seconds" in settle()
+
+
+@pytest.mark.parametrize("decision", ["yes", Accept, None, Edit("total = 3")])  # type: ignore[arg-type]
+def test_what_is_no_decision_is_not_sent(workflows: str, decision: Decision) -> None:
+    question = durable.WorkflowQuestion("none", "decision 1", "shop.njpy:3", "")
+    with pytest.raises(njrt.ConfigurationError, match=r"decide needs Accept\(\), Edit"):
+        durable.decide(workflows, question, decision)
+
+
+@pytest.mark.parametrize("seconds", ["5", -1, math.nan, None, True])
+def test_seconds_for_a_decision_are_a_number(seconds: float) -> None:
+    with pytest.raises(njrt.ConfigurationError, match="seconds must be a number from 0, not"):
+        durable.ask_person(seconds)
 
 
 def test_branches_wait_for_decisions_of_their_own(workflows: str) -> None:

@@ -10,22 +10,24 @@ for question in durable.list_questions(url):           anywhere: a web page, a c
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from njrt.decisions import Abort, Decision, PendingEffect
+from njrt.decisions import Abort, Decision, Edit, PendingEffect
 from njrt.durable.calls import format_decision, hash_effect, read_decision
 from njrt.durable.effects import (
     UNFINISHED,
     DurableInterceptor,
     WorkflowSteps,
-    check_installed,
+    explaining_database,
     find_steps,
     read_step,
     write_step,
 )
 from njrt.effect_json import decision_from_json, decision_to_json
+from njrt.effects import Effect
 from njrt.errors import ConfigurationError, PolicyError
 from njrt.models.model import run_without_waiting
 from njrt.production.approval.question import describe_names, describe_question, format_code
@@ -97,6 +99,8 @@ def ask_person(seconds: float = WEEK) -> PersonApproval:
 
     The effects of one block wait one after the other. After `seconds` without a decision the block ends with a `PolicyError`.
     """
+    if type(seconds) not in (int, float) or not seconds >= 0:
+        raise ConfigurationError(f"ask_person: seconds must be a number from 0, not {seconds!r}")
     return PersonApproval(seconds)
 
 
@@ -111,6 +115,12 @@ def list_questions(url: str) -> list[WorkflowQuestion]:
 
 def decide(url: str, question: WorkflowQuestion, decision: Decision) -> None:
     """Send a decision to a waiting effect. The first one counts."""
+    is_decision: bool = isinstance(decision, Decision)
+    if not is_decision or (isinstance(decision, Edit) and not isinstance(decision.effect, Effect)):
+        raise ConfigurationError(
+            "durable.decide needs Accept(), Edit(effect), Reject(...), Abort(...) or Pause(), "
+            f"not {decision!r}"
+        )
     from dbos import WorkflowSerializationFormat
 
     with open_client(url) as client:
@@ -125,14 +135,16 @@ def decide(url: str, question: WorkflowQuestion, decision: Decision) -> None:
 @contextmanager
 def open_client(url: str) -> Iterator[DBOSClient]:
     """Access to the workflows of a database from outside of their program."""
-    check_installed()
-    from dbos import DBOSClient, DBOSPortableJSONSerializer
+    with explaining_database(url) as place:
+        from dbos import DBOSClient, DBOSPortableJSONSerializer
 
-    client = DBOSClient(system_database_url=url, serializer=DBOSPortableJSONSerializer())
-    try:
-        yield client
-    finally:
-        client.destroy()
+        if place.get_backend_name() == "sqlite":
+            os.stat(place.database or "")  # a client must not create it
+        client = DBOSClient(system_database_url=url, serializer=DBOSPortableJSONSerializer())
+        try:
+            yield client
+        finally:
+            client.destroy()
 
 
 def find_questions(client: DBOSClient, workflow_id: str) -> Iterator[WorkflowQuestion]:

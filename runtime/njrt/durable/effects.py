@@ -43,6 +43,7 @@ from njrt.values.failures import failure_from_json, failure_to_json
 
 if TYPE_CHECKING:
     from dbos import WorkflowStatus
+    from sqlalchemy.engine import URL
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -406,3 +407,31 @@ def check_no_event_loop(name: str) -> None:
 def check_installed() -> None:
     """Raise `ConfigurationError` if DBOS is not installed."""
     require_packages("njrt.durable", "njpy-runtime[durable]", "dbos")
+
+
+@contextmanager
+def explaining_database(url: str) -> Iterator[URL]:
+    """Yield the parsed URL of a database of workflows; its failures become `ConfigurationError`s."""
+    check_installed()
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError, DBAPIError
+
+    try:
+        place = make_url(url)
+        if place.get_backend_name() not in ("sqlite", "postgresql") or place.database in (
+            None,
+            "",
+            ":memory:",
+        ):
+            raise ArgumentError("no such database")
+    except ArgumentError:
+        raise ConfigurationError(
+            "workflows need a database that is not in memory; write sqlite:///FILE or postgresql://HOST/DATABASE"
+        ) from None
+    try:
+        yield place
+    except (DBAPIError, OSError) as error:
+        reason = " ".join(str(getattr(error, "orig", error)).split())
+        raise ConfigurationError(
+            f"the database of workflows {place} cannot be used: {reason}"
+        ) from error

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import json
 import os
 import sqlite3
 import sys
@@ -20,12 +21,14 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 from njrt.durable.calls import BlockSteps
 from njrt.durable.effects import (
     VersionWarning,
     check_installed,
     check_version,
+    explaining_database,
     find_other_versions,
     find_version,
     make_plain,
@@ -45,6 +48,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _given_id: ContextVar[str | None] = ContextVar("njrt.durable.workflows", default=None)
+
+_urls: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+"""The databases of the instances of DBOS."""
 
 RECOVERY_ATTEMPTS = 1000
 """How often DBOS resumes a workflow after crashes."""
@@ -123,7 +129,7 @@ def stored_failures() -> Iterator[None]:
     except PortableWorkflowError:
         raise
     except Exception as error:
-        data: Any = {"failure": failure_to_json(error)}
+        data: Any = {"failure": json.dumps(failure_to_json(error))}  # ASCII: DBOS stores UTF-8
         raise PortableWorkflowError(write_text(error), type(error).__name__, None, data) from error
 
 
@@ -138,7 +144,9 @@ def read_failures() -> Iterator[None]:
         data: Any = error.data
         if not isinstance(data, dict) or "failure" not in data:
             raise
-        raise failure_from_json(data["failure"]) from error.__cause__
+        stored = data["failure"]  # of an earlier version, not a text
+        failure = json.loads(stored) if isinstance(stored, str) else stored
+        raise failure_from_json(failure) from error.__cause__
 
 
 def launch(url: str, *, name: str = "njc", version: str | None = None, **options: Any) -> None:
@@ -149,29 +157,33 @@ def launch(url: str, *, name: str = "njc", version: str | None = None, **options
     fields of `dbos.DBOSConfig`; processes that run at the same time need an `executor_id` each, which is the same
     after a restart. Raises ConfigurationError if another process has the same one.
     """
-    check_installed()
-    from dbos import DBOS, DBOSPortableJSONSerializer
+    with explaining_database(url) as place:
+        from dbos import DBOS, DBOSPortableJSONSerializer
 
-    if url.startswith("sqlite"):
-        check_sqlite(sys.version_info[:2], sqlite3.sqlite_version_info)
-    version = find_version() if version is None else version
-    config: DBOSConfig = {
-        "name": name,
-        "system_database_url": url,
-        "application_version": version,
-        "log_level": "ERROR",
-        "serializer": DBOSPortableJSONSerializer(),
-        **options,  # type: ignore[typeddict-item]
-    }
-    DBOS(config=config)
-    try:
-        is_held = hold_executor(url, DBOS.executor_id)
-    except ConfigurationError:
-        DBOS.destroy()
-        raise
-    DBOS.launch()
-    if not is_held:  # the database was not there yet
-        hold_executor(url, DBOS.executor_id)
+        if place.get_backend_name() == "sqlite":
+            check_sqlite(sys.version_info[:2], sqlite3.sqlite_version_info)
+        version = find_version() if version is None else version
+        config: DBOSConfig = {
+            "name": name,
+            "system_database_url": url,
+            "application_version": version,
+            "log_level": "ERROR",
+            "serializer": DBOSPortableJSONSerializer(),
+            **options,  # type: ignore[typeddict-item]
+        }
+        opened = DBOS(config=config)
+        if _urls.setdefault(opened, url) != url:
+            raise ConfigurationError(
+                "workflows of another database run in this process; call durable.shut_down first"
+            )
+        try:
+            is_held = hold_executor(url, DBOS.executor_id)
+            DBOS.launch()
+            if not is_held:  # the database was not there yet
+                hold_executor(url, DBOS.executor_id)
+        except BaseException:
+            shut_down()  # or the next launch would use this one
+            raise
     for workflow_id, other in find_other_versions(version).items():
         message = (
             f"version {version} does not take up the workflow {workflow_id} of version {other}"

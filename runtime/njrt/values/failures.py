@@ -46,7 +46,7 @@ def failure_to_json(error: Exception, keeps_kind: bool = False) -> dict[str, Any
     if members := read_members(error):
         failure["members"] = members
     if not can_be_stored(failure, error):
-        text = f"{kind.__qualname__}: {write_text(error)}".encode(errors="replace").decode()
+        text = f"{kind.__qualname__}: {write_text(error)}"
         failure |= {"module": __name__, "name": "StepFailedError", "args": [text], "fields": {}}
         failure.pop("members", None)
         found: dict[str, Any] = {"args": list(error.args), **read_members(error), **fields}
@@ -129,9 +129,9 @@ def can_be_stored(failure: dict[str, Any], error: Exception) -> bool:
 
 
 def write_text(error: BaseException) -> str:
-    """Return the text of an exception; never raises."""
+    """Return the text of an exception, in UTF-8; never raises."""
     try:
-        return str(error)
+        return str(error).encode(errors="replace").decode()
     except Exception as problem:
         return f"<its message cannot be shown: {type(problem).__name__}>"
 
