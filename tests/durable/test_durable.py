@@ -639,7 +639,7 @@ def test_a_launch_that_fails_does_not_change_the_next_one(tmp_path: Path) -> Non
 
 
 def test_questions_of_a_database_that_does_not_exist(tmp_path: Path) -> None:
-    with pytest.raises(njrt.ConfigurationError, match="cannot be used: .*No such file"):
+    with pytest.raises(njrt.ConfigurationError, match=r"cannot be used: .*No such file"):
         durable.list_questions(f"sqlite:///{tmp_path}/gone")
     assert not (tmp_path / "gone").exists()
     (tmp_path / "empty").touch()
