@@ -85,7 +85,7 @@ def describe_variable_use(reading: Reading, variable: Variable) -> str:
     kind = next((kinds[it.role] for it in found if it.role in kinds), "variable")
     rows = [f"{kind} {home}"]
     for title, chosen in (
-        ("bound in", [it for it in found if it.role not in ("read", "declare")]),
+        ("bound in", [it for it in found if it.binds]),
         ("read by blocks in", [it for it in found if it.role == "read" and it.in_prompt]),
     ):
         lines = list(dict.fromkeys(str(place(occurrence.start)[0]) for occurrence in chosen))
@@ -121,7 +121,7 @@ def _show_to_model(
 def _find_only_binding(reading: Reading, variable: Variable) -> ast.AST | None:
     """Return the one statement that binds a variable; None if several do."""
     found = reading.names.variables.get(variable, ())
-    bindings = [it for it in found if it.role not in ("read", "declare")]
+    bindings = [it for it in found if it.binds]
     if len(bindings) != 1 or bindings[0].in_prompt:
         return None
     if bindings[0].node is not None:

@@ -130,14 +130,10 @@ Span = tuple[int, int]
 
 def find_definitions(document: Document, offset: int) -> list[Span]:
     """Return the bindings of the name at an offset; of a field in a prompt, its place in the class."""
-    reading = document.read_at(offset)
-    if reading is None:
-        return []
-    occurrence = reading.names.find_at(offset)
-    if occurrence is None:
-        return _find_field(reading, offset)
-    places = reading.names.variables.get(reading.names.resolve(occurrence), ())
-    bindings = [it for it in places if it.role not in ("read", "declare")]
+    reading, places = document.read_at(offset), find_references(document, offset)
+    if not places:
+        return _find_field(reading, offset) if reading is not None else []
+    bindings = [it for it in places if it.binds]
     declared = [it for it in bindings if it.role in ("define", "import", "parameter")]
     in_program = [it for it in bindings if not it.in_prompt]
     chosen = declared or in_program[:1] or bindings[:1]
@@ -153,7 +149,7 @@ def find_references(
     if reading is None or occurrence is None:
         return []
     places = reading.names.variables.get(reading.names.resolve(occurrence), ())
-    return [it for it in places if includes_bindings or it.role in ("read", "declare")]
+    return [it for it in places if includes_bindings or not it.binds]
 
 
 def _find_field(reading: Reading, offset: int) -> list[Span]:
@@ -183,9 +179,7 @@ def _find_member(reading: Reading, definition: ast.ClassDef, name: str) -> list[
             case ast.AnnAssign(target=ast.Name(id=found) as target) if found == name:
                 start = source.get_offset(target.lineno, target.col_offset)
                 return [(start, start + len(name))]
-            case ast.Attribute(value=ast.Name(id="self"), attr=found, ctx=ast.Store()) if (
-                found == name
-            ):
+            case ast.Attribute(ast.Name("self"), found, ast.Store()) if found == name:
                 end = source.get_offset(node.end_lineno or 0, node.end_col_offset or 0)
                 return [(end - len(name), end)]
     return []

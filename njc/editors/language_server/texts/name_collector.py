@@ -99,12 +99,11 @@ class _NameCollector:
         if word is None:
             return
         name = mangle(unicodedata.normalize("NFKC", word[0]), scope.class_name)
-        if role not in ("read", "declare"):
-            scope.bound.add(name)
         is_printed = offset in self.printed
-        self.found.append(
-            Occurrence(name, offset, word.end(), role, self.in_prompt, scope, node, is_printed)
-        )
+        found = Occurrence(name, offset, word.end(), role, self.in_prompt, scope, node, is_printed)
+        self.found.append(found)
+        if found.binds:
+            scope.bound.add(name)
 
     def _add_match(
         self,

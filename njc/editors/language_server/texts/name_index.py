@@ -73,6 +73,11 @@ class Occurrence:
     is_printed: bool = False
     """The name is printed by an f-string: `{total=}`."""
 
+    @property
+    def binds(self) -> bool:
+        """Whether the name gets a value here."""
+        return self.role not in ("read", "declare")
+
 
 @dataclass(frozen=True)
 class NameIndex:
