@@ -373,6 +373,8 @@ def test_wrong_requests(
     [
         ("scopes", {"frameId": 7}, "the frame is no longer there"),
         ("variables", {"variablesReference": 7}, "the variables are no longer there"),
+        ("variables", {"variablesReference": 1, "start": -1}, "start: Input should be greater"),
+        ("stackTrace", {"threadId": 1, "levels": -1}, "levels: Input should be greater"),
         ("source", {"sourceReference": 7}, "the text is no longer there"),
         ("evaluate", {"expression": "1 +"}, "invalid syntax"),
         ("evaluate", {"expression": "nowhere"}, "NameError"),

@@ -34,8 +34,10 @@ from njc.runs.timeline.happenings import (
     RunSettings,
     Stopped,
 )
+from njc.runs.timeline.inspection import ShownVariable, expand
 from njc.runs.timeline.steps import Position, Step
 from njrt.execution.contained.platforms import find_obstacle
+from njrt.rendering.redaction import Redactor
 from openai_server import KEY, OpenAIServer, calls
 from waiting import wait_until
 
@@ -394,6 +396,12 @@ def test_variables_are_listed_expanded_and_evaluated(control: Control) -> None:
     with pytest.raises(RunControlError, match="there is no variable `foo` here"):
         controller.expand("foo")
     assert controller.state == "stopped"
+
+
+def test_a_list_that_is_not_shown_whole_ends_with_a_mark() -> None:
+    few, many = (expand({"it": [0] * n}, ["it"], Redactor()) for n in (200, 201))
+    assert [part.name for part in few] == [f"[{n}]" for n in range(200)]
+    assert many == [*few, ShownVariable("...", "only the first 200 parts are listed")]
 
 
 SHOP = '''\

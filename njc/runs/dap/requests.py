@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 from urllib.parse import unquote, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, model_validator
 from pydantic.alias_generators import to_camel
 
 from njc.runs.timeline.breakpoints import (
@@ -152,8 +152,8 @@ class DataBreakpointInfoArguments(Arguments):
 class StackTraceArguments(Arguments):
     """Which frames of the stack; 0 levels are all."""
 
-    start_frame: int = 0
-    levels: int = 0
+    start_frame: NonNegativeInt = 0
+    levels: NonNegativeInt = 0
 
 
 class FrameArguments(Arguments):
@@ -166,8 +166,8 @@ class VariablesArguments(Arguments):
     """A scope, or a variable with parts; 0 items are all."""
 
     variables_reference: int
-    start: int = 0
-    count: int = 0
+    start: NonNegativeInt = 0
+    count: NonNegativeInt = 0
 
 
 class SetVariableArguments(Arguments):

@@ -74,23 +74,22 @@ def expand(
         value = found[0]
         if redactor.rule is not False and is_secret(part, value):
             raise EvaluationError(f"`{part}` is {REDACTED}")
-    return [show_variable(label, item, redactor) for label, item in list_parts(value)]
+    shown = [show_variable(*part, redactor) for part in islice(list_parts(value), MAX_CHILDREN + 1)]
+    if len(shown) > MAX_CHILDREN:
+        shown[-1] = ShownVariable("...", f"only the first {MAX_CHILDREN} parts are listed")
+    return shown
 
 
 def list_parts(value: Any) -> Iterator[tuple[str, UserValue]]:
-    """Return the items and attributes of a value with their labels, at most `MAX_CHILDREN`."""
-    return islice(_list_all_parts(value), MAX_CHILDREN)
-
-
-def _list_all_parts(value: Any) -> Iterator[tuple[str, UserValue]]:
+    """Yield the items and attributes of a value with their labels, a little more than `MAX_CHILDREN`."""
     if is_exactly(value, *_ATOMS) or is_a(value, type):
         return
     if is_a(value, dict):
-        for key, item in list(islice(dict.items(value), MAX_CHILDREN)):
+        for key, item in list(islice(dict.items(value), MAX_CHILDREN + 1)):
             yield f"[{write_brief(key, 60)}]", item
     for kind in (list, tuple, deque):
         if is_a(value, kind):
-            items: Any = islice(kind.__iter__(value), MAX_CHILDREN)
+            items: Any = islice(kind.__iter__(value), MAX_CHILDREN + 1)
             yield from ((f"[{number}]", item) for number, item in enumerate(items))
     if read_attributes(value):
         yield from ((f".{name}", item) for name, item in list_shown_attributes(value))
