@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -529,6 +530,14 @@ def test_files_that_are_no_traces_are_refused_in_one_line(
         assert result.exit_code == 2
         assert message in result.output
         assert result.output.count("\n") == 1
+
+
+def test_a_trace_from_a_pipe_has_the_steps_of_its_file(debug: Debug, tmp_path: Path) -> None:
+    os.mkfifo(pipe := tmp_path / "pipe")
+    data = Path(MAILBOX_TRACE[1]).read_bytes()
+    threading.Thread(target=pipe.write_bytes, args=(data,), daemon=True).start()
+    shown = debug("--trace", pipe, MAILBOX_TRACE[2], commands="s\nl\n").output
+    assert shown == debug(*MAILBOX_TRACE, commands="s\nl\n").output
 
 
 def test_the_source_is_shown_by_the_lines_of_its_places(debug: Debug, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from njc.commands.running.trace import read_trace_index
+from njc.commands.running.trace import open_trace, read_trace_index
 from njc.commands.terminal.console import Console, ending_by_exception, require_stdin
 from njc.commands.terminal.flags import PATH, parse_set_flags, refuse_options, with_console
 from njc.project.build import NaturalSyntaxError
@@ -142,8 +142,8 @@ def check_program(program: Path) -> None:
 
 def read_timeline(console: Console, path: Path) -> Timeline:
     """Return the steps of a trace, and show its unreadable lines; raises ConfigurationError without steps."""
-    read_trace_index(console, path)
-    if not len(timeline := build_timeline(read_trace(path))):
+    index = read_trace_index(console, open_trace(str(path)))
+    if not len(timeline := build_timeline(read_trace(index.path))):
         raise ConfigurationError(f"{format_path(path)} has no steps; NJC_TRACE=FILE writes traces")
     return timeline
 

@@ -82,10 +82,10 @@ def _split_arguments(arguments: Sequence[str], run: str | None) -> tuple[list[Pa
         run = files.pop()
     if len(files) > 2:
         raise ConfigurationError("`njc trace` compares two traces; leave out the others")
-    return [_open_trace(file) for file in files], run
+    return [open_trace(file) for file in files], run
 
 
-def _open_trace(place: str) -> Path:
+def open_trace(place: str) -> Path:
     """Return the file of a trace; for one in the store or in a pipe, which is read once, a temporary copy."""
     if place.startswith(PLACE_PREFIX):
         store = get_store(find_store_url(), os.environ)
