@@ -42,7 +42,7 @@ LAYERS: Mapping[str, str] = {
     """,
     "njc": """
         __init__ runs editors evaluation
-        frontend sandbox trace_lines worker execution_trace
+        frontend sandbox trace_lines worker interrupts execution_trace
         analysis
         codegen
         compiler
@@ -88,7 +88,7 @@ EDGE = """
     njrt.observability  listeners trace
     njrt.persistence    cache memory_store open_store postgres_store recorder recording_place redis_store sqlite_store
     njrt.session        attempt block_conversation canary gate interception layered_model prediction session settings
-    njc                 cli doctor hatch_plugin hook run setuptools_plugin target trace_lines worker
+    njc                 cli doctor hatch_plugin hook interrupts run setuptools_plugin target trace_lines worker
     njc.mcp             servers
     njc.project         build config outputs tuned units wheel
     njc.evaluation.cases           case_file imported_files runner tuner

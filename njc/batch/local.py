@@ -23,6 +23,7 @@ from pathlib import Path
 from njc.batch.executors import SubmitRow
 from njc.batch.rows import BatchRow, DeadProcessError, RowOutcome, RowUsage, read_rows
 from njc.batch.store import BatchCounts, BatchStore
+from njc.interrupts import noticing_interrupt
 from njrt.errors import ModelError, NaturalError, ServerError
 
 MAX_OUTAGES = 20
@@ -160,31 +161,6 @@ def run_local(
         raise KeyboardInterrupt
     if run.stop is not None:
         raise run.stop
-
-
-@contextmanager
-def noticing_interrupt() -> Iterator[threading.Event]:
-    """Note the first interrupt, which then raises no exception; the second one does. Only on the main thread."""
-    interrupted = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield interrupted
-        return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-    def note(*_: object) -> None:
-        interrupted.set()
-        restore()
-
-    for number in before:
-        signal.signal(number, note)
-    try:
-        yield interrupted
-    finally:
-        restore()
 
 
 @contextmanager

@@ -49,7 +49,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from pydantic import BaseModel, Field
 
-@dataclass
+@dataclass(frozen=True)
 class Mail:
     tags: set[str]
 
@@ -72,6 +72,7 @@ def find(n: int) -> object:
         "mail": Mail(FOUND),
         "team": Team(people=FOUND, mail=Mail(FOUND)),
         "sets": {frozenset(FOUND), frozenset("e")},
+        "mixed": {Mail(frozenset(FOUND)), Pair(frozenset(FOUND), 2), Pair(frozenset(FOUND), 1), "x"},
     }
 """
 CASES = [
@@ -119,13 +120,15 @@ def test_sets_are_equal_in_any_order(tmp_path: Path) -> None:
         "queue": [given],
         "mail": {"tags": given},
         "team": {"people": given, "mail": {"tags": given}},
-        "sets": [["e"], list("abcd")],
+        "sets": [["e"], given],
+        "mixed": ["x", [given, 1], [given, 2], {"tags": given}],
     }
     cases = [{"inputs": {"n": 1}, "expect": expected}]
-    cases.append({"inputs": {"n": 2}, "expect": expected | {"set": list("abc")}})
+    wrong = {"set": list("abc")}, {"sets": [["e"], given, given]}, {"sets": [["e"], ["e"]]}
+    cases += [{"inputs": {"n": 2}, "expect": expected | each} for each in wrong]
     program, file = write(tmp_path, cases, SETS)
     result = evaluate(f"{program}:find", file, model=answer)
-    assert "1 of 2" in result.output, result.output
+    assert "1 of 4" in result.output, result.output
 
 
 def test_failures_are_shown_with_what_the_model_was_asked(tmp_path: Path) -> None:
@@ -691,8 +694,28 @@ def test_results_beside_a_failure_are_kept(tmp_path: Path) -> None:
     assert "8 of 8" in evaluate(f"{program}:route", cases, model=answer).output
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_keeps_the_reply_in_flight(tmp_path: Path, number: int) -> None:
+    program, cases = write(tmp_path, CASES)
+    path = tmp_path / "results.jsonl"
+
+    def interrupt(*_: object) -> Any:
+        os.kill(os.getpid(), number)
+        return {"team": "shipping"}
+
+    before = signal.getsignal(number)
+    result = evaluate(f"{program}:route", cases, "-o", str(path), model=interrupt)
+    assert (result.exit_code, signal.getsignal(number)) == (130, before), result.output
+    assert "waiting for the running cases" in result.output
+    assert len(path.read_text().splitlines()) == 1
+    assert "3 of 3" in evaluate(f"{program}:route", cases, "-o", str(path), model=answer).output
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("fails", [False, True])
-def test_ctrl_c_keeps_the_results_of_running_cases(tmp_path: Path, fails: bool) -> None:
+def test_an_interrupt_keeps_the_results_of_running_cases(
+    tmp_path: Path, fails: bool, number: int
+) -> None:
     """Also if one of three cases has failed with an error of the setting before."""
     program, cases = write(
         tmp_path, [{"inputs": {"mail": f"item-{n}"}, "expect": "billing"} for n in range(8)]
@@ -705,7 +728,7 @@ def test_ctrl_c_keeps_the_results_of_running_cases(tmp_path: Path, fails: bool) 
             raise njrt.AuthenticationError("the key is no longer valid")
         if interrupting.acquire(blocking=False):
             time.sleep(0.3)  # until the other one has failed
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), number)
         time.sleep(0.6)
         return answer(request)
 

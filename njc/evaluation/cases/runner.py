@@ -19,18 +19,20 @@ from asyncio import CancelledError
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import copy_context
 from copy import deepcopy
 from itertools import groupby, zip_longest
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
+from threading import Event
 from typing import Any
 
 from njc.codegen.tuned import serialize_tuned
 from njc.evaluation.cases.case_file import Case, NumberedCase
 from njc.evaluation.cases.imported_files import list_program_files
 from njc.evaluation.comparison.results import ResultFile
+from njc.interrupts import noticing_interrupt
 from njc.project.config import describe_result_options, find_project
 from njc.project.tuned import find_tuned_blocks
 from njc.project.units import SUFFIX, make_unit
@@ -185,39 +187,47 @@ def collect_results(
 def run_cases(
     target: TargetFunction, planned: Sequence[PlannedRun], program: str, jobs: int
 ) -> Iterator[CaseResult]:
-    """Yield the results of the runs, of one model after the other, `jobs` at a time; an error, or Ctrl-C, is raised at the end."""
-    for model, runs in groupby(planned, key=lambda run: run.model):
-        if jobs == 1:  # in this thread, for what the program opens when it is imported
+    """Yield the results of the runs, of one model after the other, `jobs` at a time; an error, or an interrupt, is raised at the end."""
+    with noticing_interrupt(_note_waiting) as interrupted:
+        for model, runs in groupby(planned, key=lambda run: run.model):
             with asking(model):
-                yield from (copy_context().run(run_case, target, run, program) for run in runs)
-            continue
-        with asking(model), ThreadPoolExecutor(jobs) as pool:
-            waiting = list(runs)
-            running: set[Future[CaseResult]] = set()
-            errors: list[BaseException] = []
-            try:
-                while waiting or running:
-                    while waiting and len(running) < jobs:
-                        enter = copy_context().run
-                        running.add(pool.submit(enter, run_case, target, waiting.pop(0), program))
-                    try:
-                        done, running = wait(running, return_when=FIRST_COMPLETED)
-                    except KeyboardInterrupt as interrupt:
-                        if any(isinstance(error, KeyboardInterrupt) for error in errors):
-                            os._exit(130)  # Python would wait for the threads
-                        _note_waiting()
-                        done, errors = set(), [*errors, interrupt]
-                    errors += [error for future in done if (error := future.exception())]
-                    waiting = [] if errors else waiting  # no other run is started
-                    yield from (future.result() for future in done if not future.exception())
-                if errors:
-                    raise errors[0]
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
+                yield from _run_for_model(target, list(runs), program, jobs, interrupted)
+            if interrupted.is_set():
+                raise KeyboardInterrupt
+
+
+def _run_for_model(
+    target: TargetFunction, waiting: list[PlannedRun], program: str, jobs: int, interrupted: Event
+) -> Iterator[CaseResult]:
+    if jobs == 1:  # in this thread, for what the program opens when it is imported
+        while waiting and not interrupted.is_set():
+            yield copy_context().run(run_case, target, waiting.pop(0), program)
+        return
+    with ThreadPoolExecutor(jobs) as pool:
+        running: set[Future[CaseResult]] = set()
+        errors: list[BaseException] = []
+        try:
+            while waiting or running:
+                while waiting and len(running) < jobs:
+                    enter = copy_context().run
+                    running.add(pool.submit(enter, run_case, target, waiting.pop(0), program))
+                try:
+                    done, running = wait(running, return_when=FIRST_COMPLETED)
+                except KeyboardInterrupt:  # the second one
+                    os._exit(130)  # Python would wait for the threads
+                errors += [error for future in done if (error := future.exception())]
+                if errors or interrupted.is_set():
+                    waiting = []  # no other run is started
+                yield from (future.result() for future in done if not future.exception())
+            if errors:
+                raise errors[0]
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _note_waiting() -> None:
-    print("\nwaiting for the running cases; Ctrl-C again discards them", file=sys.stderr)
+    with suppress(RuntimeError):  # in the middle of another print
+        print("\nwaiting for the running cases; Ctrl-C again discards them", file=sys.stderr)
 
 
 def run_case(target: TargetFunction, planned: PlannedRun, program: str) -> CaseResult:
@@ -323,9 +333,11 @@ def run_eval_process(
     with Popen(command, env=environ, stdout=DEVNULL, stderr=PIPE, text=True) as process:
         try:
             errors = process.communicate()[1]
-        except KeyboardInterrupt:  # which the process has received, too
+        except (KeyboardInterrupt, SystemExit) as end:
             if process.poll() is None:
                 _note_waiting()
+            if isinstance(end, SystemExit):  # the process has received Ctrl-C, but no SIGTERM
+                process.terminate()
             process.communicate()
             raise
         finally:
@@ -380,8 +392,18 @@ def _order_sets(value: Any, form: Any, expected: Any) -> Any:
     if isinstance(form, list) and isinstance(value, set | frozenset):
         ordered = (_order_sets(item, each, None) for item, each in zip(value, form, strict=True))
         items = sorted(ordered, key=write_json)
-        is_same = isinstance(expected, list) and _is_equal(items, sorted(expected, key=write_json))
-        return expected if is_same else items
+        if not isinstance(expected, list) or len(items) != len(expected):
+            return items
+        if _is_equal(items, sorted(expected, key=write_json)):
+            return expected
+        rest = [*zip(value, form, strict=True)]
+        has_parts = any(isinstance(each, list | dict) for each in form)
+        for wanted in expected if has_parts else ():
+            fits = (at for at, it in enumerate(rest) if _is_equal(_order_sets(*it, wanted), wanted))
+            if (found := next(fits, None)) is None:
+                return items
+            del rest[found]
+        return items if rest else expected
     if isinstance(form, list) and isinstance(value, list | tuple | deque):
         items = expected[: len(form)] if isinstance(expected, list) else []
         return [_order_sets(*parts) for parts in zip_longest(value, form, items)]

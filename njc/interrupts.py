@@ -1,0 +1,41 @@
+"""Interrupts, SIGINT and SIGTERM, that let running work end first.
+
+with noticing_interrupt() as interrupted:
+    while work and not interrupted.is_set():
+        ...
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def noticing_interrupt(report: Callable[[], None] = lambda: None) -> Iterator[threading.Event]:
+    """Note and report the first interrupt, which then raises no exception; the second one does. Only on the main thread.
+
+    Ignored signals stay ignored.
+    """
+    interrupted = threading.Event()
+    is_main = threading.current_thread() is threading.main_thread()
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {n: it for n, it in handlers.items() if is_main and it not in (None, signal.SIG_IGN)}
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    def note(*_: object) -> None:
+        interrupted.set()
+        restore()
+        report()
+
+    for number in before:
+        signal.signal(number, note)
+    try:
+        yield interrupted
+    finally:
+        restore()
