@@ -3,6 +3,7 @@
     open_private(path, os.O_WRONLY | os.O_APPEND)      creates the file with mode 0600, or sets it
     create_private(path)                               the same for a file of SQLite, which is not opened
     append_private_line(path, line)                    adds a line, after any that a kill has cut off
+    read_file(path)                                    its bytes; OSError for a device, which may have no end
     drop_cut_line(path.read_bytes())                   lines of JSON, without one that a kill has cut off
     check_private(path)                                PermissionError: it belongs to another user
     with replacing(path) as file: ...                  the old contents or the new, never a part
@@ -35,6 +36,13 @@ def open_private(path: Path | str, flags: int) -> int:
         if stat.S_ISREG(os.fstat(handle).st_mode):
             os.fchmod(handle, 0o600)
     return handle
+
+
+def read_file(path: Path) -> bytes:
+    """Return the bytes of a file or a pipe; raise OSError for a device, which may have no end."""
+    if path.is_char_device():
+        raise OSError("it is a device, not a file")
+    return path.read_bytes()
 
 
 def lacks_line_end(path: Path) -> bool:

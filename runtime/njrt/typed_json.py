@@ -50,8 +50,10 @@ def validate_value(value: Any, expected: Any) -> Any:
 
 def describe_validation_error(error: Any) -> str:
     """Return the first problem that pydantic found, with its field."""
-    if error.errors(include_url=False)[0]["type"] == "json_invalid":
-        return "not JSON"
+    first = error.errors(include_url=False)[0]
+    if first["type"] == "json_invalid":
+        is_half = "hex escape" in first["ctx"]["error"]
+        return "not JSON" + r": an escape such as `\ud83d` needs its other half" * is_half
     return format_validation_errors(error, most=1)
 
 

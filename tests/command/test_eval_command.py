@@ -428,6 +428,7 @@ WRONG = {
     "no JSON": ("{", "not JSON"),
     "no object": ("[1]", "Input should be"),
     "nothing expected": ('{"inputs": {}}', "needs `expect`, `after` or `check`"),
+    "half of a character": (r'{"inputs": {"mail": "\ud83d"}}', "needs its other half"),
     "an unknown key": ('{"inputs": {}, "expects": 1}', "unknown key `expects`"),
     "a blank check": ('{"inputs": {}, "check": " "}', "needs `expect`, `after` or `check`"),
     "no expression": ('{"inputs": {}, "check": "x ="}', "not an expression"),
@@ -441,6 +442,11 @@ def test_wrong_cases(tmp_path: Path, line: str, message: str) -> None:
     path.write_text(line + "\n")
     with pytest.raises(ConfigurationError, match=message.replace("[", r"\[")):
         read_cases(path)
+
+
+def test_a_device_has_no_cases() -> None:
+    with pytest.raises(ConfigurationError, match="/dev/zero: it is a device, not a file"):
+        read_cases(Path("/dev/zero"))
 
 
 def test_wrong_usage(tmp_path: Path) -> None:

@@ -290,6 +290,15 @@ def test_a_corrupt_recording_names_the_line(path: Path, text: str, says: str) ->
     assert path.read_text("utf-8") == text
 
 
+@pytest.mark.parametrize("mode", ["none", "all", "once", "new"])
+def test_a_device_is_no_recording(path: Path, mode: RecordMode) -> None:
+    path.parent.mkdir()
+    path.symlink_to("/dev/zero")
+    with pytest.raises(RecordingError, match=r"jsonl: it is a device, not a file"):
+        played(path, mode, Scripted(["a"]), asking("A"))
+    assert path.is_char_device()
+
+
 @pytest.mark.parametrize(("text", "says"), BROKEN)
 def test_a_corrupt_recording_can_be_made_anew(path: Path, text: str, says: str) -> None:
     path.parent.mkdir()

@@ -17,6 +17,7 @@ from njc.project.units import explaining_failure
 from njrt.errors import ConfigurationError
 from njrt.message_json import write_json
 from njrt.messages import read_float
+from njrt.private_files import read_file
 from njrt.records import field, record
 from njrt.rendering.writer import escape_unprintable
 from njrt.typed_json import InvalidJsonError, from_json, make_json_value
@@ -68,7 +69,7 @@ def read_cases(path: Path, needs_result: bool = True) -> list[NumberedCase]:
     """Read a file of cases, or raise ConfigurationError; unless it `needs_result`, a case may have inputs alone."""
     try:
         with explaining_failure(f"read {path}"):
-            lines = path.read_bytes().decode("utf-8-sig").split("\n")
+            lines = read_file(path).decode("utf-8-sig").split("\n")
     except UnicodeDecodeError:
         raise ConfigurationError(f"{path} is not in UTF-8") from None
     cases: list[NumberedCase] = []

@@ -19,7 +19,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from njrt.errors import RecordingError, StoreError, WrongSignatureError
-from njrt.private_files import append_private_line, drop_cut_line, lock_folder, replacing
+from njrt.private_files import append_private_line, drop_cut_line, lock_folder, read_file, replacing
 from njrt.stores import Store, make_store_key, update
 
 STORED_PREFIX = "store:"
@@ -46,7 +46,7 @@ class RecordingFile:
 
     def read(self) -> str:
         try:
-            data = self.path.read_bytes()
+            data = read_file(self.path)
             if not data.endswith(b"\n"):  # such as a line that was cut off within a character
                 head, end, cut = data.rpartition(b"\n")
                 data = head + end + cut.decode("utf-8", "ignore").encode()
@@ -58,7 +58,7 @@ class RecordingFile:
         with self._open_for_writing():
             lines: list[str] = []
             with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
-                lines = split_lines(drop_cut_line(self.path.read_bytes()).decode("utf-8-sig"))
+                lines = split_lines(drop_cut_line(read_file(self.path)).decode("utf-8-sig"))
             lines = change(lines)
             _replace_file(self.path, "\n".join(lines).encode() + b"\n")
 
