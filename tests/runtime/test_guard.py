@@ -184,6 +184,8 @@ AT_RUN_TIME = [
     "getattr('{0.__re' + 'duce__}', 'format')(1)",
     "def f(t): return t.format(1)\nf('{0.__re' + 'duce__}')",
 ]
+if sys.version_info >= (3, 13):
+    AT_RUN_TIME += ["class A[T, U = ('{0.__re' + 'duce__}').format(1)]: pass\nA[int]"]
 
 HARMLESS = [
     "import re, json, math, datetime, collections.abc, itertools\njson.dumps(re.split(',', 'a,b'))",

@@ -68,25 +68,20 @@ class _Rewriter(ast.NodeTransformer):
         node.value = self.call(".store", arguments, node)
         return node
 
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        node.decorator_list = [self.visit(item) for item in node.decorator_list]
-        node.bases = [self.visit(base) for base in node.bases]
-        node.keywords = [self.visit(item) for item in node.keywords]
+    def visit_FunctionDef(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    ) -> ast.AST:
+        body, node.body = node.body, []
+        self.generic_visit(node)
         around = self.class_name, self.in_class_body
-        self.class_name, self.in_class_body = node.name, True
-        node.body = [statement for old in node.body for statement in _as_list(self.visit(old))]
+        self.in_class_body = isinstance(node, ast.ClassDef)
+        if self.in_class_body:
+            self.class_name = node.name
+        node.body = [statement for old in body for statement in _as_list(self.visit(old))]
         self.class_name, self.in_class_body = around
         return node
 
-    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
-        body, node.body = node.body, []
-        self.generic_visit(node)
-        around, self.in_class_body = self.in_class_body, False
-        node.body = [statement for old in body for statement in _as_list(self.visit(old))]
-        self.in_class_body = around
-        return node
-
-    visit_AsyncFunctionDef = visit_FunctionDef
+    visit_AsyncFunctionDef = visit_ClassDef = visit_FunctionDef
 
     def call(self, function: str, arguments: list[ast.expr], node: ast.AST) -> ast.expr:
         """Return a call of a check. The namespace of a class body may be the code's own, but a lambda does not read it."""
