@@ -235,6 +235,14 @@ if sys.version_info >= (3, 12):
         f"def f[T](x: T):\n {natural('y = (T.__name__, x)', '<T> <x> <:y>')}\n return y\nR = f(1)",
         ("T", 1),
     )
+    PROGRAMS["annotations that see the class around them"] = (
+        "class A:\n n = int\n "
+        + natural("type P = list[n]\ndef g[T: n](x: T) -> n: return x", "<n> <:P> <:g>")
+        + "\ndef f():\n "
+        + natural("class B:\n n = list\n class C[T](n): pass\n type Q = n\ny = B.C([1])[0]", "<:y>")
+        + "\n return y\nR = A.P.__value__, A.g.__type_params__[0].__bound__, f()",
+        (list[int], int, 1),
+    )
 
 RETURNS = {
     "def f(x):": "x",

@@ -20,7 +20,7 @@ from typing import Literal
 from njrt.private_names import mangle
 from njrt.records import record
 
-SymbolTableKind = Literal["block", "function", "class", "comprehension"]
+SymbolTableKind = Literal["block", "function", "class", "comprehension", "annotation"]
 Declaration = ast.Global | ast.Nonlocal
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 ComprehensionNode = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -62,12 +62,19 @@ class _SymbolTable:
     used: dict[str, ast.AST] = field(default_factory=dict)
     declared: dict[str, Declaration] = field(default_factory=dict)
 
+    def leave(self, kind: SymbolTableKind) -> _SymbolTable:
+        """Return the innermost table from here outwards that is not of this kind."""
+        return self.parent.leave(kind) if self.kind == kind and self.parent else self
+
     @property
     def visible(self) -> Iterator[_SymbolTable]:
-        """Yield the tables with variables that are visible from here, nearest first: class bodies are skipped."""
-        table = self.parent
+        """Yield the tables with variables that are visible from here, nearest first.
+
+        Class bodies are skipped, but for annotations (PEP 695) directly in them.
+        """
+        table, place = self.parent, self.leave("annotation")
         while table is not None:
-            if table.kind != "class":
+            if table.kind != "class" or table is place:
                 yield table
             table = table.parent
 
@@ -107,7 +114,8 @@ def _resolve_names(collector: _NameCollector) -> SnippetNames:
         for name, node in table.used.items():
             if _find_owner(table, name) is block:
                 names.read.setdefault(name, node)
-                names.nested.setdefault(name, node)
+                if table.leave("annotation") is not block:
+                    names.nested.setdefault(name, node)
     names.declared.update({node: tuple(found) for node, found in reaching.items()})
     return names
 
@@ -160,10 +168,7 @@ class _NameCollector(ast.NodeVisitor):
     @property
     def is_top_level(self) -> bool:
         """Whether this code runs as part of the block itself; comprehensions do."""
-        table: _SymbolTable | None = self.table
-        while table is not None and table.kind == "comprehension":
-            table = table.parent
-        return table is self.tables[0]
+        return self.table.leave("comprehension") is self.tables[0]
 
     # --- names
 
@@ -189,10 +194,7 @@ class _NameCollector(ast.NodeVisitor):
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
         self.visit(node.value)
-        table = self.table
-        while table.kind == "comprehension" and table.parent is not None:
-            table = table.parent
-        self.bind(node.target.id, node, table)
+        self.bind(node.target.id, node, self.table.leave("comprehension"))
 
     def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
         for alias in node.names:
@@ -268,7 +270,7 @@ class _NameCollector(ast.NodeVisitor):
         """Open the scope of type parameters (PEP 695), if there are any."""
         parameters = getattr(node, "type_params", ())
         if parameters:
-            self.open_table("function")
+            self.open_table("annotation")
             for parameter in parameters:
                 self.bind(parameter.name, parameter)
             self.visit_all(*parameters)
@@ -279,7 +281,7 @@ class _NameCollector(ast.NodeVisitor):
         self.visit(name)
         around = self.table
         self.open_type_parameters(node)
-        self.open_table("function")
+        self.open_table("annotation")
         self.visit(getattr(node, "value"))  # noqa: B009
         self.table = around
 
