@@ -459,7 +459,7 @@ def _format_lead(one: Mapping[str, list[bool]], other: Mapping[str, list[bool]])
     if found is None or found.interval is None:
         return ""
     low, high = found.interval
-    return f"{found.difference:+.3f} ({low:+.3f} to {high:+.3f})"
+    return f"{found.difference:+z.3f} ({low:+z.3f} to {high:+z.3f})"
 
 
 if __name__ == "__main__":

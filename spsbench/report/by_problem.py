@@ -135,8 +135,8 @@ def format_difference(found: PairedDifference) -> tuple[str, ...]:
     """Return a difference as cells: problems, difference, interval, better on, worse on."""
     return (
         f"{found.problems}",
-        f"{found.difference:+.3f}",
-        f"{found.interval[0]:+.3f} to {found.interval[1]:+.3f}" if found.interval else "-",
+        f"{found.difference:+z.3f}",
+        f"{found.interval[0]:+z.3f} to {found.interval[1]:+z.3f}" if found.interval else "-",
         f"{found.better}",
         f"{found.worse}",
     )

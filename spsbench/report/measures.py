@@ -184,15 +184,15 @@ def compute_bootstrap_interval(
     programs: Sequence[Sequence[float]], uniform: Uniform
 ) -> tuple[float, float]:
     """Return the middle 95 % of the means of programs drawn with replacement, each with repeats drawn likewise."""
-    sums = sorted(
-        sum(
-            sum(sample_with_replacement(repeats, uniform)) / len(repeats)
+    means = sorted(  # `sum` of floats is not the same before Python 3.12
+        fmean(
+            fmean(sample_with_replacement(repeats, uniform))
             for repeats in sample_with_replacement(programs, uniform)
         )
         for _ in range(BOOTSTRAP_ROUNDS)
     )
     cut = round(BOOTSTRAP_ROUNDS * 0.025)
-    return sums[cut] / len(programs), sums[-1 - cut] / len(programs)
+    return means[cut], means[-1 - cut]
 
 
 def compute_difference_interval(

@@ -94,7 +94,7 @@ def list_combined_rows(
         low, high = alarm.interval
         interval = f"{low:.2f} to {high:.2f}"
         low, high = alarm.gain_interval
-        gain = f"{alarm.gain:+.2f}, {low:+.2f} to {high:+.2f}"
+        gain = f"{alarm.gain:+z.2f}, {low:+z.2f} to {high:+z.2f}"
         gain = "" if alarm.features == "surprise" else gain
         shares = (f"{alarm.hits / alarms:.2f}", f"{alarm.hits / mistakes:.2f}")
         yield (alarm.features, f"{alarm.auc:.2f}", interval, gain, *shares)
