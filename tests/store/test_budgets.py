@@ -293,6 +293,8 @@ def test_a_reply_without_counts_costs_what_was_reserved(ledger: Ledger) -> None:
         Usage(50, 0, 0, float("nan")),
         Usage(50, 0, 0, float("inf")),
         Usage(0, 0, 0, float("-inf")),
+        Usage(float("nan"), 1),  # type: ignore[arg-type]
+        Usage(1, float("inf")),  # type: ignore[arg-type]
     ],
 )
 def test_counts_that_cannot_be_cost_what_was_reserved(ledger: Ledger, usage: Usage) -> None:
@@ -595,6 +597,23 @@ def test_what_could_not_be_counted_is_counted_at_the_end_and_not_by_a_forked_chi
     subprocess.run(command, check=True, timeout=HANG_SECONDS)
     state = read_only_account(Ledger(get_store(str(path), {})))
     assert (state.tokens, state.calls) == (50, 1)
+
+
+def test_a_fraction_of_a_token_counts_as_one(ledger: Ledger) -> None:
+    used = Usage(5.5, 12.0, 0, 0.001)  # type: ignore[arg-type]
+    model = PricedModel(answer=lambda: Reply(ModelMessage("3"), usage=used, model="m"))
+    for _ in range(2):
+        put_on_budget(model, ledger, Budget(usd=1, per="day")).ask(REQUEST)
+    assert (read_only_account(ledger).tokens, read_only_account(ledger).calls) == (36, 2)
+
+
+def test_an_account_that_cannot_be_read_hides_no_other(
+    ledger: Ledger, caplog: pytest.LogCaptureFixture
+) -> None:
+    put_on_budget(PricedModel(), ledger, Budget(usd=1, per="day")).ask(REQUEST)
+    ledger.store.put(Account(Budget(usd=1, per="total"), "", "total").key, '{"tokens": 5.5}')
+    assert [account.per for account in ledger.list_accounts()] == ["day"]
+    assert "budget/all/total/all//total in the store is not an account" in caplog.text
 
 
 def test_an_account_that_cannot_be_read_allows_nothing(ledger: Ledger) -> None:

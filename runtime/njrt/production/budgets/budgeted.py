@@ -211,11 +211,12 @@ class CallReservation:
 def measure_spent(usage: Usage, most: Amount, is_script: bool = False) -> Amount:
     """Return the cost of a call: `most`, which was reserved, if the counts are missing or impossible."""
     tokens = usage.input + usage.output
-    if min(usage.input, usage.output) < 0 or not 0 <= (usage.usd or 0.0) < math.inf:
+    counts = (usage.input, usage.output, usage.usd or 0.0)
+    if not all(0 <= each < math.inf for each in counts):
         return most
     if not tokens and not usage.usd:
         return Amount() if is_script else most
-    return Amount(most.usd if usage.usd is None else to_nano(usage.usd), tokens)
+    return Amount(most.usd if usage.usd is None else to_nano(usage.usd), math.ceil(tokens))
 
 
 _unsettled: list[tuple[CallReservation, Amount]] = []

@@ -16,6 +16,7 @@ from datetime import datetime
 from urllib.parse import quote
 
 from njrt.errors import BudgetError, StoreError
+from njrt.observability.logs import warn
 from njrt.options.budget import Budget
 from njrt.records import field, record, replace
 from njrt.stores import Store, make_store_key, split_store_key, update
@@ -187,13 +188,17 @@ class Ledger:
         update(self.store, key, change)
 
     def list_accounts(self) -> Iterator[StoredAccount]:
-        """Yield all accounts in the store, by name, period and owner."""
+        """Yield all accounts in the store, by name, period and owner; warn about unreadable ones."""
         now = self.store.now()
         for key in self.store.list_keys(KEY_PREFIX):
             parts = split_store_key(key)
             text = self.store.get(key)
             if len(parts) == 6 and text is not None:
-                state = read_state(text, key).without_expired(now)
+                try:
+                    state = read_state(text, key).without_expired(now)
+                except StoreError as error:
+                    warn("%s", error)
+                    continue
                 yield StoredAccount(*parts[1:], state=state, key=key)
 
 
