@@ -352,6 +352,8 @@ def _find_output_types(
             found += [*_read_uses(block, reference, uses, types)]
             found += [*_read_passed(name, uses, signatures)]
         is_contradicted = any(not _allows_uses(type_, name, uses) for type_ in found)
+        if found[:1] and found[0].startswith("Literal["):  # which fits the type of its words
+            found = [it for it in found if it != ("str" if '"' in found[0] else "int")]
         if found and len(set(found)) == 1 and not is_contradicted:
             found = [*_add_none(found[0], name, block)]
         if found and len(set(found)) == 1 and not is_contradicted:

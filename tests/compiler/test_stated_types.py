@@ -303,6 +303,8 @@ BELOW = [
     ("Put the name in <text> into <:x>, a string.", "x.append(1)", {}),
     ("Rate <text> as <:x>: either good, or bad.", "if x == 'none':\n        return 1", {}),
     ("Rate <text> as <:x>: either 1, -1 or 0.", "if x in (1, 0):\n        return 1", {"x": "Literal[1, -1, 0]"}),
+    ("Put into <:x> either upper or lower.", "print(x.title())", {"x": 'Literal["upper", "lower"]'}),
+    ("Put into <:x> either upper or lower.", "x.append(1)", {}),
     ("Rate <text> as <:x>: either good or bad.", "match x:\n        case 'none':\n            return 1", {}),
 ]  # fmt: skip
 
