@@ -333,11 +333,9 @@ def run_eval_process(
     with Popen(command, env=environ, stdout=DEVNULL, stderr=PIPE, text=True) as process:
         try:
             errors = process.communicate()[1]
-        except (KeyboardInterrupt, SystemExit) as end:
+        except KeyboardInterrupt:  # which the process has received, too
             if process.poll() is None:
                 _note_waiting()
-            if isinstance(end, SystemExit):  # the process has received Ctrl-C, but no SIGTERM
-                process.terminate()
             process.communicate()
             raise
         finally:
