@@ -10,9 +10,9 @@ for question in durable.list_questions(url):           anywhere: a web page, a c
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from njrt.decisions import Abort, Decision, Edit, PendingEffect
@@ -139,7 +139,7 @@ def open_client(url: str) -> Iterator[DBOSClient]:
         from dbos import DBOSClient, DBOSPortableJSONSerializer
 
         if place.get_backend_name() == "sqlite":
-            os.stat(place.database or "")  # a client must not create it
+            Path(place.database or "").stat()  # a client must not create it
         client = DBOSClient(system_database_url=url, serializer=DBOSPortableJSONSerializer())
         try:
             yield client
