@@ -79,7 +79,7 @@ EDGE = """
     njrt.agent          object_references
     njrt.production.approval manifest terminal
     njrt.production.budgets        budgeted ledger period
-    njrt.durable        effects workflows
+    njrt.durable        approval effects workflows
     njrt.execution      contracts interruptions side_effects source_cache tracebacks
     njrt.execution.contained execute operations process seccomp server wire
     njrt.execution.guard effects
