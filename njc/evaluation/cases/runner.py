@@ -24,7 +24,7 @@ from contextvars import copy_context
 from copy import deepcopy
 from itertools import groupby, zip_longest
 from pathlib import Path
-from subprocess import DEVNULL, PIPE, Popen
+from subprocess import PIPE, Popen
 from threading import Event
 from typing import Any
 
@@ -216,8 +216,7 @@ def _run_for_model(
                 except KeyboardInterrupt:  # the second one
                     os._exit(130)  # Python would wait for the threads
                 errors += [error for future in done if (error := future.exception())]
-                if errors or interrupted.is_set():
-                    waiting = []  # no other run is started
+                waiting = [] if errors or interrupted.is_set() else waiting  # start no other run
                 yield from (future.result() for future in done if not future.exception())
             if errors:
                 raise errors[0]
@@ -330,7 +329,8 @@ def run_eval_process(
     # A file imports its own version of what is beside it, a module what is in the working directory.
     safe_path = ["-P"] if Path(target.rpartition(":")[0]).is_file() else []
     command = [sys.executable, *safe_path, "-m", "njc", "eval", *words]
-    with Popen(command, env=environ, stdout=DEVNULL, stderr=PIPE, text=True) as process:
+    # Of two pipes, `communicate` waits in Python, where an interrupt is raised at once; of one, it may only be at the end.
+    with Popen(command, env=environ, stdout=PIPE, stderr=PIPE, text=True) as process:
         try:
             errors = process.communicate()[1]
         except KeyboardInterrupt:  # which the process has received, too

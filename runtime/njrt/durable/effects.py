@@ -418,11 +418,8 @@ def explaining_database(url: str) -> Iterator[URL]:
 
     try:
         place = make_url(url)
-        if place.get_backend_name() not in ("sqlite", "postgresql") or place.database in (
-            None,
-            "",
-            ":memory:",
-        ):
+        is_known = place.get_backend_name() in ("sqlite", "postgresql")
+        if not is_known or place.database in (None, "", ":memory:"):
             raise ArgumentError("no such database")
     except ArgumentError:
         raise ConfigurationError(
