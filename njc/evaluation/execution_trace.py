@@ -14,6 +14,8 @@ import dis
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from itertools import groupby, pairwise
 from types import CodeType, FrameType
 from typing import Any
 
@@ -49,13 +51,36 @@ class ExecutionTrace:
         return {**asdict(self), "reached": sorted(self.reached)}
 
 
+Span = tuple[tuple[int, int], tuple[int, int]]
+"""A start and an end: lines, from 1, and columns in bytes, from 0."""
+
+
 @dataclass(slots=True)
 class _FrameState:
+    inlined: dict[int, int]
+    """The first line of the outermost comprehension, by instructions of comprehensions in the code (PEP 709)."""
+    starts: dict[int, set[int]]
+    """The first lines of comprehensions, by first instructions of their first iterables, which are not inlined."""
+    last: tuple[int, int] = (0, 0)
+    """The instruction and the line of the last line event."""
+    raised: str = ""
+    """The exception that a comprehension has raised."""
     values: dict[str, str] = field(default_factory=dict)
     line: int = 0
     """The line that runs; 0 while none of the recorded lines does."""
     is_inside: bool = False
     """Whether the last line was a recorded one."""
+
+    def list_lines(self, frame: FrameType) -> list[int]:
+        """Return the lines that start at a line event; comprehensions have the same as before Python 3.12."""
+        place, (before, last) = frame.f_lasti // 2, self.last
+        line = self.inlined.get(place, frame.f_lineno)
+        self.last = (place, line)
+        is_jump = _get_instruction(frame).startswith("JUMP_BACKWARD")  # from Python 3.13 on
+        same = last if place > before and not is_jump else 0
+        outer = sorted(self.starts.get(place, set()) - {line, same})
+        is_rest = place in self.inlined or (same and before in self.inlined)
+        return outer if is_rest and line == last else [*outer, line]
 
 
 class StepRecorder:
@@ -117,17 +142,24 @@ class StepRecorder:
             return self._watch_starts if self._starts else None
         if is_expression_code(code) or code.co_name == "<lambda>":
             return None
-        state = self._frames.setdefault(frame, _FrameState())
+        if (state := self._frames.get(frame)) is None:
+            state = self._frames[frame] = _FrameState(*_find_inlined(code))
+        is_inlined = frame.f_lasti // 2 in state.inlined  # has other values in `f_locals`
         match event:
+            case "call" | "return" if is_inlined and is_at_yield(frame):
+                pass
             case "call":
                 self._enter(frame, state)
             case "line":
-                self._finish_line(frame, state)
-                self._begin_line(frame, state)
+                for line in state.list_lines(frame):
+                    self._finish_line(frame, state)
+                    self._begin_line(frame, state, line)
             case "return":
                 self._leave(frame, state, argument)
-            case "exception":
+            case "exception" if not is_inlined:
                 self._finish_line(frame, state, f"raises {_write(argument[1])}", frame.f_lineno)
+            case "exception" if not ends_iteration(argument[1], frame):
+                state.raised = f"raises {_write(argument[1])}"
         return self._trace
 
     def _watch_starts(self, frame: FrameType, event: str, argument: Any) -> Any:
@@ -143,8 +175,7 @@ class StepRecorder:
         if self._has_calls and self._lines is None and is_function and not is_resumed:
             self._add(frame.f_code.co_firstlineno, changes)
 
-    def _begin_line(self, frame: FrameType, state: _FrameState) -> None:
-        line = frame.f_lineno
+    def _begin_line(self, frame: FrameType, state: _FrameState, line: int) -> None:
         if self._lines is not None:
             was_inside, state.is_inside = state.is_inside, line in self._lines
             if not state.is_inside:
@@ -160,11 +191,11 @@ class StepRecorder:
         self, frame: FrameType, state: _FrameState, ending: str = "", line: int = 0
     ) -> None:
         if state.line and len(self._steps) < self._max_steps:
-            changes = [self._find_changes(frame, state), ending]
+            changes = [self._find_changes(frame, state), state.raised or ending]
             self._add(line or state.line, ", ".join(filter(None, changes)))
         elif not state.line and self._lines is not None:
             self._find_changes(frame, state)
-        state.line = 0
+        state.line, state.raised = 0, ""
 
     def _leave(self, frame: FrameType, state: _FrameState, value: Any) -> None:
         is_generator = bool(frame.f_code.co_flags & _GENERATOR_FLAGS)
@@ -194,6 +225,40 @@ class StepRecorder:
         return ", ".join(changes)
 
 
+@lru_cache(maxsize=256)
+def _find_inlined(code: CodeType) -> tuple[dict[int, int], dict[int, set[int]]]:
+    spans = list_spans(code)
+    firsts: dict[Span, set[int]] = {}  # after the first iterable
+    for each in dis.get_instructions(code):
+        if each.opname == "LOAD_FAST_AND_CLEAR":
+            firsts.setdefault(spans[each.offset // 2], set()).add(each.offset // 2)
+    lines: dict[int, int] = {}
+    starts: dict[int, set[int]] = {}
+    for span in sorted(firsts, reverse=True):  # inner ones before outer ones
+        inside = {place: at == span for place, at in enumerate(spans) if is_within(at, span)}
+        runs = [list(run) for _, run in groupby(inside, inside.__getitem__)]
+        for run, following in pairwise([*runs, []]):
+            if firsts[span].isdisjoint(following):
+                lines.update(dict.fromkeys(run, span[0][0]))
+            else:
+                starts.setdefault(run[0], set()).add(span[0][0])
+    return lines, {place: outer for place, outer in starts.items() if place not in lines}
+
+
+@lru_cache(maxsize=256)
+def list_spans(code: CodeType) -> list[Span]:
+    """Return the place of each instruction in the source."""
+    return [
+        ((line or 0, column or 0), (end_line or 0, end_column or 0))
+        for line, end_line, column, end_column in code.co_positions()
+    ]
+
+
+def is_within(inner: Span, outer: Span) -> bool:
+    """Return whether a span is in another one, or the same."""
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
 def _write(value: Any) -> str:
     return write_brief(value, MAX_VALUE_CHARS)
 
@@ -215,6 +280,11 @@ def is_at_exit(frame: FrameType) -> bool:
 def is_at_yield(frame: FrameType) -> bool:
     """Return whether a frame is at a `yield`; from Python 3.13 on, its last instruction is then RESUME."""
     return _get_instruction(frame) in ("YIELD_VALUE", "RETURN_GENERATOR", "RESUME")
+
+
+def ends_iteration(error: BaseException, frame: FrameType) -> bool:
+    """Return whether an exception in a frame is the end of the items of a `for`, which catches it."""
+    return isinstance(error, StopIteration) and _get_instruction(frame) == "FOR_ITER"
 
 
 def _get_instruction(frame: FrameType) -> str:

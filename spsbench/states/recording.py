@@ -23,7 +23,15 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any, Literal
 
-from njc.evaluation.execution_trace import is_at_exit, is_at_yield, is_expression_code
+from njc.evaluation.execution_trace import (
+    Span,
+    ends_iteration,
+    is_at_exit,
+    is_at_yield,
+    is_expression_code,
+    is_within,
+    list_spans,
+)
 from spsbench.states.trace import ProgramState, StateEvent
 from spsbench.states.values import render_value
 
@@ -31,10 +39,6 @@ MAX_STATES = 10_000
 TOOL_IDS = range(6)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp)
 
-Position = tuple[int, int]
-"""A line, from 1, and a column in bytes, from 0."""
-Span = tuple[Position, Position]
-"""A start and an end."""
 Backend = Literal["monitoring", "settrace"]
 KeepState = Callable[[ProgramState], None]
 """Is given a state."""
@@ -134,6 +138,11 @@ class StateRecorder:
         if event == "return":
             self._stack.pop()
 
+    def add_exception(self, frame: FrameType, error: BaseException) -> None:
+        """Record an exception, unless it is the end of a comprehension, which the function runs from Python 3.12 on."""
+        if not (ends_iteration(error, frame) and self._find_comprehension(frame)):
+            self.add("exception", frame, render_value(error))
+
     def is_unwinding(self, frame: FrameType) -> bool:
         """Return whether an exception leaves a generator at its `yield`: no line follows, or only the line of a `with`."""
         last = self._stack[-1]
@@ -161,17 +170,17 @@ class StateRecorder:
         """Return the outermost comprehension around the instruction of a frame that belongs to the same function."""
         if not self._comprehensions:
             return None
-        at = _list_positions(frame.f_code)[max(frame.f_lasti, 0) // 2]
+        at = list_spans(frame.f_code)[max(frame.f_lasti, 0) // 2]
         if at[0] == at[1]:  # the start of a function has no columns
             return None
         within: Span | None = None
         if frame.f_code.co_name == "<lambda>":
-            within = max((span for span in self._lambdas if _is_within(at, span)), default=None)
+            within = max((span for span in self._lambdas if is_within(at, span)), default=None)
         return min(
             (
                 span
                 for span in self._comprehensions
-                if _is_within(at, span) and (within is None or _is_within(span, within))
+                if is_within(at, span) and (within is None or is_within(span, within))
             ),
             default=None,
         )
@@ -209,22 +218,10 @@ def _get_span(node: ast.expr) -> Span:
     return (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
 
 
-def _is_within(inner: Span, outer: Span) -> bool:
-    return outer[0] <= inner[0] and inner[1] <= outer[1]
-
-
-@functools.lru_cache(maxsize=256)
-def _list_positions(code: CodeType) -> list[Span]:
-    return [
-        ((line or 0, column or 0), (end_line or 0, end_column or 0))
-        for line, end_line, column, end_column in code.co_positions()
-    ]
-
-
 @functools.lru_cache(maxsize=256)
 def _find_first_offset(code: CodeType, span: Span) -> int:
     """Return the offset of the first instruction of a part of the program."""
-    return 2 * next(n for n, at in enumerate(_list_positions(code)) if _is_within(at, span))
+    return 2 * next(n for n, at in enumerate(list_spans(code)) if is_within(at, span))
 
 
 def make_event_source(recorder: StateRecorder, backend: Backend | None) -> EventSource:
@@ -269,7 +266,7 @@ class TraceFunction:
             case "line":
                 self._recorder.add("line", frame)
             case "exception":
-                self._recorder.add("exception", frame, render_value(argument[1]))
+                self._recorder.add_exception(frame, argument[1])
             case "return":
                 is_left = argument is None and self._is_left_by_exception(frame)
                 self._recorder.add("return", frame, None if is_left else render_value(argument))
@@ -325,7 +322,7 @@ class MonitoringTool:
     def _handle_jump(self, code: CodeType, offset: int, target: int) -> None:
         """Handle a jump back to the same line as a new start of the line, which has no event."""
         if target < offset and self._recorder.wants(code):
-            positions = _list_positions(code)
+            positions = list_spans(code)
             if positions[offset // 2][0][0] == positions[target // 2][0][0]:
                 self._handle(code, "line")
 
@@ -338,8 +335,10 @@ class MonitoringTool:
                 self._recorder.add(event, frame)
             case "left":
                 self._recorder.add("return", frame, None)
-            case "exception" | "return":
-                self._recorder.add(event, frame, render_value(value))
+            case "exception":
+                self._recorder.add_exception(frame, value)
+            case "return":
+                self._recorder.add("return", frame, render_value(value))
 
 
 EventSource = TraceFunction | MonitoringTool

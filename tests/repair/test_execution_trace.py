@@ -84,6 +84,118 @@ CASES = {
             return one                   # not reached
         """,
     ),
+    "comprehensions": (
+        """
+        def invert(items):
+            item = 5
+            names = {str(item): [item for item in items] for item in items}
+            found = [
+                [item + other for other in [item]]
+                for item in
+                sorted(items)
+                if item
+            ]
+            return (item := 7)
+        """,
+        "invert([1, 2])",
+        """
+        def invert(items):                                                      # (1) items = [1, 2]
+            item = 5                                                            # (2) item = 5
+            names = {str(item): [item for item in items] for item in items}     # (3) names = {'1': [1, 2], '2': [1, 2]}
+            found = [                                                           # (6) found = [[2], [4]]
+                [item + other for other in [item]]
+                for item in
+                sorted(items)
+                if item
+            ]
+            return (item := 7)                                                  # (7) item = 7, returns 7
+        """,
+    ),
+    "comprehensions that raise": (
+        """
+        def find(items, seen):
+            n = 5
+            get = lambda: n
+            try:
+                return {
+                    n: seen.append(items[n])
+                    for n in items
+                }
+            except IndexError:
+                pass
+            [seen.append(items[n]) for n in items]
+        """,
+        "find([1, 2], [])",
+        """
+        def find(items, seen):                          # (1) items = [1, 2], seen = []
+            n = 5                                       # (2) n = 5
+            get = lambda: n
+            try:
+                return {                                # (7) seen = [2], raises IndexError('list index out of range')
+                    n: seen.append(items[n])
+                    for n in items
+                }
+            except IndexError:
+                pass
+            [seen.append(items[n]) for n in items]      # (10) seen = [2, 2], raises IndexError('list index out of range')
+        """,
+    ),
+    "comprehensions in loops": (
+        """
+        def drain(items):
+            for one in items: two = [two for two in items]
+            while [one for one in items if one]:
+                items.pop()
+            while True:
+                one = [
+                    one
+                    for one in [items.pop()]
+                ]
+        """,
+        "drain([0, 2])",
+        """
+        def drain(items):                                   # (1) items = [0, 2]
+            for one in items: two = [two for two in items]  # (2) one = 0, two = [0, 2]; (3) one = 2
+            while [one for one in items if one]:
+                items.pop()                                 # (6) items = [0]
+            while True:
+                one = [                                     # (11) one = [0]
+                    one
+                    for one in [items.pop()]                # (10) items = []; (14) raises IndexError('pop from empty list')
+                ]
+        """,
+    ),
+    "an iterator in a comprehension": (
+        """
+        class Count:
+            left = 1
+            def __iter__(self):
+                return self
+            def __next__(self):
+                if not self.left:
+                    raise StopIteration
+                self.left -= 1
+                return self.left
+        def count():
+            found = [n for n in Count()]
+            return found
+        """,
+        "count()",
+        """
+        class Count:
+            left = 1                      # not reached
+            def __iter__(self):           # (2) self = <Count>
+                return self               # (3) returns <Count>
+            def __next__(self):           # (4) self = <Count>; (8) self = Count(left=0)
+                if not self.left:
+                    raise StopIteration   # (10) raises StopIteration()
+                self.left -= 1            # (6) self = Count(left=0)
+                return self.left          # (7) returns 0
+        def count():
+            found = [n for n in Count()]  # (11) found = [0]
+            return found                  # (12) returns [0]
+        """,
+    ),
     "generator": (
         """
         def count(n):

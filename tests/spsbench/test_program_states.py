@@ -113,6 +113,13 @@ PROGRAMS = {
         "f([1, 0])",
         "c1.0 l2.0 l2.0 l2.0 l3.0 l7.0 l3.0 l7.0 l3.0 l7.0 l3.0 l7.0 l3.0 l8.0 l9.0 l13.0 l8.0 l9.0 l13.0 l14.0 r14.0=1",
     ),
+    "an iterator that ends in a comprehension": (
+        "class E:\n    def __iter__(self): return self\n    def __next__(self): raise StopIteration\n\n"
+        "def f():\n    [x for x in E()]\n    for x in E(): pass\n",
+        "f()",
+        "c5.0 l6.0 c2.1 l2.1 r2.1=<E> c3.1 l3.1 e3.1=StopIteration() r3.1"
+        " l7.0 c2.1 l2.1 r2.1=<E> c3.1 l3.1 e3.1=StopIteration() r3.1 e7.0=StopIteration() r7.0=None",
+    ),
     "a function in a comprehension": (
         "def f(xs):\n    return [\n        (lambda y: h(\n            y,\n            [y for y in xs],\n        ))(x)\n"
         "        for x in xs\n    ]\n\ndef h(a, b):\n    return a\n",
