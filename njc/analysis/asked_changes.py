@@ -33,7 +33,9 @@ class AskedChange:
     may_compute: bool = False
     """Whether the words may mean a computation instead, if the value is a number or a text."""
     has_result: bool = False
-    """An output behind it, or a later sentence, takes the result."""
+    """An output behind it, or a later clause, takes the result."""
+    is_taken: bool = False
+    """The next clause takes the result of a collection, or an output that is a collection: `and return them`."""
 
 
 # In the patterns, `\x01+` is an input and `\x02+` an output: NaturalBlock.marked_words has them in place of references;
@@ -60,8 +62,8 @@ _TAIL = (
 ADDING = "append|push|insert|prepend|attach|add"
 _ADDED = "add|append|insert|push|mov|stor|sav|record|enter|attach|plac|copi"
 _STORING = "put|save|store|record|enter|register|move|copy|inject|merge|stack|enqueue|queue|unshift|credit|charge|deposit|include|concatenate|fold|weave|blend|mix|incorporate|integrate"
-_NO_PLACING = r"(?!\s+(?:(?:the|your|our|more|some)\s+)?(?:focus|attention|emphasis|weight|trust|stress|eyes?|gaze|on|over)\b)"
-_GATHERING = "count|sum|collect|gather|accumulate"
+_NO_PLACING = r"(?!\s+(?:(?:the|your|our|more|some)\s+)?(?:focus|attention|emphasis|weight|trust|stress|eyes?|gaze|on|over|up|together)\b)"
+_GATHERING = r"count|sum|add\s+up|collect|gather|accumulate"
 ACTING = (
     "increase|increment|decrease|decrement|reset|update|modify|mutate|overwrite|mark|flag|tick|clear|empty|shuffle|truncate"
     "|toggle|rename|edit|change|set|sort|reverse|remove|delete|drop|discard|pop|extend"
@@ -95,13 +97,13 @@ _ANY_VERB = compile_words(
     r"\b(?:go|gain|get|lose|become|receive|throw|eliminate|exclude|strike|ban|expel|kick|cross|keep|leave|retain"
     rf"|{_SUBTRACTING}|ensure|raise|order|bring|bind|give|new|in.place|{_ADDED}|{_GATHERING}|{ADDING}|{_STORING}|{ACTING}"
     rf"|{_REPLACING}|{_REVISING}|{_DOING}|write|place|assign|note|file|let|have|log|belongs|see\s+to|{_TREATING}|create|open"
-    r"|start|apply|applies|stay|remain|remember|collaps|com(?:e|ing)|after|now|pull|fish|weed|sift|one\s+(?:more|less)"
+    r"|start|apply|applies|stay|remain|remember|collaps|com(?:e|ing)|after|now|pull|fish|toss|weed|sift|one\s+(?:more|less)"
     r"|now\s+on|afterward|no\s+longer)|[-+*/%|&^:]=|\+\+|\]\s*=",
     0,
 )
 """In small letters, or an assignment."""
 _INTO = compile_words(
-    rf"\b(?P<add>{ADDING})(?:s|es)?\b{_INSIDE}\b(?:to|onto|into|in|(?<!based )on)\s+{_TAIL}\Z"
+    rf"\b(?P<add>{ADDING})(?:s|es)?\b{_NO_PLACING}{_INSIDE}\b(?:to|onto|into|in|(?<!based )on)\s+{_TAIL}\Z"
     rf"|{_CLAUSE}(?:(?P<put>{_STORING})(?:s|es)?\b{_NO_PLACING}{_PART}{{0,60}}?\b(?:into|onto|to)\s+(?:the\s+)?"
     rf"|(?P<gather>{_GATHERING})\b{_PART}{{0,60}}?\binto\s+(?:the\s+)?"
     r"|(?P<create>create|make|open|start)\s+an?\s+(?:new\s+|empty\s+)?(?:entry|row|record|item|element|key|slot|line|field"
@@ -136,7 +138,7 @@ _DIRECT = compile_words(
 _FROM = compile_words(
     rf"{_CLAUSE}(?:(?P<pop>pop)\b{_INSIDE}\b(?:from|off|out\s+of|of|in)\s+|(?P<off>{_REMOVING}|cross"
     rf"|check)\b{_INSIDE}\boff\s+(?:from\s+)?|(?P<remove>remove|delete|drop|discard|erase|{_EXCLUDING})\b{_INSIDE}\b(?:from"
-    rf"|out\s+of|in)\s+|(?P<take>take|strip|cut|pull|fish)\b{_INSIDE}\bout\s+of\s+"
+    rf"|out\s+of|in)\s+|(?P<take>take|strip|cut|pull|fish|throw|toss|kick)\b{_INSIDE}\bout\s+of\s+"
     rf"|(?P<minus>{_SUBTRACTING}|(?:filter|weed|sift)\s+out)\b{_INSIDE}\bfrom\s+|(?P<within>replace|swap|exchange|merge"
     rf"|collapse)\b{_INSIDE}\b(?:in|within|throughout)\s+){_TAIL}\Z"
 )
@@ -211,21 +213,39 @@ _TAKES = compile_words(
 )
 """The output that the same verb has: `Put the words in <text> into <:y>.`"""
 _HAS_RESULT = compile_words(
-    r"(?!(?:[^.;!?])*?\band\s+(?:then\s+)?(?:put|store|save|bind|set|count|say|give|write|tell)\s+(?!it\b|them\b"
+    r"(?!(?:[^.;!?])*?\band\s+(?:then\s+)?(?:put|store|save|bind|set|count|say|give|write|tell|return)\s+(?!it\b|them\b"
     r"|the (?:result|new|rest))[^.;!?]*\x02)[^.;!?]*\x02"
 )
 """An output behind the reference that takes the result in place of a change."""
-_LATER_RESULT = compile_words(
-    r"[.;!?]\s+(?:then\s+)?(?:put|store|save|write|return)\s+(?:only\s+)?(?:it|them|the\s+(?:result|output|new|sum|total"
-    r"|product|difference|quotient|rest|\w+ed\b)\w*)\b[^.;!?]*\x02"
+_THEM = r"\b(?:it|them|these|this|those|all|everything|the\s+\w+ed(?!\s+(?:list|text|version)))\b"
+_RESULT = (
+    rf"(?:{_THEM}|the\s+(?:\w+ed\b|unique\b|new\s+(?:ones|list|text|version|order|rows|items|entries)\b|result|output|sum|product|difference|quotient|rest|others"
+    r"|texts?|list|answer|sentence|message|letter|story|version|words?\b|lines?\b|names))"
 )
-"""A further sentence that puts the result into an output: a text or a number, which cannot be changed, is then only read."""
+TAKEN = compile_words(
+    rf"\b(?:(?:put|store|save|write|bind|set|give|join|collect|copy|count)\s+(?:only\s+|all\s+(?:of\s+)?)?{_RESULT}[^.;!?]*\x02"
+    rf"|(?:return|print|show|display|output)\s+(?:only\s+)?(?:{_RESULT}|what\s+(?:is\s+left|remains))|call\s+(?:it|them|the\s+result)\s+\x02"
+    r"|(?:put|store|save|write)\s+the\s+(?:mean|average|median|sum|product)\s+of\s+(?:the\s+(?:rest|others)|what)\b[^.;!?]*\x02"
+    r"|the\s+(?:\w+\s+)?(?:text|list|line|sentence|result|version|rest)\s+(?:is|goes\s+(?:in)?to)\s+\x02)"
+    r"|\x02\s+is\s+the\s+(?:\w+\s+)?(?:result|text|list|version)\b"
+)
+"""An output, a return or a print that takes the result of a request before it."""
+_REST = compile_words(
+    rf"{ADDING}|{_REMOVING}|{_RIDDING}|exclude|strike|filter|weed|sift|pull|clear|empty"
+)
+"""Verbs with two objects: `them` behind one may be the removed ones."""
+_NEXT = compile_words(r"[^.;:!?\x01\x02]*(?:[.;:!]\s+(?:then\s+)?)?\Z")
+_IN_PLACE = compile_words(r"[^\x02]*\bin[ -]place\b")
+_ADDS_TO = compile_words(r"\b(?:(?:in)?to|on(?:to)?)\s")
+_ARRANGES = compile_words(r"sort|shuffle|reverse|rotate|filter|arrange|merge|collapse|dedup")
+"""Verbs that make a new collection of one, if there is an output for it."""
+COLLECTION = re.compile(r"\s*(?:(?:\w+\.)?(?:Sequence|Collection|Iterable)|list|tuple|set|frozenset)\b")  # fmt: skip
 _KEEPS = compile_words(
     r"(?:increase|increment|decrease|decrement|reset|set|toggle|mark|flag|tick|update|modify|change|overwrite|clear|empty|add"
     rf"|{_REPLACING})\b[^.;!?]*?(?:[.;!?]|\b(?:and|then)\b)"
 )
 """A verb that means an attribute itself, if its clause ends before the output."""
-_NEGATED = compile_words(r"(?:\b(?:not|never|without|nothing)|n['’]t|\bwhether\s+(?:to|(?:one|they|we|you|it|he|she|i)\s+\w+))\s+\Z")  # fmt: skip
+_NEGATED = compile_words(r"(?:\b(?:not|never|without|nothing)|n['’]t|\bwhether\s+(?:to|(?:one|they|we|you|it|he|she|i)\s+\w+)(?:\s+\w+(?:,\s*\w+)*,?(?=\s+\Z))?)\s+\Z")  # fmt: skip
 _NO_RESULT = r"(?![^.;!?]*\x02)(?![^\x02]*\b(?:put|save|store|write)\s+(?:it|this|them|the\s+(?:text|message|answer|announcement))\b[^.;!?]*\x02)"
 _PRINTS = compile_words(
     rf"{_CLAUSE}(?:pretty-)?(?!(?:print|log|display)s?\s*(?:[.,;)]|\Z|\b(?:or|and)\b))(?P<verb>print|log|display|echo|sleep|wait|beep)s?\b(?!\s*[-:])"
@@ -247,11 +267,13 @@ def find_asked_changes(block: NaturalBlock) -> Iterator[AskedChange]:
     shift = block.end - 3 - len(block.words)
     text = _mark_requests(block.marked_words)
     written = {path.partition(".")[0] for path in block.writes}
+    outputs = (each for each in block.references if each.writes)
+    made = max((each.end for each in outputs if COLLECTION.match(each.type or "")), default=0)
     seen: set[str] = set()
     for reference in block.references:
         if reference.writes or reference.root in written or reference.path in seen:
             continue
-        if (change := _find_change(text, reference, shift)) is not None:
+        if (change := _find_change(text, reference, shift, made)) is not None:
             seen.add(reference.path)
             yield change
 
@@ -262,12 +284,12 @@ def _mark_requests(text: str) -> str:
     return _WITHOUT_COMMA.sub(lambda found: found[0][:-1] + "\x03", text)
 
 
-def _find_change(text: str, reference: Reference, shift: int) -> AskedChange | None:
-    """Return the change of a reference that a text asks for; `shift` is the offset of the text in its source."""
+def _find_change(text: str, reference: Reference, shift: int, made: int) -> AskedChange | None:
+    """Return the change of a reference; `shift` is the offset of the text, `made` the end of the last new collection."""
     begin, end = reference.start - shift, reference.end - shift
     from_ = max(0, begin - 200)
     found = _match_request(text, from_, begin, end)
-    if found is None or _NEGATED.search(text, max(0, found.start() - 40), found.start()):
+    if found is None or _NEGATED.search(text, max(0, found.start() - 60), found.start()):
         return None
     kind = next(
         name
@@ -280,21 +302,34 @@ def _find_change(text: str, reference: Reference, shift: int) -> AskedChange | N
     stop = end + _FAR
     clause = f"{verb} {text[end:stop]}".partition("\x02")[0]
     keeps = bool(reference.is_dotted and kind in ("act", "replace", "add") and _KEEPS.match(clause))
-    has_result = _HAS_RESULT.match(text, end, stop)
-    is_later = _LATER_RESULT.search(text, end, stop) or names_result(verb, text[end:stop])
+    is_new = not _IN_PLACE.match(text, end, stop)
+    has_result = is_new and _HAS_RESULT.match(text, end, stop)
+    taken = TAKEN.search(text, end, stop)
+    is_named = names_result(verb, text[end:stop])
+    is_later = taken or is_named
+    is_passed = (
+        taken
+        and _NEXT.match(text[end : taken.start()])
+        and not (_REST.match(verb) and re.search(rf"{_THEM}|the sum(?! of)", taken[0]))
+    )
     is_computed = has_result and not keeps
     if kind in ("act", "replace", "doing", "remove", "within", "first", "verb") and is_computed:
         return None
     if (kind in _RESULTING or verb == "write") and (has_result or is_later):
         return None
+    is_sum = is_named or text.startswith(" together", end)
+    if is_sum and verb == "add" and not _ADDS_TO.search(text, found.start(), begin):
+        return None
     if (kind == "place" or verb in ("put", "write")) and _TAKES.match(text, end):
         return None
     may_compute = kind not in ("add", "put", "act") and not reference.is_dotted
+    is_collected = made > end + shift and _ARRANGES.match(verb)
     start, stop = found.span(kind)
     return AskedChange(
         *(verb, start + shift, stop + shift, reference),
         may_compute=may_compute or (verb == "add" and not keeps),
         has_result=bool(is_later or (has_result and kind in ("add", "put"))),
+        is_taken=bool(is_new and (is_passed or is_collected)),
     )
 
 
@@ -306,15 +341,15 @@ _FAR = 5000
 """The number of letters behind a request that may use its result, so that long texts take no longer for each."""
 
 
+_PIECE = "entry|row|record|item|line|element"
+_MADE = {"add": "sum|total", "create": _PIECE, "make": _PIECE, "open": _PIECE, "start": _PIECE}
+
+
 def names_result(verb: str, text: str) -> bool:
-    """Return whether a later sentence puts the result of a verb into an output: the tags of `tag`."""
-    made = (
-        "entry|row|record|item|line|element"
-        if verb in ("create", "make", "open", "start")
-        else "version"
-    )
+    """Return whether a later sentence returns the result of a verb, or puts it into an output: the tags of `tag`."""
+    made = _MADE.get(verb, "version")
     noun = rf"\bthe\s+(?!(?:number|count|amount)\s+of\b)(?:\w+\s+){{0,2}}(?:{re.escape(verb[:5])}\w*|{made})\b"
-    return re.search(rf"{noun}[^.;!?]*\x02", text) is not None
+    return re.search(rf"{noun}[^.;!?]*\x02|\breturn\s+{noun}", text, re.IGNORECASE) is not None
 
 
 def _match_request(text: str, from_: int, begin: int, end: int) -> re.Match[str] | None:

@@ -236,7 +236,8 @@ def find_fixed_changes(block: NaturalBlock, types: TypeReader) -> Iterator[Fixed
         is_scalar = names <= SCALARS | {"typing.Literal"}
         can_be_set = "." in path
         is_computed = asked.may_compute or (asked.has_result and not can_be_set)
-        if not (is_scalar and is_computed):
+        is_taken = asked.is_taken and not can_be_set and "type" not in names
+        if not (is_scalar and is_computed) and not is_taken:
             yield FixedChange(asked, typed, is_scalar and not can_be_set)
 
 

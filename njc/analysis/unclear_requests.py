@@ -17,14 +17,14 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
-from njc.analysis.asked_changes import CHANGING_VERBS, AskedChange, names_result
+from njc.analysis.asked_changes import CHANGING_VERBS, COLLECTION, TAKEN, AskedChange, names_result
 from njc.analysis.judgements import SENTENCE_END, SMALL_WORDS, STARTS, STORES, UNCHANGING_WORDS
 from njc.analysis.words import compile_words, split_words
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.prompt_references import Reference
 
 _VERBS = f"{CHANGING_VERBS}|shorten|lengthen|soften|reword|reorder|refresh|assign"
-_CHANGING = frozenset(_VERBS.split("|"))
+_CHANGING = compile_words(rf"(?:{_VERBS})\Z")
 _TOKEN = re.compile(r"\x01+|\x02+|\"[^\"\n]*\"|'[^'\n]*'(?!\w)|[\w'’-]+|[,()–—]")
 _BREAKS = split_words(", ( ) – — and or but then also so while after")
 _LEADS = compile_words(
@@ -40,7 +40,7 @@ _PRONOUN = r"(?:it|them|these|those|this)\b"
 _EACH = r"(?:each|every|all|both|any|everything|anything|what(?:ever)?|whoever|every(?:one|body))\b"
 _DETERMINER = compile_words(rf"{_PRONOUN}|{_EACH}|(?:the|an?|its|their|none|no|some|one|two|three)\b|[\x01\"'\d]")  # fmt: skip
 _OBJECT = compile_words(
-    rf"{_PRONOUN}|{_EACH}|.*\x01|(?:the )?(?:[\w-]+ )?(?:ones?|rest|others?|entry|entries|items?|rows?|elements?|list|first"
+    rf"{_PRONOUN}|{_EACH}|(?:(?!(?:if|when|unless|because|until)\b)\S+ )*\x01|(?:the )?(?:[\w-]+ )?(?:ones?|rest|others?|entry|entries|items?|rows?|elements?|list|first"
     r"|last|\w+est)\b"
 )
 _PARTICLES = split_words("up out off away down over back in only just")
@@ -48,18 +48,11 @@ _NO_VERB = re.compile(r"[^s]s\Z|...ing\Z|...ed\Z|\A(?:say|tell|begin|\w|\W.*|\d.
 _FINITE_VERB = re.compile(r"\b(?:is|are|was|were|be|been|has|had|will|does|did|whether)\b")
 _UNCHANGING_PHRASE = compile_words(
     r"\b(?:pay attention|leave out|in mind|into account|a (?:close )?look|the gist|(?:the|your|more|some) (?:focus|attention"
-    r"|emphasis|weight)|emphasis|out of it|common sense|(?:the|your) (?:answer|reply|result|output|response))\b"
+    r"|emphasis|weight)|emphasis|out of it|add (?:up|together)|common sense|(?:the|your) (?:answer|reply|result|output|response))\b"
 )
-_TAKEN = compile_words(
-    r"\b(?:put|store|save|write|return|bind|set|give|join|collect|copy|count)\s+(?:only\s+|all\s+(?:of\s+)?)?(?:it|them"
-    r"|these|this|those|all|everything|the\s+(?:result|output|sum|product|difference|quotient|rest|texts?|list|answer"
-    r"|sentence|message|letter|story|version|words?\b|lines?\b|names|\w+ed\b)\w*)\b[^.;!?]*\x02"
-    r"|\bthe (?:text|list|line|sentence|result) is \x02|\x02 is the (?:result|text|list)\b|\breturn\s+(?:only\s+)?(?:it|them"
-    r"|these|those|the\s+(?:result|rest|list|texts?|lines?|names|version|\w+ed))\b"
-)
-"""An output, or a return, that takes the result of a request before it."""
-_COLLECTION = re.compile(r"\s*(?:(?:\w+\.)?(?:Sequence|Collection|Iterable)|list|tuple|set|frozenset)\b")  # fmt: skip
 _NUMBER = re.compile(r"\s*(?:int|float|bool|Literal\b.*)\s*")
+_ONE = compile_words(r"\b(?:put|store|save|write) (?:an?|one|the (?:first|last|\w+st))\b[^.;!?\x02]*\Z")  # fmt: skip
+_MANY = compile_words(r"(?:them|these|those|the list)\b")
 _CHANGED = (
     r"(?:remov|delet|dropp|discard|eras|replac|swapp|renam|updat|overwrit|overwritt|clear|empti|trimm|shorten|capitali[sz]"
     r"|lower-?cas|upper-?cas|redact|mask|anonymi[sz]|correct|fix|halv|doubl|reword|rewritt|rewrit|translat|increas|decreas"
@@ -79,7 +72,8 @@ _STATES = compile_words(
     rf"|the rest|the others|(?:the )?[\w-]+ ones) (?:go(?:es)?|leaves?)\b|\A(?:take|leave|turn) (?:only |just )?{_PRONOUN}"
     r"|\A(?:extract|parse|read|pick|choose|find|count|compute|gather)\b.*\x01.* (?:into|onto) \x01"
     r"|\Aapply (?!.*\x01.* to\b).* to .*\x01|\Atake \x01 (?:from|off) \x01|\Ause up\b|\Alet (?:none|no|there be)\b.*\x01"
-    r"|\A(?:otherwise|else) \x01 (?:is|are)\b|\Apick .*\boff \x01"
+    r"|\A(?:otherwise|else) \x01 (?:is|are)\b|\A(?:the )?(?:[\w-]+ )+in \x01 (?:needs? [a-z]+ing\Z|(?:is|are) to go )"
+    rf"|\A{_EACH}.* (?:has|have|must|should|ought) (?:to )?go(?: from \x01)?\Z|\Apick .*\boff \x01"
     r"|\Aonly\b.* (?:survives?|stays?|remains?|(?:is|are) kept)\b|\A(?:none|nothing|no [\w-]+)\b.* (?:may|must|should"
     r"|can) (?:stay|remain|survive|be (?:left(?! out)|empty))\b"
     r"|\x01.* (?<!that )(?<!which )(?:is|are) to be [a-z]+ed\b|\b(?:in|into|under|as) (?:its|their"
@@ -89,12 +83,12 @@ _STATES = compile_words(
     rf"|\A(?:if|when|whenever|unless|once|for)\b.* (?<!to )(?<!not )(?:{_VERBS}) {_PRONOUN}"
     rf"|(?<!you)(?<!ask)(?<!asks)(?<!asked)(?<!way)(?<!ways)(?<!advice)(?<!plan)(?<!idea)(?<!ideas)(?<!steps)(?<!tips)(?<!code)(?<!function)(?<!want)(?<!wants)(?<!have)(?<!has)(?<!needs)(?<!not) to (?:{_VERBS}) {_PRONOUN}"
     rf"|\A{_EACH}.* becomes? "
-    r"|\A(?:translate|rephrase|turn|convert|split|rewrite|paraphrase|round|express|break|divide) (?:(?:each|every|all"
-    r"|both)\b.*|the (?:first|last|next|best|worst|[\w-]+est|(?:[\w-]+ )?ones?|others|rest)) (?:of|in) \x01"
+    r"|\A(?:translate|rephrase|turn|convert|split|rewrite|paraphrase|round|express|break|divide) (?:(?:the [\w-]+ of )?(?:each"
+    r"|every|all|both)\b.*|the (?:first|last|next|best|worst|[\w-]+est|(?:[\w-]+ )?ones?|others|rest)) (?:of|in) \x01"
 )
 """Statements and requests of a new state, also with verbs that judge, and conditions without a comma behind them."""
 _ASKS = compile_words(r"\b(?:whether|how|what|which|who|why|where)\b")
-_PARTICIPLE = compile_words(rf"(?:(?:by|when|on|always) )?(?:([a-z]+)ing|having [a-z]+ed) {_PRONOUN}")  # fmt: skip
+_PARTICIPLE = compile_words(rf"(?:(?:by|when|on|always) )?(?:([a-z]+)ing|having [a-z]+ed) (?:{_PRONOUN}|what(?:ever)?\b)")  # fmt: skip
 _TOO = compile_words(r"(?:(?:in|into|to|onto|at the [a-z]+ of|in the list of) )?(?:\x01|the list)(?: too| as well)?\Z")  # fmt: skip
 """A second place of a result, behind an output."""
 _MOVES = compile_words(r"(?:move|transfer|shift|dequeue|withdraw|pull|detach|split .* off)\b.*\x01.*\x02")  # fmt: skip
@@ -123,6 +117,8 @@ def find_unclear_requests(block: NaturalBlock) -> Iterator[AskedChange]:
     text = text.replace("as well as", "and       ").replace("rom then on", "rom now  on")
     for clauses in _list_sentences(text):
         for at, clause in enumerate(clauses):
+            if clause.lead == "or" and any("whether" in each.words for each in clauses[:at]):
+                continue
             following = clauses[at + 1 : at + 9]
             rest = takewhile(lambda each: not _is_verb(each.request[0]), following)
             first = bisect_left(starts, clause.begin)
@@ -132,7 +128,7 @@ def find_unclear_requests(block: NaturalBlock) -> Iterator[AskedChange]:
                 _may_change(clause) and not _takes_result(clause, following, behind, later)
             ):
                 verb, start = clause.request[0], clause.start + shift
-                for reference in _find_objects(clause, block.references, first, last)[:8]:
+                for reference in _find_objects(clause, block, first, last)[:8]:
                     yield AskedChange(verb, start, start + len(verb), reference)
 
 
@@ -143,19 +139,28 @@ def _is_move(clause: _Clause, before: _Clause | None) -> bool:
     return bool(_MOVES.match(" ".join(clause.request)))
 
 
-def _find_objects(
-    clause: _Clause, references: tuple[Reference, ...], first: int, last: int
-) -> list[Reference]:
+def _find_objects(clause: _Clause, block: NaturalBlock, first: int, last: int) -> list[Reference]:
     """Return the inputs that a clause may change; `first` and `last` limit the references in it."""
-    found = references[first:last]
+    found = block.references[first:last]
     if clause.request[:3] == ["let", "\x01", "be"]:
         found = found[: found[0].is_dotted]
     elif not found:  # a pronoun, for an input, or for an output before it that is no number
-        found = references[max(0, first - 8) : first][::-1]
-        types = (each.type or "" for each in found if each.writes)
-        if not all(map(_NUMBER.fullmatch, types)):
+        found = block.references[max(0, first - 8) : first][::-1]
+        outputs = [each for each in found if each.writes]
+        if _MANY.search(" ".join(clause.request)):
+            outputs = [each for each in outputs if not _is_one(each, block)]
+        if not all(_NUMBER.fullmatch(each.type or "") for each in outputs):
             return []
     return [each for each in found if not each.writes]
+
+
+def _is_one(output: Reference, block: NaturalBlock) -> bool:
+    """Return whether an output is one text, so that `them` is something else."""
+    begin = output.start - (block.end - 3 - len(block.words))
+    return (
+        output.type == "str"
+        and _ONE.search(block.marked_words, max(0, begin - 200), begin) is not None
+    )
 
 
 def _list_sentences(text: str) -> Iterator[list[_Clause]]:
@@ -192,14 +197,14 @@ def _may_change(clause: _Clause) -> bool:
         return True
     if found := _PARTICIPLE.match(whole):
         stem = found[1] or "change"
-        return not {stem, f"{stem}e", stem[:-1]}.isdisjoint(_CHANGING)
+        return any(map(_CHANGING.match, (stem, f"{stem}e", stem[:-1])))
     if clause.lead in ("while", "after") or verb in _SUBORDINATE or not _is_verb(verb):
         return False
     if verb.partition("-")[0] in UNCHANGING_WORDS:
         return "\x01 itself" in text
     rest = rest[rest[:1] != [] and rest[0] in _PARTICLES :]
     object_ = " ".join(rest[:60])
-    if verb in _CHANGING:
+    if _CHANGING.match(verb):
         is_clear = not rest or _DETERMINER.match(object_)
         return bool(is_clear or ("\x01" in rest and not _FINITE_VERB.search(text)))
     return bool(_DETERMINER.match(object_) and _OBJECT.match(object_))
@@ -214,12 +219,15 @@ def _takes_result(
     clause: _Clause, after: Sequence[_Clause], behind: Sequence[Reference], later: str
 ) -> bool:
     """Return whether an output behind a request takes its result: a collection, or one with a name for it."""
-    continued = takewhile(lambda each: each.request[0] not in _TAKES, after)
+    continued = takewhile(lambda it: it.request[0] not in _TAKES and "how" not in it.words, after)
     if any("\x02" in each.words for each in continued):
         return True
     words = clause.request
     is_other = words[0] not in UNCHANGING_WORDS and _STATES.search(" ".join(words[:60]))
-    is_collected = any(_COLLECTION.match(each.type or "") for each in behind if each.writes)
-    made = words[-1] if words[0] in ("give", "assign") else words[0]
-    is_named = _is_verb(words[0]) and names_result(made, later)
-    return bool((is_collected and not is_other) or is_named or _TAKEN.search(later))
+    is_collected = any(COLLECTION.match(each.type or "") for each in behind if each.writes)
+    is_given = words[0] in ("give", "assign") or not _is_verb(words[0])
+    made = [each for each in (words[-1], *words[: not is_given]) if len(each) > 2]
+    is_named = any(names_result(each, later) for each in made)
+    return bool(
+        (is_collected and not is_other) or is_named or TAKEN.search(later.partition("?")[0])
+    )

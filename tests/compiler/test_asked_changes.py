@@ -277,6 +277,14 @@ Cross off from <rows> what <text> mentions, and put the count into <:y: int>.
 Merge duplicates within <rows>; put the count into <:y: int>.
 The best of <rows> moves to the front. Put the count into <:y: int>.
 Nothing rude may stay in <rows>. Put the count into <:y: int>.
+Throw the duplicates out of <rows>. Put the count into <:y: int>.
+Remove the first of <rows> and put the removed one into <:y: str>.
+Delete the empty ones in <rows>, and put the number of the others into <:y: int>.
+Sort <rows> in place, and put them into <:y: list[str]>.
+Sort <rows> by age in place, and return the number of urgent ones in <:y: int>.
+Increase each of <rows>, and put the increase into <:y: int>.
+Add the missing names to each of <rows>, and put the sum into <:y: int>.
+Add up the letters of <text> into <rows>. Put the count into <:y: int>.
 No stars must remain in <rows>. Put the count into <:y: int>.
 <rows> should no longer contain <text>. Put the count into <:y: int>.
 Mark as done what <text> finishes in <rows>, and put the count into <:y: int>.
@@ -738,6 +746,34 @@ Keep in mind that <rows> may contain errors. Put the likely total into <:y: int>
 Treat every line of <rows> as a vote. Put the winner into <:y: str>.
 Ignore the headers in <rows>, and put the number of records into <:y: int>.
 Leave out the empty ones in <rows>, and put the number of the others into <:y: int>.
+Add up the amounts in <rows>. Put the sum into <:y: float>.
+Add up the hours in <rows>; <:y: float> is the total.
+Add up what <rows> contains: <:y: int>.
+Add the amounts in <rows>. Put the sum into <:y: float>.
+Add the amounts in <rows> together, and put them into <:y: float>.
+Sort <rows> by urgency and put the sorted titles into <:y: list[str]>.
+Sort <rows> by urgency and put the titles into <:y: list[str]>.
+Sort <rows>; <:y: list[str]> is the result.
+Sort <rows>. The sorted list is <:y: list[str]>.
+Shuffle <rows> and put the shuffled list into <:y: list[str]>.
+Reverse <rows>; call the result <:y: list[str]>.
+Deduplicate <rows>. The result goes into <:y: list[str]>.
+Remove the duplicates from <rows>. The rest goes into <:y: list[str]>.
+Filter <rows> down to the urgent ones, and give their titles in <:y: list[str]>.
+Merge the rows in <rows> that mean the same, and put one title for each into <:y: list[str]>.
+Rewrite <rows> for a child; the result is <:y: str>.
+Shorten <rows> to a headline. The headline is <:y: str>.
+Anonymize the names in <rows>. The anonymous text is <:y: str>.
+Fix the grammar of <rows>; <:y: str> is the corrected text.
+Drop the lowest of <rows>, and put the average of the rest into <:y: float>.
+Drop duplicates in <rows> and put the cleaned list into <:y: list[str]>.
+Put into <:y: str> whether one should archive, answer or delete <rows>.
+Put into <:y: str> whether to answer, forward or archive <rows>.
+Each of <rows> should be a fruit. Put those that are not into <:y: list[str]>.
+<rows> must not contain duplicates. Put into <:y: bool> whether they do.
+Put a report on <rows> into <:y: str>. If it gets too long, shorten it.
+Put the names of the fruits in <rows> into <:y: str>, and sort them.
+Sing a song if <rows> are friendly. Put the refrain into <:y: str>.
 """.splitlines()
 
 
@@ -851,6 +887,18 @@ Read <rows>. Whatever is rude becomes a star. Put the number into <:y: int>.
 Put the longest of <rows> into <:y: int>. The list ends up shorter.
 Pick the first off <rows>. Put the count into <:y: int>.
 Assign new numbers to <rows>, then put the largest number into <:y: int>.
+Put the longest of <rows> into <:y: str> and empty the list.
+Put a title for <rows> into <:y: str>, and alphabetize them.
+Put a summary of <rows> into <:y: str>. Then throw them away.
+Alphabetize <rows>. How many are left? Put it into <:y: int>.
+Jumble <rows>, then tell in <:y: int> how many moved.
+The typos in <rows> need fixing. Put their number into <:y: int>.
+Prices in <rows> are to go up by ten percent. Put the new total into <:y: float>.
+Whatever is spoiled in <rows> has to go. Put the count into <:y: int>.
+Everything stale in <rows> must go. Put the number of stale ones into <:y: int>.
+Go over <rows>, fixing what is wrong, and put the number of fixes into <:y: int>.
+Go through <rows> and capitalize the names. Put the number of names into <:y: int>.
+Translate the title of each of <rows> into English, and count in <:y: int> how many were French.
 """
 
 
@@ -938,6 +986,20 @@ def test_a_request_about_several_inputs_is_reported_once() -> None:
         ("Launder <rows> and return them.", False),
         ("Shorten <rows> to one line, and return it.", False),
         ("Launder <rows>. Return the laundered rows.", False),
+        ("Sort <rows> and return them.", False),
+        ("Reverse <rows>. Return it.", False),
+        ("Capitalize <rows>, then return the capitalized ones.", False),
+        ("Append what is missing to <rows>, and return the new list.", False),
+        ("Replace the colours in <rows> by words. Return the result.", False),
+        ("Remove the duplicates from <rows> and return the result.", False),
+        ("Remove the rude ones from <rows> and return what is left.", False),
+        ("Translate each of <rows>; return the translations.", False),
+        ("Tidy <rows> up. Return the tidy list.", False),
+        ("Shuffle <rows> and return the first three.", True),
+        ("Drop the last of <rows>, and return the dropped one.", True),
+        ("Sort <rows> in place and return them.", True),
+        ("Remove the first of <rows> and return it.", True),
+        ("Increase <self.count> and return it.", True),
         ("Return the number of <rows>, and clear it.", True),
         ("Launder <rows> and return the longest.", True),
         ("Return 1 if <rows> are empty. Otherwise launder <rows>.", True),
@@ -946,8 +1008,9 @@ def test_a_request_about_several_inputs_is_reported_once() -> None:
 def test_a_return_takes_a_result_as_an_output_does(text: str, is_reported: bool) -> None:
     source = PROGRAM.replace("return y", "return n").format(text)
     compilation = compile_source(SourceFile("p.njpy", source.encode()))
-    assert compilation.authorities[0].effects == "answer"
     assert ["NJ305"] * is_reported == [each.code for each in compilation.diagnostics]
+    if not is_reported:
+        assert compilation.authorities[0].effects == "answer"
 
 
 @pytest.mark.parametrize(
