@@ -50,7 +50,7 @@ _RAISE_WORDS = compile_words(
 _ACTS = compile_words(
     r"\b(?:print|log|warn|show|display|output|notif[iy]|alert|echo|beep|ring|play|sleep|wait|send|mail|e-?mail|publish"
     r"|upload|download|flush|dump|import|call|run|execute|invoke|start|announce|shout|whisper|read\s+out|report\s+to)(?:s|es"
-    r"|n|ed|ing|ged|ging|ted|ting)?\b|\b(?:stdout|stderr|console|screen|terminal|files?|disk)\b"
+    r"|n|ed|ing|ged|ging|ted|ting)?\b|\b(?:stdout|stderr|console|screen|terminal|(?!\A)files?|disk)\b"
     r"|\b(?:tell|inform) (?:the|my|our|your|all|every\w+|him|her|them|\s) ?|\b(?:druck|ausgeb|zeig|imprim|affich|muestr|stamp[ai])|\bgib\b.*\baus\b|вывед|печат|打印|输出|显示|表示|出力|출력"
 )
 """Words that may ask for something outside of the program, such as to print."""
@@ -96,7 +96,9 @@ def find_block_findings(
         return
     start = block.end - 3 - len(block.prompt)
     offered = frozenset(label.removeprefix("bare_") for label in authority.labels)
-    if _can_do_nothing(block, authority, types):
+    is_idle = _is_idle(block, authority, types)
+    may_act = is_idle and _may_act(block)
+    if is_idle and not may_act:
         message = (
             "the block can do nothing: it has no output, no jump, and nothing that it could change"
         )
@@ -121,7 +123,7 @@ def find_block_findings(
             else f"annotate `{asked.reference.path}` with a type that can be changed, or name an output"
         )
         yield make_diagnostic(source, "NJ305", asked.start, asked.end, message, hint)
-    if authority.effects == "answer" and block.options.effects is None:
+    if (authority.effects == "answer" or may_act) and block.options.effects is None:
         known = {change.asked.reference for change in changes}
         yield from _check_unclear_requests(source, block, known, types)
     yield from _check_fixed_outputs(source, block, types)
@@ -152,31 +154,35 @@ def _check_unclear_requests(
     source: SourceFile, block: NaturalBlock, known: Set[Reference], types: TypeReader
 ) -> Iterator[Diagnostic]:
     """Report sentences that may ask for a change of a collection, or of a number in an attribute, that is not `known`."""
-    reported = -1
+    reported, is_answer = -1, block.writes or list_named_jumps(block)
     for asked in find_unclear_requests(block):
         path = asked.reference.path
         typed = find_read_type(path, block, types)[0] if asked.start != reported else None
-        if typed is None or asked.reference in known:
+        is_act = _RAISE_WORDS.match(asked.verb) or _ACTS.match(asked.verb)
+        if typed is None or asked.reference in known or (is_act and not is_answer):
             continue
         names = {types.name_of(part) for part in types.union_parts(types.expand(typed))}
         if names <= {*_NUMBERS} if "." in path else not names & {*SCALARS, "typing.Literal"}:
             reported = asked.start
-            message = f"to {asked.verb} `{path}: {typed}` may be a change, but the block only answers with data"
+            message = f"to {asked.verb} `{path}: {typed}` may be a change, but it is only read"
+            other = ANSWER_REMEDY if is_answer else "name an output"
             way = f"annotate `{path}` with a type that can be changed"
-            hint = (
-                f"{f'write `<:{path}>`' if '.' in path else way} if it is; if not, {ANSWER_REMEDY}"
-            )
+            hint = f"{f'write `<:{path}>`' if '.' in path else way} if it is; if not, {other}"
             yield make_diagnostic(source, "NJ305", asked.start, asked.end, message, hint)
 
 
-def _can_do_nothing(block: NaturalBlock, authority: Authority, types: TypeReader) -> bool:
-    """Return whether a block certainly has no effect, except an exception that its text does not ask for."""
+def _is_idle(block: NaturalBlock, authority: Authority, types: TypeReader) -> bool:
+    """Return whether a block certainly has no effect, except by the words of its text."""
     if block.writes or authority.labels or block.is_fstring:
         return False
-    words = block.words_without_references
-    if _RAISE_WORDS.search(block.words) or _ACTS.search(words) or _SAYS.search(words):
-        return False
     return all(obstacle.is_missing for obstacle in find_obstacles(block, (), types))
+
+
+def _may_act(block: NaturalBlock) -> bool:
+    """Return whether a text may ask for an exception, or for something outside of the program."""
+    words = block.words_without_references
+    acts = _ACTS.search(words) or _SAYS.search(words)
+    return bool(acts or _RAISE_WORDS.search(block.words))
 
 
 def _check_missing_output(

@@ -1014,6 +1014,37 @@ def test_a_return_takes_a_result_as_an_output_does(text: str, is_reported: bool)
 
 
 @pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("Triage the errors in <rows>.", ["NJ305"]),
+        ("Alphabetize the complaints in <rows>.", ["NJ305"]),
+        ("Weed the failures out of <rows>.", ["NJ305"]),
+        ("Throw the duplicates out of <rows>.", ["NJ305"]),
+        ("If <rows> holds an error message, blank it.", ["NJ305"]),
+        ("Run through <rows> and capitalize the names.", ["NJ305"]),
+        ("Pop one of <rows> and print it.", ["NJ305"]),
+        ("Alphabetize <rows>.", ["NJ211"]),
+        ("Only the vegetables in <rows> should remain.", ["NJ211"]),
+        ("If <text> is too long, shorten it.", ["NJ211"]),
+        ("File <rows> under the right letter.", ["NJ305"]),
+        ("Sort <rows> and print them.", []),
+        ("Shorten each of <rows>, and print it.", []),
+        ("Write <rows> to the file fruits.txt.", []),
+        ("Raise ValueError if <rows> holds an error message.", []),
+        ("Give the user an error if <rows> is empty.", []),
+        ("Reject <rows> if they are empty.", []),
+        ("Send everyone in <rows> a greeting.", []),
+        ("Notify each of <rows>.", []),
+    ],
+)
+def test_a_change_in_a_block_without_an_output_is_reported(text: str, codes: list[str]) -> None:
+    """Also if words such as `error` may mean more than they do, so that it is not certain that the block is idle."""
+    source = PROGRAM.replace("return y", "return n").format(text)
+    found = compile_source(SourceFile("p.njpy", source.encode())).diagnostics
+    assert [each.code for each in found] == codes
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "Put the names in <rows> into <:y: list[str]>, and order them.",
