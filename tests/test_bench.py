@@ -18,6 +18,7 @@ import pytest
 import njrt
 
 BENCH = Path(__file__).parents[1] / "bench"
+TRAINING = BENCH.parent / "spsbench/results/training/qwen2.5-coder-1.5b.jsonl"
 
 
 @pytest.mark.parametrize(
@@ -131,16 +132,26 @@ def test_the_documented_table_is_that_of_the_results(state_as_data: ModuleType) 
     assert seconds["state"] > seconds["code"]
 
 
-def test_the_documented_turn_of_training_is_that_of_the_results(self_training: ModuleType) -> None:
-    results = "spsbench/results/training/qwen2.5-coder-1.5b.jsonl"
+def test_the_documented_turns_of_training_is_that_of_the_results(self_training: ModuleType) -> None:
+    results = TRAINING.relative_to(BENCH.parent).as_posix()
     page = (BENCH.parent / "docs/spsbench-repair.md").read_text(encoding="utf-8")
     table = page.partition(f"--show {results}\n")[2].partition("```")[0]
-    lines = self_training.read_lines(BENCH.parent / results)
+    lines = self_training.read_lines(TRAINING)
     assert table == self_training.format_table(lines) + "\n"
-    trained = {line["condition"]: line for line in lines if line["kind"] == "training"}
     text = " ".join(page.split())
-    for line in trained.values():
-        assert line["sampled"] == 2 * 629
+    earlier = {"trace": 0, "test": 0}
+    rows = []
+    for line in sorted(
+        (line for line in lines if line["kind"] == "training"),
+        key=lambda line: (line["turn"], line["condition"] == "test"),
+    ):
+        condition, turn = line["condition"], line["turn"]
+        assert line["sampled"] == turn * 1258 == turn * 2 * 629
+        new, earlier[condition] = line["passed"] - earlier[condition], line["passed"]
+        rows.append(
+            f"| {turn} | `{condition}` | {new} | {line['repairs']} | {line['seconds']:.0f} |\n"
+        )
+    assert "".join(rows) in page
 
     def count(turn: int, condition: str, key: str) -> int:
         return sum(
@@ -150,26 +161,40 @@ def test_the_documented_turn_of_training_is_that_of_the_results(self_training: M
         )
 
     assert (
-        f"in {count(0, 'trace', 'copying_steps')} of {count(0, 'trace', 'samples')} replies, and "
-        f"{count(0, 'trace', 'at_limit')} replies end at the limit of tokens ({count(0, 'test', 'at_limit')} without"
+        f"in {count(0, 'trace', 'copying_steps')} of {count(0, 'trace', 'samples')} replies before training and in "
+        f"{count(2, 'trace', 'copying_steps')} after two turns, and {count(0, 'trace', 'at_limit')} replies end at "
+        f"the limit of tokens ({count(0, 'test', 'at_limit')} without"
     ) in text
-    before, after, without = (
+    before, first, second, without = (
         f"{count(*name, 'passed_complete') / count(*name, 'complete'):.2f}"
-        for name in ((0, "trace"), (1, "trace"), (0, "test"))
+        for name in ((0, "trace"), (1, "trace"), (2, "trace"), (0, "test"))
     )
-    assert f"{before} pass with traces, {after} after training, and {without} without" in text
     assert (
-        f"took {trained['trace']['seconds']:.0f} seconds for {trained['trace']['repairs']} repairs with traces, "
-        f"and {trained['test']['seconds']:.0f} for {trained['test']['repairs']} without"
-    ) in text
+        f"{before} pass with traces, {first} and {second} after training, and {without} without"
+        in text
+    )
+
+
+def test_the_documented_lead_of_the_second_turn_is_that_of_the_results(
+    self_training: ModuleType,
+) -> None:
+    passes: dict[tuple[int, str], dict[str, list[bool]]] = {}
+    for line in self_training.read_lines(TRAINING):
+        if line["kind"] == "problem":
+            found = passes.setdefault((line["turn"], line["condition"]), {})
+            found[line["problem"]] = [at < line["passed"] for at in range(line["samples"])]
+    traced, plain = (
+        self_training._format_lead(passes[2, condition], passes[1, condition])
+        for condition in ("trace", "test")
+    )
+    text = " ".join((BENCH.parent / "docs/spsbench-repair.md").read_text(encoding="utf-8").split())
+    assert f"{traced} to the first with traces and {plain} without" in text
 
 
 def test_the_figures_on_the_page_of_prediction_are_those_of_the_training(
     self_training: ModuleType,
 ) -> None:
-    lines = self_training.read_lines(
-        BENCH.parent / "spsbench/results/training/qwen2.5-coder-1.5b.jsonl"
-    )
+    lines = self_training.read_lines(TRAINING)
 
     def compute_rate(turn: int, condition: str) -> str:
         found = [
@@ -184,7 +209,8 @@ def test_the_figures_on_the_page_of_prediction_are_those_of_the_training(
     text = " ".join(page.split())
     traced, plain = compute_rate(0, "trace"), compute_rate(0, "test")
     assert f"of HumanEvalFix, {traced} passed with traces, and {plain} without." in text
-    assert f"as in NExT, {compute_rate(1, 'trace')} passed with traces." in text
+    traced, plain = compute_rate(2, "trace"), compute_rate(2, "test")
+    assert f"as in NExT, {traced} passed with traces, and {plain} without." in text
 
 
 def test_repairs_to_train_on_are_right_different_and_few_of_each_problem(
