@@ -208,9 +208,9 @@ def test_the_figures_on_the_page_of_prediction_are_those_of_the_training(
     page = (BENCH.parent / "docs/prediction.md").read_text(encoding="utf-8")
     text = " ".join(page.split())
     traced, plain = compute_rate(0, "trace"), compute_rate(0, "test")
-    assert f"of HumanEvalFix, {traced} passed with traces, and {plain} without." in text
+    assert f"of HumanEvalFix, {traced} passed with traces, and {plain} without;" in text
     traced, plain = compute_rate(2, "trace"), compute_rate(2, "test")
-    assert f"as in NExT, {traced} passed with traces, and {plain} without." in text
+    assert f"as in NExT, {traced} and {plain}." in text
 
 
 def test_repairs_to_train_on_are_right_different_and_few_of_each_problem(

@@ -161,6 +161,7 @@ def read_repairs(path: Path) -> list[RepairResult]:
 TURNS = {
     "mutants": ("turn1-mutants", "turn2-mutants", "turn1-mutants-test", "turn2-mutants-test"),
     "QuixBugs": ("turn2-quixbugs", "turn2-quixbugs-test"),
+    "QuixBugs, three times": ("turns-quixbugs-samples",),
     "HumanEvalFix": ("turn2-humanevalfix", "turn2-humanevalfix-test"),
 }
 """The files with the turns of self-training, by their data."""
