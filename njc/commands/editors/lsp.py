@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import suppress
 
 import click
 
@@ -26,4 +27,6 @@ def command(ctx: click.Context, /, stdio: bool) -> None:
     sys.stdout = sys.stderr  # nothing but messages may be written to standard output
     server = make_server()
     server.start_io(sys.stdin.buffer, outgoing.buffer)
+    with suppress(OSError):  # else Python 3.13 writes the error of the finalizer to standard error
+        outgoing.close()
     ctx.exit(int(not server.is_shut_down))
