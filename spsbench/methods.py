@@ -29,6 +29,8 @@ class Method:
     """Whether equal conversations within a trial get the same reply from a cache."""
     reasoning: Reasoning | None = None
     """How the model prepares its reply."""
+    is_tuned: bool = False
+    """Whether blocks have the forms that `programs/tuned.lock` has for the model."""
     has_interpreter: bool = False
     """True if the prompts of a manual program may run Python on separate state."""
 
@@ -95,6 +97,20 @@ METHODS: Mapping[str, Method] = {
             "as natural, and code asks the model for each judgement",
             None,
             reasoning="ask",
+        ),
+        Method(
+            "natural-text",
+            "natural.njpy",
+            "as natural, and the model writes its reasoning before each reply",
+            None,
+            reasoning="text",
+        ),
+        Method(
+            "natural-tuned",
+            "natural.njpy",
+            "as natural, in the forms that `njc tune` has chosen for the model",
+            None,
+            is_tuned=True,
         ),
         Method(
             "rewritten",

@@ -42,7 +42,7 @@ def make_perfect_model(lines: CaseScript, effects: EffectSet | None = None) -> S
             if piece is None:
                 raise ModelError(f"{request.place} asks for more pieces than the script has")
             unanswered = None
-            if request.schema is not None:
+            if request.schema is not None or (effects is None and not request.tools):
                 answer = make_answer(piece)
                 unanswered = piece if "needs_code" in answer else None
                 return answer

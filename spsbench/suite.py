@@ -13,6 +13,7 @@ import importlib
 import sys
 from dataclasses import replace
 from importlib.resources import files
+from pathlib import Path
 from types import ModuleType
 
 from njrt.options import Options
@@ -78,15 +79,24 @@ NO_OPTIONS = Options()
 
 
 def load_natural_program(
-    name: str, options: Options = NO_OPTIONS, file: ProgramFile = "natural.njpy"
+    name: str,
+    options: Options = NO_OPTIONS,
+    file: ProgramFile = "natural.njpy",
+    is_tuned: bool = False,
 ) -> ModuleType:
-    """Compile and load the natural program; ValueError if it has an error."""
+    """Compile and load the natural program, if wanted with its tuned forms; ValueError if it has an error."""
     from njc.compiler import compile_source
     from njc.frontend.source import SourceFile
+    from njc.project.config import Project
+    from njc.project.tuned import find_tuned_blocks
+    from njc.project.units import Unit
 
     path = f"{name}/{choose_program_file(name, file)}"
     source = SourceFile(path, read_program_source(name, file).encode())
-    compilation = compile_source(source, project=options)
+    root = Path(str(files(PROGRAMS_PACKAGE)))
+    unit = Unit(root / path, root, root / path)
+    tuned = find_tuned_blocks(unit, Project(lock=root / "tuned.lock")) if is_tuned else ()
+    compilation = compile_source(source, project=options, tuned=tuned)
     if compilation.diagnostics or compilation.output is None:
         raise ValueError(f"{path} does not compile: {compilation.diagnostics}")
     module = f"{PROGRAMS_PACKAGE}.{path.removesuffix('.njpy').replace('/', '.')}"

@@ -23,7 +23,10 @@ TRAINING = BENCH.parent / "spsbench/results/training/qwen2.5-coder-1.5b.jsonl"
 
 @pytest.mark.parametrize(
     "name",
-    ["agent_quality", "contracts", "prompt_size", "self_training", "state_as_data", "tuning"],
+    [
+        *("agent_quality", "best_forms", "contracts", "prompt_size", "self_training"),
+        *("state_as_data", "tuning"),
+    ],
 )
 def test_a_command_that_needs_a_model_says_what_to_give(name: str) -> None:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("NJC_")}
@@ -242,3 +245,56 @@ def test_a_program_is_tested_once_however_often_it_is_proposed(self_training: Mo
     assert first is again
     assert first.result(timeout=60) is True
     assert judge.submit("p", problem.code).result(timeout=60) is False
+
+
+@pytest.fixture(scope="module")
+def best_forms() -> ModuleType:
+    return load_command("best_forms")
+
+
+def test_the_documented_forms_of_programs_are_those_of_the_results(best_forms: ModuleType) -> None:
+    results = "spsbench/results/repeats/forms-qwen2.5-coder-1.5b.jsonl"
+    page = (BENCH.parent / "docs/spsbench.md").read_text(encoding="utf-8")
+    lines = map(json.loads, (BENCH.parent / results).read_text(encoding="utf-8").splitlines())
+    found = best_forms.read_forms(lines)
+    report = best_forms.format_report(
+        [best_forms.choose_forms(name, found[name]) for name in sorted(found)]
+    )
+    assert (
+        page.partition(f"bench/best_forms.py {results}\n")[2].partition("```")[0] == report + "\n"
+    )
+
+    def compute_rate(method: str) -> str:
+        rates = [fmean(forms[method].rates.values()) for forms in found.values() if method in forms]
+        return f"{fmean(rates):.2f}"
+
+    text = " ".join(page.split())
+    for method in ("natural-ask", "natural-text"):
+        assert f"`{method}` {compute_rate(method)}" in text
+    assert f"`natural` passes {compute_rate('natural')}, `natural-ask`" in text
+    assert (
+        f"`direct` {compute_rate('direct')} of {sum('direct' in forms for forms in found.values())} programs"
+        in text
+    )
+    tokens = [
+        fmean(forms[name].tokens for forms in found.values())
+        for name in ("natural-text", "natural")
+    ]
+    assert f"at {tokens[0] / tokens[1]:.1f} times the tokens" in text
+
+
+def test_a_form_is_chosen_by_the_other_cases_and_within_its_tokens(best_forms: ModuleType) -> None:
+    def make(first: float, second: float, tokens: float) -> Any:
+        return best_forms.FormResult({"first": first, "second": second}, tokens)
+
+    choice = best_forms.choose_forms(
+        "p",
+        {
+            "natural": make(0.5, 0.0, 100.0),
+            "natural-ask": make(0.5, 1.0, 200.0),
+            "natural-text": make(1.0, 1.0, 201.0),
+        },
+    )
+    # The first case gets the form that is best on the second one; equal forms are the default.
+    assert choice.forms == ["natural-ask", "natural"]
+    assert (choice.default, choice.chosen, choice.tokens) == (0.25, 0.25, 1.5)

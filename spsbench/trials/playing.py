@@ -216,7 +216,7 @@ def build_program(program: str, method: Method, folder: Path) -> ModuleType:
     if not method.is_natural:
         return load_manual_program(program)
     if not method.is_static:
-        return load_natural_program(program, method.compile_options, method.file)
+        return load_natural_program(program, method.compile_options, method.file, method.is_tuned)
     from njc.static.files import fill_units
 
     file = folder / program / f"natural{SUFFIX}"

@@ -77,3 +77,11 @@ def test_a_perfect_model_takes_no_refusal_and_says_no_more_than_its_script() -> 
         model.ask(Request("", (*opening.messages, refused), turn=2))
     with pytest.raises(ModelError, match="more pieces than the script has"):
         model.ask(opening)
+
+
+def test_the_script_of_a_block_without_code_is_an_answer_with_and_without_a_schema() -> None:
+    script = CaseScript((), ("mood = 'positive'",))
+    for schema in ({"type": "object"}, None):  # with reasoning as text, the server enforces none
+        model = make_perfect_model(script)
+        reply = model.ask(Request("", (UserMessage("Set <:mood>."),), schema=schema))
+        assert reply.message.text == '{"mood": "positive"}'
