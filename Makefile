@@ -3,7 +3,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-all limits quick slow constraints format lint types tests tracing fresh bench bench-service bench-peers suites walk stress services durable-kills durable-temporal release-check site clean
+.PHONY: help demo test test-slow test-all limits quick slow constraints format lint types tests tracing fresh bench bench-service bench-peers suites walk stress services durable-kills durable-temporal release-check weights site clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -136,6 +136,16 @@ site: $(VENV)/.dev ## build the documentation into build/site; a broken link fai
 try: $(VENV)/.dev ## build the site with Python for the browser, which the page "Try it" runs (needs npm)
 	$(BIN)/python docs/site/try_page.py
 	$(BIN)/python docs/site/build_site.py
+
+WEIGHTS_PROGRAMS := 50000
+WEIGHTS_STEPS := 3000
+
+weights: build/weights/data/card.md ## train the published network of docs/prediction.md from its seed (three hours on one core); continues after a kill
+	$(BIN)/spsbench train build/weights/data --size medium --steps $(WEIGHTS_STEPS) --out build/weights/medium
+	mkdir -p build/release/weights && cp build/weights/medium/model.npz build/release/weights/medium.npz
+
+build/weights/data/card.md: | $(VENV)/.dev
+	$(BIN)/spsbench trajectories --seed 1 --programs $(WEIGHTS_PROGRAMS) --out build/weights/data
 
 release-check: $(VENV)/.dev ## build the distributions and use them in bare environments (TEST=1: also make test)
 	$(BIN)/python .ci/release_check.py

@@ -138,3 +138,13 @@ def test_the_page_has_what_the_witness_answered() -> None:
     right = f"at {sum(alarms[False])} of {len(alarms[False])} right ones"
     wrong = f"at {sum(alarms[True])} of {len(alarms[True])} wrong effects"
     assert f"{wrong}, and {right}" in " ".join(DETAILS.split())
+
+
+def test_the_weights_of_a_release_are_made_by_the_commands_of_the_page() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    values = dict(re.findall(r"^(WEIGHTS_\w+) := (\d+)$", makefile, re.MULTILINE))
+    recipes = re.sub(r"\$\((WEIGHTS_\w+)\)", lambda found: values[found[1]], makefile)
+    for command in ("trajectories --seed", "train data --size"):
+        documented = re.search(rf"spsbench {command}.*? --out \w+", GUIDE)
+        assert documented is not None
+        assert documented[0] in recipes.replace("build/weights/", "")
