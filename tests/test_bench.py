@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 import njrt
+from njc.evaluation.cases.case_file import read_cases
+from spsbench.suite import load_natural_program
 
 BENCH = Path(__file__).parents[1] / "bench"
 TRAINING = BENCH.parent / "spsbench/results/training/qwen2.5-coder-1.5b.jsonl"
@@ -24,8 +26,8 @@ TRAINING = BENCH.parent / "spsbench/results/training/qwen2.5-coder-1.5b.jsonl"
 @pytest.mark.parametrize(
     "name",
     [
-        *("agent_quality", "best_forms", "contracts", "prompt_size", "self_training"),
-        *("state_as_data", "tuning"),
+        *("agent_quality", "best_forms", "contracts", "program_cases", "prompt_size"),
+        *("self_training", "state_as_data", "tuning"),
     ],
 )
 def test_a_command_that_needs_a_model_says_what_to_give(name: str) -> None:
@@ -298,3 +300,42 @@ def test_a_form_is_chosen_by_the_other_cases_and_within_its_tokens(best_forms: M
     # The first case gets the form that is best on the second one; equal forms are the default.
     assert choice.forms == ["natural-ask", "natural"]
     assert (choice.default, choice.chosen, choice.tokens) == (0.25, 0.25, 1.5)
+
+
+def test_the_cases_of_programs_are_read_by_njc_eval(tmp_path: Path) -> None:
+    load_command("program_cases").write_cases(tmp_path)
+    programs = sorted(path.parent.name for path in tmp_path.glob("*/natural.njpy"))
+    assert len(programs) == 6
+    for program in programs:
+        counts = [
+            len(read_cases(tmp_path / program / f"{name}.jsonl")) for name in ("choose", "check")
+        ]
+        assert 20 <= sum(counts) <= 30
+        assert 0 <= counts[1] - counts[0] <= 1
+
+
+def test_the_documented_tuned_program_is_that_of_the_results() -> None:
+    results = BENCH.parent / "spsbench/results/repeats/tuned-qwen2.5-coder-1.5b.jsonl"
+    lines = list(map(json.loads, results.read_text(encoding="utf-8").splitlines()))
+    plain, tuned = (
+        fmean(
+            fmean(map(bool, line["checks"].values()))
+            for line in lines
+            if line["kind"] == "trial" and line["method"] == method
+        )
+        for method in ("natural", "natural-tuned")
+    )
+    text = " ".join((BENCH.parent / "docs/spsbench.md").read_text(encoding="utf-8").split())
+    assert (
+        f"`sentiment` passes {plain:.2f} of the checks as it is and {tuned:.2f} with the two"
+        in text
+    )
+
+
+def test_a_tuned_program_has_the_examples_of_its_lock() -> None:
+    def show_constants(is_tuned: bool) -> str:
+        program = load_natural_program("sentiment", is_tuned=is_tuned)
+        return repr(program.sentiment_of.__code__.co_consts)
+
+    assert "The box measures 30 by 40 centimetres." in show_constants(is_tuned=True)
+    assert "The box measures" not in show_constants(is_tuned=False)
