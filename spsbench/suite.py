@@ -11,14 +11,18 @@ from __future__ import annotations
 import hashlib
 import importlib
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
-from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from njrt.options import Options
 from spsbench.script import Script
 from spsbench.task import ProgramFile, Task
+
+if TYPE_CHECKING:
+    from njc.codegen.tuned import TunedBlock
 
 TASK_NAMES = (
     *("average_of_three", "balance_parentheses", "battle", "calendar", "character_builder"),
@@ -82,20 +86,14 @@ def load_natural_program(
     name: str,
     options: Options = NO_OPTIONS,
     file: ProgramFile = "natural.njpy",
-    is_tuned: bool = False,
+    tuned: Sequence[TunedBlock] = (),
 ) -> ModuleType:
-    """Compile and load the natural program, if wanted with its tuned forms; ValueError if it has an error."""
+    """Compile and load the natural program, with tuned forms of blocks; ValueError if it has an error."""
     from njc.compiler import compile_source
     from njc.frontend.source import SourceFile
-    from njc.project.config import Project
-    from njc.project.tuned import find_tuned_blocks
-    from njc.project.units import Unit
 
     path = f"{name}/{choose_program_file(name, file)}"
     source = SourceFile(path, read_program_source(name, file).encode())
-    root = Path(str(files(PROGRAMS_PACKAGE)))
-    unit = Unit(root / path, root, root / path)
-    tuned = find_tuned_blocks(unit, Project(lock=root / "tuned.lock")) if is_tuned else ()
     compilation = compile_source(source, project=options, tuned=tuned)
     if compilation.diagnostics or compilation.output is None:
         raise ValueError(f"{path} does not compile: {compilation.diagnostics}")

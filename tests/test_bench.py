@@ -17,7 +17,8 @@ import pytest
 
 import njrt
 from njc.evaluation.cases.case_file import read_cases
-from spsbench.suite import load_natural_program
+from spsbench.methods import METHODS
+from spsbench.trials.playing import build_program
 
 BENCH = Path(__file__).parents[1] / "bench"
 TRAINING = BENCH.parent / "spsbench/results/training/qwen2.5-coder-1.5b.jsonl"
@@ -332,10 +333,11 @@ def test_the_documented_tuned_program_is_that_of_the_results() -> None:
     )
 
 
-def test_a_tuned_program_has_the_examples_of_its_lock() -> None:
-    def show_constants(is_tuned: bool) -> str:
-        program = load_natural_program("sentiment", is_tuned=is_tuned)
+def test_a_tuned_program_has_the_examples_of_its_lock(tmp_path: Path) -> None:
+    def show_constants(method: str) -> str:
+        program = build_program("sentiment", METHODS[method], tmp_path)
+        assert program is not None
         return repr(program.sentiment_of.__code__.co_consts)
 
-    assert "The box measures 30 by 40 centimetres." in show_constants(is_tuned=True)
-    assert "The box measures" not in show_constants(is_tuned=False)
+    assert "The box measures 30 by 40 centimetres." in show_constants("natural-tuned")
+    assert "The box measures" not in show_constants("natural")
