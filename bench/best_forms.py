@@ -4,25 +4,25 @@
 
     natural, natural-ask, natural-text, direct    ->  for each case, the form that passes most on the other cases of its program
 
-RESULTS is a file of `spsbench run` with repeats of these methods. A form that takes more than twice the tokens of `natural`
-in a program, or has no result there, is not chosen; equal forms are settled in the order of METHODS. So the figures are of
-cases that no choice has seen, as `njc tune` does it for the blocks of a function.
+The file has the results of `spsbench run` with repeats of these methods. A form is not chosen for a program if it takes more
+than twice the tokens of `natural` there, or has no result. Of equal forms, the first in METHODS is chosen. So no choice has
+seen the case that it is measured on.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from njc.evaluation.comparison.text import format_text_table
+from spsbench.journal import read_results_file
 from spsbench.report.files import make_uniform
 from spsbench.report.measures import compute_bootstrap_interval
+from spsbench.results import TrialResult, group_by
 
 METHODS = ("natural", "natural-ask", "natural-text", "direct")
 MOST_TOKENS = 2.0
@@ -52,29 +52,28 @@ class ProgramChoice:
     """The chosen form of each case."""
 
 
-def read_forms(lines: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, FormResult]]:
+def read_forms(path: Path) -> dict[str, dict[str, FormResult]]:
     """Return the results by program and method; of programs with fewer repeats than others, those that ended."""
-    trials: dict[str, dict[str, list[Mapping[str, Any]]]] = defaultdict(lambda: defaultdict(list))
-    for line in lines:
-        if line["kind"] == "trial":
-            trials[line["program"]][line["method"]].append(line)
+    trials = read_results_file(path).select(TrialResult)
     return {
-        program: {method: summarize_trials(found) for method, found in methods.items()}
-        for program, methods in trials.items()
+        program: {
+            method: summarize_trials(repeats)
+            for method, repeats in group_by(found, lambda trial: trial.method).items()
+        }
+        for program, found in group_by(trials, lambda trial: trial.program).items()
     }
 
 
-def summarize_trials(trials: Sequence[Mapping[str, Any]]) -> FormResult:
-    """Return the rates and tokens of the repeats of a program; the name of a check begins with its case."""
-    passed: dict[str, list[float]] = defaultdict(list)
+def summarize_trials(trials: Sequence[TrialResult]) -> FormResult:
+    """Return the rates and tokens of the repeats of a program."""
+    rates: dict[str, list[float]] = defaultdict(list)
     for trial in trials:
-        by_case: dict[str, list[bool]] = defaultdict(list)
-        for check, is_passed in trial["checks"].items():
-            by_case[check.partition(":")[0]].append(bool(is_passed))
-        for case, checks in by_case.items():
-            passed[case].append(fmean(checks))
-    tokens = fmean(trial["usage"]["input"] + trial["usage"]["output"] for trial in trials)
-    return FormResult({case: fmean(rates) for case, rates in passed.items()}, tokens)
+        # A check is named `case: text`.
+        cases = group_by(trial.checks, lambda check: check.partition(":")[0])
+        for case, checks in cases.items():
+            rates[case].append(fmean(trial.checks[check] for check in checks))
+    tokens = fmean(trial.usage.input + trial.usage.output for trial in trials)
+    return FormResult({case: fmean(found) for case, found in rates.items()}, tokens)
 
 
 def choose_forms(program: str, results: Mapping[str, FormResult]) -> ProgramChoice:
@@ -137,8 +136,7 @@ def main() -> None:
     if options.results is None:
         print("best_forms: give a file of `spsbench run` with repeats of " + ", ".join(METHODS))
         return
-    lines = map(json.loads, options.results.read_text(encoding="utf-8").splitlines())
-    results = read_forms(lines)
+    results = read_forms(options.results)
     print(format_report([choose_forms(name, results[name]) for name in sorted(results)]))
 
 

@@ -24,13 +24,13 @@ import os
 import random
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields
 from datetime import date
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, TypeVar
 
 from njc.evaluation.comparison.text import format_text_table
 from njc.evaluation.repair.reply import read_rationale
@@ -41,7 +41,10 @@ from spsbench.repair.results import RepairSettings, RepairTrial
 from spsbench.repair.solving import RepairJob, read_problems
 from spsbench.report.by_problem import compare_rates, list_rate_cells
 from spsbench.report.files import make_uniform
+from spsbench.results import group_by
 from spsbench.sampling import draw_sample
+
+Key = TypeVar("Key", bound=Hashable)
 
 CONDITIONS = ("trace", "test")
 PROMPT_TOKENS = 1600
@@ -429,13 +432,12 @@ def main() -> None:
 
 def format_table(lines: Sequence[Mapping[str, Any]]) -> str:
     """Return pass@1 and pass@k by data, condition and turn, and how much more pass than in turn 0 and without traces."""
-    passes: dict[tuple[str, str, int], dict[str, list[bool]]] = defaultdict(dict)
     tokens: dict[tuple[str, str, int], list[float]] = defaultdict(list)
     for line in lines:
         if line["kind"] == "problem":
             key = line["group"], line["condition"], line["turn"]
-            passes[key][line["problem"]] = [at < line["passed"] for at in range(line["samples"])]
             tokens[key].append(line["input_tokens"] + line["output_tokens"] / line["samples"])
+    passes = group_turns(lines, lambda line: (line["group"], line["condition"], line["turn"]))
     rows = []
     for key in sorted(passes, key=lambda key: (key[0], CONDITIONS.index(key[1]), key[2])):
         group, condition, turn = key
@@ -445,8 +447,8 @@ def format_table(lines: Sequence[Mapping[str, Any]]) -> str:
             (
                 *(group, condition, str(turn), problems, once, interval, several),
                 f"{fmean(tokens[key]):,.0f}",
-                _format_lead(passes[key], first) if turn else "",
-                _format_lead(passes[key], without) if condition == "trace" else "",
+                format_lead(passes[key], first) if turn else "",
+                format_lead(passes[key], without) if condition == "trace" else "",
             )
         )
     samples = max((line["samples"] for line in lines if line["kind"] == "problem"), default=1)
@@ -454,7 +456,22 @@ def format_table(lines: Sequence[Mapping[str, Any]]) -> str:
     return format_text_table((*headings, "tokens", "more than turn 0", "more than `test`"), rows, 3)
 
 
-def _format_lead(one: Mapping[str, list[bool]], other: Mapping[str, list[bool]]) -> str:
+def group_turns(
+    lines: Sequence[Mapping[str, Any]], key: Callable[[Mapping[str, Any]], Key]
+) -> dict[Key, dict[str, list[bool]]]:
+    """Return the passes of each problem by a key, such as its condition and turn."""
+    groups = group_by((line for line in lines if line["kind"] == "problem"), key)
+    return {
+        name: {
+            line["problem"]: [at < line["passed"] for at in range(line["samples"])]
+            for line in found
+        }
+        for name, found in groups.items()
+    }
+
+
+def format_lead(one: Mapping[str, list[bool]], other: Mapping[str, list[bool]]) -> str:
+    """Return how much more pass, with the paired interval; "" if no problem has both."""
     found = compare_rates(one, other, make_uniform())
     if found is None or found.interval is None:
         return ""

@@ -138,7 +138,9 @@ def test_the_documented_table_is_that_of_the_results(state_as_data: ModuleType) 
     assert seconds["state"] > seconds["code"]
 
 
-def test_the_documented_turns_of_training_is_that_of_the_results(self_training: ModuleType) -> None:
+def test_the_documented_turns_of_training_are_those_of_the_results(
+    self_training: ModuleType,
+) -> None:
     results = TRAINING.relative_to(BENCH.parent).as_posix()
     page = (BENCH.parent / "docs/spsbench-repair.md").read_text(encoding="utf-8")
     table = page.partition(f"--show {results}\n")[2].partition("```")[0]
@@ -184,13 +186,11 @@ def test_the_documented_turns_of_training_is_that_of_the_results(self_training: 
 def test_the_documented_lead_of_the_second_turn_is_that_of_the_results(
     self_training: ModuleType,
 ) -> None:
-    passes: dict[tuple[int, str], dict[str, list[bool]]] = {}
-    for line in self_training.read_lines(TRAINING):
-        if line["kind"] == "problem":
-            found = passes.setdefault((line["turn"], line["condition"]), {})
-            found[line["problem"]] = [at < line["passed"] for at in range(line["samples"])]
+    passes = self_training.group_turns(
+        self_training.read_lines(TRAINING), lambda line: (line["turn"], line["condition"])
+    )
     traced, plain = (
-        self_training._format_lead(passes[2, condition], passes[1, condition])
+        self_training.format_lead(passes[2, condition], passes[1, condition])
         for condition in ("trace", "test")
     )
     text = " ".join((BENCH.parent / "docs/spsbench-repair.md").read_text(encoding="utf-8").split())
@@ -258,8 +258,7 @@ def best_forms() -> ModuleType:
 def test_the_documented_forms_of_programs_are_those_of_the_results(best_forms: ModuleType) -> None:
     results = "spsbench/results/repeats/forms-qwen2.5-coder-1.5b.jsonl"
     page = (BENCH.parent / "docs/spsbench.md").read_text(encoding="utf-8")
-    lines = map(json.loads, (BENCH.parent / results).read_text(encoding="utf-8").splitlines())
-    found = best_forms.read_forms(lines)
+    found = best_forms.read_forms(BENCH.parent / results)
     report = best_forms.format_report(
         [best_forms.choose_forms(name, found[name]) for name in sorted(found)]
     )
@@ -313,24 +312,6 @@ def test_the_cases_of_programs_are_read_by_njc_eval(tmp_path: Path) -> None:
         ]
         assert 20 <= sum(counts) <= 30
         assert 0 <= counts[1] - counts[0] <= 1
-
-
-def test_the_documented_tuned_program_is_that_of_the_results() -> None:
-    results = BENCH.parent / "spsbench/results/repeats/tuned-qwen2.5-coder-1.5b.jsonl"
-    lines = list(map(json.loads, results.read_text(encoding="utf-8").splitlines()))
-    plain, tuned = (
-        fmean(
-            fmean(map(bool, line["checks"].values()))
-            for line in lines
-            if line["kind"] == "trial" and line["method"] == method
-        )
-        for method in ("natural", "natural-tuned")
-    )
-    text = " ".join((BENCH.parent / "docs/spsbench.md").read_text(encoding="utf-8").split())
-    assert (
-        f"`sentiment` passes {plain:.2f} of the checks as it is and {tuned:.2f} with the two"
-        in text
-    )
 
 
 def test_a_tuned_program_has_the_examples_of_its_lock(tmp_path: Path) -> None:

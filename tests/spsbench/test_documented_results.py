@@ -64,9 +64,9 @@ def test_the_table_of_the_programs_whose_prompts_change_the_state() -> None:
     assert documented == measured
 
 
-def read_repeats() -> dict[str, dict[str, list[dict[str, Any]]]]:
+def read_repeats(file: str = "qwen2.5-coder-1.5b") -> dict[str, dict[str, list[dict[str, Any]]]]:
     """Return the repeated trials by method and program, in the order of their repeats."""
-    lines = (ROOT / "spsbench/results/repeats/qwen2.5-coder-1.5b.jsonl").read_text("utf-8")
+    lines = (ROOT / f"spsbench/results/repeats/{file}.jsonl").read_text("utf-8")
     trials = [line for line in map(json.loads, lines.splitlines()) if line["kind"] == "trial"]
     return {
         method: group_by(
@@ -117,6 +117,19 @@ def test_the_repeats_of_three_methods() -> None:
         shorter = f"and {low:.2f} to {high:.2f} more than `{other}`"
         text = " ".join(page.split())
         assert sentence in text or shorter in text, sentence
+
+
+def test_the_tuned_program() -> None:
+    found = read_repeats("tuned-qwen2.5-coder-1.5b")
+    plain, tuned = (
+        fmean(map(compute_rate, found[method]["sentiment"]))
+        for method in ("natural", "natural-tuned")
+    )
+    text = " ".join((ROOT / "docs/spsbench.md").read_text(encoding="utf-8").split())
+    assert (
+        f"`sentiment` passes {plain:.2f} of the checks as it is and {tuned:.2f} with the two"
+        in text
+    )
 
 
 def read_rows(page: str, heading: str) -> list[tuple[str, ...]]:
