@@ -22,11 +22,19 @@ $(VENV)/.live: $(BIN)/python pyproject.toml runtime/pyproject.toml
 
 # .ci/constraints.txt has the versions that the gate uses (`make constraints` writes it). The pip of older Pythons takes twice as long as the newest, which is optional. compileall takes all cores, where pip
 # takes one; it leaves out what is never imported, and adds this repository.
-$(VENV)/.dev: $(BIN)/python pyproject.toml runtime/pyproject.toml .ci/constraints.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip || true
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c .ci/constraints.txt -e '.[dev]'
+define install
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c .ci/constraints.txt -e '.[$(1)]'
 	@$(BIN)/python -m compileall -qq -j 0 -x '/(tests|debugpy|mypyc?|pip)/' $(VENV)/lib njc runtime/njrt spsbench || true
+endef
+
+$(VENV)/.test: $(BIN)/python pyproject.toml runtime/pyproject.toml .ci/constraints.txt # what the quick tests need
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip || true
+	$(call install,test)
 	@touch $@ $(VENV)/.base $(VENV)/.live
+
+$(VENV)/.dev: $(VENV)/.test # and jax, pyright and the site's
+	$(call install,dev)
+	@touch $@
 
 constraints: $(VENV)/.dev ## write the versions of the packages of development that are installed here
 	$(BIN)/pip freeze --exclude-editable > .ci/constraints.txt
@@ -39,10 +47,10 @@ test: format lint limits quick ## run the quick tests and the checks of style: a
 
 test-slow: types slow tracing fresh ## run all other tests: processes, kills, databases, browsers, wheels
 
-format: $(VENV)/.dev ## check the formatting (ruff)
+format: $(VENV)/.test ## check the formatting (ruff)
 	$(BIN)/ruff format --check .
 
-lint: $(VENV)/.dev ## check the style (ruff)
+lint: $(VENV)/.test ## check the style (ruff)
 	$(BIN)/ruff check .
 
 types: $(VENV)/.dev ## check the types (mypy), those of the compiled files too (pyright)
@@ -55,12 +63,12 @@ TRACING_PROGRAMS := tests/spsbench/test_crux.py tests/spsbench/test_program_stat
 TRACING_COMMANDS := tests/spsbench/test_bad_input.py tests/spsbench/test_collecting.py tests/spsbench/test_reply_seconds.py
 TRACING_STEPS := $(addprefix tests/spsbench/,test_trajectories.py test_neural_answers.py test_neural_page.py test_neural_training.py) tests/debug/test_predicted.py
 
-limits: $(VENV)/.dev ## check the limits of lines and of wording (.ci/source_limits.json)
+limits: $(VENV)/.test ## check the limits of lines and of wording (.ci/source_limits.json)
 	$(BIN)/python .ci/source_limits.py
 
 tests: quick slow tracing ## run the tests (pytest)
 
-quick: $(VENV)/.dev
+quick: $(VENV)/.test
 	$(BIN)/pytest -n 3 --dist worksteal -m 'not slow' --durations=10
 
 # On two cores three processes are quicker than two, because many of these tests wait.

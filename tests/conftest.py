@@ -8,6 +8,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -46,6 +47,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write what the compiler says today into the expected outputs under tests/cases",
     )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave slow files unread, much of the time of a short run, if only quick tests are wanted."""
+    quick = config.getoption("-m") == "not slow"
+    return True if quick and collection_path in list_slow_files() else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

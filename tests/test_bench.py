@@ -138,6 +138,7 @@ def test_the_documented_table_is_that_of_the_results(state_as_data: ModuleType) 
     assert seconds["state"] > seconds["code"]
 
 
+@pytest.mark.slow
 def test_the_documented_turns_of_training_are_those_of_the_results(
     self_training: ModuleType,
 ) -> None:

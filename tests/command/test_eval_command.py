@@ -311,6 +311,7 @@ def test_models_side_by_side_replace_those_of_blocks(tmp_path: Path) -> None:
     assert "invoice, openai/b: expected 'billing', got 'shipping'" in result.output
 
 
+@pytest.mark.slow
 def test_a_version_beside_another(tmp_path: Path) -> None:
     program, cases = write(tmp_path, CASES)
     recording = tmp_path / "run.jsonl"
@@ -362,6 +363,7 @@ def list_worktrees(folder: Path) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["shop", "src/shop"])
 def test_a_version_has_its_own_modules(tmp_path: Path, layout: str) -> None:
     folder, cases = tmp_path / layout, tmp_path / "cases.jsonl"
@@ -466,15 +468,9 @@ def test_wrong_usage(tmp_path: Path) -> None:
         ([f"{program}:route", cases, "--against", "HEAD"], "git"),
         ([f"{program}:route", str(tmp_path / "no.jsonl")], "cannot read"),
     ]:
-        done = subprocess.run(
-            [sys.executable, "-m", "njc", "eval", *words],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 2, done.stderr
-        assert message in done.stderr
+        done = evaluate(*words, model=answer)
+        assert done.exit_code == 2, done.output
+        assert message in done.output
 
 
 def test_arguments_after_the_call_are_arguments(tmp_path: Path) -> None:
@@ -498,6 +494,7 @@ def test_the_sign_test(better: int, worse: int, chance: float) -> None:
     assert compute_sign_test(better, worse) == pytest.approx(chance, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_a_server_that_is_down_fails_no_case(tmp_path: Path) -> None:
     program, cases = write(tmp_path, CASES[:2])
     environment = {**os.environ, "NJC_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_API_KEY": "none"}
@@ -605,6 +602,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("settings", "message", "code"), SETTINGS.values(), ids=SETTINGS)
 @pytest.mark.parametrize("accept", [False, True])
 def test_an_error_of_the_setting_that_is_caught_counts_for_no_case(

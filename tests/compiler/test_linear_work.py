@@ -94,6 +94,7 @@ SHAPES: Mapping[str, tuple[str, str, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_four_times_the_blocks_take_four_times_the_lines(shape: str) -> None:
     done = subprocess.run(

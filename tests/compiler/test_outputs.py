@@ -163,6 +163,7 @@ def test_unused_output(body: str) -> None:
     assert "NJ204" in find_codes(body)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [

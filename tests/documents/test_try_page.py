@@ -51,6 +51,9 @@ while True:
 '''
 
 
+SCREENS = [(1300, False), (375, True)]
+
+
 class Site(SimpleHTTPRequestHandler):
     """Serves the site, and a model at /v1."""
 
@@ -131,21 +134,26 @@ class TryPage:
         self.click("send")
 
     def check(self) -> None:
-        """Nothing is wrong in the log, nothing is loaded from elsewhere, and nothing is wider than the page."""
-        assert self.browser.find_complaints() == []
+        """Nothing is loaded from elsewhere, nothing is wider than a screen or a phone, nothing is wrong in the log."""
         loaded = self.browser.evaluate(
             "performance.getEntriesByType('resource').map((e) => e.name)"
         )
         assert [url for url in loaded if not url.startswith((self.address, "blob:"))] == []
-        width = "document.documentElement"
-        assert self.browser.evaluate(f"{width}.scrollWidth <= {width}.clientWidth")
+        for width, dark in SCREENS:
+            self.browser.set_screen(width, 800, dark)
+            self.browser.wait_for(f"innerWidth == {width}")
+            root = "document.documentElement"
+            assert self.browser.evaluate(f"{root}.scrollWidth <= {root}.clientWidth")
+        assert self.browser.find_complaints() == []
 
 
-@pytest.fixture(params=[(1300, False), (375, True)], ids=["wide", "phone-dark"])
-def page(address: str, request: pytest.FixtureRequest) -> Iterator[TryPage]:
-    width, dark = request.param
-    with Chromium(width, 800, dark) as browser:
-        yield TryPage(browser, address)
+# The page starts Python anew for each browser: one has all screens.
+@pytest.fixture
+def page(address: str) -> Iterator[TryPage]:
+    with Chromium(1300, 800) as browser:
+        page = TryPage(browser, address)
+        yield page
+        page.check()
 
 
 def test_a_reader_plays_the_model(page: TryPage) -> None:
@@ -176,7 +184,6 @@ def test_a_reader_plays_the_model(page: TryPage) -> None:
     assert "mails" not in page.read("printed")
     page.open(link)
     assert page.read("printed").endswith("1 of 3 mails are worth reading")
-    page.check()
 
 
 def test_the_recorded_replies_are_those_of_the_examples(page: TryPage) -> None:
@@ -193,7 +200,6 @@ def test_the_recorded_replies_are_those_of_the_examples(page: TryPage) -> None:
     assert printed["citations"].endswith("paper 14 is now cited by [3, 8, 20]")
     assert printed["rules"].split("\n")[-1] == "['level', 'rotor', 'noon']"
     assert printed["findings"] == "Nothing yet"
-    page.check()
 
 
 def test_findings_follow_what_is_typed(page: TryPage) -> None:
@@ -214,7 +220,6 @@ def test_findings_follow_what_is_typed(page: TryPage) -> None:
     assert "SyntaxError: invalid syntax" in page.read("printed")
     page.type("source", "x = '<img src=x onerror=document.title=1>'\nprint(x)\n")
     assert "<img" in page.read("printed")
-    page.check()
 
 
 def test_a_server_of_the_reader_is_asked(page: TryPage) -> None:
@@ -228,7 +233,6 @@ def test_a_server_of_the_reader_is_asked(page: TryPage) -> None:
     (asked,) = Site.asked
     assert [message["role"] for message in asked["messages"]] == ["system", "user"]
     assert asked["response_format"]["type"] == "json_schema"
-    page.check()
 
 
 def test_an_endless_program_is_stopped(page: TryPage) -> None:

@@ -861,6 +861,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_raw_message_has_no_effect_and_raises_nothing_in_the_program(shape: str) -> None:
     texts = (shape.replace("V", value) for value in (VALUES if "V" in shape else [""]))

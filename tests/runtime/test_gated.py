@@ -418,7 +418,7 @@ def test_the_time_of_a_decision_is_not_the_codes(policy: str) -> None:
     async def decide(pending: njrt.PendingEffect) -> njrt.Decision:
         if isinstance(pending.effect, njrt.Touch):
             asked.append(pending.arguments["order"].number)
-            await asyncio.sleep(1.5)
+            await asyncio.sleep(0.5)
         return njrt.Accept()
 
     gather = "import asyncio\nreceipts.extend(await asyncio.gather(*map(apay, orders)))"

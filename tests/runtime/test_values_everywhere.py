@@ -178,6 +178,7 @@ if find_obstacle() is None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", make_values())
 @pytest.mark.filterwarnings("ignore")
 def test_a_hostile_value_disturbs_no_part_of_a_run(name: str, tmp_path: Path) -> None:

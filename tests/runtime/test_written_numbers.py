@@ -148,6 +148,7 @@ def from_anthropic(name: str, arguments: str) -> Iterator[njrt.Model]:
         yield Anthropic("claude-sonnet-4-6", vendor_url=server.url, key=ANTHROPIC_KEY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("serve", [from_openai, from_text, from_anthropic])
 def test_the_arguments_of_calls_keep_their_digits_and_so_do_recordings(
     serve: Callable[[str, str], Iterator[njrt.Model]], tmp_path: Path

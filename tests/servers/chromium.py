@@ -76,10 +76,7 @@ class Chromium:
         self._session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Log"):
             self.send(f"{domain}.enable")
-        metrics = {"deviceScaleFactor": 1, "mobile": width < 600}
-        self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, **metrics)
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.send("Emulation.setEmulatedMedia", features=[scheme])
+        self.set_screen(width, height, dark)
 
     def __enter__(self) -> Chromium:
         return self
@@ -127,6 +124,13 @@ class Chromium:
         text, _, self._buffer = self._buffer.partition(b"\0")
         answer: dict[str, Any] = json.loads(text)
         return answer
+
+    def set_screen(self, width: int, height: int, dark: bool) -> None:
+        """Show the page as on a screen of this size, in light or dark colors."""
+        metrics = {"deviceScaleFactor": 1, "mobile": width < 600}
+        self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, **metrics)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.send("Emulation.setEmulatedMedia", features=[scheme])
 
     def open(self, path: Path) -> None:
         """Open a file; returns when the navigation has begun."""

@@ -144,6 +144,7 @@ def compare(studio: Studio, place: str, code: str, mode: str) -> None:
             assert run(built, xs) == run(template.format(block=text), xs), built
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["static", "auto"])
 @pytest.mark.parametrize("code", CODES)
 def test_code_does_the_same_in_its_place(studio: Studio, code: str, mode: str) -> None:

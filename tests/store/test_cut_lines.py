@@ -120,6 +120,7 @@ STORES: dict[str, tuple[str, Add, Callable[[Path], Numbers]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STORES)
 def test_only_the_line_that_was_being_written_is_lost(name: str, tmp_path: Path) -> None:
     first, add, read = STORES[name]
