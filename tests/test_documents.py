@@ -64,7 +64,7 @@ def test_readme_fits_program_compiled_form_and_output_on_its_first_screens() -> 
 def test_the_figures_of_the_readme_are_those_of_the_project() -> None:
     text = " ".join(README.split())
     costs = (ROOT / "docs" / "comparison.md").read_text()
-    figures = r"takes (\S+) ms of processor time; Nighthawk takes (\S+) ms and nightjarpy (\S+) ms"
+    figures = r"takes (\S+) ms of processor time; Nighthawk takes (\S+) ms and nightjarpy (\S+) ms,"
     ((ours, nighthawk, nightjarpy),) = re.findall(figures, text)
     assert f"| processor, ms | {ours} | {nightjarpy} | {nighthawk} |" in costs
     compiled = [path.read_text() for path in ROOT.glob("compiled_out/spsbench/*/natural.py")]
@@ -73,7 +73,7 @@ def test_the_figures_of_the_readme_are_those_of_the_project() -> None:
         len(re.findall(r'^ +effects="answer",$', program, re.MULTILINE)) for program in compiled
     )
     assert (
-        f"the benchmark's {len(compiled)} programs, which have type hints, {data} of the {blocks} blocks"
+        f"Of the {blocks} blocks in the benchmark's {len(compiled)} programs, which have type hints, {data} need"
         in text
     )
     recording = ROOT / "examples" / "recordings" / "mailbox.jsonl"
