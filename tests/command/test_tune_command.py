@@ -18,6 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 import njrt
+import plain_model
 from njc.commands import njc
 from njc.evaluation.cases.case_file import read_cases
 from njc.evaluation.cases.runner import BlockRun, CaseResult, CaseResults
@@ -120,8 +121,12 @@ def tune(
     cases: Any = CASES,
     command: str = "tune",
     function: str = "route",
+    with_sdk: bool = False,
 ) -> tuple[subprocess.CompletedProcess[str], int]:
-    """Run the command; return how it ended, and how many calls of the model it made."""
+    """Run the command; return how it ended, and how many calls of the model it made.
+
+    The model is asked without an SDK by default: each process would take twice as long.
+    """
     file, lines = folder / "triage.njpy", folder / "cases.jsonl"
     file.write_text(program)
     lines.write_text("".join(json.dumps(case) + "\n" for case in cases))
@@ -132,12 +137,24 @@ def tune(
         done = subprocess.run(
             [sys.executable, "-m", "njc", command, f"{file}:{function}", str(lines), *words],
             cwd=folder,
-            env={**os.environ, "NJC_BASE_URL": server.base_url, "NJC_MODEL": "openai/small"},
+            env={**os.environ, **(set_sdk(server) if with_sdk else set_plain_model(server))},
             capture_output=True,
             text=True,
             check=False,
         )
         return done, sum(seen.method == "POST" for seen in server.seen)
+
+
+def set_sdk(server: RuleServer) -> dict[str, str]:
+    return {"NJC_BASE_URL": server.base_url, "NJC_MODEL": "openai/small"}
+
+
+def set_plain_model(server: RuleServer) -> dict[str, str]:
+    return {
+        "PYTHONPATH": str(Path(plain_model.__file__).parent),
+        "PLAIN_SERVER": server.base_url,
+        "NJC_MODEL": "python:plain_model:small",
+    }
 
 
 def test_ctrl_c_keeps_the_replies_in_flight(tmp_path: Path) -> None:
@@ -171,7 +188,7 @@ def test_ctrl_c_keeps_the_replies_in_flight(tmp_path: Path) -> None:
     results = tmp_path / "cases.tuning.jsonl"
     kept = results.read_text()
     assert (len(mails), len(kept.splitlines())) == (3, 3)
-    done, _ = tune(tmp_path, lambda shown: shown.right)
+    done, _ = tune(tmp_path, lambda shown: shown.right, with_sdk=True)
     assert done.returncode == 0, done.stderr
     assert results.read_text().startswith(kept)
     known = [json.loads(line) for line in results.read_text().splitlines()]
@@ -199,7 +216,7 @@ def answer_if(condition: Callable[[Shown], bool]) -> Callable[[Shown], str]:
 
 def test_reasoning_is_chosen_checked_and_written(tmp_path: Path) -> None:
     rule = answer_if(lambda shown: shown.is_reasoned)
-    done, calls = tune(tmp_path, rule, "--tokens", "3")
+    done, calls = tune(tmp_path, rule, "--tokens", "3", with_sdk=True)
     assert done.returncode == 0, done.stderr
     first = done.stdout
     assert 'triage.njpy:5: reasoning="text"' in first
@@ -217,10 +234,10 @@ def test_reasoning_is_chosen_checked_and_written(tmp_path: Path) -> None:
     compiled = (tmp_path / "triage.py").read_text()
     assert 'tuned={"openai/small": {"reasoning": "text"}}' in compiled
     assert "Put into <:team:" in compiled
-    done, _ = tune(tmp_path, rule, command="eval")
+    done, _ = tune(tmp_path, rule, command="eval", with_sdk=True)
     assert "24 of 24" in done.stdout
 
-    again, further = tune(tmp_path, rule, "--tokens", "3")
+    again, further = tune(tmp_path, rule, "--tokens", "3", with_sdk=True)
     assert (again.stdout, further) == (first, 0)
     assert calls > 60
 
@@ -321,7 +338,7 @@ def test_what_costs_too_much_is_not_chosen(tmp_path: Path) -> None:
     with Costly(rule) as server:
         done = subprocess.run(
             [sys.executable, "-m", "njc", "tune", f"{file}:route", str(lines)],
-            env={**os.environ, "NJC_BASE_URL": server.base_url, "NJC_MODEL": "openai/small"},
+            env={**os.environ, **set_plain_model(server)},
             capture_output=True,
             text=True,
             check=False,

@@ -104,6 +104,25 @@ def test_another_model_is_asked_as_if_nothing_was_tuned() -> None:
     assert replace(plain[0], seconds_left=None) == replace(other[0], seconds_left=None)
 
 
+@pytest.mark.parametrize("configured", ["python:own_{0}:x", "python:own_{0}:x,python:own_{0}:y"])
+def test_a_model_of_the_program_is_tuned_by_the_name_that_it_gives_itself(
+    configured: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = configured.count("python")  # models are shared by their place
+    (tmp_path / f"own_{number}.py").write_text(
+        "import njrt\nMODELS = {}\ndef open_model(name):\n"
+        '    script = lambda _: "Good.\\n{\\"mood\\": \\"good\\"}"\n'
+        '    return MODELS.setdefault(name, njrt.Scripted(script, name=f"mine/{name}", protocol="text"))\n'
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("NJC_MODEL", configured.format(number))
+    name = ",".join(["mine/x", "mine/y"][:number])
+    module = load(tuned({"reasoning": "text"}, model=name))
+    assert module.judge("Great!") == "good"
+    (request,) = __import__(f"own_{number}").MODELS["x"].requests
+    assert "First reason step by step" in request.system
+
+
 def test_examples_are_earlier_turns_and_stay_when_a_reply_is_refused() -> None:
     module = load(tuned({}, EXAMPLES))
     mood, requests = ask(module, ['{"mood": "fine"}', '{"mood": "good"}'])

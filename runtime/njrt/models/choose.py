@@ -1,4 +1,4 @@
-"""From the options and the environment to the `Model`.
+"""Choose the `Model` from the options and the environment.
 
     model="openai/gpt-4.1"                            OpenAI("gpt-4.1")
     model="local", base_url="http://…/v1"             OpenAI("local", base_url="http://…/v1")
@@ -7,8 +7,8 @@
     model="openai/gpt-4.1,anthropic/…"                FallbackModel((OpenAI(…), Anthropic(…)))
     no option, ANTHROPIC_API_KEY=…                    Anthropic(DEFAULT_MODELS["anthropic"])
 
-Every choice has one model, which is shared with its connections. A key is sent only to the server that it was configured
-for: OPENAI_API_KEY to OPENAI_BASE_URL or else to OpenAI, ANTHROPIC_API_KEY likewise, NJC_API_KEY to NJC_BASE_URL.
+Equal choices share one model and its connections. A key is sent only to the server that it was configured for:
+OPENAI_API_KEY to OPENAI_BASE_URL or else to OpenAI, ANTHROPIC_API_KEY likewise, NJC_API_KEY to NJC_BASE_URL.
 """
 
 from __future__ import annotations
@@ -26,11 +26,8 @@ from njrt.models.retry_and_fallback import FallbackModel
 from njrt.models.wrapped import adapt_model
 from njrt.options import DEFAULTS, ON_WORDS, Options, merge_option_layers, read_environment_options
 
-DEFAULT_MODELS: Mapping[str, str] = {
-    "anthropic": "claude-sonnet-5-5",
-    "openai": "gpt-6-sol",
-}
-"""The model of every vendor that is asked if its key is set and no model is configured."""
+DEFAULT_MODELS: Mapping[str, str] = {"anthropic": "claude-sonnet-5-5", "openai": "gpt-6-sol"}
+"""The model to use for each vendor if its key is set and no model is configured."""
 
 NO_MODEL_MESSAGE = (
     "no model is configured; set one of ANTHROPIC_API_KEY, OPENAI_API_KEY or NJC_BASE_URL (the URL of an "
@@ -43,9 +40,9 @@ _models_lock = free_in_child(threading.RLock())
 
 
 def get_model(name: str | None = None, *, base_url: str | None = None) -> Model:
-    """Return the model of a name, or the one that the environment configures; one for the whole process.
+    """Return the model with this name, or the model that the environment configures, shared by the whole process.
 
-    Raises `ConfigurationError` for a name that none has, and `NoModelError` if none is configured.
+    Raises `ConfigurationError` if no model has this name, and `NoModelError` if none is configured.
     """
     environment = read_environment_options(os.environ)
     options = merge_option_layers(Options(model=name, base_url=base_url), environment, DEFAULTS)
@@ -53,16 +50,15 @@ def get_model(name: str | None = None, *, base_url: str | None = None) -> Model:
 
 
 def choose_model(options: Options, environ: Mapping[str, str]) -> Model:
-    """Return the model that `options` choose, or else the first that has a key or a server in `environ`."""
-    base_url = options.base_url
+    """Return the model that `options` choose, or else the first with a key or a server in `environ`."""
     if not (names := list_model_names(options, environ)):
-        return _choose_default(base_url, environ)
-    models = tuple(_choose_named(name, base_url, environ) for name in names)
+        return _choose_default(options.base_url, environ)
+    models = tuple(_choose_named(name, options.base_url, environ) for name in names)
     return models[0] if len(models) == 1 else FallbackModel(models)
 
 
 def list_model_names(options: Options, environ: Mapping[str, str]) -> list[str]:
-    """Return the names of the configured models, those after the first to fall back to; empty for a vendor's default."""
+    """Return the configured models' names, the fallbacks after the first; empty for a vendor's default."""
     names = [name for part in (options.model or "").split(",") if (name := part.strip())]
     old, _, new = environ.get("NJC_REPLACE_MODEL", "").partition("=")
     if new and not old:
@@ -73,7 +69,7 @@ def list_model_names(options: Options, environ: Mapping[str, str]) -> list[str]:
 
 
 def _choose_default(base_url: str | None, environ: Mapping[str, str]) -> Model:
-    # A server that is configured for this program comes before keys in the environment.
+    # A server that is configured for this program takes precedence over keys in the environment.
     if base_url and base_url != environ.get("NJC_BASE_URL"):
         return _get_openai(None, base_url, environ)
     if environ.get("ANTHROPIC_API_KEY"):
@@ -104,6 +100,13 @@ def _choose_named(name: str, base_url: str | None, environ: Mapping[str, str]) -
         f"no vendor is known for model `{name}`; write openai/NAME, anthropic/NAME, pydantic-ai:VENDOR:NAME or "
         "python:MODULE:NAME" + _suggest_name(name) + ", or set a base_url for your own server"
     )
+
+
+def get_reported_name(name: str) -> str:
+    """Return the name that traces contain for a configured model; a program's own model names itself."""
+    if name.startswith("python:"):
+        return _get_own_model(name.removeprefix("python:")).name
+    return name if "/" in name or ":" in name else f"openai/{name}"
 
 
 def _suggest_name(name: str) -> str:
@@ -144,7 +147,6 @@ def _get_anthropic(model: str, environ: Mapping[str, str]) -> Model:
 
 
 def _get_own_model(place: str) -> Model:
-    """Return the result of `open_model(NAME)` of the module, for `MODULE:NAME`."""
     module, _, name = place.partition(":")
 
     def open_model() -> Model:
@@ -166,7 +168,6 @@ def _share_model(
     environ: Mapping[str, str],
     **urls: str | None,
 ) -> Model:
-    """Return the model of this choice, made when first needed."""
     allow_http = environ.get("NJC_ALLOW_HTTP", "").lower() in ON_WORDS
     choice = (make, model, key, allow_http, *urls.values())
     return _share(choice, lambda: make(model, key=key or None, allow_http=allow_http, **urls))

@@ -2,7 +2,7 @@
 
     make_layered_model(settings, options, outer)    outer(Recorder(Cache(Budgeted(model))))
 
-A layer is there only if it is set: a recording and a cache by `using` or the environment, budgets also by options.
+A layer exists only if configured: a recording and a cache by `using` or the environment, budgets also by options.
 Replies come from the outermost layer that has one; a model behind a complete recording is never chosen.
 """
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from njrt.errors import ConfigurationError, RecordingMissingError
 from njrt.messages import Protocol, Reply, Request
-from njrt.models.choose import choose_model, list_model_names
+from njrt.models.choose import choose_model, get_reported_name, list_model_names
 from njrt.models.model import Layer, LayeredModel, Model
 from njrt.models.wrapped import list_inner_models
 from njrt.options import OFF_WORDS, ON_WORDS, Options
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 
 def find_recorder(settings: Settings, environ: Mapping[str, str]) -> Recorder | None:
-    """Return the recorder of this block, from `with using` or NJC_RECORD.
+    """Return this block's recorder, from `with using` or NJC_RECORD.
 
-    NJC_RECORD=off means none. NJC_RECORD does not apply to blocks with a model of `using(model=...)`.
+    NJC_RECORD=off means no recorder. NJC_RECORD does not apply to blocks with a model from `using(model=...)`.
     """
     if settings.recorder is not None or settings.model is not None:
         return settings.recorder
@@ -43,7 +43,7 @@ def find_recorder(settings: Settings, environ: Mapping[str, str]) -> Recorder | 
 
 @record
 class DeferredModel:
-    """A model that is chosen when it is first asked; behind a complete recording it never is."""
+    """A model that is chosen when it is first asked, which never happens behind a complete recording."""
 
     choose: Callable[[], Model]
     protocol: Protocol
@@ -61,15 +61,15 @@ def _refuse_to_choose() -> Model:
 
 
 NO_MODEL = DeferredModel(_refuse_to_choose, "text", "static code")
-"""Takes the place of the model in a run of static code."""
+"""Takes the model's place in a run of static code."""
 
 
 def make_layered_model(
     settings: Settings, options: Options, *outer: Layer, environ: Mapping[str, str] = os.environ
 ) -> LayeredModel:
-    """Return the model of a block, behind the `outer` layers and any recording and cache.
+    """Return a block's model, behind the `outer` layers and any recording and cache.
 
-    The model is the one in the settings, the recorded one, or the one that the options choose.
+    The model comes from the settings or the recording, or the options choose it.
     """
 
     def choose() -> Model:
@@ -102,7 +102,7 @@ def make_layered_model(
         layers.append(budgeted)
     if settings.steps is None:
         return LayeredModel(model, (*outer, *layers))
-    # A stored reply is taken before recording, cache and budgets are asked.
+    # A workflow's stored reply is used before recording, cache and budgets are asked.
     return LayeredModel(settings.steps.wrap_model(LayeredModel(model, tuple(layers))), outer)
 
 
@@ -117,7 +117,7 @@ def identify_model(model: Any) -> str:
 
 
 def add_second_model(model: Model, options: Options) -> Model:
-    """Return the model with the second one behind it; raise ConfigurationError if no second model is named."""
+    """Return the model with the second model behind it; raise ConfigurationError if no second model is named."""
     from njrt.models.cascade import CascadeModel
 
     if not options.second_model:
@@ -133,7 +133,7 @@ def add_second_model(model: Model, options: Options) -> Model:
 def make_budget_layer(
     settings: Settings, options: Options, choose: Callable[[], Model], environ: Mapping[str, str]
 ) -> Budgeted | None:
-    """Return the layer of all budgets here: of `with using`, of the option, and always of NJC_BUDGET."""
+    """Return the layer of all budgets here: from `with using`, from the option, and always from NJC_BUDGET."""
     texts = {options.budget, environ.get("NJC_BUDGET")} - {None, ""}
     if not settings.budgets and not texts:
         return None
@@ -148,7 +148,7 @@ def make_budget_layer(
 
 @lru_cache(maxsize=16)
 def get_ledger(url: str | None) -> Ledger:
-    """Return the accounts of budgets in the store of a URL; one for the whole process."""
+    """Return the budget accounts in the store at a URL, shared by the whole process."""
     from njrt.persistence.open_store import get_store
     from njrt.production.budgets.ledger import Ledger
 
@@ -156,7 +156,7 @@ def get_ledger(url: str | None) -> Ledger:
 
 
 def share_budgets(model: Model, other: Model) -> Model:
-    """Return `other` behind the budgets of `model`, for a part of the same run."""
+    """Return `other` behind the budgets of `model`, for part of the same run."""
     from njrt.production.budgets.budgeted import Budgeted
 
     layers: list[Layer] = []
@@ -171,9 +171,9 @@ def share_budgets(model: Model, other: Model) -> Model:
 def find_cache_place(
     settings: Settings, options: Options, environ: Mapping[str, str]
 ) -> str | None:
-    """Return the folder of the cache, or the URL of its store; None without a cache.
+    """Return the cache's folder, or its store's URL; None without a cache.
 
-    It is off unless `using(cache=...)` or NJC_CACHE=on turns it on; the `nightjar` effects include it, as
+    The cache is off unless `using(cache=...)` or NJC_CACHE=on turns it on; the `nightjar` effects include it, as
     published, unless NJC_CACHE=off. A model given by `using(model=...)` is cached only by `using(cache=...)`.
     """
     cache = settings.cache
@@ -194,7 +194,7 @@ def find_cache_place(
 
 @lru_cache(maxsize=16)
 def get_reply_store(place: str) -> ReplyStore:
-    """Return the store of replies in a folder, or at the URL of a store; one for the whole process."""
+    """Return the reply store in a folder or at a store's URL, shared by the whole process."""
     from njrt.persistence.cache import SHARED_PREFIX, ReplyStore, open_reply_store
     from njrt.persistence.open_store import get_store, is_store_url  # and with them sqlite3
 
@@ -206,11 +206,11 @@ def get_reply_store(place: str) -> ReplyStore:
 def find_model_name(
     place: str, options: Mapping[str, Any], project: Mapping[str, Any] | None
 ) -> str | None:
-    """Return the name of the model that a block asks, before it is tuned; None if none is configured."""
+    """Return the name of the model that a block asks, before tuning; None if none is configured."""
     settings = get_settings()
     if settings.model is not None:
         return settings.model.name
     merged = resolve_options(options, project, settings.options, place)
     if names := list_model_names(merged, os.environ):
-        return ",".join(name if "/" in name or ":" in name else f"openai/{name}" for name in names)
+        return ",".join(map(get_reported_name, names))
     return None if find_recorder(settings, os.environ) else choose_model(merged, os.environ).name
