@@ -16,8 +16,8 @@ from njc import __version__
 
 
 def main() -> None:
-    """Run the command line of this process, and exit."""
-    # Of closed streams: what is printed to standard output is not lost in silence.
+    """Run this process's command line, and exit."""
+    # If the streams are closed, a print to standard output must fail, not be lost silently.
     sys.stdout = sys.stdout or os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
     sys.stderr = sys.stderr or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     try:
@@ -27,7 +27,7 @@ def main() -> None:
         from njc.commands import njc
 
         njc.main(prog_name="njc")
-    except KeyboardInterrupt:  # of the imports
+    except KeyboardInterrupt:  # during the imports
         sys.exit(130)
     except OSError as error:
         if not _is_output_broken() and (error.filename or error.errno not in _FAILURES):
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 _FAILURES = (errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT, errno.ENOENT)
-"""Failures of a write, on which a stream may drop its buffer and flush without an error; the last one of `os.getcwd`."""
+"""Write errors after which a stream may drop its buffer and flush without an error; the last is from `os.getcwd`."""
 
 
 def _is_output_broken() -> bool:

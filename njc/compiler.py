@@ -3,9 +3,9 @@
     SourceFile  ->  Module  ->  [NaturalBlock]  ->  [LoweredBlock]  ->  [Piece]  ->  bytes
                               └──────────────────  [Diagnostic]
 
-`compile_source` is `analyze`, which finds the blocks and the diagnostics, and then `generate`. They are pure
-functions: they read no file, no clock and no environment, and give the same bytes for the same source on every
-platform and every Python.
+`compile_source` calls `analyze`, which finds the blocks and the diagnostics, and then `generate`. They are pure
+functions: they read no files, clock or environment, and give the same bytes for the same source on every
+platform and Python version.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from njrt.records import record
 
 @record
 class Compilation:
-    """The result of compiling one file; `output` is None after an error."""
+    """The result of compiling a file; `output` is None after an error."""
 
     source: SourceFile
     blocks: tuple[NaturalBlock, ...]
@@ -60,16 +60,16 @@ class Compilation:
     output: bytes | None
     line_map: LineMap
     authorities: tuple[Authority, ...] = ()
-    """The authority of each block, in the order of the blocks; empty if the analysis has errors."""
+    """Each block's authority, in source order; empty if the analysis has errors."""
     contracts: tuple[BlockContract, ...] = ()
-    """The contract of each block, likewise."""
+    """Each block's contract, likewise."""
     hints: tuple[Diagnostic, ...] = ()
-    """Corrections so that a block binds the intended variable, or needs no code."""
+    """Corrections that make a block bind the intended variable, or need no code."""
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """The analysis of one file, before code is generated; `module` is None if it has no blocks, or is not Python."""
+    """The analysis of a file, before code generation; `module` is None if it has no blocks, or is not Python."""
 
     source: SourceFile
     module: Module | None = None
@@ -97,7 +97,7 @@ def compile_source(
     version: str = __version__,
     with_hints: bool = True,
 ) -> Compilation:
-    """Compile a `.njpy` file, and report all findings; a `.py` file is copied below the header."""
+    """Compile a `.njpy` file and report all findings; a `.py` file is copied below the header."""
     analysis = analyze(source)
     return generate(analysis, project=project, tuned=tuned, version=version, with_hints=with_hints)
 
@@ -137,9 +137,9 @@ def generate(
     note: str = "",
     with_hints: bool = True,
 ) -> Compilation:
-    """Generate the compiled form of a file; hints take a sixth of the time.
+    """Generate a file's compiled form; hints take a sixth of the time.
 
-    `tuned` has forms chosen by measurement; `written` is code that replaces some blocks, and `note` a line about it.
+    `tuned` contains forms chosen by measurement; `written` is code that replaces some blocks, `note` a line about it.
     """
     source, module, blocks = analysis.source, analysis.module, analysis.blocks
     if analysis.has_errors:
@@ -150,7 +150,7 @@ def generate(
         compilation = _compile_without_blocks(source, header)
         return replace(compilation, diagnostics=analysis.diagnostics)
     types = analysis.types
-    project = NO_OPTIONS if project == NO_OPTIONS else project  # the object is faster to compare
+    project = NO_OPTIONS if project == NO_OPTIONS else project  # comparing by identity is faster
     authorities = tuple(decide_authority(block, types, project) for block in blocks)
     contracts = tuple(find_contract(source, block, types) for block in blocks)
     found: list[Diagnostic] = []
@@ -187,9 +187,9 @@ def _find_hints(compilation: Compilation, types: TypeReader) -> Iterator[Diagnos
 def _reject_uncompilable(
     module: Module, compilation: Compilation, pieces: Iterable[Piece]
 ) -> Compilation:
-    """Refuse a program if Python does not compile its compiled form: a stray `return`, or a limit of Python.
+    """Reject a program if Python cannot compile its compiled form: a stray `return`, or a Python limit.
 
-    The source alone does not decide: a block may bind the name of a `nonlocal`.
+    The source alone cannot show this: a block may bind the name that a `nonlocal` declares.
     """
     if (error := _find_output_error(compilation, pieces)) is None:
         return compilation
@@ -207,7 +207,7 @@ def _reject_uncompilable(
 
 
 def _find_output_error(compilation: Compilation, pieces: Iterable[Piece]) -> SyntaxError | None:
-    """Find why Python does not compile the output; the line of the error is the one of the source."""
+    """Find why Python does not compile the output; the error has the line of the source."""
     is_cell = compilation.source.is_cell
     texts = (piece.text if piece.outline is None else piece.outline for piece in pieces)
     if find_compile_error("".join(texts), is_cell=is_cell) is None:  # three times faster than all
@@ -220,7 +220,7 @@ def _find_output_error(compilation: Compilation, pieces: Iterable[Piece]) -> Syn
 
 
 def _compile_without_blocks(source: SourceFile, header: FileHeader) -> Compilation:
-    """Compile a file without blocks, which needs neither decoding nor parsing: bytes are kept as bytes."""
+    """Compile a file without blocks; its bytes are kept, without decoding or parsing."""
     pieces = emit_without_blocks(replace(source, known_encoding="latin-1"), header)
     encodings = ("latin-1" if piece.is_authors else "ascii" for piece in pieces)
     encoded = [
@@ -230,7 +230,7 @@ def _compile_without_blocks(source: SourceFile, header: FileHeader) -> Compilati
 
 
 _ENCODING_ERRORS = "backslashreplace"
-"""The scaffold may contain characters that the encoding lacks, such as in the file's path; the author's text cannot."""
+"""The scaffold, such as the file's path, may contain characters that the encoding lacks; the author's text cannot."""
 
 
 def _assemble_output(
@@ -240,7 +240,7 @@ def _assemble_output(
     pieces: Sequence[Piece],
     encoded: Sequence[bytes],
 ) -> Compilation:
-    """Put the encoded pieces together, and close the file with its line map."""
+    """Join the encoded pieces, and append the line map."""
     line_map = build_line_map(pieces)
     content = source.bom + b"".join(encoded)
     closing = format_closing_comment(str(line_map), content) + "\n"
@@ -248,7 +248,7 @@ def _assemble_output(
 
 
 def parse_compiled_tree(compilation: Compilation) -> ast.Module:
-    """Parse the compiled text, and give its tree the lines of the source, for `compile` and tracebacks."""
+    """Parse the compiled text, and give its tree the source's lines, for `compile` and tracebacks."""
     assert compilation.output is not None, "a file with errors has no tree"
     source = compilation.source
     compiled = replace(source, data=compilation.output)
@@ -256,7 +256,7 @@ def parse_compiled_tree(compilation: Compilation) -> ast.Module:
     for block in compilation.blocks:
         column = len(source.text[source.line_starts[block.line - 1] : block.start].encode())
         markers.append((block.line, column, column + len(block.literal.split()[0])))
-        line = source.line(block.end_line).rstrip()  # which may have statements after a `;`
+        line = source.line(block.end_line).rstrip()  # may have statements after a `;`
         rest = line[block.end - source.line_starts[block.end_line - 1] :].lstrip(" \t\f;").encode()
         width = len(line.encode())
         markers.append((block.end_line, width - len(rest), width))

@@ -1,11 +1,11 @@
-"""Checks of the installation: problems that prevent running natural code, and how to fix them.
+"""Installation checks: problems that prevent running natural code, and how to fix them.
 
     ok    python      3.11.9
     ok    model       openai/gpt-4.1, set by NJC_MODEL
     fail  key         OPENAI_API_KEY is not set; set it to a key for https://api.openai.com/v1
     warn  extras      openai 2.1; without anthropic, otel; pip install "njpy[all]" installs the rest
 
-`diagnose` changes nothing and shows no key. It reaches the network only by its argument `probe`.
+`diagnose` changes nothing and shows no keys. It uses the network only through its argument `probe`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "durable": ("dbos",),
     "mcp": ("mcp",),
 }
-"""The extras that a program or a command may need, and the packages that they install."""
+"""The extras that a program or a command may need, and the packages that each installs."""
 
 RUNTIME_VARIABLES: Mapping[str, str] = {
     "NJC_ALLOW_HTTP": "`on`: send keys by plain HTTP to other machines too.",
@@ -77,15 +77,15 @@ RUNTIME_VARIABLES: Mapping[str, str] = {
     "NJC_STORE_SECRET": "The key that signs entries of a store, and checks them when they are read.",
     "NJC_TRACE": "",
 }
-"""The variables of the runtime that are not options of blocks, with their meaning beyond `njrt.using`."""
+"""The runtime's variables that are not block options, with their meaning beyond `njrt.using`."""
 
 INTERNAL_VARIABLES = ("NJC_BUILD_IMPORTS", "NJC_TIMELINE", "NJC_TRACE_BLOCK")
-"""Variables with settings for the processes that njc starts."""
+"""Variables with settings for processes that njc starts."""
 
 
 @record
 class HealthCheck:
-    """The result of one check; the command exits with the smallest `exit_code` above 0."""
+    """The result of a check; the command exits with the smallest `exit_code` above 0."""
 
     check: str
     status: CheckStatus
@@ -95,7 +95,7 @@ class HealthCheck:
 
 @record
 class HostEnvironment:
-    """The inputs of the checks, except for the network; `options` come with the names of their places, nearest first."""
+    """The inputs of the checks, except the network; each of `options` has the name of its source, nearest first."""
 
     python: tuple[int, int, int]
     environ: Mapping[str, str]
@@ -114,7 +114,7 @@ class HostEnvironment:
 
 
 UrlProbe = Callable[[str], None]
-"""Sends one plain request to a URL; returns if anything answers, else raises OSError."""
+"""Sends a plain request to a URL; returns if anything answers, otherwise raises OSError."""
 
 
 def diagnose(host: HostEnvironment, probe: UrlProbe | None) -> Iterator[HealthCheck]:
@@ -139,7 +139,7 @@ def diagnose(host: HostEnvironment, probe: UrlProbe | None) -> Iterator[HealthCh
 
 
 def _report_failure(name: str, check: Callable[[], HealthCheck | None]) -> Iterator[HealthCheck]:
-    """Yield the result of a check, if it has one; an error that it raises is a failure."""
+    """Yield a check's result, if it has one; an error that it raises becomes a failure."""
     try:
         result = check()
     except NaturalError as error:
@@ -161,7 +161,7 @@ def _check_extras(host: HostEnvironment) -> HealthCheck:
 
 
 def _check_variables(host: HostEnvironment) -> Iterator[HealthCheck]:
-    """Check the names and the values of the variables `NJC_*`."""
+    """Check the names and values of the `NJC_*` variables."""
     known = {*ENVIRONMENT_VARIABLES, *PROJECT_VARIABLES, *RUNTIME_VARIABLES}
     for name in sorted(host.environ):
         if name.startswith("NJC_") and name not in known:
@@ -182,7 +182,7 @@ def _check_variables(host: HostEnvironment) -> Iterator[HealthCheck]:
         try:
             read(host.environ)
         except ConfigurationError as error:
-            if str(error) not in found:  # a budget is an option, too
+            if str(error) not in found:  # a budget is also an option
                 yield HealthCheck("variable", "fail", str(error), error.exit_code)
             found += str(error)
 
@@ -209,7 +209,7 @@ def _explain_model_choice(host: HostEnvironment) -> str:
 def _check_remote(
     host: HostEnvironment, remote: RemoteModel, probe: UrlProbe | None
 ) -> Iterator[HealthCheck]:
-    """Check a model on a server: its key, the server, one request."""
+    """Check a model on a server: its key, the server, and a request."""
     yield _check_key(host, remote)
     is_url = "://" in remote.server.url or not remote.name.startswith("pydantic-ai:")
     if probe is None or not is_url:
@@ -268,7 +268,7 @@ def _check_cache(host: HostEnvironment) -> HealthCheck:
 
 
 def _check_store(host: HostEnvironment) -> HealthCheck | None:
-    """Return whether the store that the options choose answers; the default one is not opened."""
+    """Check whether the store that the options choose answers; the default store is not opened."""
     if (url := host.merged_options.store) is None:
         return None
     store = get_store(url, host.environ)
@@ -286,7 +286,7 @@ def _check_recording(host: HostEnvironment) -> HealthCheck:
     if isinstance(recorder.place, StoredRecording):
         name, exists = recorder.place.name, recorder.place.exists()
     else:
-        # Without a path the program decides the name of the recording; only its folder is known.
+        # Without a path, the program decides the recording's name; only its folder is known.
         is_named = ":" in host.environ["NJC_RECORD"]
         path = host.folder / (recorder.path if is_named else recorder.path.parent)
         name, exists = str(path), path.exists()
@@ -302,7 +302,7 @@ def _check_recording(host: HostEnvironment) -> HealthCheck:
 
 
 def find_write_obstacle(folder: Path) -> str | None:
-    """Return why `folder`, existing or not, cannot be written; None if it can."""
+    """Return why `folder`, existing or not, is not writable; None if it is."""
     found = next(path for path in (folder, *folder.parents) if path.exists())
     if not found.is_dir():
         return f"{found} is a file, not a folder; remove or rename it"

@@ -6,7 +6,7 @@
 
     [tool.hatch.build.hooks.njc]
 
-An editable install is not changed: use `njc.hook`, or build in place.
+Editable installs are not changed: use `njc.hook`, or build in place.
 """
 
 from __future__ import annotations

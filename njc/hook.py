@@ -29,18 +29,18 @@ from njc.project.units import SUFFIX
 def install() -> None:
     """Make `.njpy` files importable in this process; further calls have no effect."""
     if not any(isinstance(finder, NaturalFinder) for finder in sys.meta_path):
-        # After the finders of built-in modules, before the finder of files.
+        # After the finders of built-in modules, before the file finder.
         is_usual = PathFinder in sys.meta_path
         index = sys.meta_path.index(PathFinder) if is_usual else len(sys.meta_path)
         sys.meta_path.insert(index, NaturalFinder())
         sys.path_hooks.insert(0, ProgramFinder)
         _list_by_pkgutil.register(FileFinder, _list_modules)
-        if "multiprocessing.spawn" in sys.modules:  # else when it starts a process
+        if "multiprocessing.spawn" in sys.modules:  # otherwise when it starts a process
             _install_in_children()
 
 
 def uninstall() -> None:
-    """Remove the hook; imported modules stay."""
+    """Remove the hook; imported modules stay loaded."""
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, NaturalFinder)]
     sys.path_hooks[:] = [hook for hook in sys.path_hooks if hook is not ProgramFinder]
     sys.path_importer_cache.clear()
@@ -48,10 +48,10 @@ def uninstall() -> None:
 
 
 class NaturalLoader(SourceFileLoader):
-    """Loads one `.njpy` module like Python's loader, but compiles it."""
+    """Loads a `.njpy` module like Python's loader, but compiles it."""
 
     def get_code(self, fullname: str) -> CodeType:
-        """Compile the source; do not use bytecode, which may belong to a `.py` beside it."""
+        """Compile the source; ignore cached bytecode, which may belong to a `.py` file beside it."""
         from njc.project.build import load_code
         from njc.project.config import find_project
 
@@ -74,10 +74,10 @@ class NaturalFinder:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find a module's `.njpy` file, unless an earlier entry of the path has the module."""
+        """Find a module's `.njpy` file, unless an earlier path entry has the module."""
         if fullname.startswith("multiprocessing.popen_"):
             _install_in_children()
-        # Python, too, ignores entries of other types, and a working directory that is gone.
+        # Like Python, ignore entries of other types, and a deleted working directory.
         entries = [it for it in (sys.path if path is None else path) if isinstance(it, str)]
         for number, entry in enumerate(entries):
             spec = None
@@ -113,7 +113,7 @@ _list_python_modules = _list_by_pkgutil.dispatch(FileFinder)
 
 
 def _list_modules(finder: FileFinder, prefix: str = "") -> Iterator[tuple[str, bool]]:
-    """Yield the modules of a folder for `pkgutil`, and whether each is a package: Python's, then natural ones."""
+    """Yield a folder's modules for `pkgutil`, Python's before natural ones, and whether each is a package."""
     found = dict(_list_python_modules(finder, prefix))
     yield from found.items()
     with suppress(OSError):
@@ -127,7 +127,7 @@ def _list_modules(finder: FileFinder, prefix: str = "") -> Iterator[tuple[str, b
 
 
 class _ChildData(dict[str, Any]):
-    """Data for a process that `multiprocessing` starts; reading them installs the hook there."""
+    """The data for a process that `multiprocessing` starts; unpickling it there installs the hook."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _install_and_return, (dict(self),)
@@ -138,20 +138,20 @@ def _install_and_return(data: dict[str, Any]) -> dict[str, Any]:
     return data
 
 
-@cache  # once, for the modules of all start methods
+@cache  # once, for all start methods
 def _install_in_children() -> None:
     from multiprocessing import spawn
 
     get_data: Any = spawn.get_preparation_data
 
     def get_child_data(name: str) -> dict[str, Any]:
-        if ProgramFinder not in sys.path_hooks:  # since `uninstall`
+        if ProgramFinder not in sys.path_hooks:  # after `uninstall`
             return dict(get_data(name))
         data, main = get_data(name), getattr(sys.modules["__main__"], "__file__", None) or ""
-        if name == "ignore":  # the server of forks has no hook: each fork imports the program
+        if name == "ignore":  # the fork server gets no hook: each fork imports the program
             data.pop("init_main_from_path", None)
         elif data.get("init_main_from_name") == "__main__" and main.endswith(SUFFIX):
-            del data["init_main_from_name"]  # of a child that is itself a parent
+            del data["init_main_from_name"]  # for a child that is itself a parent
             data["init_main_from_path"] = main
         return _ChildData(data)
 

@@ -1,4 +1,4 @@
-"""Interrupts, SIGINT and SIGTERM, that let running work end first.
+"""Interrupts (SIGINT and SIGTERM) that let running work finish first.
 
 with noticing_interrupt() as interrupted:
     while work and not interrupted.is_set():
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def noticing_interrupt(report: Callable[[], None] = lambda: None) -> Iterator[threading.Event]:
-    """Note and report the first interrupt, which then raises no exception; the second one does. Only on the main thread.
+    """Note and report the first interrupt instead of raising; the second one raises. Only for the main thread.
 
     Ignored signals stay ignored.
     """

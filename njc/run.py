@@ -1,4 +1,4 @@
-"""Running a natural program as Python runs a program.
+"""Run a natural program as Python runs a program.
 
     njc run prog.njpy --fast            as `python prog.py --fast`
     njc run -m shop.prog --fast         as `python -m shop.prog --fast`
@@ -27,11 +27,11 @@ from njc.hook import NaturalLoader
 from njrt.errors import ConfigurationError
 
 _FRAMES_BEFORE = (os.path.dirname(__file__) + os.sep, importlib.util.__file__, "<frozen importlib")
-"""The prefixes of the file names of frames above the program's."""
+"""Prefixes of the file names in the frames above the program's."""
 
 
 def run_as_main(code: CodeType, file: Path, arguments: Sequence[str]) -> BaseException | None:
-    """Run compiled code as the program `file`; return its exception, without frames of njc."""
+    """Run compiled code as the program `file`; return its exception, without njc's frames."""
     hook.install()
     path = str(file.absolute())
     sys.argv = [str(file), *arguments]
@@ -41,9 +41,9 @@ def run_as_main(code: CodeType, file: Path, arguments: Sequence[str]) -> BaseExc
 
 
 def run_module_as_main(name: str, arguments: Sequence[str]) -> BaseException | None:
-    """Run a module, or the `__main__` of a package, as the program; return its exception.
+    """Run a module, or a package's `__main__`, as the program; return its exception.
 
-    Exceptions of the import are returned, too. Raises ConfigurationError if there is no such module.
+    It also returns exceptions from the import. Raises ConfigurationError if there is no such module.
     """
     hook.install()
     if not sys.flags.safe_path:
@@ -54,7 +54,7 @@ def run_module_as_main(name: str, arguments: Sequence[str]) -> BaseException | N
         code = spec.loader.get_code(spec.name)  # type: ignore[attr-defined]
     except ConfigurationError:
         raise
-    except BaseException as error:  # of a package around the module, or a syntax error in it
+    except BaseException as error:  # from a package around the module, or a syntax error in it
         return error.with_traceback(_trim_traceback(error.__traceback__))
     sys.argv = [str(spec.origin), *arguments]
     names = {"__loader__": spec.loader, "__package__": spec.parent, "__spec__": spec}
@@ -97,7 +97,7 @@ def show_traceback(error: BaseException) -> None:
 
 
 def _trim_traceback(trace: TracebackType | None) -> TracebackType | None:
-    """Remove the frames before the program's first one."""
+    """Remove the frames before the program's first frame."""
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_FRAMES_BEFORE):
         trace = trace.tb_next
     return trace

@@ -7,7 +7,7 @@
     [tool.setuptools.cmdclass]
     build_py = "njc.setuptools_plugin.BuildNatural"
 
-Source distributions have the `.njpy` files and njc.lock. An editable install is not changed.
+Source distributions contain the `.njpy` files and njc.lock. Editable installs are not changed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class BuildNatural(build_py):  # type: ignore[misc]
             file.write_bytes(data)
 
     def get_source_files(self) -> list[str]:
-        """List the files of a source distribution."""
+        """Return the files of a source distribution."""
         return [
             *super().get_source_files(),
             *(str(file) for _, file in self._find_natural_sources()),

@@ -1,12 +1,12 @@
-"""A function of a program that a command calls, and its arguments from JSON.
+"""A program's function that a command calls, and its arguments from JSON.
 
     load_target("mail.njpy:triage")            TargetFunction(function=<function triage>, is_async=False, ...)
-    load_target("shop.mail:Inbox.triage")      of a module that Python finds
+    load_target("shop.mail:Inbox.triage")      in a module that Python finds
 
     target.bind_arguments({"day": "2026-03-01"})   ((), {"day": date(2026, 3, 1)})
 
-Values are converted to the annotations of the parameters by pydantic; files may be given by their path or URL. Not
-seen: parameters that a decorator without `functools.wraps` hides.
+Pydantic converts values to the types of the annotated parameters; files may be given by path or URL. Not
+detected: parameters that a decorator without `functools.wraps` hides.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ ArgumentValue = Any
 
 
 class InvalidRowError(ValueError):
-    """A row is not a JSON object, or does not fit the parameters of the function."""
+    """A row is not a JSON object, or does not fit the function's parameters."""
 
 
 @record
 class TargetFunction:
-    """A function, the file of its program, its parameters, and the types of annotated parameters."""
+    """A function, its program's file, its parameters, and the types of annotated parameters."""
 
     name: str
     program: Path
@@ -57,7 +57,7 @@ class TargetFunction:
     def bind_arguments(
         self, row: Mapping[str, ArgumentValue]
     ) -> tuple[list[ArgumentValue], dict[str, ArgumentValue]]:
-        """Return the arguments of a call, positional and by keyword; raises InvalidRowError."""
+        """Return a call's positional and keyword arguments; raises InvalidRowError."""
         rest: dict[str, ArgumentValue] = dict(row)
         positional, missing = list[ArgumentValue](), list[str]()
         keywords = dict[str, ArgumentValue]()
@@ -86,12 +86,12 @@ class TargetFunction:
         return positional, keywords
 
     def call(self, positional: list[Any], named: dict[str, Any]) -> Any:
-        """Call the function, and wait for the result of an async one."""
+        """Call the function, and wait for the result if it is async."""
         result = self.function(*positional, **named)
         return asyncio.run(_await(result)) if inspect.isawaitable(result) else result
 
     def _convert(self, parameter: str, name: str, value: ArgumentValue) -> ArgumentValue:
-        """Return the value, converted to the annotation."""
+        """Return the value, converted to the annotated type."""
         if parameter not in self.annotations:
             return round_floats(value)
         from pydantic import ValidationError
@@ -106,9 +106,9 @@ class TargetFunction:
 
 
 def load_target(name: str, modules: Mapping[str, ModuleType] | None = None) -> TargetFunction:
-    """Import a program and return the function; `name` is PROGRAM:FUNCTION.
+    """Import a program and return its function; `name` is PROGRAM:FUNCTION.
 
-    `modules` are imported programs, by their names. Raises ConfigurationError or NaturalSyntaxError.
+    `modules` maps names to imported programs. Raises ConfigurationError or NaturalSyntaxError.
     """
     program, colon, path = name.rpartition(":")
     if not colon or not program or not path:
@@ -142,7 +142,7 @@ def load_target(name: str, modules: Mapping[str, ModuleType] | None = None) -> T
 
 
 def load_targets(names: Sequence[str]) -> list[TargetFunction]:
-    """Load several functions, each program once; raises the errors of `load_target`."""
+    """Load several functions, importing each program once; raises the errors of `load_target`."""
     programs = dict.fromkeys(name.rpartition(":")[0] for name in names)
     modules = {program: _import_program(program) for program in programs if program}
     return [load_target(name, modules) for name in names]
@@ -150,12 +150,12 @@ def load_targets(names: Sequence[str]) -> list[TargetFunction]:
 
 @functools.cache
 def get_target(name: str) -> TargetFunction:
-    """Return the function of a name, imported once in a process."""
+    """Return the function with a name, imported once per process."""
     return load_target(name)
 
 
 def make_absolute(target: str) -> str:
-    """Return the target with the whole path of its file."""
+    """Return the target with the absolute path of its file."""
     program, colon, function = target.rpartition(":")
     return f"{Path(program).absolute()}{colon}{function}" if Path(program).is_file() else target
 
@@ -189,7 +189,7 @@ def _import_file(file: Path) -> ModuleType:
     folder = str(file.parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    # A program may have the name of a module of Python's that is loaded.
+    # A program may have the same name as a loaded module of Python.
     name = file.stem if file.stem not in sys.modules else f"njc_batch_{file.stem}"
     loader = NaturalLoader(name, str(file)) if file.suffix == SUFFIX else None
     spec = importlib.util.spec_from_file_location(name, file, loader=loader)
@@ -234,7 +234,7 @@ def _make_converter(target: str, parameter: str) -> Callable[[ArgumentValue], Ar
 
 
 def _accept_files(wanted: Any) -> Any:
-    """Return the type `wanted`, but with files also given as text: a path, a URL or a `data:` URL."""
+    """Return the type `wanted`, but accept files as text, too: a path, a URL or a `data:` URL."""
     from pydantic import PlainValidator
 
     if isinstance(wanted, type) and issubclass(wanted, Media):

@@ -1,8 +1,8 @@
-"""Reading trace files: one frozen dataclass for each kind of line.
+"""Read trace files: one frozen dataclass for each kind of line.
 
     for line in read_trace(Path("trace.jsonl")): ...      BeganLine(run="9f3c-1", place="mail.njpy:12", ...)
 
-An unreadable line is an `UnreadableLine`; unknown fields and kinds of lines, of newer versions, are ignored.
+An unreadable line becomes an `UnreadableLine`; unknown fields and kinds of lines, from newer versions, are ignored.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from njrt.records import field, record
 from njrt.typed_json import describe_validation_error
 
 StateTexts = dict[str, str | None]
-"""A line of text for each variable; None for one that is no longer bound."""
+"""A line of text for each variable; None if the variable is no longer bound."""
 
 
 @record
 class _RunLine:
     run: str
     at: Annotated[datetime, AfterValidator(lambda at: at if at.tzinfo else at.replace(tzinfo=UTC))]
-    """The time; in UTC if the line has no time zone."""
+    """The time, in UTC if the line has no time zone."""
 
 
 @record
 class BeganLine(_RunLine):
-    """The start of a block. `state` has all its variables; None in traces without states."""
+    """The start of a block. `state` contains all its variables; None in traces without states."""
 
     event: Literal["began"]
     place: str
@@ -46,12 +46,12 @@ class BeganLine(_RunLine):
     state: StateTexts | None = None
     digest: str = ""
     file: str = ""
-    """The path of the source of a block in a controlled run; traces have none."""
+    """The path of the block's source in a controlled run; empty in traces."""
 
 
 @record
 class AskedLine(_RunLine):
-    """The model was asked. `shown` are the messages that are new in this turn; turn 1 has the system prompt."""
+    """The model was asked. `shown` contains this turn's new messages; turn 1 also has the system prompt."""
 
     event: Literal["asked"]
     turn: int
@@ -63,7 +63,7 @@ class AskedLine(_RunLine):
 
 @record
 class ModelCallCost:
-    """Tokens and price of the model call of a step; `usd` is None if unknown, 0 from the cache."""
+    """The tokens and price of a step's model call; `usd` is None if unknown, 0 from the cache."""
 
     input: int = 0
     output: int = 0
@@ -84,7 +84,7 @@ class RepliedLine(_RunLine):
 
     @property
     def cost(self) -> ModelCallCost:
-        """Tokens and price; fields that are not numbers count as 0."""
+        """The tokens and price; fields that are not numbers count as 0."""
         usage = self.reply.get("usage")
         usage = usage if isinstance(usage, Mapping) else {}
         given = (usage.get(name) for name in ("input", "output", "cached"))
@@ -98,7 +98,7 @@ class RepliedLine(_RunLine):
 
 @record
 class UnansweredLine(_RunLine):
-    """The request of this turn had no answer."""
+    """This turn's request got no answer."""
 
     event: Literal["unanswered"]
     turn: int
@@ -108,7 +108,7 @@ class UnansweredLine(_RunLine):
 
 @record
 class PerformedLine(_RunLine):
-    """An effect was performed or refused: `changes` since the run's line before, `decisions` in the order of interceptors."""
+    """An effect was performed or refused; `changes` since the run's last line, `decisions` in interceptor order."""
 
     event: Literal["performed"]
     turn: int
@@ -126,7 +126,7 @@ class PerformedLine(_RunLine):
 
 @record
 class ComparedLine(_RunLine):
-    """The end of a canary was compared with the end of the code, or `problem` is why it was not."""
+    """A canary's end was compared with the code's end, or `problem` is the reason why it was not."""
 
     event: Literal["compared"]
     differences: list[str] = field(default_factory=list)
@@ -135,7 +135,7 @@ class ComparedLine(_RunLine):
 
 @record
 class EndedLine(_RunLine):
-    """The run of a block ended."""
+    """A block's run ended."""
 
     event: Literal["ended"]
     outcome: str
@@ -153,7 +153,7 @@ class EndedLine(_RunLine):
 
 @record
 class UnreadableLine:
-    """A line that is not a line of a trace; `number` counts from 1."""
+    """A line that does not belong in a trace; `number` counts from 1."""
 
     number: int
     problem: str
@@ -165,29 +165,29 @@ EventLine = (
 TraceLine = EventLine | UnreadableLine
 
 MAX_LINE_BYTES = 16 << 20
-"""Longer lines are not read; lines of njrt have less than a megabyte."""
+"""Longer lines are not read; the lines that njrt writes are shorter than a megabyte."""
 
 
 def read_trace(path: Path) -> Iterator[TraceLine]:
-    """Yield the lines of a trace file, one by one; one that is cut off is an `UnreadableLine`."""
+    """Yield a trace file's lines, one by one; a line that is cut off becomes an `UnreadableLine`."""
     with open(path, "rb") as file:
         yield from parse_trace(file)
 
 
 def read_written_trace(path: Path) -> list[TraceLine]:
-    """Return the lines of a trace that a program may have written; none if it has not."""
+    """Return the lines of a trace that a program may have written; empty if it wrote none."""
     return list(read_trace(path)) if path.exists() else []
 
 
 def parse_trace(lines: Iterable[bytes], first: int = 1) -> Iterator[TraceLine]:
-    """Yield the lines of a trace, one by one; `first` is the number of the first one."""
+    """Yield a trace's lines, one by one; `first` is the number of the first line."""
     for number, line in enumerate(lines, first):
         if (parsed := parse_trace_line(line, number)) is not None:
             yield parsed
 
 
 def parse_trace_line(line: bytes, number: int) -> TraceLine | None:
-    """Read a line with its number; None for an empty line and for an unknown kind."""
+    """Read the line with this number; None for an empty line or an unknown kind."""
     line = line.removeprefix(BOM_UTF8)
     if not line.strip():
         return None
@@ -215,7 +215,7 @@ def _validate(line: bytes) -> EventLine:
     except ValidationError:
         if b"\\ud" not in line.lower():
             raise
-        # pydantic refuses lone surrogates, which the texts of a program may hold.
+        # pydantic rejects lone surrogates, which a program's texts may contain.
         with suppress(ValueError):
             line = json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8", "replace")
         return _LINE.validate_json(line, strict=True)

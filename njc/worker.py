@@ -9,10 +9,10 @@
     channel.send({"verdict": "right"})
 
 The child leads a process group, which is killed at the end of the `with`. If the parent ends in any other way, the pipe
-to the child closes, and the child kills its group itself. Prints of the child go to the log, never between the
+to the child closes, and the child kills its group itself. The child's prints go to the log, never between
 messages; its standard input is empty.
 
-Not detected: a process that leaves the group (`setsid`) survives, and a child that holds the interpreter's lock does not
+Not detected: a process that leaves the group (`setsid`) survives, and a child that holds the GIL does not
 notice that its parent has ended.
 """
 
@@ -38,14 +38,14 @@ _CLEAN_VARIABLES = "PATH HOME LANG LC_ALL SYSTEMROOT TEMP TMP TMPDIR VIRTUAL_ENV
 
 
 def make_clean_environment() -> dict[str, str]:
-    """Return an environment with the same import path, without keys and settings."""
+    """Return an environment with the same import path, without keys or settings."""
     kept = {name: os.environ[name] for name in _CLEAN_VARIABLES.split() if name in os.environ}
     path = os.pathsep.join(folder for folder in sys.path if folder)
     return {**kept, "PYTHONPATH": path, "PYTHONHASHSEED": "0"}
 
 
 class Worker:
-    """The parent's side of a child process (state: the process)."""
+    """The parent's side of a connection to a child process (state: the process)."""
 
     def __init__(
         self,
@@ -72,14 +72,14 @@ class Worker:
         self.kill()
 
     def send(self, message: Message) -> None:
-        """Send a message; a child that has ended gets none."""
+        """Send a message; does nothing if the child has ended."""
         assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.write(_encode(message))
             self._process.stdin.flush()
 
     def receive(self, seconds: float) -> Message | None:
-        """Return the next message; None if the child has ended, or has written anything else.
+        """Return the next message; None if the child has ended, or has written something else.
 
         Raises TimeoutError if no message comes in time; the child still runs.
         """
@@ -89,11 +89,11 @@ class Worker:
             raise TimeoutError(f"no message within {seconds:g} seconds") from None
 
     def wait(self) -> int:
-        """Wait for the end of the child, after its last message; return its exit code, -N for signal N."""
+        """Wait for the child to end, after its last message; return its exit code, -N for signal N."""
         return self._process.wait()
 
     def kill(self) -> None:
-        """End the child and all processes of its group."""
+        """Kill the child and all processes in its group."""
         with suppress(OSError, AttributeError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.kill()
@@ -105,7 +105,7 @@ class Worker:
 
 @contextmanager
 def open_worker(module: str) -> Iterator[Worker]:
-    """Start a child in an empty folder, without keys and settings."""
+    """Start a child in an empty folder, without keys or settings."""
     with (
         tempfile.TemporaryDirectory() as folder,
         Worker(module, Path(folder), make_clean_environment()) as worker,
@@ -114,7 +114,7 @@ def open_worker(module: str) -> Iterator[Worker]:
 
 
 class Channel:
-    """The child's side (state: the messages that have come)."""
+    """The child's side of the connection (state: the received messages)."""
 
     def __init__(self) -> None:
         self._out = os.fdopen(os.dup(1), "wb")
@@ -130,14 +130,14 @@ class Channel:
         self._out.flush()
 
     def receive(self) -> Message:
-        """Return the next message of the parent."""
+        """Return the parent's next message."""
         message = self._received.get()
         assert message is not None, "at the end of the messages the process ends"
         return message
 
 
 def open_channel(memory_bytes: int | None = None) -> Channel:
-    """Connect this process to its parent, and limit its memory if the system can."""
+    """Connect this process to its parent, and limit its memory if the system supports it."""
     if memory_bytes is not None:
         with suppress(ImportError, ValueError, OSError):
             import resource

@@ -1,7 +1,7 @@
-"""SPSBench: 25 tasks, each as a program that shares its state with prompts and as one that does not.
+"""SPSBench: 25 tasks, each with one program that shares its state with prompts and one that does not.
 
 natural.njpy      the prompt works on the program's own variables
-manual.py         the prompt is sent out, and its answer put back, by hand
+manual.py         the program sends the prompt and stores the answer itself
 
-$ spsbench loc    how long the two are, beside the paper's numbers
+$ spsbench loc    the lengths of both, beside the paper's numbers
 """

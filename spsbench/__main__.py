@@ -1,4 +1,4 @@
-"""`python -m spsbench` is `spsbench`."""
+"""Runs `spsbench` as `python -m spsbench`."""
 
 from spsbench.cli import main
 

@@ -21,7 +21,7 @@ from spsbench.trials import command as run
 
 
 class Commands(click.Group):
-    """The group of all commands; errors of files, options and the runtime are a message and an exit code."""
+    """The group of all commands; reports file, option and runtime errors as a message and an exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""

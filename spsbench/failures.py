@@ -1,4 +1,4 @@
-"""Classify failures of trials: the categories of the paper's appendix F, as far as a program can distinguish them.
+"""Classify failures of trials by the categories of the paper's appendix F, as far as a program can distinguish them.
 
     classify_failure("UnboundLocalError: ...")        "program raised"
     classify_failure("EffectLimitError: ...")         "limit"
@@ -6,7 +6,7 @@
 
     classify_refusal("SyntaxError: invalid syntax")   "syntax error"
 
-Not detected by rules: whether a model reasoned badly or invented something; the paper's categories `Reasoning` and
+Rules cannot detect whether a model reasoned badly or invented something: the paper's categories `Reasoning` and
 `Hallucination` are both `wrong result` here. A refusal is classified by its first line.
 """
 
@@ -33,7 +33,7 @@ FailureCategory = Literal[
     "unsayable",
     "unclassified",
 ]
-"""The category of a failed trial, by its first case that failed.
+"""The category of a failed trial, determined by its first failed case.
 
     wrong result                 nothing was raised, but a check fails (the paper's Reasoning and Hallucination)
     incorrect state operation    a check of the operation on the state fails: another kind of object was bound, or
@@ -41,12 +41,12 @@ FailureCategory = Literal[
     program raised               the program raised an exception on the state that the model left (the paper's
                                  authors label most of these Reasoning)
     gave up                      the model raised an exception, or ended a block on an error (the paper's Give Up)
-    no answer                    no reply could be parsed, or had the right type, in all attempts
+    no answer                    no attempt gave a reply that could be parsed and had the right type
     limit                        a block reached its limit of effects, calls, seconds or tokens
     generated code               the generated code of a block raised an exception
     not built                    no code for a block passed the checks of the static mode
     timeout                      the trial reached its limit of seconds and was killed
-    crash                        the process died by a signal or ended itself
+    crash                        the process was killed by a signal or ended itself
     rejected                     the model's server refused the request, mostly because it is too long
     server                       the model's server is down, or does not accept the key or the model: not a result
     unsayable                    the effect set cannot express the code (scripted models only)
@@ -64,10 +64,10 @@ ErrorCategory = Literal[
 ]
 """The category of a refused effect, as in the paper's table 10.
 
-    state op error        an effect that does not exist, with wrong arguments, or not possible here
+    state op error        an effect that does not exist, has wrong arguments, or is not possible here
     forbidden variable    a name that is unbound, unknown or read-only
-    type error            a value has another type than assumed
-    syntax error          not Python
+    type error            a value does not have the assumed type
+    syntax error          the code is not valid Python
     function call error   a call with the wrong arguments
     index error           a key or position that does not exist
 """
@@ -79,13 +79,13 @@ Recovery = Literal["correction", "ignored error", "workaround", "retry", "not re
     retry            the same effect again, unchanged
     workaround       another effect instead, executed
     ignored error    the next effect ended the block
-    not recovered    the next effect was refused too, or there was none
+    not recovered    the next effect was also refused, or there was none
 """
 
 
 @dataclass(frozen=True, slots=True)
 class EffectError:
-    """An effect that was refused, and the model's next step."""
+    """A refused effect, and the model's next step."""
 
     category: ErrorCategory
     recovery: Recovery
@@ -113,11 +113,11 @@ def classify_failure(
     is_code: bool = False,
     is_operation: bool = False,
 ) -> FailureCategory:
-    """Return the category of a case that failed.
+    """Return the category of a failed case.
 
-    `error` is its exception, if any; `raised` are exceptions that its blocks raised on purpose, as `Type: message`
-    or `Type('message')`. `gave_up`: a block ended right after a refused effect. `is_code`: its blocks are generated
-    code. `is_operation`: a check of the operation on the state fails.
+    `error` is its exception, if any; `raised` are exceptions that its blocks raised on purpose, as `Type: message` or
+    `Type('message')`. The flags are set if a block ended right after a refused effect (`gave_up`), its blocks are
+    generated code (`is_code`), or a check of the operation on the state failed (`is_operation`).
     """
     if error is None:
         if gave_up:
@@ -132,7 +132,7 @@ def classify_failure(
 
 
 def parse_error_type(error: str) -> str:
-    """Return the type of an exception that is written as `Type: message` or `Type('message')`."""
+    """Return the type of an exception written as `Type: message` or `Type('message')`."""
     return re.split(r"[:(]", error, maxsplit=1)[0].strip()
 
 
@@ -155,7 +155,7 @@ _REFUSAL_PATTERNS: tuple[tuple[str, ErrorCategory], ...] = (
 
 
 def classify_refusal(message: str) -> ErrorCategory:
-    """Return the category of a refusal, by its first line."""
+    """Return the category of a refusal, judged by its first line."""
     first = message.strip().split("\n")[0]
     for pattern, category in _REFUSAL_PATTERNS:
         if re.search(pattern, first):

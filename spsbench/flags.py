@@ -1,4 +1,4 @@
-"""Options that several commands share, and options with a default value that help shows.
+"""Options that several commands share, and options with a default value that is shown in the help.
 
 @flags.model_option(required=True)
 @flags.value("--max-steps", 40, "Replies on one path.")
@@ -27,7 +27,7 @@ NATURAL_INT = click.IntRange(min=0)
 
 
 class FiniteRange(click.FloatRange):
-    """A number within limits, neither infinite nor `nan`."""
+    """A number within limits that is neither infinite nor `nan`."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> float:
         number: float = super().convert(value, param, ctx)
@@ -41,7 +41,7 @@ TEMPERATURE = FiniteRange(min=0)
 def value(
     name: str, default: Any, meaning: str, kind: Any = POSITIVE_INT, **more: Any
 ) -> Decorator:
-    """Return an option with a default, by default a positive number."""
+    """Return an option with a default value; a positive number unless `kind` differs."""
     return click.option(name, type=kind, default=default, show_default=True, help=meaning, **more)
 
 
@@ -53,7 +53,7 @@ def names(name: str, default: str, meaning: str, *, show_default: bool = True) -
 
 
 def model_option(**more: Any) -> Decorator:
-    """`--model NAME`; `more` has `required` or `default`."""
+    """`--model NAME`; `more` contains `required` or `default`."""
     meaning = "openai/NAME, anthropic/NAME or `scripted`."
     return click.option("--model", envvar="NJC_MODEL", metavar="NAME", help=meaning, **more)
 
@@ -69,7 +69,7 @@ def seconds_option(meaning: str, default: float = 1000.0) -> Decorator:
 
 
 def reply_seconds_option(default: float) -> Decorator:
-    """`--seconds S` of one reply."""
+    """`--seconds S` for one reply."""
     return seconds_option("Limit of wall time for one reply.", default)
 
 
@@ -80,12 +80,12 @@ def temperature_option(default: float | None = None) -> Decorator:
 
 
 def number(name: str, meaning: str, kind: Any = POSITIVE_INT, metavar: str = "N") -> Decorator:
-    """Return an option without a default, a positive number, such as `--jobs N` and `--sample N`."""
+    """Return an option for a positive number without a default, such as `--jobs N` or `--sample N`."""
     return click.option(name, type=kind, metavar=metavar, help=meaning)
 
 
 def file_option(name: str, meaning: str, **more: Any) -> Decorator:
-    """Return an option that names a file to read, or with `multiple` several."""
+    """Return an option that names a file to read, or several with `multiple`."""
     return click.option(name, type=EXISTING_FILE, help=meaning, **more)
 
 
@@ -101,7 +101,7 @@ def out_option(default: str | None, noun: str) -> Decorator:
 
 
 def executor_option(local: str, meaning: str) -> Decorator:
-    """`--executor`: here or on a Dask cluster."""
+    """`--executor`: run here or on a Dask cluster."""
     return value("--executor", local, meaning, click.Choice([local, "dask"]))
 
 
@@ -116,7 +116,7 @@ def note_option(meaning: str = "What to record of the model's server.") -> Decor
 
 
 def require_model(model: str | None) -> None:
-    """Raise a `UsageError` without a model."""
+    """Raise a `UsageError` if no model is given."""
     if model is None:
         raise click.UsageError("--model names a model, such as openai/NAME, or `scripted`")
 
@@ -128,7 +128,7 @@ def check_executor(executor: str, scheduler: str | None) -> None:
 
 
 def list_names(text: str, known: tuple[str, ...], kind: str) -> tuple[str, ...]:
-    """Return the known names that an option lists, in their order, or raise a `UsageError`."""
+    """Return the known names in an option's list, in their order, or raise a `UsageError`."""
     listed = [name for part in text.split(",") if (name := part.strip())]
     if listed == ["all"]:
         return known

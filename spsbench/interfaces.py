@@ -1,11 +1,11 @@
-'''The natural function interfaces of the Nightjar paper, written as data of `njrt.interface`.
+'''The natural function interfaces of the Nightjar paper, written as `njrt.interface` data.
 
     TOOLS = make_tool_interface("calendar", [add_event, find_events])      tool use (appendix B.2)
     """natural(interface=SHARED_STATE)                                     shared program state (4.2)
     """natural(interface=INTERFACES["shared-python"])                      specialized to Python (5.2)
 
-A handler that returns an effect of `njrt.effects` leaves it to the runtime. These interfaces have the tools of the runtime's
-effect sets; `tests/spsbench/test_paper_interfaces.py` compares them, and has the rules of the paper, one a test.
+A handler that returns an effect from `njrt.effects` leaves it to the runtime. These interfaces have the same tools as
+the runtime's effect sets; `tests/spsbench/test_paper_interfaces.py` compares them and tests the paper's rules.
 '''
 
 from __future__ import annotations
@@ -162,12 +162,12 @@ def raise_error(error: Annotated[str, Aliases("variable", "var")]) -> RaiseError
 
 
 def make_tool_interface(name: str, tools: Sequence[Handler], rules: str = "") -> Interface:
-    """Return tool use as an interface: every handler resumes, and the prompt ends by giving values (appendix B.2)."""
+    """Return tool use as an interface: all handlers resume, and the prompt ends by returning values (appendix B.2)."""
     return Interface(name, tools, rules)
 
 
 ISOLATED = Interface("isolated", [])
-"""Isolated program state: inputs go to the model as values, outputs come back as values, and there are no effects (B.3)."""
+"""Isolated program state: inputs and outputs are passed as values, and there are no effects (B.3)."""
 
 _JUMPS: Mapping[str, Handler] = {
     "raise": raise_error,
@@ -187,7 +187,7 @@ _PYTHON: Mapping[str, Handler] = {"exec": execute, "eval": evaluate, **_JUMPS, "
 SHARED_STATE = Interface(
     "baseline", {**_DATA, "assign": assign_output, "goto": goto, "done": end}, VALUES
 )
-"""Shared program state (4.2): scopes, heap and control state of the program, by seven effects."""
+"""Shared program state (4.2): seven effects on the program's scopes, heap and control state."""
 
 INTERFACES: Mapping[str, Interface] = {
     "baseline": SHARED_STATE,
@@ -211,4 +211,4 @@ INTERFACES: Mapping[str, Interface] = {
     "shared-python": Interface("shared-python", _PYTHON, JUMPS),
     "nightjar": Interface("nightjar", _PYTHON, JUMPS),
 }
-"""The effect sets of the paper, by the names that the option `effects` has for them."""
+"""The paper's effect sets, by their names in the option `effects`."""

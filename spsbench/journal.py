@@ -1,11 +1,11 @@
-"""A results file that is being written: it only grows, and each line is on the disk before `append` returns.
+"""A results file that is being written: it only grows, and `append` returns once the line is on disk.
 
     with Journal(Path("results.jsonl"), BENCHMARK_KINDS) as journal:
         journal.append(result)           written and synced
         journal.read()                   the results of all lines, with the earlier ones
 
-A kill loses no line that was appended; a line that a kill cut off is removed when the file is next opened. Only
-one process may have a file open. Without a path the lines are only in memory.
+If the process is killed, no appended line is lost; a partly written line is removed when the file is next opened.
+Only one process may have a file open. Without a path, lines are kept only in memory.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from spsbench.results import (
 
 @contextmanager
 def naming(path: Path | str) -> Iterator[None]:
-    """Put the name of a file before the message of an `InputError`."""
+    """Prefix the message of an `InputError` with the name of a file."""
     try:
         yield
     except InputError as error:
@@ -42,7 +42,7 @@ def naming(path: Path | str) -> Iterator[None]:
 
 
 def read_data_file(path: Path) -> tuple[list[str], str]:
-    """Return the lines of a text file, bytes that are not UTF-8 replaced, and its digest."""
+    """Return the lines of a text file, with invalid UTF-8 replaced, and its digest."""
     data = path.read_bytes()
     return split_lines(data.decode("utf-8", "replace")), compute_digest(data)
 
@@ -53,7 +53,7 @@ def compute_digest(data: bytes) -> str:
 
 
 def read_results_file(path: Path, kinds: tuple[type, ...] = BENCHMARK_KINDS) -> Results:
-    """Return the results of a file; `InputError` names the file and a line that cannot be read."""
+    """Return the results in a file; `InputError` names the file and an unreadable line."""
     with naming(path):
         found = read_results(read_data_file(path)[0], kinds)
         if not found.entries:
@@ -62,7 +62,7 @@ def read_results_file(path: Path, kinds: tuple[type, ...] = BENCHMARK_KINDS) -> 
 
 
 def read_rows(path: Path, kind: type[Item], expected: str) -> list[Item]:
-    """Return the lines of a file as instances of a dataclass; InputError names a line that is `expected`: not one."""
+    """Return a file's lines as dataclass instances; InputError describes an invalid line as `expected`."""
     with naming(path):
         parsed = parse_json_lines(
             read_data_file(path)[0], lambda _, row: validate_value(row, kind), expected
@@ -71,7 +71,7 @@ def read_rows(path: Path, kind: type[Item], expected: str) -> list[Item]:
 
 
 class Journal:
-    """A results file with lines of some kinds, open for appending (state: the file, and its lines)."""
+    """A results file with lines of given kinds, open for appending (state: the file, and its lines)."""
 
     def __init__(self, path: Path | None, kinds: tuple[type, ...] = BENCHMARK_KINDS) -> None:
         self.path = path
@@ -108,7 +108,7 @@ class Journal:
         return self._found
 
     def append(self, entry: RunLine | TrialLine) -> None:
-        """Write a line, and wait until it is on the disk; raises `InputError`, as on a full disk."""
+        """Write a line and wait until it is on disk; raises `InputError`, for example if the disk is full."""
         self._found = replace(self._found, entries=(*self._found.entries, entry))
         if self._handle < 0:
             return
@@ -123,7 +123,7 @@ class Journal:
             ) from None
 
     def _lock(self) -> None:
-        """Lock the file as long as it is open; does nothing on systems without such locks (Windows)."""
+        """Lock the file while it is open; does nothing on systems without such locks (Windows)."""
         try:
             import fcntl
         except ImportError:

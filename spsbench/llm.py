@@ -1,11 +1,11 @@
-"""The isolated model call of the manual programs: text in, text or data out.
+"""The isolated model call used by the manual programs: text in, text or data out.
 
     with use_model(model):              # a njrt model: a vendor's, a recorded or a scripted one
         llm("How many legs have two cats?", {"type": "integer"})  8
         llm("Make up a person.", Person)                          Person(name='Ada', age=36)
 
-A schema is a JSON schema or a pydantic model. It is sent as the parameter of a tool `answer`, or, to models of plain
-text, as a part of the prompt.
+A schema is a JSON schema or a pydantic model. It is sent as the parameters of a tool `answer` or, for plain-text
+models, as part of the prompt.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ def llm(prompt: str, schema: Json) -> Any: ...
 
 
 def llm(prompt: str, schema: type[BaseModel] | Json | None = None) -> Any:
-    """Ask the model; return its text, or, with a schema, its value.
+    """Ask the model, and return its text or, with a schema, its value.
 
-    Raises `njrt.errors.ReplyError` if the reply is not JSON, and pydantic's `ValidationError` if it does not fit the
-    model.
+    Raises `njrt.errors.ReplyError` if the reply is not JSON, and pydantic's `ValidationError` if it does not match
+    the pydantic model.
     """
     model = _model.get(None)
     if model is None:
@@ -76,8 +76,8 @@ def llm(prompt: str, schema: type[BaseModel] | Json | None = None) -> Any:
 
 
 def _ask_with_schema(model: Model, prompt: str, schema: Json) -> Any:
-    """Return the model's answer as a JSON value, not checked against the schema."""
-    # Definitions move up to the root, where `$ref` expects them.
+    """Return the model's answer as a JSON value that is not checked against the schema."""
+    # Definitions move to the root, where `$ref` expects them.
     parameters = {"$defs": schema["$defs"]} if "$defs" in schema else {}
     inner = {key: schema[key] for key in schema if key != "$defs"}
     parameters |= make_object_schema({"answer": inner})
@@ -95,7 +95,7 @@ def _ask_with_schema(model: Model, prompt: str, schema: Json) -> Any:
 
 
 def make_strict_schema(schema: Any) -> Any:
-    """Return a schema for strict mode: every property required, no others allowed, no defaults, `anyOf` for `oneOf`."""
+    """Return a schema for strict mode: all properties required, no others allowed, no defaults, `anyOf` for `oneOf`."""
     match schema:
         case {"type": "object", "properties": Mapping() as properties}:
             rest = {key: value for key, value in schema.items() if key != "properties"}
@@ -114,7 +114,7 @@ def make_strict_schema(schema: Any) -> Any:
 
 
 def _parse_answer(text: str) -> Any:
-    """Return the answer in a plain text reply: JSON, with or without a fence or the object around it."""
+    """Return the JSON answer in a plain-text reply, with or without a fence or an enclosing object."""
     fenced = JSON_FENCE.search(text)
     for candidate in (text, fenced.group(1)) if fenced else (text,):
         with suppress(ValueError):

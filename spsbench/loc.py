@@ -1,11 +1,11 @@
-"""Lines of code of the natural programs and of the manual ones.
+"""Lines of code of the natural and the manual programs.
 
     count_lengths()               (Length("average_of_three", natural=6, manual=8), ...)
     format_length_table(lengths)  the text that `spsbench loc` prints, with the paper's means below ours
 
-Counted as the paper counts: formatted by Black to 120 columns, without blank lines, comments and
-docstrings. The lines of a prompt count in both kinds of programs, and so does the import of `llm`. The programs
-contain no test harness.
+Lines are counted as in the paper: after formatting by Black to 120 columns, without blank lines, comments and
+docstrings. Prompt lines count in both kinds of programs, as does the import of `llm`. The programs contain no test
+harness.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Length:
 
     @property
     def change(self) -> float:
-        """How much longer the natural program is than the manual one, in percent of the latter."""
+        """How much longer the natural program is than the manual program, in percent of the latter."""
         return compute_percent_change(self.natural, self.manual)
 
 
@@ -56,7 +56,7 @@ def count_lengths() -> tuple[Length, ...]:
 
 
 def count_lines_of_code(source: str) -> int:
-    """Count the lines of code after formatting; a natural block is code, a docstring is not."""
+    """Count the lines of code after formatting; natural blocks are code, docstrings are not."""
     require_packages("counting lines", "njpy[bench]", "black")
     import black
 
@@ -73,7 +73,7 @@ def count_lines_of_code(source: str) -> int:
 
 
 def find_docstring_line_numbers(text: str) -> Iterator[int]:
-    """Yield the lines of all docstrings; a natural block at the start of a function is not one."""
+    """Yield the line numbers of all docstrings; a natural block at the start of a function is not a docstring."""
     source = SourceFile("program", text.encode())
     prompts = {block.line for block in compile_source(source).blocks}
     owners = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

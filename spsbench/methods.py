@@ -1,4 +1,4 @@
-"""The methods that the tables compare: the program to run, and the execution of its prompts.
+"""The methods that the tables compare: which program is run, and how its prompts are executed.
 
 METHODS["direct"]          natural.njpy, live, with the effects of that name
 METHODS["static"]          natural.njpy, its blocks written as Python by a model when it is built
@@ -23,20 +23,20 @@ class Method:
     about: str
     """A short description."""
     effects: EffectSet | None = "direct"
-    """None: chosen by the compiler for each block."""
+    """None: the compiler chooses one for each block."""
     mode: Mode = "live"
     is_cached: bool = False
-    """Whether equal conversations within a trial get the same reply from a cache."""
+    """Whether identical conversations within a trial get the same reply, from a cache."""
     reasoning: Reasoning | None = None
     """How the model prepares its reply."""
     is_tuned: bool = False
-    """Whether blocks have the forms that `programs/tuned.lock` has for the model."""
+    """Whether blocks use the forms that `programs/tuned.lock` has for the model."""
     has_interpreter: bool = False
-    """True if the prompts of a manual program may run Python on separate state."""
+    """Whether the prompts of a manual program may run Python on separate state."""
 
     @property
     def compile_options(self) -> Options:
-        """How the program is compiled: the paper's effect sets offer all jumps, and code to every block."""
+        """The compiler options: the paper's effect sets offer all jumps, and code, to every block."""
         if self.effects is None:
             return Options(reasoning=self.reasoning)
         return Options(authority="code", jumps="named" if self.effects == "direct" else "all")

@@ -1,13 +1,13 @@
-"""A perfect model for the natural programs: a script's code in any of the effect sets.
+"""A perfect model for the natural programs: expresses a script's code in any effect set.
 
     direct                        run(code, done=True)
     nightjar, shared-python       exec(code); done(), break(), raise(error="error") ...
     shared-eval                   eval(expression) for each statement; done() ...
     isolated-eval                 lookup, deref, setref, assign on a mirror; done() ...
-    baseline                      the same; goto(label="break") ...
+    baseline                      as above; goto(label="break") ...
 
-Not every effect set can express all code: expressions make no classes and no generator functions, and data effects
-make no objects. Such code raises `UnsupportedCodeError`, an error of the model for the program.
+Some effect sets cannot express all code: expressions cannot define classes or generator functions, and data effects
+cannot create objects. Such code raises `UnsupportedCodeError`, which the program sees as a model error.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from spsbench.script import CaseScript, UnsupportedCodeError, make_manual_replie
 
 
 def make_perfect_model(lines: CaseScript, effects: EffectSet | None = None) -> Scripted:
-    """Return a model that replies with one piece of the script's code in each block run; a refusal is an error."""
+    """Return a model that replies with one piece of the script's code per block run; a refusal is an error."""
     pieces = iter(lines.code)
     calls: ToolCallGenerator
     unanswered: str | None = None
@@ -59,14 +59,14 @@ def make_perfect_model(lines: CaseScript, effects: EffectSet | None = None) -> S
 
 
 def make_script_model(lines: CaseScript, method: Method) -> Model:
-    """Return a model that replies by a script under a method."""
+    """Return a model that replies from a script under a method."""
     if not method.is_natural:
         return Scripted(make_manual_replies(lines))
     return make_perfect_model(lines, method.effects)
 
 
 def make_answer(code: str) -> Json:
-    """Return the reply of a block that answers, for some code: its literals or its jump, else a request for code."""
+    """Return the reply for code in a block that answers: its literals or its jump, or else a request for code."""
     answer: dict[str, object] = {}
     for statement in ast.parse(code).body:
         match statement:
@@ -85,7 +85,7 @@ def make_answer(code: str) -> Json:
 
 
 def make_effect_calls(code: str, effects: EffectSet) -> ToolCallGenerator:
-    """Yield a piece of code as tool calls of an effect set; the last one ends the block."""
+    """Yield a piece of code as tool calls of an effect set; the last call ends the block."""
     if effects == "direct":
         yield run(code, done=True)
         return
@@ -125,11 +125,11 @@ def make_ending_calls(last: ast.stmt, effects: EffectSet) -> ToolCallGenerator:
             yield call("done")
 
 
-# ── python statements as expressions ───────────────────────────────────────────────────────────────
+# ── Python statements as expressions ───────────────────────────────────────────────────────────────
 
 
 def to_expressions(statements: Iterable[ast.stmt]) -> list[str]:
-    """Return the statements as equivalent expressions, one for each."""
+    """Return the equivalent expression for each statement."""
     return list(map(to_expression, statements))
 
 
@@ -171,16 +171,16 @@ def make_assignment_expression(target: ast.expr, value: str) -> str:
             raise UnsupportedCodeError(f"no expression assigns to `{ast.unparse(target)}`")
 
 
-# ── python code as data effects alone ──────────────────────────────────────────────────────────────
+# ── Python code as data effects alone ──────────────────────────────────────────────────────────────
 
 
 ToolCallGenerator = Generator[ToolCall, str, None]
-"""The calls of a model in one block: it yields a tool call and is sent the answer's text."""
+"""The calls of a model in one block: yields a tool call and is sent the text of the answer."""
 ReadGenerator = Generator[ToolCall, str, Any]
 
 
 class Mirror:
-    """The mirrored objects (state: objects by address, and their contents when they were read)."""
+    """The mirrored objects (state: objects by address, and their contents when read)."""
 
     def __init__(self) -> None:
         self.objects: dict[int, Any] = {}
@@ -188,7 +188,7 @@ class Mirror:
         self.before: dict[int, dict[Any, WireValue]] = {}
 
     def read(self, wire: WireValue) -> ReadGenerator:
-        """Yield the value of a wire form, with everything that can be reached from it."""
+        """Yield the calls that read a wire form and everything reachable from it; return its value."""
         if not (isinstance(wire, dict) and wire.get("type") == "Ref"):
             return wire
         address = wire["addr"]
@@ -198,7 +198,7 @@ class Mirror:
         return self.objects[address]
 
     def mirror_object(self, address: int, kind: str, level: WireValue) -> ReadGenerator:
-        """Mirror one object, and then its contents, so that cycles end."""
+        """Mirror an object before its contents, so that cycles end."""
         match kind, level:
             case "list", list():
                 mirrored: Any = self.register(address, [])
@@ -218,7 +218,7 @@ class Mirror:
                 for name, value in attributes.items():
                     if not name.startswith("_"):
                         setattr(mirrored, name, (yield from self.read(value)))
-            case _, {"about": _}:  # a class, described as text: it can only be passed on
+            case _, {"about": _}:  # a class, described as text, can only be passed on
                 self.register(address, SimpleNamespace())
             case _:
                 raise TypeError(f"a {kind} has no mirror")
@@ -233,7 +233,7 @@ class Mirror:
         self.before = {address: self.encode_items(known) for address, known in self.objects.items()}
 
     def encode_items(self, mirrored: Any) -> dict[Any, WireValue]:
-        """Return the contents of an object, by place."""
+        """Return the contents of an object, keyed by place."""
         match mirrored:
             case SimpleNamespace():
                 places: Iterator[tuple[Any, Any]] = iter(vars(mirrored).items())
@@ -259,12 +259,12 @@ class Mirror:
             yield call("setref", ref=make_reference(address), val=value)
 
     def encode(self, value: Any) -> WireValue:
-        """Return the encoded value: objects of the program by reference, new ones by their contents."""
+        """Return the encoded value: the program's objects by reference, new objects by their contents."""
         known = self.addresses.get(id(value))
         return self.encode_contents(value) if known is None else make_reference(known)
 
     def encode_contents(self, value: Any) -> WireValue:
-        """Return the contents of a value as they are sent, one level deep."""
+        """Return the contents of a value in wire form, one level deep."""
         match value:
             case None | bool() | int() | float() | str():
                 return value
@@ -317,7 +317,7 @@ def make_data_effect_calls(statements: list[ast.stmt]) -> ToolCallGenerator:
 
 
 def find_external_names(code: ast.Module) -> list[str]:
-    """Return the variables that code reads and does not bind, sorted."""
+    """Return the sorted names of variables that the code reads but does not bind."""
     names = [node for node in ast.walk(code) if isinstance(node, ast.Name)]
     loaded = {name.id for name in names if isinstance(name.ctx, ast.Load)}
     stored = {name.id for name in names if isinstance(name.ctx, ast.Store)}
@@ -325,7 +325,7 @@ def find_external_names(code: ast.Module) -> list[str]:
 
 
 def needs_python(node: ast.AST, variables: list[str]) -> bool:
-    """Return whether a node defines something, or calls the value of a variable."""
+    """Return whether a node defines something or calls the value of a variable."""
     if isinstance(node, ast.Call):
         return isinstance(node.func, ast.Name) and node.func.id in variables
     return isinstance(node, ast.FunctionDef | ast.ClassDef)

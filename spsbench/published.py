@@ -1,7 +1,7 @@
-"""Figures that others have published, for comparison with our measurements; they are in published.toml.
+"""Published figures from published.toml, for comparison with our measurements.
 
 PUBLISHED_TABLES[4]                            PublishedTable(4, "All 25 programs, ...", columns=("model", ...), rows=...)
-METHOD_BY_PAPER_NAME["Nightjar (Baseline)"]    "baseline", the method of ours that does the same
+METHOD_BY_PAPER_NAME["Nightjar (Baseline)"]    "baseline", our equivalent method
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from njrt.typed_json import validate_value
 
 @dataclass(frozen=True, slots=True)
 class PublishedTable:
-    """A table of the paper; its words for models and methods, our words for columns."""
+    """A table of the paper, with its names for models and methods and our names for columns."""
 
     number: int
     title: str
@@ -27,7 +27,7 @@ class PublishedTable:
 
 @dataclass(frozen=True, slots=True)
 class PublishedRate:
-    """A pass rate of a form of a suite, in per cent."""
+    """The pass rate of a form of a suite, in per cent."""
 
     suite: str
     model: str
@@ -38,14 +38,14 @@ class PublishedRate:
 
 @dataclass(frozen=True, slots=True)
 class PublishedFigures:
-    """The file of figures."""
+    """The contents of the file of figures."""
 
     title: str
-    """Of the paper."""
+    """The title of the paper."""
     lines_of_code: Mapping[str, float]
-    """Means of the natural and the manual programs, and the change in percent."""
+    """The means of the natural and the manual programs, and the change in percent."""
     methods: Mapping[str, str]
-    """The paper's methods, by its names in any of its tables, as ours."""
+    """Our methods, by the names that the paper's tables have for them."""
     tables: tuple[PublishedTable, ...]
     suites: tuple[PublishedRate, ...]
 

@@ -1,4 +1,4 @@
-"""The lines of results files: JSON Lines, one for each start of a command and one for each result.
+"""Lines of results files: JSON Lines, one for each start of a command and one for each result.
 
     {"kind": "run", "started": "2026-03-01T09:30:00Z", "model": "openai/gpt-4.1", "limits": {...}, ...}
     {"kind": "trial", "program": "menu", "method": "direct", "model": "openai/gpt-4.1", "repeat": 1, ...}
@@ -6,8 +6,8 @@
 
     read_results(lines)   ->  Results(entries=(BenchmarkRun(...), TrialResult(...), ...), remarks=())
 
-A file only grows: of several lines about one trial, the last counts. A last line without its newline was cut off by a
-kill: it is left out, with a remark. Any other line that is not of the expected types is an error.
+A file only grows; of several lines about one trial, the last counts. If the process was killed, the last line may
+lack its newline: it is left out, with a remark. Any other line that does not have an expected type is an error.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ from njrt.typed_json import InvalidJsonError, from_json
 from spsbench.failures import EffectError, FailureCategory
 
 Timestamp = str
-"""ISO 8601, UTC."""
+"""ISO 8601, in UTC."""
 Ordinal = int
-"""From 1."""
+"""Counted from 1."""
 TrialEnding = Literal["finished", "raised", "timeout", "crashed", "not built", "cost limit"]
 """How the process of a trial ended.
 
-    finished     every case was played, and none of them raised
-    raised       every case was played, and at least one of them raised
-    timeout      it was killed because it took too long
-    crashed      it died, or something else killed it
-    not built    a static mode has no code for a block: no case was played
-    cost limit   the limit on cost was reached: not a result, it is run again
+    finished     every case was played, and none raised an exception
+    raised       every case was played, and at least one raised an exception
+    timeout      the process was killed because it took too long
+    crashed      the process died, or something else killed it
+    not built    a static mode has no code for a block, so no case was played
+    cost limit   the limit on cost was reached; not a result, so the trial is run again
 """
 
 
 class InputError(ValueError):
-    """A file or an option cannot be used: the message has the place and the way out."""
+    """A file or an option cannot be used; the message names the place and a solution."""
 
     exit_code = 2
 
 
 @dataclass(frozen=True, slots=True)
 class TrialLine:
-    """A trial to run, with its name as text; a result is a subclass of its trial, with `kind` and more fields."""
+    """A trial to run, named by its text; results subclass their trial, adding `kind` and more fields."""
 
     @property
     def trial(self) -> Any:
@@ -61,7 +61,7 @@ class TrialLine:
 
     @property
     def is_final(self) -> bool:
-        """Whether a result counts; a trial without a final result is run again."""
+        """Whether a result counts; trials without a final result are run again."""
         return True
 
     @property
@@ -70,13 +70,13 @@ class TrialLine:
         return False
 
     def describe(self) -> tuple[str, str]:
-        """Return the verdict on a result and its usage, for a line of progress."""
+        """Return a result's verdict and usage, for a progress line."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """The machine that ran the trials; the client with a cluster."""
+    """The machine that ran the trials, or the client of a cluster."""
 
     cpu: str
     cores: int
@@ -96,9 +96,9 @@ class RunLine:
     system: str
     python: str
     versions: Mapping[str, str] = field(default_factory=dict)
-    """Of njpy and the SDKs."""
+    """The versions of njpy and the SDKs."""
     note: str = ""
-    """A remark on the model's server or the machine, by `--note`."""
+    """A remark about the model's server or the machine, from `--note`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,10 +106,10 @@ class SampledRun(RunLine):
     """One start of a command that draws a sample."""
 
     sample: int | None
-    """How many were drawn at random; None for all."""
+    """The number drawn at random; None for all."""
     seed: int
     strata: str = ""
-    """The property that the sample represents in proportion; empty if all were drawn alike."""
+    """The property used to stratify the sample; empty if it is not stratified."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class Trial(TrialLine):
     program: str
     method: str
     model: str
-    """As the options name it: `openai/gpt-4.1`."""
+    """The name as given in the options: `openai/gpt-4.1`."""
     repeat: Ordinal
     """Part of every cache key, so that repeats are independent."""
 
@@ -129,7 +129,7 @@ class Trial(TrialLine):
 
 @dataclass(frozen=True, slots=True)
 class TrialUsage:
-    """Tokens; `cached` counts the input tokens that were in the vendor's prompt cache."""
+    """Token counts; `cached` counts the input tokens that were in the vendor's prompt cache."""
 
     input: int = 0
     cached: int = 0
@@ -147,39 +147,39 @@ class Failure:
 
     category: FailureCategory
     message: str
-    """One line."""
+    """A single line."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialResult(Trial):
-    """The result of a trial. Checks are named `case: text`; checks that were never reached are false."""
+    """The result of a trial. Checks are named `case: text`; checks that were not reached are false."""
 
     kind: Literal["trial"] = field(default="trial", kw_only=True)
     ending: TrialEnding
     checks: Annotated[Mapping[str, bool], MinLen(1)]
     build_seconds: float
-    """Compiling, in the static modes with the model's calls; 0.0 for manual programs."""
+    """Compile time, including the model's calls in static modes; 0.0 for manual programs."""
     run_seconds: float
     blocks: int
-    """Natural blocks that were entered."""
+    """The number of natural blocks entered."""
     effects: int
-    """Requested effects; for manual programs, pieces of code that an interpreter ran."""
+    """The number of requested effects or, for manual programs, of pieces of code that an interpreter ran."""
     calls: int
     """Model calls while the program ran."""
     build_calls: int
-    """Model calls while it was built."""
+    """Model calls while the program was built."""
     usage: TrialUsage
-    """Of the calls while the program ran, without calls that a cache answered."""
+    """The usage of the calls while the program ran, without calls answered by a cache."""
     build_usage: TrialUsage
     cost: float | None
-    """US dollars, building included; None if a call has no known price."""
+    """US dollars, including the build; None if a call has no known price."""
     failure: Failure | None
     """None if all checks hold."""
     started: Timestamp
     digest: str = ""
-    """Of the program and its checks; empty in results that were written before there were digests."""
+    """The digest of the program and its checks; empty in results older than digests."""
     reused_calls: int = 0
-    """Part of `calls` and `build_calls` that a cache answered, without tokens and cost."""
+    """How many of `calls` and `build_calls` a cache answered, without tokens and cost."""
     effect_errors: tuple[EffectError, ...] = ()
     """Each refused effect, and the model's next step."""
 
@@ -195,12 +195,12 @@ class TrialResult(Trial):
 
     @property
     def is_final(self) -> bool:
-        """Whether the trial was not cut off by the limit on cost or a failing server; those are run again."""
+        """Whether the trial ended without being cut off by the limit on cost or a failing server."""
         return self.ending != "cost limit" and not self.is_server_failure
 
     @property
     def seconds(self) -> float:
-        """How long the trial took, building included."""
+        """How long the trial took, including the build."""
         return self.build_seconds + self.run_seconds
 
     def describe(self) -> tuple[str, str]:
@@ -216,11 +216,11 @@ class TrialLimits:
     """The limits of a trial."""
 
     seconds: float = 1000.0
-    """Wall time of the whole trial, building included; then its processes are killed."""
+    """Wall time of the whole trial, including the build, after which its processes are killed."""
     effects: int = 300
-    """Effects of one run of a block, or pieces of code in one call of `llm`."""
+    """Effects in one run of a block, or pieces of code in one call of `llm`."""
     calls: int = 300
-    """Model calls of one run of a block."""
+    """Model calls in one run of a block."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,19 +230,19 @@ class BenchmarkRun(RunLine):
     kind: Literal["run"] = "run"
     limits: TrialLimits
     temperature: float | None
-    """None: the vendor's default, and 0 for models of plain text."""
+    """None: the vendor's default, or 0 for plain-text models."""
     repeats: int
     methods: tuple[str, ...]
     programs: tuple[str, ...]
 
 
 StudyEnding = Literal["finished", "raised", "too long"]
-"""How a run of a case study ended. `too long`: a prompt did not fit into the model's context."""
+"""How a case study run ended. `too long`: a prompt did not fit into the model's context."""
 
 
 @dataclass(frozen=True)
 class Measures:
-    """The usage of one run of a case study."""
+    """The usage of one case study run."""
 
     seconds: float
     """Wall time."""
@@ -264,7 +264,7 @@ class Measures:
 
 @dataclass(frozen=True)
 class StudyResult(Measures, TrialLine):
-    """The result of one run of a case study."""
+    """The result of one case study run."""
 
     passed: bool
     ending: StudyEnding
@@ -338,7 +338,7 @@ _MEAN_FORMATS = {
 
 
 def list_mean_cells(results: Sequence[object], *names: str) -> tuple[str, ...]:
-    """Return the means of these fields of the usage of results, as cells of a table."""
+    """Return the means of these usage fields over results, as table cells."""
     return tuple(
         f"{fmean(getattr(result, name) for result in results):{_MEAN_FORMATS[name]}}"
         for name in names
@@ -350,7 +350,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def group_by(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
-    """Return the items by key; keys and items in their order."""
+    """Return the items by key, with keys and items in their original order."""
     groups: dict[Key, list[Item]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)
@@ -371,16 +371,16 @@ class Results:
 
     @property
     def results(self) -> tuple[Any, ...]:
-        """The results of any kind, as by `select`."""
+        """The results of any kind, as returned by `select`."""
         return self.select(TrialLine)
 
     @property
     def spent(self) -> float:
-        """US dollars, including the trials that were cut off."""
+        """The cost in US dollars, including trials that were cut off."""
         return sum((getattr(entry, "cost", None) or 0.0 for entry in self.entries), 0.0)
 
     def select(self, kind: type[Item]) -> tuple[Item, ...]:
-        """Return the lines of one kind; of each trial the last result, in the order of their last lines."""
+        """Return the lines of one kind, only the last result of each trial, in the order of those lines."""
         last: dict[object, Item] = {}
         for number, entry in enumerate(self.entries):
             if isinstance(entry, kind):
@@ -394,7 +394,7 @@ BENCHMARK_KINDS: tuple[type, ...] = (BenchmarkRun, TrialResult, GraphResult, Gsm
 
 
 def read_results(lines: Iterable[str], kinds: tuple[type, ...] = BENCHMARK_KINDS) -> Results:
-    """Read a results file with lines of these kinds; `InputError` names a line that cannot be read."""
+    """Read a results file with lines of these kinds; `InputError` names an unreadable line."""
     line_type = build_line_type(*kinds)
     entries: list[Any] = []
     remarks: list[str] = []
@@ -408,7 +408,7 @@ def read_results(lines: Iterable[str], kinds: tuple[type, ...] = BENCHMARK_KINDS
                 problem, advice = f"damaged, or of another command ({error})", "name another file"
             else:
                 problem, advice = f"damaged ({error})", "repair or delete it"
-            # A kill leaves the beginning of an object; anything else is not a line of ours.
+            # A killed process leaves the start of an object; anything else is not one of our lines.
             if line.endswith("\n") or advice == "name another file" or not line.startswith("{"):
                 raise InputError(f"line {number} of the results is {problem}; {advice}") from None
             remarks.append(f"line {number}, the last, was cut off and is left out")
@@ -416,7 +416,7 @@ def read_results(lines: Iterable[str], kinds: tuple[type, ...] = BENCHMARK_KINDS
 
 
 def split_lines(text: str) -> list[str]:
-    """Split JSON Lines: unlike `str.splitlines`, not at U+2028 and the like, which JSON does not escape."""
+    """Split JSON Lines; unlike `str.splitlines`, not at characters such as U+2028, which JSON does not escape."""
     return list(io.StringIO(text))
 
 
@@ -426,9 +426,9 @@ def parse_json_lines(
     expected: str,
     load: Callable[[str], Any] = json.loads,
 ) -> Iterator[Item]:
-    """Yield the lines of a data set, parsed by their number and their JSON.
+    """Yield the lines of a data set, each parsed from its number and its JSON value.
 
-    Raises InputError if there is no line, and with the number of a line and the text `expected` if it cannot be parsed.
+    Raises InputError if there are no lines, or with the line number and the text `expected` if one cannot be parsed.
     """
     number = 0
     for number, line in enumerate(lines, 1):

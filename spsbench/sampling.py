@@ -1,9 +1,9 @@
-"""A sample that is spread over the kinds of its population, and grows without losing a member.
+"""A sample that is spread over the strata of its population, and can grow without losing members.
 
-    order_by_strata({"a1": "a", "a2": "a", "b1": "b", "b2": "b"}, uniform)     ["b2", "a1", "a2", "b1"], or alike
+    order_by_strata({"a1": "a", "a2": "a", "b1": "b", "b2": "b"}, uniform)     ["b2", "a1", "a2", "b1"], for example
 
-The first N names are the sample of N: a sample of 100 starts with the sample of 50. Each has of every stratum its
-share of the population, give or take one, and within a stratum the order is random.
+The first N names are the sample of size N, so a sample of 100 starts with the sample of 50. Each sample contains
+every stratum in proportion to its share of the population, give or take one; the order within a stratum is random.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def draw_sample(
     size: int | None,
     uniform: Uniform,
 ) -> list[Item]:
-    """Return a random sample without replacement, in random order, with its share of each stratum.
+    """Return a random sample without replacement, in random order, with each stratum in proportion.
 
-    A larger sample of the same random numbers starts with the smaller one.
+    A larger sample with the same random numbers starts with the smaller one.
     """
     by_name = {name(item): item for item in items}
     strata = {key: stratum(item) for key, item in by_name.items()}
@@ -49,7 +49,7 @@ def draw_sample(
 
 
 def divide_by_size(sizes: Mapping[str, int], parts: int) -> dict[str, str]:
-    """Divide names by size into parts of nearly equal number, from `1 of 4` to `4 of 4`."""
+    """Divide names by size into parts of nearly equal count, named from `1 of 4` to `4 of 4`."""
     ranked: Sequence[str] = sorted(sizes, key=lambda name: (sizes[name], name))
     return {
         name: f"{number * parts // len(ranked) + 1} of {parts}"

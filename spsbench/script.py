@@ -1,13 +1,13 @@
-"""The replies of a perfect model in every case of a task, and a mistake that the task's checks must catch.
+"""A perfect model's replies in every case of a task, and a mistake that the task's checks must catch.
 
     SCRIPT = Script(
         {"words": CaseScript(answers=(2.0,), code=("average = (1 + 2 + 3) / 3",))},
         Mistake("words", CaseScript(answers=(2.5,), code=("average = 2.5",)), fails=("the average is 2.0",)),
     )
 
-`answers` are the return values of the manual program's `llm`, call by call. `code` is the code that the natural program's
-blocks run, one piece for each block run in order; a jump, if any, is the last statement of its piece. `rewritten` is
-the same for the rewritten program, if its pieces differ.
+`answers` are the return values of the manual program's `llm`, call by call. `code` is the code that the natural
+program's blocks run, one piece per block run, in order; a jump, if any, is the last statement of its piece.
+`rewritten` is the same for the rewritten program, if it differs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SCRIPTED = "scripted"
 """The name of the model that replies by these scripts."""
 
 ScriptAnswer = Any
-"""A text, or the JSON value of an answer that has a schema."""
+"""A text, or the JSON value of an answer with a schema."""
 
 
 class UnsupportedCodeError(ModelError):
@@ -33,7 +33,7 @@ class UnsupportedCodeError(ModelError):
 
 @dataclass(frozen=True, slots=True)
 class CaseScript:
-    """The replies in one case: to the manual program, the natural one and the rewritten one."""
+    """The replies in one case, to the manual, the natural and the rewritten program."""
 
     answers: tuple[ScriptAnswer, ...]
     code: tuple[str, ...]
@@ -46,7 +46,7 @@ class CaseScript:
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """A model's mistake in one case, and the texts of exactly those checks that must fail by it."""
+    """A model's mistake in one case, and the texts of exactly the checks that it must fail."""
 
     case: str
     lines: CaseScript
@@ -55,7 +55,7 @@ class Mistake:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A perfect model of one task, by the name of the case, and one mistake of a less perfect one."""
+    """A perfect model's replies in one task, by case name, and one mistake of a less perfect model."""
 
     lines: Mapping[str, CaseScript]
     slip: Mistake

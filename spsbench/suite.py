@@ -46,7 +46,7 @@ def load_task(name: str) -> Task:
 
 
 def load_script(name: str, file: ProgramFile = "natural.njpy") -> Script:
-    """Return the replies of a perfect model in this task, to the natural program in `file`."""
+    """Return a perfect model's replies in this task, to the natural program in `file`."""
     script = importlib.import_module(f"{PROGRAMS_PACKAGE}.{name}.script").SCRIPT
     assert isinstance(script, Script)
     if choose_program_file(name, file) != "rewritten.njpy":
@@ -56,7 +56,7 @@ def load_script(name: str, file: ProgramFile = "natural.njpy") -> Script:
 
 
 def choose_program_file(name: str, file: ProgramFile) -> ProgramFile:
-    """Return the file of a task's program: `natural.njpy` if the task has no rewritten program."""
+    """Return the file of a task's program; falls back to `natural.njpy` if there is no rewritten program."""
     is_missing = file == "rewritten.njpy" and name not in REWRITTEN_TASK_NAMES
     return "natural.njpy" if is_missing else file
 
@@ -88,7 +88,7 @@ def load_natural_program(
     file: ProgramFile = "natural.njpy",
     tuned: Sequence[TunedBlock] = (),
 ) -> ModuleType:
-    """Compile and load the natural program, with tuned forms of blocks; ValueError if it has an error."""
+    """Compile and load the natural program, with tuned block forms; raises ValueError if it does not compile."""
     from njc.compiler import compile_source
     from njc.frontend.source import SourceFile
 
@@ -102,7 +102,7 @@ def load_natural_program(
 
 
 def make_program_module(name: str, code: bytes, path: str) -> ModuleType:
-    """Run a program's code as a module of this name, which its classes need to look up annotations."""
+    """Run a program's code as a module with this name, which its classes need to look up annotations."""
     module = ModuleType(name)
     sys.modules[name] = module
     exec(compile(code, path, "exec"), module.__dict__)

@@ -2,7 +2,7 @@
 
     count_trace(lines)   ->  TraceCounts(blocks=1, effects=2, calls=2, usage=TrialUsage(...), cost=0.004, ...)
 
-A trace is written event by event, so the trace of a trial that was killed can be counted, too.
+A trace is written event by event, so the trace of a killed trial can be counted, too.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class TraceCounts:
     effects: int = 0
     calls: int = 0
     reused: int = 0
-    """Calls that a cache answered."""
+    """Calls answered by a cache."""
     usage: TrialUsage = field(default_factory=TrialUsage)
-    """Tokens of the calls that a model answered."""
+    """Tokens of the calls answered by a model."""
     cost: float | None = 0.0
     raised: tuple[str, ...] = ()
     """The exceptions that blocks raised on purpose."""
@@ -51,14 +51,14 @@ class TraceCounts:
 
 
 def count_trace(lines: Iterable[str]) -> TraceCounts:
-    """Count the events of a trace; a last line that a kill cut off is left out."""
+    """Count the events of a trace, ignoring a last line that was cut off when the process was killed."""
     events: Sequence[Json] = list(parse_json_lines(lines))
     began = [event for event in events if event["event"] == "began"]
     replied = [event for event in events if event["event"] == "replied"]
     asked = sum(event["event"] == "asked" for event in events)
     ended = [event for event in events if event["event"] == "ended"]
     usage, paid = TrialUsage(), []
-    for event in replied:  # the replies of a cache or a script cost nothing
+    for event in replied:  # replies from a cache or a script cost nothing
         used = event["reply"]["usage"]
         if event["source"] != "cache":
             usage += TrialUsage(used["input"], used.get("cached", 0), used["output"])

@@ -8,10 +8,10 @@
 
     check_task(task, program)     (CheckResult("words", "the average is 2.0", True), ...)
 
-A case makes new inputs each time it is played, and returns the objects to check: a result, an object that the
-program was to change, an exception. Checks are about state, never about wording. Every check counts in every run: a check
-that raises has failed, and if a case raises, all of its checks have. Credit is partial, as in the paper: a task's score is
-the share of its checks that hold.
+A case makes new inputs each time it is played, and returns the objects to check: a result, an object that the program
+should change, or an exception. Checks concern state, never wording. Every check counts in every run: a check that
+raises an exception fails, and if a case raises, all its checks fail. Credit is partial, as in the paper: a task's
+score is the share of its checks that hold.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ProgramFile = Literal["natural.njpy", "rewritten.njpy", "manual.py"]
 """The programs of a task; only some tasks have a rewritten one."""
 
 Observed = Any
-"""The values that the checks of a case look at: made or changed by the program."""
+"""The values made or changed by the program that a case's checks inspect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Check:
     text: str
     holds: Callable[[Observed], bool]
     is_operation: bool = False
-    """Whether it checks the operation on the state (kind and identity of objects), not the values."""
+    """Whether the check is about the operation on the state (kind and identity of objects), not the values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One of the suite's 25 tasks; its natural and its manual program have the same interface."""
+    """One of the suite's 25 tasks; its natural and manual programs have the same interface."""
 
     name: str
     cases: tuple[Case, ...]

@@ -1,12 +1,12 @@
-"""Changes and prints that the words of a text ask for.
+"""Changes and prints that a text asks for.
 
     Append 3 to <row>, and put its length into <:n: int>.       append, <row>
     Increase the price of each of <items>.                      increase, <items>
     Sort <names> into <:sorted: list[str]>.                     nothing: the result has an output
     Print <total>.                                              print
 
-Not detected: verbs at unusual places, other words and languages. Proof comes from the types of the inputs: words only
-decide if the type is a promise of the author. `judgements` works the other way round: it knows forms of sentences that
+Not detected: verbs in unusual places, other words and languages. Proof comes from the inputs' types: words decide
+only if a type is the author's promise. `judgements` works the other way round: it knows sentence forms that
 change nothing.
 """
 
@@ -24,22 +24,22 @@ from njrt.records import record
 
 @record
 class AskedChange:
-    """A verb that asks to change the value of a reference; its offsets are of the source's text."""
+    """A verb that asks to change a reference's value; the offsets are in the source text."""
 
     verb: str
     start: int
     end: int
     reference: Reference
     may_compute: bool = False
-    """Whether the words may mean a computation instead, if the value is a number or a text."""
+    """Whether the words may instead mean a computation, if the value is a number or a text."""
     has_result: bool = False
-    """An output behind it, or a later clause, takes the result."""
+    """Whether an output after it, or a later clause, takes the result."""
     is_taken: bool = False
-    """The next clause takes the result of a collection, or an output that is a collection: `and return them`."""
+    """Whether the next clause (`and return them`), or an output that is a collection, takes a collection's result."""
 
 
-# In the patterns, `\x01+` is an input and `\x02+` an output: NaturalBlock.marked_words has them in place of references;
-# `\x03` is a comma that is missing before a request.
+# In the patterns, `\x01+` is an input and `\x02+` an output, as NaturalBlock.marked_words replaces references;
+# `\x03` is a missing comma before a request.
 
 _ADVERB = (
     r"(?:now|just|always|next|simply|again|immediately|[a-z]+ly|do|please|then|also|first|finally|you|should|must|shall|will|can|could|would|may|let['’]s|have\s+to|need\s+to|are\s+to"
@@ -80,7 +80,7 @@ _REVISING = (
     "|nullify|unset|revert|restore|rework|patch"
 )
 _TREATING = "tag|label|stamp|prefix|suffix|pad|wrap|mask|escape|indent|cap|limit|improve|polish|complete|promote|demote|approve|cancel|close|lock|unlock|sign"
-"""Verbs that change a value if their object is each part of it, or all; many are nouns, too."""
+"""Verbs that change a value if their object is each of its parts, or all; many are also nouns."""
 CHANGING_VERBS = (
     f"{ADDING}|{_STORING}|{ACTING}|{_REPLACING}|{_REVISING}|{_TREATING}|{_SUBTRACTING}|correct"
 )
@@ -101,7 +101,7 @@ _ANY_VERB = compile_words(
     r"|now\s+on|afterward|no\s+longer)|[-+*/%|&^:]=|\+\+|\]\s*=",
     0,
 )
-"""In small letters, or an assignment."""
+"""In lower case, or an assignment."""
 _INTO = compile_words(
     rf"\b(?P<add>{ADDING})(?:s|es)?\b{_NO_PLACING}{_INSIDE}\b(?:to|onto|into|in|(?<!based )on)\s+{_TAIL}\Z"
     rf"|{_CLAUSE}(?:(?P<put>{_STORING})(?:s|es)?\b{_NO_PLACING}{_PART}{{0,60}}?\b(?:into|onto|to)\s+(?:the\s+)?"
@@ -120,12 +120,12 @@ _INTO = compile_words(
     rf"|be(?:\s+left)?))\s+in\s+{_TAIL}\Z|(?P<belongs>\x01+\s+belongs)\s+(?:in|into|to|on|under)\s+{_TAIL}\Z"
     r"|\b(?P<new>as\s+(?:the|its|their)\s+new|make\s+\x01+\s+(?:the|its|their)(?:\s+new)?)\s+\Z"
 )
-"""Verbs that put something into the value of a reference behind them."""
+"""Verbs that put something into the value of the reference after them."""
 _PLACED = compile_words(
     rf"{_CLAUSE}(?P<place>{ADDING}|{_STORING}|write|place|assign|note|file|log)(?:s|es)?{_NO_PLACING}\s+(?!(?:into|onto|to|in"
     rf"|on)\b)(?P<object>{_INSIDE})\s(?:into|onto|to|in|(?<!based )on|at|as|under|behind|before|after)\s+{_TAIL}\Z"
 )
-"""The same with other verbs and places, which more often restrict the meaning of the object."""
+"""The same, for other verbs and places, which more often restrict the object's meaning."""
 _DIRECT = compile_words(
     rf"{_CLAUSE}(?:(?:(?P<act>{ACTING})\s+(?:(?:off|up|out|down|over)\s+)?"
     rf"|(?P<replace>{_REPLACING})\s+(?:out\s+)?){_AND_INPUT}(?:{_DETERMINER}|{_OF})|(?P<revise>make|turn)\s+(?:(?:the|all"
@@ -134,7 +134,7 @@ _DIRECT = compile_words(
     rf"|(?P<treat>{_TREATING})\s+(?:in\s+|out\s+)?{_EACH_OF}(?:{_DETERMINER})|(?P<let>let)\s+(?:the\s+)?)\Z|,\s*(?:then\s+"
     rf"|also\s+)?(?P<doing>(?:{_DOING})ing)\s+(?:{_DETERMINER}|{_OF})\Z"
 )
-"""Verbs that change the value of a reference behind them, or a part of it."""
+"""Verbs that change the value of the reference after them, or a part of it."""
 _FROM = compile_words(
     rf"{_CLAUSE}(?:(?P<pop>pop)\b{_INSIDE}\b(?:from|off|out\s+of|of|in)\s+|(?P<off>{_REMOVING}|cross"
     rf"|check)\b{_INSIDE}\boff\s+(?:from\s+)?|(?P<remove>remove|delete|drop|discard|erase|{_EXCLUDING})\b{_INSIDE}\b(?:from"
@@ -142,7 +142,7 @@ _FROM = compile_words(
     rf"|(?P<minus>{_SUBTRACTING}|(?:filter|weed|sift)\s+out)\b{_INSIDE}\bfrom\s+|(?P<within>replace|swap|exchange|merge"
     rf"|collapse)\b{_INSIDE}\b(?:in|within|throughout)\s+){_TAIL}\Z"
 )
-"""Verbs that take something out of the value of a reference behind them."""
+"""Verbs that take something out of the value of the reference after them."""
 _PLACE_FIRST = compile_words(rf"(?:\A\s*|[.;:,!?(]\s*|\b(?:and|then)\s+)(?:in|into|onto|to|from|off)\s+{_TAIL}\Z")  # fmt: skip
 _THEN_VERB = compile_words(
     rf"\x01+,?\s+(?:{_ADVERB}){{0,2}}(?P<first>{ADDING}|{_STORING}|{ACTING}|{_REPLACING}|take\s+(?:out|off|away)|(?!make|turn"
@@ -150,7 +150,7 @@ _THEN_VERB = compile_words(
 )
 """A place before its verb: `Into <row>, append <n>.`"""
 _OTHER_TARGET = re.compile(r"[^.;:,!?\x02]{0,60}?\b(?:from|off|out\s+of)\b|[^.;:,!?\x02]{0,60}?\bin\s+[^.;:,!?\x02]{0,40}\x01")  # fmt: skip
-"""Behind the object of a verb that removes or replaces: the value that the object is taken from."""
+"""After the object of a verb that removes or replaces: the value that the object is taken from."""
 _CHANGED_STEMS = rf"{_DOING}|sort|shuffl|revers|doubl|halv|fill"
 _STATED = compile_words(
     r"(?P<state>\x01+\s*(?:(?:[-+*/%|&^]|//|\*\*)=|\+\+)|\x01+\[[^\]\n]{0,40}\]\s*=(?!=)|\x01+\s+(?:(?:goes|grows?|shrinks?|rises?|falls?|drops?|(?:in|de)creases?)\s+(?:up|down|by|to)|now\s+(?:says|reads|shows|holds|contains)|(?:gets|receives)(?=\s+(?:[\x01\d\"]|an?\b|one\b))|loses|becomes?|gains|in[\s-]place)\b"
@@ -180,7 +180,7 @@ _CONTINUED = {
         "ensure": "is|are|has|have|ends?|starts?|contains?|holds?",
     }.items()
 }
-"""Verbs that ask for a change with these words behind the reference."""
+"""Verbs that ask for a change if these words follow the reference."""
 _CONTINUES = compile_words(
     rf"{_CLAUSE}(?:(?P<verb>{'|'.join(_CONTINUED)})(?:\s+that)?|(?P<sure>(?:make\s+sure"
     rf"|see\s+to\s+it)(?:\s+that)?))\s+(?:{_DETERMINER}|{_OF})\Z"
@@ -196,10 +196,10 @@ _ASKS = compile_words(
     r"\b(?:whether|why|how|that|which|what|who|where|because|imagine|assum(?:e|ing)|suppos(?:e|ing)|pretend|sa(?:ys?|id)"
     r"|(?:if|when|unless)\b(?![^.;:,!?]*\s(?:is|are|was|were|has|have|contains?|exceeds?)\s))\b[^.;:,!?]*\Z"
 )
-"""Words that make a statement a part of a question or a condition."""
+"""Words that make a statement part of a question or a condition."""
 _PUT_THERE = compile_words(r"[^\x02]{0,20}?\b(?:put|add|place|file|store|move|append|insert)\s+(?:it|them)\s+(?:there|in)\b")  # fmt: skip
 _IF_NOT = compile_words(r"[^\x02]*\b(?:if\s+(?:so|not|it|they)|otherwise|else)\b")
-"""Words after a condition that is to be checked."""
+"""Words after a condition to be checked."""
 _WITH_INPUT = compile_words(r"\s+(?:(?:with|as|by)\s+(?:the\s+)?[\x01\"]|with\s+(?:its|their)\b)")
 _GROWS = compile_words(r"\x01+\s+(?:grow|shrink|become|increase|decrease|rise|fall|lose|gain|forget)\b")  # fmt: skip
 _SIMPLE = compile_words(
@@ -211,12 +211,12 @@ _TAKES = compile_words(
     r"(?:\s+(?:and|or)\s+(?:the\s+)?\x01+|\s*,\s*\x01+|\s+(?!and\b|or\b|then\b)[^\s,.;:!?\x02]+)*(?:\s*[,:]\s*(?:(?:in|into"
     r"|to|as|for)\s+)?|\s+(?:in|into|to|as)\s+)(?:the\s+|an?\s+)?\x02"
 )
-"""The output that the same verb has: `Put the words in <text> into <:y>.`"""
+"""The output of the same verb: `Put the words in <text> into <:y>.`"""
 _HAS_RESULT = compile_words(
     r"(?!(?:[^.;!?])*?\band\s+(?:then\s+)?(?:put|store|save|bind|set|count|say|give|write|tell|return)\s+(?!it\b|them\b"
     r"|the (?:result|new|rest))[^.;!?]*\x02)[^.;!?]*\x02"
 )
-"""An output behind the reference that takes the result in place of a change."""
+"""An output after the reference that takes the result instead of a change."""
 _THEM = r"\b(?:it|them|these|this|those|all|everything|the\s+\w+ed(?!\s+(?:list|text|version)))\b"
 _RESULT = (
     rf"(?:{_THEM}|the\s+(?:\w+ed\b|unique\b|new\s+(?:ones|list|text|version|order|rows|items|entries)\b|result|output|sum|product|difference|quotient|rest|others"
@@ -229,22 +229,22 @@ TAKEN = compile_words(
     r"|the\s+(?:\w+\s+)?(?:text|list|line|sentence|result|version|rest)\s+(?:is|goes\s+(?:in)?to)\s+\x02)"
     r"|\x02\s+is\s+the\s+(?:\w+\s+)?(?:result|text|list|version)\b"
 )
-"""An output, a return or a print that takes the result of a request before it."""
+"""An output, a return or a print that takes an earlier request's result."""
 _REST = compile_words(
     rf"{ADDING}|{_REMOVING}|{_RIDDING}|exclude|strike|filter|weed|sift|pull|clear|empty"
 )
-"""Verbs with two objects: `them` behind one may be the removed ones."""
+"""Verbs with two objects: a later `them` may be the removed ones."""
 _NEXT = compile_words(r"[^.;:!?\x01\x02]*(?:[.;:!]\s+(?:then\s+)?)?\Z")
 _IN_PLACE = compile_words(r"[^\x02]*\bin[ -]place\b")
 _ADDS_TO = compile_words(r"\b(?:(?:in)?to|on(?:to)?)\s")
 _ARRANGES = compile_words(r"sort|shuffle|reverse|rotate|filter|arrange|merge|collapse|dedup")
-"""Verbs that make a new collection of one, if there is an output for it."""
+"""Verbs that make a new collection from a collection, if there is an output for it."""
 COLLECTION = re.compile(r"\s*(?:(?:\w+\.)?(?:Sequence|Collection|Iterable)|list|tuple|set|frozenset)\b")  # fmt: skip
 _KEEPS = compile_words(
     r"(?:increase|increment|decrease|decrement|reset|set|toggle|mark|flag|tick|update|modify|change|overwrite|clear|empty|add"
     rf"|{_REPLACING})\b[^.;!?]*?(?:[.;!?]|\b(?:and|then)\b)"
 )
-"""A verb that means an attribute itself, if its clause ends before the output."""
+"""A verb that means the attribute itself, if its clause ends before the output."""
 _NEGATED = compile_words(r"(?:\b(?:not|never|without|nothing)|n['’]t|\bwhether\s+(?:to|(?:one|they|we|you|it|he|she|i)\s+\w+)(?:\s+\w+(?:,\s*\w+)*,?(?=\s+\Z))?)\s+\Z")  # fmt: skip
 _NO_RESULT = r"(?![^.;!?]*\x02)(?![^\x02]*\b(?:put|save|store|write)\s+(?:it|this|them|the\s+(?:text|message|answer|announcement))\b[^.;!?]*\x02)"
 _PRINTS = compile_words(
@@ -261,7 +261,7 @@ _ANY_PRINT = compile_words(r"\b(?:announce|shout|say|tell|print|log|display|echo
 
 
 def find_asked_changes(block: NaturalBlock) -> Iterator[AskedChange]:
-    """Yield the changes that a text asks for among its inputs; each reference once."""
+    """Yield the changes to inputs that a text asks for, each reference once."""
     if not _ANY_VERB.search(block.lowered_words):
         return
     shift = block.end - 3 - len(block.words)
@@ -285,7 +285,7 @@ def _mark_requests(text: str) -> str:
 
 
 def _find_change(text: str, reference: Reference, shift: int, made: int) -> AskedChange | None:
-    """Return the change of a reference; `shift` is the offset of the text, `made` the end of the last new collection."""
+    """Return a reference's change; `shift` is the text's offset, `made` the end of the last new collection."""
     begin, end = reference.start - shift, reference.end - shift
     from_ = max(0, begin - 200)
     found = _match_request(text, from_, begin, end)
@@ -338,7 +338,7 @@ _RESULTING = ("revise", "fix", "take", "minus", "treat", "apply", "create")
 
 
 _FAR = 5000
-"""The number of letters behind a request that may use its result, so that long texts take no longer for each."""
+"""How many characters after a request may use its result; keeps each request fast in long texts."""
 
 
 _PIECE = "entry|row|record|item|line|element"
@@ -346,14 +346,14 @@ _MADE = {"add": "sum|total", "create": _PIECE, "make": _PIECE, "open": _PIECE, "
 
 
 def names_result(verb: str, text: str) -> bool:
-    """Return whether a later sentence returns the result of a verb, or puts it into an output: the tags of `tag`."""
+    """Return whether a later sentence returns a verb's result, or puts it into an output: "the tags" for `tag`."""
     made = _MADE.get(verb, "version")
     noun = rf"\bthe\s+(?!(?:number|count|amount)\s+of\b)(?:\w+\s+){{0,2}}(?:{re.escape(verb[:5])}\w*|{made})\b"
     return re.search(rf"{noun}[^.;!?]*\x02|\breturn\s+{noun}", text, re.IGNORECASE) is not None
 
 
 def _match_request(text: str, from_: int, begin: int, end: int) -> re.Match[str] | None:
-    """Find the verb that changes the value of a reference, by its two offsets."""
+    """Find the verb that changes the value of the reference between two offsets."""
     if (found := _STATED.match(text, begin)) is not None:
         is_sure = found["later"] and _CONTINUES.search(text, from_, begin)
         is_judged = _ASKS.search(text, from_, begin) or _TAKES.match(text, found.end())
@@ -393,7 +393,7 @@ def _match_request(text: str, from_: int, begin: int, end: int) -> re.Match[str]
 
 
 def find_act(block: NaturalBlock) -> str | None:
-    """Return the verb of a request that only code can do, such as to print."""
+    """Return the verb of a request that only code can fulfil, such as printing."""
     if not _ANY_PRINT.search(block.lowered_words):
         return None
     found = _PRINTS.search(_mark_requests(block.marked_words))

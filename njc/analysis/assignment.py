@@ -3,16 +3,16 @@
     if urgent:
         reply = "at once"
     elif late:
-        return                      leaves the code: nothing need be bound here
+        return                      leaves the code: nothing needs to be bound here
                                     find_unbound_at_end(..., ["reply"])
                                         {"reply": "it is not bound when the condition in line 3 is false"}
 
-A state is the set of names that are bound on every path to a point, or None if no path leads. A path such
-as `player.attack` counts as a name; a call that is given `player` may have set it.
+A state is the set of names that are bound on every path to a point, or None if no path leads there. A path such
+as `player.attack` counts as a name; a call with the argument `player` may have set it.
 
 Not detected, so reported although it cannot happen: two conditions that are always equal, a loop that always
 runs, a call of a function in another file that never returns. Not detected, so not reported: names that `exec`
-or another function deletes, and context managers outside `_SUPPRESSING` that suppress exceptions.
+or another function deletes, and context managers not in `_SUPPRESSING` that suppress exceptions.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ NOTHING: frozenset[str] = frozenset()
 def find_unbound_at_end(
     body: Sequence[ast.stmt], paths: Iterable[str], before: frozenset[str]
 ) -> dict[str, str]:
-    """Return each path that may be unbound at the end of the code, with the condition.
+    """Return each path that may be unbound at the end of the code, with the condition for that.
 
-    Nothing is unbound at an end that is never reached: ask `can_reach_end`.
+    Nothing is unbound at an end that is never reached; see `can_reach_end`.
     """
     flow = Flow(explained=frozenset(paths))
     end = flow.follow_suite(body, before)
@@ -77,33 +77,33 @@ def find_bound_before(
 
 @dataclass(slots=True)
 class Flow:
-    """One analysis: its subject, and its results."""
+    """One analysis: its subject and its results."""
 
     module: Module | None = None
     blocks: Mapping[int, NaturalBlock] = field(default_factory=dict)
-    """The natural blocks of the scope by their offsets; they bind their outputs."""
+    """The scope's natural blocks by offset; they bind their outputs."""
     breaking: frozenset[int] = frozenset()
     """The offsets of the blocks that may break out of their loop."""
     target: int | None = None
     """The offset of the block before which the state is wanted."""
     before_target: frozenset[str] | None = None
     explained: frozenset[str] = NOTHING
-    """The paths with an entry in `reasons`."""
+    """The paths that can have an entry in `reasons`."""
     reasons: dict[str, str] = field(default_factory=dict)
     """When a path is not bound."""
     watched: frozenset[str] = NOTHING
-    """The names with an entry in `early_reads`."""
+    """The names that can have an entry in `early_reads`."""
     early_reads: dict[str, tuple[int, int]] = field(default_factory=dict)
     """The first read of each watched name that may be unbound there: its start and end."""
     lines: Sequence[int] | None = None
     """If only some names matter, the lines that contain them; other statements bind nothing."""
     without_end: Mapping[str, bool] = field(default_factory=dict)
-    """The functions of the file, and its methods by `.name`, that never return."""
+    """The file's functions, and methods by `.name`, that never return."""
     breaks: list[list[BoundNames]] = field(default_factory=list)
     """For each loop around the current statement, the states at its breaks."""
 
     def follow_suite(self, body: Iterable[ast.stmt], state: BoundNames) -> BoundNames:
-        """Follow statements from a state to the state after the last."""
+        """Follow statements from a state to the state after the last statement."""
         for statement in body:
             if state is None:
                 return None
@@ -130,7 +130,7 @@ class Flow:
             case ast.Match():
                 return self._follow_match(statement, state)
             case ast.Break():
-                if self.breaks:  # or Python will refuse the program
+                if self.breaks:  # otherwise Python will reject the program
                     self.breaks[-1].append(state)
                 return None
             case (
@@ -233,7 +233,7 @@ class Flow:
         return joined
 
     def _record_reason(self, has: BoundNames, lacks: BoundNames, when: str) -> None:
-        """Remember when a path is not bound, if it is bound otherwise."""
+        """Record when a path is not bound, if it is bound otherwise."""
         if has is None or lacks is None:
             return
         for path in self.explained & (has - lacks):
@@ -263,7 +263,7 @@ class Flow:
 def find_block(
     statement: ast.stmt, module: Module | None, blocks: Mapping[int, NaturalBlock]
 ) -> NaturalBlock | None:
-    """Return the natural block, of these by their offsets, that a statement is."""
+    """Return the natural block that a statement is, if any; `blocks` are by offset."""
     if module is None or not isinstance(statement, ast.Expr):
         return None
     if not module.can_open_block(statement.lineno, statement.lineno):
@@ -280,7 +280,7 @@ def is_endless_loop(loop: ast.stmt) -> bool:
 
 
 _SUPPRESSING = frozenset({"suppress", "raises", "assertRaises", "assertRaisesRegex"})
-"""The last part of the names of context managers that suppress an exception."""
+"""The last name parts of context managers that suppress an exception."""
 
 
 def _suppresses(manager: ast.expr) -> bool:
@@ -289,7 +289,7 @@ def _suppresses(manager: ast.expr) -> bool:
 
 
 def _remove_deleted(state: frozenset[str], body: Sequence[ast.stmt]) -> frozenset[str]:
-    """Remove the names that a `del` of the suite may have unbound."""
+    """Remove the names that a `del` in the suite may have unbound."""
     nodes = (node for statement in body for node in ast.walk(statement))
     deletions = (node.targets for node in nodes if isinstance(node, ast.Delete))
     return state - {ast.unparse(target) for targets in deletions for target in targets}
@@ -311,7 +311,7 @@ def join_states(*states: BoundNames) -> BoundNames:
     return frozenset.intersection(*reached) if reached else None
 
 
-# Bindings and reads of one statement or expression.
+# Bindings and reads of a statement or expression.
 
 
 def _list_target_names(target: ast.expr) -> frozenset[str]:
@@ -350,7 +350,7 @@ def _find_immediate_reads(expression: ast.expr) -> Iterator[ast.Name]:
 
 
 def is_on_lines(lines: Sequence[int], node: ast.AST) -> bool:
-    """Return whether a node is on one of the lines; one without a place always is."""
+    """Return whether a node is on one of the lines; a node without a position always is."""
     place = get_line_span(node)
     if place is None:
         return True
@@ -359,7 +359,7 @@ def is_on_lines(lines: Sequence[int], node: ast.AST) -> bool:
 
 
 def get_line_span(node: ast.AST) -> tuple[int, int] | None:
-    """Return the first and the last line of a node, with its decorators; None if it has no place."""
+    """Return a node's first and last line, including its decorators; None if it has no position."""
     first: int | None = getattr(node, "lineno", None)
     if first is None:
         return None
@@ -379,7 +379,7 @@ _WITHOUT_END = frozenset(
 def never_returns(value: ast.expr, without_end: Mapping[str, bool]) -> bool:
     """Return whether a statement is a call, awaited or not, that only an exception can end.
 
-    `without_end` are the functions of the file that never return, from `find_functions_without_end`.
+    `without_end` contains the file's functions that never return, from `find_functions_without_end`.
     """
     call = value.value if isinstance(value, ast.Await) else value
     if not isinstance(call, ast.Call):
@@ -412,7 +412,7 @@ def find_functions_without_end(module: Module) -> dict[str, bool]:
 
 
 def is_without_end(function: FunctionDefinition) -> bool:
-    """Return whether a function never returns, by its annotation or its code."""
+    """Return whether a function never returns, according to its annotation or code."""
     returns = function.returns
     if isinstance(returns, (ast.Name, ast.Attribute, ast.Constant)):
         named = ast.unparse(returns).strip("\"'").rpartition(".")[2]

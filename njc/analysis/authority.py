@@ -38,7 +38,7 @@ OfferedLabel = Literal["break", "continue", "return", "bare_return"]
 
 @dataclass(frozen=True)
 class Authority:
-    """The permissions of a block, and the reasons for them."""
+    """A block's permissions, and the reasons for them."""
 
     block: NaturalBlock
     labels: tuple[OfferedLabel, ...]
@@ -56,13 +56,13 @@ class Authority:
 
     @cached_property
     def remedy(self) -> str:
-        """How to write the block so that it needs no code; empty if it takes more than two changes, or if one obstacle has no remedy."""
+        """How to write the block so that it needs no code; empty if that takes over two changes, or has no remedy."""
         remedies = [obstacle.remedy for obstacle in self.obstacles[:3]]
         return "; ".join(remedies) if all(remedies) and len(remedies) <= 2 else ""
 
     @property
     def can_answer(self) -> bool:
-        """Whether the only obstacles are inputs that could be changed, and the text asks for no change of them."""
+        """Whether the only obstacles are changeable inputs that the text does not ask to change."""
         is_input = (obstacle.is_input for obstacle in self.obstacles)
         return bool(self.obstacles) and all(is_input) and _only_reads(self.block)
 
@@ -76,14 +76,14 @@ class Obstacle:
     is_missing: bool = False
     """Whether a block without code could do nothing at all."""
     is_unknown: bool = False
-    """Whether it is a variable of unknown type."""
+    """Whether the obstacle is a variable of unknown type."""
     is_input: bool = False
-    """Whether it is a value that could be changed."""
+    """Whether the obstacle is a value that could be changed."""
 
 
 @dataclass(frozen=True)
 class ChangeableInput:
-    """An input of a changeable type; `reason` and `remedy` are made when they are read."""
+    """An input of a changeable type; `reason` and `remedy` are computed when they are read."""
 
     path: str
     typed: Typed
@@ -102,12 +102,12 @@ class ChangeableInput:
 
     @property
     def remedy(self) -> str:
-        """How to write the type so that the block needs no code."""
+        """How to annotate the input so that the block needs no code."""
         return _suggest_type(self.path, self.typed, self.changeable, self.types)
 
 
 def decide_authority(block: NaturalBlock, types: TypeReader, project: Options) -> Authority:
-    """Decide the authority of a block; its options are already merged with the options of its file."""
+    """Decide a block's authority; its options are already merged with its file's options."""
     options = merge_option_layers(block.options, project)
     labels = list_offered_labels(block, project)
     if block.interface is not None:
@@ -126,16 +126,16 @@ def decide_authority(block: NaturalBlock, types: TypeReader, project: Options) -
 
 
 def _only_reads(block: NaturalBlock) -> bool:
-    """Return whether a block has outputs, reads none of them, and its text asks for no change of its inputs."""
+    """Return whether a block has outputs, reads none of them, and is not asked to change its inputs."""
     written = {path.partition(".")[0] for path in block.writes}
     read = {path.partition(".")[0] for path in block.reads}
     return bool(written) and not written & read and not any(find_asked_changes(block))
 
 
 def list_offered_labels(block: NaturalBlock, project: Options) -> tuple[OfferedLabel, ...]:
-    """Return the legal jumps that the text names, other than raise, in fixed order.
+    """Return the legal jumps that the text names, except raise, in a fixed order.
 
-    The handlers of an interface may take every legal jump.
+    An interface's handlers may take every legal jump.
     """
     legal = [label for label in block.labels if label not in block.labels_exiting_finally]
     offered: list[OfferedLabel] = []
@@ -199,7 +199,7 @@ def _find_output_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> 
 
 
 def _find_return_obstacle(block: NaturalBlock, types: TypeReader) -> Iterator[Obstacle]:
-    """Yield an obstacle if JSON does not carry the annotated return type; none without an annotation."""
+    """Yield an obstacle if JSON cannot represent the annotated return type; none without an annotation."""
     scope = block.scope
     returns = getattr(scope.node, "returns", None)
     if scope.kind not in ("function", "async function") or returns is None:
@@ -215,7 +215,7 @@ def _find_return_obstacle(block: NaturalBlock, types: TypeReader) -> Iterator[Ob
 
 @record
 class FixedChange:
-    """A change that a text asks for, of an input with a read-only type."""
+    """A requested change to an input with a read-only type."""
 
     asked: AskedChange
     typed: Typed
@@ -224,7 +224,7 @@ class FixedChange:
 
 
 def find_fixed_changes(block: NaturalBlock, types: TypeReader) -> Iterator[FixedChange]:
-    """Find changes that a text asks for although the type of the input is read-only."""
+    """Yield the changes that a text asks for although the input's type is read-only."""
     for asked in find_asked_changes(block):
         path = asked.reference.path
         typed = find_read_type(path, block, types)[0]
@@ -242,7 +242,7 @@ def find_fixed_changes(block: NaturalBlock, types: TypeReader) -> Iterator[Fixed
 
 
 def _find_type_of_class(name: str, block: NaturalBlock, types: TypeReader) -> Typed | None:
-    """Return `type[C]` for the name of a class of this file with attributes that can be set; enums have none."""
+    """Return `type[C]` if the name is a class in this file with settable attributes; enums have none."""
     typed = Typed(ast.Name(name, ast.Load()), block.scope)
     found = types.class_of_type(typed)
     if found is None or any(base.startswith("enum.") for base in types.list_base_names(found)):
@@ -258,7 +258,7 @@ _USED_NOT_READ = frozenset(
     f"collections.abc.{name}"
     for name in ("Callable", "Iterator", "Generator", "AsyncIterator", "AsyncGenerator")
 ) | {f"typing.{name}" for name in ("Callable", "AsyncIterator", "AsyncGenerator")}
-"""Types of values that are named to be called or iterated over."""
+"""Types of values that a text names in order to call or iterate over them."""
 
 
 def _find_input_obstacle(
@@ -291,7 +291,7 @@ def _find_input_obstacle(
 def find_read_type(
     path: str, block: NaturalBlock, types: TypeReader
 ) -> tuple[Typed | None, Typed | None]:
-    """Return the type at the end of a path, and the type of the object that holds the last attribute."""
+    """Return the type at the end of a path, and the type of the object with the last attribute."""
     root, *attributes = path.split(".")
     name = ast.Name(root, ast.Load())
     if attributes:
@@ -311,7 +311,7 @@ def find_read_type(
 def _find_class_obstacle(
     root: str, attributes: list[str], block: NaturalBlock, types: TypeReader
 ) -> Iterator[Obstacle]:
-    """Yield the changes that a block could make through a class, a type of a library or an alias that its text names."""
+    """Yield the changes that a block could make through a class, a library type or an alias that its text names."""
     scope = block.scope
     path = ".".join([root, *attributes])
     found = types.class_of_type(types.expand(Typed(ast.Name(root, ast.Load()), scope)))
@@ -335,7 +335,7 @@ def _find_class_obstacle(
 def _find_class_attribute_type(
     found: ClassDefinition, attributes: list[str], types: TypeReader
 ) -> Typed | None:
-    """Return the type of a class attribute, or of a member of an enum; None if it is not known."""
+    """Return the type of a class attribute or an enum member; None if it is not known."""
     node, scope = found
     name, *inner = attributes
     typed = None
@@ -355,7 +355,7 @@ def _find_class_attribute_type(
 
 
 def _find_options_parameter(block: NaturalBlock) -> str | None:
-    """Return the parameter `**options` of the function around a block: its annotation describes the values, not the dict."""
+    """Return the surrounding function's parameter `**options`: its annotation describes the values, not the dict."""
     node = block.scope.node
     rest = None if isinstance(node, ast.Module | ast.ClassDef) else node.args.kwarg
     return rest.arg if rest is not None else None
@@ -364,7 +364,7 @@ def _find_options_parameter(block: NaturalBlock) -> str | None:
 def _find_exception_obstacle(
     found: ClassDefinition, name: str, types: TypeReader
 ) -> Iterator[Obstacle]:
-    """Yield an obstacle if an exception of this file cannot be created from a message alone."""
+    """Yield an obstacle if an exception defined in this file cannot be created from a message alone."""
     if not any(map(is_exception_name, types.list_base_names(found))):
         return
     for statement in found[0].body:
@@ -377,7 +377,7 @@ def _find_exception_obstacle(
 
 
 def _is_type(name: str, scope: NameScope, types: TypeReader) -> bool:
-    """Return whether a name means a class, an alias of a type or an exception."""
+    """Return whether a name means a class, a type alias or an exception."""
     if name in scope.bindings.parameters and len(types.find_statements_binding(name, scope)) == 0:
         return False
     typed = Typed(ast.Name(name, ast.Load()), scope)
@@ -393,7 +393,7 @@ _READ_ONLY_FORMS = {"list": "Sequence", "dict": "Mapping", "set": "frozenset"}
 
 
 def _suggest_type(path: str, typed: Typed, changeable: Typed, types: TypeReader) -> str:
-    """Return how to annotate a variable so that its values, and all that they hold, can only be read."""
+    """Return how to annotate a variable so that its values, and everything in them, can only be read."""
     if (form := make_read_only(types.expand(typed), types)) is not None:
         return f"annotate `{path}: {ast.unparse(form)}`, if the block only reads it"
     if types.name_of(types.expand(changeable)) in _USED_NOT_READ:
@@ -414,7 +414,7 @@ def _suggest_type(path: str, typed: Typed, changeable: Typed, types: TypeReader)
 
 
 def make_read_only(typed: Typed, types: TypeReader, depth: int = 0) -> ast.expr | None:
-    """Return a type with read-only types for its changeable parts; None if that is not enough."""
+    """Return a type with its changeable parts replaced by read-only types; None if that is not enough."""
     if depth > MAX_DEPTH:  # an alias that refers to itself
         return None
     if types.is_read_only(typed):

@@ -1,4 +1,4 @@
-"""Findings on the authority of a block: it can do nothing, or less than its text asks.
+"""Findings about a block's authority: it can do nothing, or less than its text asks for.
 
 Summarize <text>.                                       NJ211  the block can do nothing
 Summarize <text>.                                       NJ213  the same, if the type of `text` is unknown
@@ -53,12 +53,12 @@ _ACTS = compile_words(
     r"|n|ed|ing|ged|ging|ted|ting)?\b|\b(?:stdout|stderr|console|screen|terminal|(?!\A)files?|disk)\b"
     r"|\b(?:tell|inform) (?:the|my|our|your|all|every\w+|him|her|them|\s) ?|\b(?:druck|ausgeb|zeig|imprim|affich|muestr|stamp[ai])|\bgib\b.*\baus\b|вывед|печат|打印|输出|显示|表示|出力|출력"
 )
-"""Words that may ask for something outside of the program, such as to print."""
+"""Words that may ask for something outside the program, such as printing."""
 _SAYS = compile_words(
     r"\bsay\s+(?!how|wh\w+|if|that)(?:[\"'`]|(?:hello|hi|goodbye|thanks|sorry)\b|[^.;!?]*\b(?:loud(?:ly)?|aloud|to\s+(?:\s"
     r"|the|my|our|your|all|every\w+|him|her|them)))"
 )
-"""Words that ask to speak to a person, and not for a result."""
+"""Words that ask to speak to a person, not for a result."""
 
 
 _COMPUTES = compile_words(
@@ -67,7 +67,7 @@ _COMPUTES = compile_words(
     r"|estimate|evaluate"
     r"|paraphrase|answer|guess|rank|name|suggest|review|judge|transcribe|say|tell|think|consider)s?\b"
 )
-"""Verbs at the start of a clause that ask for a result."""
+"""Verbs that ask for a result at the start of a clause."""
 _CHANGES = compile_words(
     r"\b(?:add|append|push|insert|prepend|attach|put|place|save|store|record|write|enter|register|move|copy|increase"
     r"|increment|decrease|decrement|reset|update|modify|mutate|overwrite|mark|flag|tick|clear|empty|shuffle|truncate|toggle"
@@ -153,7 +153,7 @@ _NUMBERS = ("int", "float", "bool", "complex", "decimal.Decimal", "fractions.Fra
 def _check_unclear_requests(
     source: SourceFile, block: NaturalBlock, known: Set[Reference], types: TypeReader
 ) -> Iterator[Diagnostic]:
-    """Report sentences that may ask for a change of a collection, or of a number in an attribute, that is not `known`."""
+    """Report sentences that may ask to change a collection, or a number in an attribute, that is not in `known`."""
     reported, is_answer = -1, block.writes or list_named_jumps(block)
     for asked in find_unclear_requests(block):
         path = asked.reference.path
@@ -172,14 +172,14 @@ def _check_unclear_requests(
 
 
 def _is_idle(block: NaturalBlock, authority: Authority, types: TypeReader) -> bool:
-    """Return whether a block certainly has no effect, except by the words of its text."""
+    """Return whether a block certainly has no effect, apart from what its text may ask for."""
     if block.writes or authority.labels or block.is_fstring:
         return False
     return all(obstacle.is_missing for obstacle in find_obstacles(block, (), types))
 
 
 def _may_act(block: NaturalBlock) -> bool:
-    """Return whether a text may ask for an exception, or for something outside of the program."""
+    """Return whether a text may ask for an exception, or for something outside the program."""
     words = block.words_without_references
     acts = _ACTS.search(words) or _SAYS.search(words)
     return bool(acts or _RAISE_WORDS.search(block.words))
@@ -188,7 +188,7 @@ def _may_act(block: NaturalBlock) -> bool:
 def _check_missing_output(
     source: SourceFile, block: NaturalBlock, types: TypeReader
 ) -> Iterator[Diagnostic]:
-    """Report a block without output and jump if its result is read below, or its text only computes."""
+    """Report a block without outputs or jumps if its result is read below, or its text only computes."""
     missing = _find_missing_name(block, types)
     if missing is None:
         obstacles = [each for each in find_obstacles(block, (), types) if not each.is_missing]
@@ -206,7 +206,7 @@ def _check_missing_output(
 
 
 def _find_missing_name(block: NaturalBlock, types: TypeReader) -> str | None:
-    """Return the first name that the code below reads and nothing binds."""
+    """Return the first name that the code below reads, but nothing binds."""
     nodes = list(ast.walk(block.scope.node))
     bound = {node.arg for node in nodes if isinstance(node, ast.arg)}
     bound |= {
@@ -227,7 +227,7 @@ def _find_missing_name(block: NaturalBlock, types: TypeReader) -> str | None:
 def _check_fixed_outputs(
     source: SourceFile, block: NaturalBlock, types: TypeReader
 ) -> Iterator[Diagnostic]:
-    """Report outputs that Python refuses to set, or that are `Final`."""
+    """Report outputs that Python cannot set, or that are `Final`."""
     for output in (each for each in block.references if each.writes):
         at = (output.start, output.end)
         owner, _, name = output.path.rpartition(".")
@@ -262,7 +262,7 @@ def _is_final(name: str, block: NaturalBlock, types: TypeReader) -> bool:
 def _check_undefined_types(
     source: SourceFile, block: NaturalBlock, labels: Iterable[str], types: TypeReader
 ) -> Iterator[Diagnostic]:
-    """Report names in quoted types and in annotations that nothing binds: such a type checks no value."""
+    """Report unbound names in quoted types and in annotations: such a type checks no value."""
     found: list[tuple[str, Typed, tuple[int, int]]] = []
     for output in (each for each in block.references if each.writes):
         if typed := _get_written_type(output, block):
@@ -270,7 +270,7 @@ def _check_undefined_types(
         elif typed := types.find_annotation(output.path, block.scope):
             found.append((output.path, typed, source.get_span(typed.annotation)))
     returns = getattr(block.scope.node, "returns", None)
-    is_generator = block.scope.kind.endswith("generator")  # the type is not that of the value
+    is_generator = block.scope.kind.endswith("generator")  # the annotation is not the value's type
     if "return" in labels and returns is not None and not is_generator:
         typed = Typed(returns, block.scope.signature_scope)
         found.append(("return", typed, source.get_span(returns)))
@@ -299,7 +299,7 @@ def _check_undefined_types(
 
 
 def _list_parts(annotation: ast.expr) -> Iterator[str]:
-    """Yield the names that are a type, a part of a union, or the members of a builtin container."""
+    """Yield the names that are the type itself, a part of a union, or the items of a builtin container."""
     match annotation:
         case ast.Name(id=name):
             yield name
@@ -311,7 +311,7 @@ def _list_parts(annotation: ast.expr) -> Iterator[str]:
 
 
 def _is_function(name: str, scope: NameScope, types: TypeReader) -> bool:
-    """Return whether a name means a function of the file or of Python alone, and no class."""
+    """Return whether a name means only a function of the file or of Python, not a class."""
     if types.is_builtin(name, scope):
         return callable(found := getattr(builtins, name, None)) and not isinstance(found, type)
     home = types.find_home(name, scope)
@@ -322,7 +322,7 @@ def _is_function(name: str, scope: NameScope, types: TypeReader) -> bool:
 def _check_two_types(
     source: SourceFile, block: NaturalBlock, types: TypeReader
 ) -> Iterator[Diagnostic]:
-    """Report an output with two types in the block, or with a type that the types elsewhere exclude."""
+    """Report an output that has two types in the block, or a type that is incompatible with its types elsewhere."""
     first: dict[str, Typed] = {}
     for output in block.references:
         typed = _get_written_type(output, block)
@@ -347,7 +347,7 @@ def _get_written_type(output: Reference, block: NaturalBlock) -> Typed | None:
 
 
 def _identify(typed: Typed, types: TypeReader) -> frozenset[object]:
-    """Return a key that is equal for equal types, also if a union has another order."""
+    """Return a key that is equal for equal types, whatever the order of a union."""
     whole = types.expand(typed.inside(types.unquote_inside(typed)))
     return frozenset(types.identify(part) for part in types.union_parts(whole))
 
@@ -359,7 +359,7 @@ def _exclude_each_other(one: Typed, other: Typed, types: TypeReader) -> bool:
 
 
 def _list_kinds(typed: Typed, types: TypeReader) -> frozenset[str]:
-    """Return the builtin types that the values of a type have, numbers as one; none if others are possible."""
+    """Return the builtin types of a type's values, with numbers as one type; empty if others are possible."""
     kinds: set[str] = set()
     for part in types.union_parts(types.expand(typed)):
         match types.name_of(part), part.annotation:
@@ -382,7 +382,7 @@ _KINDS = frozenset({"number", "str", "bytes", "list", "dict", "set", "frozenset"
 def find_code_hint(
     source: SourceFile, block: NaturalBlock, authority: Authority
 ) -> Iterator[Diagnostic]:
-    """Report how a block would need no code; an option corrects it if the text only judges."""
+    """Report how a block could do without code; an option is the correction if the text only judges."""
     marker = _MARKER.match(block.literal) if authority.can_answer else None
     ways = [authority.remedy]
     if marker is not None and ANSWER_REMEDY not in authority.remedy:
@@ -406,7 +406,7 @@ _MADE_BY_CODE = frozenset(["Type", *(kind.__name__ for kind in MADE_BY_CODE)])
 
 
 def find_containment_problem(block: NaturalBlock, options: Options) -> tuple[str, str] | None:
-    """Return why the code of a block cannot be contained, and a way out; None if it can."""
+    """Return why a block's code cannot be contained, and a way out; None if it can be."""
     if block.scope.kind == "class":
         return "code in the body of a class cannot be contained", "move the block into a function"
     for reference in block.references:

@@ -1,13 +1,13 @@
-"""The names, types and jumps of each block, checked against the program around it.
+"""Checks of each block's names, types and jumps against the surrounding program.
 
     for item in items:
         '''natural
         If <itme> is broken, return "no".       NJ201  `itme` is not defined here: did you mean `item`?
         '''                                     NJ301  `return` is not possible here: not in a function
 
-Everything is reported, not only the first. outputs.py checks how values flow between blocks and program.
-Not detected: names that `exec`, `globals()[...]` or another module binds are reported as undefined, those behind
-`from m import *` never are.
+Every problem is reported, not only the first. outputs.py checks how values flow between blocks and program.
+Not detected: names that `exec`, `globals()[...]` or another module binds are reported as undefined; after
+`from m import *`, no name is.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from njrt.private_names import mangle
 def check(
     module: Module, blocks: Sequence[NaturalBlock], outputs: BlockOutputs
 ) -> Iterator[Diagnostic]:
-    """Check every block of a module on its own."""
+    """Check every block of a module separately."""
     undefined = 0
     for block in blocks:
         for problem in _check_tags(module.source, block, outputs, undefined < _MOST_SUGGESTIONS):
@@ -65,7 +65,7 @@ def check(
 
 
 _MOST_SUGGESTIONS = 50
-"""In one file: to compare every undefined name with every name in scope takes time."""
+"""The limit per file: comparing every undefined name with every name in scope takes time."""
 
 
 def _check_interface(
@@ -114,7 +114,7 @@ def _check_tags(
 
 
 def _is_variable(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:
-    """Return whether the program, and not Python alone, binds the name."""
+    """Return whether the program, not only Python, binds the name."""
     home = resolve_name(name, scope, outputs)
     return not isinstance(home, Global) or home.known
 
@@ -153,12 +153,12 @@ def _check_reference(
 
 
 def _is_plain_builtin(name: str) -> bool:
-    """Return whether a name is a builtin that reads like an ordinary word; `super` works only by a reference."""
+    """Return whether a name is a builtin that reads like an ordinary word; `super` works only as a reference."""
     return name.islower() and name.isalpha() and name != "super" and hasattr(builtins, name)
 
 
 def suggest_name(name: str, block: NaturalBlock, outputs: BlockOutputs) -> str | None:
-    """Return how to correct a name that is not defined, or None."""
+    """Return how to correct an undefined name, or None."""
     for scope in block.scope.walk_outwards():
         if scope.kind == "class" and is_bound(mangle(name, scope.name), scope, outputs):
             return f"`{name}` belongs to the class `{scope.name}`: reach it through the class or `self`"
@@ -198,7 +198,7 @@ _CODE = re.compile(
 
 
 def is_quoted(block: NaturalBlock, start: int, end: int) -> bool:
-    """Return whether a place of a prompt is in quotes or in code, and so may be no failed reference."""
+    """Return whether a place in a prompt is in quotes or in code, and so may not be a failed reference."""
     shift = block.end - 3 - len(block.prompt)
     quoted = _find_quoted(block.prompt)
     at = bisect_right(quoted, (start - shift, len(block.prompt))) - 1
@@ -217,7 +217,7 @@ _OPERAND_BEHIND = re.compile(r"\s*(\w[\w.]*|[(\[-])")
 def _is_comparison(
     source: SourceFile, block: NaturalBlock, start: int, end: int, outputs: BlockOutputs
 ) -> bool:
-    """Return whether angle brackets with a blank behind the first may compare: `a < x > b`."""
+    """Return whether angle brackets with a blank after the first may be a comparison: `a < x > b`."""
     if not source.text[start + 1 : start + 2].isspace():
         return False
     before = _OPERAND_BEFORE.search(source.text[max(0, start - 80) : start])
@@ -232,7 +232,7 @@ def _is_comparison(
 
 
 def _is_word_alone(text: str, start: int, end: int) -> bool:
-    """Return whether blanks and punctuation surround a place, as they do a word."""
+    """Return whether a place is surrounded by blanks and punctuation, like a word."""
     is_open = text[start - 1 : start].isspace() or text[start - 1 : start] in "(\u2014"
     return is_open and (text[end : end + 1].isspace() or text[end : end + 1] in ".,;:!?)")
 

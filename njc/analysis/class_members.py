@@ -1,10 +1,10 @@
-"""The declarations in the classes of a file: bases, fields, properties and methods.
+"""The declarations in a file's classes: bases, fields, properties and methods.
 
     @dataclass                              types.list_fields(Row)                    ("name", str)
     class Row(Base):                        types.list_base_names(Row)                "Base", and the bases of `Base`
         name: str                           types.find_field_type(Row, "name")        str
 
-Not detected: bases of other modules, and additions by decorators and metaclasses.
+Not detected: bases from other modules, and additions by decorators and metaclasses.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def is_dataclass(node: ast.ClassDef) -> bool:
 
 
 class DeclaredTypes(TypeDefinitions):
-    """The types of one module, with the declarations in its classes."""
+    """A module's types, with the declarations in its classes."""
 
     def list_base_names(self, found: ClassDefinition) -> Iterator[str]:
         """Yield the dotted names of the bases of a class, through classes of this file."""
@@ -40,7 +40,7 @@ class DeclaredTypes(TypeDefinitions):
                 yield self.name_of(Typed(base, scope))
 
     def list_fields(self, found: ClassDefinition, depth: int = 0) -> Iterator[tuple[str, Typed]]:
-        """Yield the annotated fields of a class; fields of its bases in this file come first."""
+        """Yield a class's annotated fields; the fields of its bases in this file come first."""
         node, scope = found
         for base in self._find_bases(found) if depth < MAX_DEPTH else ():
             yield from self.list_fields(base, depth + 1)
@@ -55,13 +55,13 @@ class DeclaredTypes(TypeDefinitions):
                         yield name, Typed(unquote(annotation), scope)
 
     def map_fields(self, found: ClassDefinition) -> Mapping[str, Typed]:
-        """Return the fields of a class by name; they are listed once, as many blocks may ask for them."""
+        """Return a class's fields by name; they are cached, because many blocks may need them."""
         if found not in self._fields_by_class:
             self._fields_by_class[found] = dict(self.list_fields(found))
         return self._fields_by_class[found]
 
     def find_field_type(self, typed: Typed, attribute: str) -> Typed | None:
-        """Return the declared type of a field or a property of a class of this file."""
+        """Return the declared type of a field or property of a class in this file."""
         found = self.class_of_type(self.expand(typed))
         if found is None:
             return None
@@ -80,7 +80,7 @@ class DeclaredTypes(TypeDefinitions):
     def find_method_result(
         self, found: ClassDefinition, name: str, is_awaited: bool
     ) -> Typed | None:
-        """Return the annotated result of a method of a class of this file."""
+        """Return the annotated result of a method of a class in this file."""
         for definition in self._find_methods(found, name):
             return find_result(definition, is_awaited)
         return None
@@ -103,13 +103,13 @@ class DeclaredTypes(TypeDefinitions):
     def _find_methods(
         self, found: ClassDefinition, name: str
     ) -> Iterator[tuple[FunctionDefinition, NameScope]]:
-        """Yield the functions of this name in a class and in its bases in this file, with the scope around their class."""
+        """Yield the functions with this name in a class and its bases in this file, with their class's scope."""
         for node, scope in self.walk_bases(found):
             for function in self.find_functions_in_class(name, node):
                 yield function, scope
 
     def walk_bases(self, found: ClassDefinition, depth: int = 0) -> Iterator[ClassDefinition]:
-        """Yield a class, and then its bases in this file."""
+        """Yield a class, then its bases in this file."""
         yield found
         for base in self._find_bases(found) if depth < MAX_DEPTH else ():
             yield from self.walk_bases(base, depth + 1)
@@ -120,12 +120,12 @@ class DeclaredTypes(TypeDefinitions):
 
     @cached_property
     def _fields_by_class(self) -> dict[ClassDefinition, dict[str, Typed]]:
-        """The fields of the classes that were asked for, which have many methods with blocks."""
+        """A cache of the requested fields; a class may have many methods with blocks."""
         return {}
 
 
 def find_result(definition: tuple[FunctionDefinition, NameScope], is_awaited: bool) -> Typed | None:
-    """Return the annotated result of a call, awaited or not; None for a coroutine, a generator or a decorated function."""
+    """Return a call's annotated result, awaited or not; None for a coroutine, a generator or a decorated function."""
     function, scope = definition
     is_plain = not function.decorator_list and not any(
         isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(function)
@@ -137,7 +137,7 @@ def find_result(definition: tuple[FunctionDefinition, NameScope], is_awaited: bo
 
 @lru_cache(maxsize=64)
 def list_attribute_stores(node: ast.ClassDef) -> tuple[str, ...]:
-    """Return the attributes that the code in a class sets; `setattr` and the like count by their names."""
+    """Return the attributes that the code in a class sets; for `setattr` and the like, their own names."""
     return tuple(_walk_attribute_stores(node))
 
 
@@ -155,9 +155,9 @@ def _walk_attribute_stores(node: ast.ClassDef) -> Iterator[str]:
 def _list_attributes_set(
     init: ast.FunctionDef, node: ast.ClassDef
 ) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the attributes that `__init__` sets, with their annotations or their parameters' annotations.
+    """Yield the attributes that `__init__` sets, with their own or their parameters' annotations.
 
-    An attribute that other code of the class sets, too, has no type unless it is annotated itself.
+    An attribute that other code in the class also sets has no type unless it is annotated itself.
     """
     stores = Counter(list_attribute_stores(node))
     named = list_named_parameters(init.args)

@@ -1,4 +1,4 @@
-"""The contract of a block: the asserts that follow it directly, as far as they only compute.
+"""A block's contract: the asserts that directly follow it, if they only compute.
 
     \"\"\"natural
     Put into <:plan: Plan> the shortest plan for <wishes>.
@@ -6,8 +6,8 @@
     assert plan.end > plan.start, "it ends early"       find_contract(...).texts[0]    'plan.end > plan.start, "it ends early"'
     assert is_possible(plan)                            NJ307: `is_possible` may do more than compute
 
-The compiled call gets the texts, and the runtime checks them before the block ends. The effects of a method are known only
-when it runs: a contract that calls one of the program's own is left to the assert then.
+The compiled call gets the texts, and the runtime checks them before the block ends. A method's effects are known only
+when it runs: if a contract calls one of the program's methods, the assert alone checks it.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from njrt.records import record
 
 @record
 class BlockContract:
-    """The asserts that a block has to hold, and the other variables of functions that they read."""
+    """The asserts that a block must satisfy, and the other local variables that they read."""
 
     texts: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     refused: tuple[tuple[ast.Assert, str], ...] = ()
-    """Asserts that cannot be a part of it, with the reason."""
+    """Asserts that cannot be part of it, with the reason."""
 
 
 NO_CONTRACT = BlockContract()
 
 
 def find_contract(source: SourceFile, block: NaturalBlock, types: TypeReader) -> BlockContract:
-    """Return the contract of a block: the asserts about its variables that only compute."""
+    """Return a block's contract: the asserts about its variables that only compute."""
     texts: list[str] = []
     names: list[str] = []
     refused: list[tuple[ast.Assert, str]] = []
@@ -64,7 +64,7 @@ def find_contract(source: SourceFile, block: NaturalBlock, types: TypeReader) ->
 
 
 def find_contract_findings(source: SourceFile, contract: BlockContract) -> Iterator[Diagnostic]:
-    """Report asserts about a block that cannot be its contract."""
+    """Report asserts about a block that cannot be part of its contract."""
     for statement, effect in contract.refused:
         message = f"the assert is not checked as a part of the block: {effect}"
         hint = "a contract has names, attributes, items, operators, builtins that compute, and methods of Python's own types"
@@ -72,7 +72,7 @@ def find_contract_findings(source: SourceFile, contract: BlockContract) -> Itera
 
 
 def format_assert(source: SourceFile, statement: ast.Assert) -> str:
-    """Return an assert without its first word, on one line."""
+    """Return an assert on one line, without its first word."""
     parts = [statement.test, *([statement.msg] if statement.msg is not None else [])]
     return ", ".join(_format_part(source, part) for part in parts)
 
@@ -84,7 +84,7 @@ def _format_part(source: SourceFile, part: ast.expr) -> str:
 
 
 def find_effect(statement: ast.Assert, scope: NameScope, types: TypeReader) -> str | None:
-    """Return why an assert may do more than compute, as far as its text shows."""
+    """Return why an assert may do more than compute, if its text shows it."""
     for node in (*ast.walk(statement.test), *(ast.walk(statement.msg) if statement.msg else ())):
         match node:
             case ast.NamedExpr(target=target):
@@ -108,7 +108,7 @@ def find_effect(statement: ast.Assert, scope: NameScope, types: TypeReader) -> s
 
 
 def _is_of_program(name: str, scope: NameScope, types: TypeReader) -> bool:
-    """Return whether a called name is a function or class of the program, or a builtin with effects."""
+    """Return whether a called name is a function or class of the program, or has effects."""
     if types.is_builtin(name, scope):
         return not is_computing(getattr(builtins, name, None))
     imported = types.name_of(Typed(ast.Name(name, ast.Load()), scope))
@@ -116,14 +116,14 @@ def _is_of_program(name: str, scope: NameScope, types: TypeReader) -> bool:
 
 
 def _is_computing_import(name: str) -> bool:
-    """Return whether a dotted name is a function of Python's library that only computes; the program's are not imported."""
+    """Return whether a dotted name is a function of the standard library that only computes; imports nothing."""
     module, _, function = name.rpartition(".")
     is_known = module in sys.stdlib_module_names and module in sys.modules
     return is_known and is_computing(getattr(sys.modules[module], function, None))
 
 
 def _may_change(name: str, block: NaturalBlock, types: TypeReader) -> bool:
-    """Return whether a block may bind a variable or change its value, so that it can mend an assert about it."""
+    """Return whether a block may bind a variable or change its value, and so can satisfy an assert about it."""
     if any(path.partition(".")[0] == name for path in block.writes):
         return True
     typed = types.infer(ast.Name(name, ast.Load()), block.scope)
@@ -131,7 +131,7 @@ def _may_change(name: str, block: NaturalBlock, types: TypeReader) -> bool:
 
 
 def _is_captured(name: str, block: NaturalBlock, types: TypeReader) -> bool:
-    """Return whether the call must give a variable to the contract: one of a function that the block does not name."""
+    """Return whether the call must pass a variable to the contract: a local variable that the block does not name."""
     home = resolve_name(name, block.scope, types.outputs)
     if (isinstance(home, Global) and name != "__class__") or name in block.names:
         return False

@@ -5,8 +5,8 @@
     The service continues after a coffee break.                    offered, and reported as doubtful
     Skip it, or stop here. Überspringe es.                         none is named; reported as implied
 
-A block is offered the jumps that its text names. Implied jumps are recognised in the most spoken languages of Europe,
-Russian, Chinese and Japanese, by their usual words only.
+A block is offered the jumps that its text names. Implied jumps are recognised only by their usual words, in the most
+spoken languages of Europe, Russian, Chinese and Japanese.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _find_names(block: NaturalBlock, label: JumpLabel) -> Iterator[re.Match[str]
 
 
 def _list_names(block: NaturalBlock, label: JumpLabel) -> list[re.Match[str]]:
-    """List the words that name a jump, asked for or forbidden."""
+    """Return the words that name a jump, whether requested or forbidden."""
     return list(_NAMES[label].finditer(block.words_without_references))
 
 
@@ -81,10 +81,10 @@ def _is_clear(text: str, name: re.Match[str]) -> bool:
     return is_inflected and bool(_CLEARLY_BEFORE.search(before))
 
 
-# ── jumps that are meant, not named ──────────────────────────────────────────────────────────────
+# ── jumps that are meant but not named ───────────────────────────────────────────────────────────
 
 _UNMEANT = re.compile(r"(?:\b(?:not|never|without|bus|full|to be|nicht|nie|no|non|não|ne|jamais|nunca) |n['’]t |\bnon-)\Z")  # fmt: skip
-"""The end of a text before words that mean no jump, as in "do not stop" and "a full stop"."""
+"""The end of the text before words that do not mean a jump, as in "do not stop" and "a full stop"."""
 _NEXT = r"(?:one|item|round|iteration|element|entry|line|row|record|step|turn)"
 _LOOP = r"th(?:e|is) (?:\w+ )?(?:loop|function)\b"
 _IMPLIED: Mapping[JumpLabel, tuple[str, ...]] = {
@@ -126,19 +126,19 @@ _IMPLIED: Mapping[JumpLabel, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 _IMPLIED_PATTERNS = {label: compile_words(rf"\b(?:{'|'.join(words)})", 0) for label, words in _IMPLIED.items()}  # fmt: skip
-"""For texts in small letters: to ignore the case here takes three times as long."""
+"""For lower-case texts: ignoring case here takes three times as long."""
 _WITHOUT_BLANKS: Mapping[JumpLabel, re.Pattern[str]] = {
     "continue": re.compile("跳过|跳過|继续|スキップ|飛ば|건너뛰"),
     "break": re.compile("停止|中断|中止|终止|退出|跳出|終了|やめ|抜け|멈추|중단"),
     "return": re.compile("返回|返す|返し|반환"),
 }
-"""The same for languages without blanks between words."""
+"""The same, for languages without blanks between words."""
 
 
 def find_implied_jumps(
     block: NaturalBlock, offered: frozenset[str]
 ) -> Iterator[tuple[slice, list[str]]]:
-    """Yield the place of words for a legal jump that is not offered, with the jumps that they may mean."""
+    """Yield the place of words for a legal jump that is not offered, with the jumps that the words may mean."""
     text = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), block.lowered_words)
     legal: list[str] = [name for name in block.labels if name not in block.labels_exiting_finally]
     for jump, words in _IMPLIED_PATTERNS.items():
@@ -147,7 +147,7 @@ def find_implied_jumps(
         if jump == "continue" and not names and "return" in legal:
             names = ["return"]
         if not names or not offered.isdisjoint(names) or any(_find_names(block, jump)):
-            continue  # the name of an illegal jump is reported elsewhere
+            continue  # named illegal jumps are reported elsewhere
         if implied := _find_meant(words, text) or _WITHOUT_BLANKS[jump].search(text):
             yield slice(*implied.span()), names
 
@@ -160,7 +160,7 @@ def _find_meant(words: re.Pattern[str], text: str) -> re.Match[str] | None:
     return found
 
 
-# ── names that are statements beyond doubt ───────────────────────────────────────────────────────
+# ── names that are certainly statements ──────────────────────────────────────────────────────────
 
 _WORD = compile_words(r"\b(?P<label>break|continue|return)\b")
 _BEFORE = re.compile(r"(?P<word>[\w'’>]+)?(?P<gap>[^\w'’>]*)\Z")
@@ -168,7 +168,7 @@ _VERB_FOLLOWS = split_words(
     "and or but then else otherwise to must should shall may can could will would might do does not never please just"
     " simply only also immediately directly now finally you it we which that loop so else>"
 )
-"""The words that a verb follows within a sentence."""
+"""The words before a verb within a sentence."""
 _AFTER = {
     "break": compile_words(
         r"\s*(?:[.,;:!?)`'\"*–—-]|\Z|(?:if|when|once|after|as|out|from|and|or|unless|on|at|here|now|immediately|otherwise|in"
@@ -189,11 +189,11 @@ _OBJECT_FOLLOWS = compile_words(
     r"return\s+(?:(?:it|them|this|that|its|none|true|false|nothing)\b|<)|(?:break|continue)\s+(?:out of|with)?\s*th(?:e"
     r"|is) (?:\w+ )?loop\b"
 )
-"""The texts that follow only the statement, after any word."""
+"""The texts that only follow the statement, after any word."""
 
 
 def find_control_words(block: NaturalBlock) -> Iterator[re.Match[str]]:
-    """Find the words that ask for a jump; offsets are of the block's prompt."""
+    """Find the words that ask for a jump; offsets are in the block's prompt."""
     text = block.words
     if not any(label in block.lowered_words for label in JUMP_LABELS):
         return

@@ -4,7 +4,7 @@
     tickets[0]                  str, if `tickets` is a Sequence[str]
     find(ticket)                the annotated result of `find`
 
-Not detected: operators that classes define, and functions and classes of other modules.
+Not detected: operators that classes define, and functions and classes in other modules.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CONSTRUCTORS: Mapping[str, tuple[str, ...]] = {
     "datetime.datetime": ("now", "fromisoformat", "fromtimestamp", "strptime"),
     "pathlib.Path": ("cwd", "home"),
 }
-"""The methods of classes that make an instance."""
+"""The class methods that make an instance."""
 _BUILTIN_RESULTS: Mapping[str, str] = {
     **{name: name for name in ("str", "int", "float", "bool", "bytes", "range")},
     **dict.fromkeys(("repr", "input", "chr", "format", "ascii", "hex"), "str"),
@@ -41,12 +41,12 @@ _BOOL_OPERATORS = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
 _BUILTIN_CONTAINERS = frozenset({"list", "dict", "set"})
 _COMPARISONS = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
 _METHODS_OF_CLASSES = frozenset({"__new__", "__init_subclass__", "__class_getitem__"})
-"""Methods that get the class in place of an instance, without a decorator."""
+"""Methods that receive the class instead of an instance, without a decorator."""
 
 
 @dataclass(frozen=True)
 class ExpressionReader(ChangeReader):
-    """Reads the types of the expressions of one module."""
+    """Reads the types of a module's expressions."""
 
     def type_of(self, name: str, scope: NameScope, depth: int = 0) -> Typed | None:
         """Return the type of a variable as `scope` sees it; None if it is unknown."""
@@ -122,7 +122,7 @@ class ExpressionReader(ChangeReader):
         return None
 
     def _compares_to_bool(self, typed: Typed | None) -> bool:
-        """Return whether comparisons of values of a type are `bool`: others may compare each element."""
+        """Return whether comparing values of a type gives a `bool`; other types may compare each element."""
         if typed is None:
             return False
         for part in self.union_parts(self.expand(typed)):
@@ -134,7 +134,7 @@ class ExpressionReader(ChangeReader):
         return True
 
     def _make_tuple_type(self, parts: Sequence[Typed | None]) -> Typed | None:
-        """Return the type of a tuple of some parts, if one scope defines all their names."""
+        """Return the type of a tuple of these parts, if one scope defines all their names."""
         known = [part for part in parts if part is not None]
         if len(known) < len(parts) or len({part.scope for part in known}) > 1 or not known:
             return None
@@ -144,7 +144,7 @@ class ExpressionReader(ChangeReader):
         return known[0].inside(ast.Subscript(ast.Name("tuple", ast.Load()), inner, ast.Load()))
 
     def _make_collection_type(self, name: str, item: Typed) -> Typed | None:
-        """Return the type of a tuple or a frozenset of any number of items."""
+        """Return the type of a tuple or frozenset of any number of items."""
         if not self.is_builtin(name, item.scope):
             return None
         each = item.annotation
@@ -188,7 +188,7 @@ class ExpressionReader(ChangeReader):
         return self.find_method_result(found, method, is_awaited) if found is not None else None
 
     def element_of(self, iterable: ast.expr, scope: NameScope, depth: int = 0) -> Typed | None:
-        """Return the type of the elements of an iterable."""
+        """Return the type of an iterable's elements."""
         if depth > MAX_DEPTH:
             return None
         match iterable:

@@ -1,10 +1,10 @@
-"""The types of the variables of a file, from its annotations, without running anything.
+"""The types of a file's variables, from its annotations, without running anything.
 
     def route(tickets: Sequence[str]):
         for ticket in tickets:              type_of("ticket")                 str
             size: Final = len(ticket)       type_of("size")                   int
 
-Not detected: types that depend on control flow. A variable with an unknown kind of binding has no type.
+Not detected: types that depend on control flow. A variable that is bound in an unknown way has no type.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from njc.frontend.prompt_references import list_variables, parse_type
 from njrt.private_names import mangle
 
 Binding = Callable[[int], "Typed | None"]
-"""Reads the type that one statement gives a name; called with the depth of the search."""
+"""Reads the type that a statement gives a name; called with the depth of the search."""
 
 _DEFINITIONS = Definition | ast.Import | ast.ImportFrom
-"""The statements that bind a name without an annotation for it."""
+"""The statements that bind a name without annotating it."""
 
 
 @dataclass(frozen=True)
 class TypeReader(ExpressionReader):
-    """Reads the types of the variables and expressions of one module."""
+    """Reads the types of a module's variables and expressions."""
 
     blocks: Sequence[NaturalBlock]
-    """The natural blocks of the module, which bind variables, too."""
+    """The module's natural blocks, which also bind variables."""
 
     def type_of(self, name: str, scope: NameScope, depth: int = 0) -> Typed | None:
         """Return the type of a variable as `scope` sees it; None if it is unknown."""
@@ -60,7 +60,7 @@ class TypeReader(ExpressionReader):
         return {}
 
     def output_type(self, name: str, scope: NameScope) -> Typed | None:
-        """Return the declared type of an output: in its prompt, in another one, or by an annotation of its variable."""
+        """Return an output's declared type, from a prompt of the scope or the annotation of its variable."""
         if text := self.find_type_in_prompts(name, scope):
             parsed = parse_type(text)
             return Typed(parsed, scope) if parsed is not None else None
@@ -72,11 +72,11 @@ class TypeReader(ExpressionReader):
         return unquoted if has_type else None
 
     def find_type_in_prompts(self, name: str, scope: NameScope) -> str | None:
-        """Return the type that a prompt of the scope gives to an output; the first one counts."""
+        """Return the type that a prompt in the scope gives to an output; the first one counts."""
         return self._types_in_prompts.get((scope, name))
 
     def find_definition(self, name: str, scope: NameScope) -> str | None:
-        """Return "function", "class" or "import" if such a statement or a builtin defines a name, or None."""
+        """Return "function", "class" or "import" if such a statement or a builtin defines the name, or None."""
         if (home := self.find_home(name, scope)) is None:
             return "function" if self.is_builtin(name, scope) else None
         for statement in self.find_statements_binding(name, home):
@@ -90,7 +90,7 @@ class TypeReader(ExpressionReader):
         return None
 
     def _bindings(self, scope: NameScope) -> Mapping[str, list[Binding]]:
-        """Return the bindings of each stored name of a scope."""
+        """Return the bindings of each stored name in a scope."""
         if scope not in self._bindings_by_scope:
             by_name: dict[str, list[Binding]] = {}
             for name, binding in self._find_bindings(scope):
@@ -115,7 +115,7 @@ class TypeReader(ExpressionReader):
 
     @cached_property
     def _types_in_prompts(self) -> dict[tuple[NameScope, str], str]:
-        """The types that prompts give to outputs, by scope and path; the first one counts."""
+        """The types that prompts give to outputs, by scope and path; the first one counts for each."""
         types: dict[tuple[NameScope, str], str] = {}
         for block in self.blocks:
             for reference in block.references:
@@ -124,7 +124,7 @@ class TypeReader(ExpressionReader):
         return types
 
     def _find_bindings(self, scope: NameScope) -> Iterator[tuple[str, Binding]]:
-        """Yield each binding of a name in a scope, with a function that reads its type."""
+        """Yield each name that a scope binds, with a function that reads the binding's type."""
         node, around = scope.node, scope.signature_scope
         rest = None if isinstance(node, ast.Module | ast.ClassDef) else node.args.vararg
         for name, annotation in scope.bindings.parameters.items():
@@ -147,7 +147,7 @@ class TypeReader(ExpressionReader):
                     yield key, _always(self.output_type(name, scope))
 
     def _typing_annotations(self, scope: NameScope) -> Mapping[str, ast.expr]:
-        """Return the annotations of a scope's variables, without a bare `Final`."""
+        """Return the annotations of a scope's variables, except a bare `Final`."""
         annotations = scope.bindings.annotations
         if not self._has_final:
             return annotations
@@ -218,7 +218,7 @@ class TypeReader(ExpressionReader):
     def _tuple_part(
         self, iterable: ast.expr, scope: NameScope, index: int, count: int, depth: int
     ) -> Typed | None:
-        """Return the type of one part of the tuples that are the elements of an iterable."""
+        """Return the type of one part of the tuples in an iterable."""
         typed = self.element_of(iterable, scope, depth)
         expanded = self.expand(typed) if typed is not None else None
         if expanded is None or self.name_of(expanded) != "tuple":
@@ -248,7 +248,7 @@ def _make_tuple_type(item: ast.expr, scope: NameScope) -> Typed | None:
 
 
 def _find_handled_type(handler: ast.ExceptHandler, scope: NameScope) -> Typed | None:
-    """Return the type of the exception in an `except` clause."""
+    """Return the type of an `except` clause's exception."""
     match handler.type:
         case ast.Tuple(elts=[first, *others]):
             union = first

@@ -1,11 +1,11 @@
-"""Types that JSON carries.
+"""Types that JSON can represent.
 
     find_json_problem(dict[str, datetime.date])     None
     find_json_problem(list[Callable])               JsonProblem("JSON does not carry `Callable`")
     find_json_problem(Cat | Dog)                    JsonProblem("JSON does not tell `Cat` and `Dog` apart", ...)
 
-Not detected: classes of other modules, which count as without a JSON form, as do aliases that refer to themselves without a
-class between; limits and validators.
+Not detected: classes in other modules, and aliases that refer to themselves without a class in between, which
+count as having no JSON form; limits and validators.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _ABSTRACT_COLLECTIONS = frozenset(
 _JSON_CONTAINERS = _ABSTRACT_COLLECTIONS | {"list", "dict", "tuple", "set", "frozenset"}
 _MAPPINGS = ("dict", "collections.abc.Mapping")
 _NEUTRAL_BASES = frozenset({"object", "abc.ABC", "str", "int", "float"})
-"""Bases that add no fields; the last three are bases of enums."""
+"""Bases that add no fields; the last three are enum bases."""
 _TEXT: Json = {"type": "string"}
 _SCALAR_FORMS: Mapping[str, Json] = {
     "None": {"type": "null"},
@@ -61,27 +61,27 @@ _SCALAR_FORMS: Mapping[str, Json] = {
         )
     },
 }
-"""The forms of scalars; any other scalar is a text."""
+"""The forms of scalars; all other scalars are texts."""
 _NEVER_JSON = frozenset({"typing.Any", "object", "typing.Callable", "type"})
 
 
 MAX_PARTS = 10_000
-"""The maximal number of parts of a type; parts of a class count each time that it occurs."""
+"""The maximum number of parts in a type; a class's parts count each time that it occurs."""
 
 
 @record
 class JsonProblem:
-    """Why JSON does not carry the values of a type, and how to change it."""
+    """Why JSON cannot represent a type's values, and how to change the type."""
 
     reason: str
     remedy: str = ""
 
 
-# ── types that JSON carries ──────────────────────────────────────────────────────────────────────
+# ── types that JSON can represent ────────────────────────────────────────────────────────────────
 
 
 def find_json_problem(typed: Typed, types: DeclaredTypes) -> JsonProblem | None:
-    """Return why JSON does not carry all values of a type; None if it does."""
+    """Return why JSON cannot represent all values of a type; None if it can."""
     reader = _FormReader(types)
     try:
         reader.read(typed)
@@ -96,16 +96,16 @@ class _NoFormError(Exception):
 
 @dataclass(slots=True)
 class _FormReader:
-    """Reads the JSON schemas of types, with members, as njrt.values.json_forms has them."""
+    """Reads the JSON schemas of types, including members, in the form of njrt.values.json_forms."""
 
     types: DeclaredTypes
     around: list[tuple[str, bool]] = field(default_factory=list)
-    """The aliases and classes around a type, and whether each is a class."""
+    """The aliases and classes that contain the current type, and whether each is a class."""
     definitions: dict[str, Json] = field(default_factory=dict)
-    """The schemas of the aliases and classes; recursive ones refer to them."""
+    """The schemas of aliases and classes, which recursive schemas refer to."""
     unions: list[tuple[Sequence[Typed], Sequence[Json]]] = field(default_factory=list)
     containers: list[ast.expr] = field(default_factory=list)
-    """The containers around a type."""
+    """The containers around the current type."""
     parts_read: int = 0
 
     def read(self, typed: Typed) -> Json:
@@ -129,7 +129,7 @@ class _FormReader:
         return self.define(alias, forms[0] if len(forms) == 1 else {"anyOf": forms})
 
     def find_around(self, name: str) -> Json | None:
-        """Return the form of a name that its own definition contains; None if it does not."""
+        """Return the form of a name used inside its own definition; None outside it."""
         for index, (outer, is_class) in enumerate(self.around):
             if outer == name:
                 if is_class or any(inner for _, inner in self.around[index:]):
@@ -143,7 +143,7 @@ class _FormReader:
         return form
 
     def find_equal(self) -> JsonProblem | None:
-        """Return the parts of a union that no JSON value distinguishes, as a problem."""
+        """Return union parts that no JSON value distinguishes, as a problem."""
         comparer = FormComparer({"$defs": self.definitions})
         for parts, forms in self.unions:
             for one, other in permutations(range(len(parts)), 2):
@@ -223,7 +223,7 @@ class _FormReader:
         return {"type": "array", "items": forms[0] if forms else {}, **container}
 
     def are_texts(self, keys: Json) -> bool:
-        """Return whether the names of a JSON object are all keys."""
+        """Return whether the names in a JSON object can represent all keys."""
         parts = [*flatten_alternatives([keys], {"$defs": self.definitions})]
         if all(map(list_constants, parts)):
             return all(isinstance(value, str) for part in parts for value in list_constants(part))
@@ -286,17 +286,17 @@ class _FormReader:
 
 
 def _escape(name: str) -> str:
-    """Return a name as a part of a JSON pointer (RFC 6901), where `/` separates parts."""
+    """Return a name as part of a JSON pointer (RFC 6901), where `/` separates parts."""
     return name.replace("/", "~1")
 
 
 def _make_members_form(members: Mapping[str, object]) -> Json:
-    """Return the form of members of enums: their names."""
+    """Return the form of enum members: their names."""
     return {"type": "string", "enum": [*members], MEMBERS: members}
 
 
 def list_members(node: ast.ClassDef) -> list[str]:
-    """Return the names of the members of an enum."""
+    """Return the names of an enum's members."""
     return [
         target.id
         for statement in node.body
@@ -307,7 +307,7 @@ def list_members(node: ast.ClassDef) -> list[str]:
 
 
 def _has_own_constructor(node: ast.ClassDef) -> bool:
-    """Return whether a dataclass is made by an `__init__` or `__new__` that is not made from its fields."""
+    """Return whether a dataclass has an `__init__` or `__new__` that is not generated from its fields."""
     names = {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
     has_methods = not names.isdisjoint({"__init__", "__new__"})
     return has_methods or any(map(_is_without_init, node.decorator_list))
@@ -321,7 +321,7 @@ def _is_without_init(call: ast.expr | None) -> bool:
 
 
 def _list_computed(node: ast.ClassDef) -> list[str]:
-    """Return the fields of a dataclass that its constructor does not take: `y: int = field(init=False)`."""
+    """Return a dataclass's fields that its constructor does not take: `y: int = field(init=False)`."""
     return [
         statement.target.id
         for statement in node.body
@@ -335,7 +335,7 @@ _UNIONS = ("typing.Optional", "typing.Union")
 
 
 def find_name_for_checkers(typed: Typed, types: DeclaredTypes) -> str | None:
-    """Return a name at the outermost level of a type that is bound under `if TYPE_CHECKING:` alone."""
+    """Return a name at the outermost level of a type that is bound only under `if TYPE_CHECKING:`."""
     if not types.has_names_for_checkers:
         return None
     match typed.annotation:

@@ -17,7 +17,7 @@ from njc.analysis.words import compile_words, split_words
 from njc.frontend.blocks import NaturalBlock
 
 _INPUT, _OUTPUT = "\x01", "\x02"
-"""Take the place of references among the words of a sentence."""
+"""Placeholders for references among a sentence's words."""
 SENTENCE_END = re.compile(r"(?:(?<=\?)|[.;!]|:(?!\s*\x01))(?=\s|\Z)|\n\s*\n|\n\s*[-*•]\s")
 _WORD = re.compile(r"[\w'’-]+|[,()?\x01\x02]")
 STORES = split_words("put set bind store save write assign give let")
@@ -62,12 +62,12 @@ UNCHANGING_WORDS = (
         " stick limit restrict point trust believe doubt expect hope want try question wonder"
     )
 )
-"""Verbs of sentences that change nothing, or that prepare the result of a later sentence."""
+"""Verbs in sentences that change nothing, or that prepare a later sentence's result."""
 _CONDITIONS = split_words("if when unless whether that where otherwise else not only from as for between one two three")  # fmt: skip
-"""First words of a part of a sentence that only restricts a result."""
+"""First words of a sentence part that only restricts a result."""
 _PLACES = split_words("to into onto in at on for behind under above below")
 _CLAIMS = _PLACES | split_words("with by is are was were has have gets get becomes become it its they them their each all both rest others")  # fmt: skip
-"""Words that make a part of a sentence more than a name of a value."""
+"""Words that make a sentence part more than the name of a value."""
 _CHANGES = frozenset(f"{ADDING}|{ACTING}|swap|replace|fix|trim|tidy".split("|"))
 _AUXILIARIES = split_words("have be do")  # known, except at the start of a request
 _KNOWN = SMALL_WORDS | STORES | _JUDGES | _JUMPS | STARTS | _BEFORE_VERBS | {_INPUT, _OUTPUT, ")"}
@@ -78,7 +78,7 @@ _STATES = compile_words(
     r"|themselves|(?:by|to) you|leaves|afterwards?|no longer|now|last|left|gone|go|goes|becomes?|remain\w*|stays?|keep|kept"
     r"|first(?=\s*(?:and|[,;.]|\Z))|(?:at|to) the (?:end|start|front|back|top|bottom))\b"
 )
-"""Words for a new state of an input."""
+"""Words for an input's new state."""
 _MAKES_RESULT = re.compile(
     r"[^.;:!?]{0,400}(?:[.;]\s+|,?\s+and\s+)(?:then\s+)?(?:store|save|put|write|bind|return)\s+(?:only\s+)?the\s+(?:result"
     r"|output)\b[^.;!?]*\x02"
@@ -90,9 +90,9 @@ _BLANKS, _LINES = re.compile(r"[ \t]{2,}"), re.compile(r"\n\s*\n\s*")
 
 
 def only_judges(block: NaturalBlock) -> bool:
-    """Return whether each sentence is of a form that only puts a judgement of the inputs into outputs.
+    """Return whether every sentence has a form that only puts a judgement of the inputs into outputs.
 
-    A sentence of another form may ask for a change, in words that are not listed here.
+    Sentences of other forms may ask for a change, in words that are not listed here.
     """
     text = block.replace_references(lambda each: _OUTPUT if each.writes else _INPUT)
     text = _LINES.sub("\n\n", _BLANKS.sub(" ", text))
@@ -110,7 +110,7 @@ _ACTS_ON_INPUT = re.compile(
     r"\b(?:break|continue|see|consider)(?: (?:the|each|every|all|both|of)){0,3} \x01(?! [\x02(,]|\Z| for\b)"
     r"|\breturn \x01 (?:to|in|as)\b|\b(?:must|should|shall) be\b| away\b| each\Z"
 )
-"""Words that are jumps or judgements elsewhere, with an input as their object: `Break <rows> into two`."""
+"""Words that usually mean a jump or a judgement, but here have an input as their object: `Break <rows> into two`."""
 _STATEMENTS = split_words("is are has have may must should shall will can follows")
 
 
@@ -120,7 +120,7 @@ def _may_ask_for_more(words: list[str]) -> bool:
 
 
 def _states_more(words: list[str]) -> bool:
-    """Return whether a part of a request, behind its first comma, is a statement, and so perhaps a request."""
+    """Return whether a part of a request after its first comma is a statement, and so perhaps a request."""
     if words[0] not in STARTS or _OUTPUT not in words:
         return False
     parts = _split(words[: words.index(_OUTPUT)])[1:]
@@ -152,7 +152,7 @@ _IN_INPUT = re.compile(
 
 
 def _gives_to_inputs(words: list[str]) -> bool:
-    """Return whether a request without an output may put its results into the inputs, each into one."""
+    """Return whether a request without an output may put its results into the inputs, one into each."""
     if words[-1] == "?":
         return False
     if _WITH_EACH.search(" ".join(words)):
@@ -186,7 +186,7 @@ def _has_one_result(words: list[str]) -> bool:
     if _OUTPUT not in words:
         return words[-1] == "?" or words[0] in _JUDGES or not _JUMPS.isdisjoint(words)
     end = words.index(_OUTPUT)
-    before = _split(words[:end])  # a thing that is put into an input has its part of the sentence
+    before = _split(words[:end])  # something that is put into an input has its own sentence part
     for part in before if words[end - 1] in _SEPARATORS else before[:-1]:
         if part[0] in STORES and _INPUT in part and not _PLACES.isdisjoint(part):
             return False
@@ -241,6 +241,6 @@ def _is_judgement(words: list[str]) -> bool:
 
 
 def _is_change(word: str) -> bool:
-    """Return whether a word in -ing is of a verb that changes its object: removing, dropping, sorting."""
+    """Return whether an -ing form belongs to a verb that changes its object: removing, dropping, sorting."""
     stem = word.removesuffix("ing")
     return any(verb in _CHANGES for verb in (stem, f"{stem}e", stem[:-1]))

@@ -10,11 +10,11 @@
     def add(item):
         '''natural Add one to <:count> if ...               NJ212  `count` is local, and hides the `count` of the module
 
-Each function (or module) is analysed on its own, and only for the variables that natural blocks bind there.
+Each function (or module) is analysed separately, and only for the variables that natural blocks bind there.
 
-Not detected: a use in a string, by `exec` outside of the function, or of an attribute output; a name that both a
-block and an assignment bind is never NJ205. NJ204 is not reported if `locals()` or `eval` could use the
-variable. The limits of assignment.py also apply.
+Not detected: uses in a string, by `exec` outside the function, or of an attribute output. A name that both a
+block and an assignment bind is never reported as NJ205. NJ204 is not reported if `locals()` or `eval` could
+use the variable. The limits of assignment.py also apply.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _NAMESPACE_FUNCTIONS = frozenset({"locals", "vars", "eval", "exec", "globals"})
 def check_flow(
     module: Module, blocks: Sequence[NaturalBlock], outputs: BlockOutputs
 ) -> Iterator[Diagnostic]:
-    """Check the outputs of the blocks of every scope."""
+    """Check the blocks' outputs in every scope."""
     scopes: dict[NameScope, list[NaturalBlock]] = {}
     for block in blocks:
         scopes.setdefault(block.scope, []).append(block)
@@ -76,10 +76,10 @@ def check_flow(
     yield from check_early_reads(module, scopes)
 
 
-# Outputs that nothing uses.
+# Unused outputs.
 
 BlockReads = dict[tuple[NameScope, str], list[NaturalBlock]]
-"""The blocks that read each variable, by its scope, in source order."""
+"""The blocks that read each variable, by the variable's scope, in source order."""
 
 
 def _collect_reads(blocks: Sequence[NaturalBlock], outputs: BlockOutputs) -> BlockReads:
@@ -122,7 +122,7 @@ def _check_unused(
 
 
 def _suggest_declaration(name: str, scope: NameScope) -> str | None:
-    """Suggest a declaration if a variable around the function has the name of the output."""
+    """Suggest a declaration if a variable outside the function has the output's name."""
     outer = _find_hidden(name, scope)
     if outer is None:
         return None
@@ -131,7 +131,7 @@ def _suggest_declaration(name: str, scope: NameScope) -> str | None:
 
 
 def _find_hidden(name: str, scope: NameScope) -> NameScope | None:
-    """Find the scope around a function that has a variable of this name."""
+    """Find the scope around a function that has a variable with this name."""
     for outer in scope.walk_outwards():
         if outer is not scope and outer.kind != "class" and name in outer.bindings.bound:
             return outer
@@ -141,9 +141,9 @@ def _find_hidden(name: str, scope: NameScope) -> NameScope | None:
 def find_hidden_variables(
     source: SourceFile, blocks: Sequence[NaturalBlock], reported: Collection[Diagnostic]
 ) -> Iterator[Diagnostic]:
-    """Find the outputs that are local to their function, while a line above it assigns a variable of the name.
+    """Find outputs that are local to their function, although a line above it assigns a variable with that name.
 
-    A variable that a line below assigns, as in `reply = ask()`, has its name by chance, more often than not.
+    If a line below assigns the variable, as in `reply = ask()`, the same name is usually a coincidence.
     """
     places = {(finding.line, finding.column) for finding in reported}
     seen: set[tuple[NameScope, str]] = set()
@@ -180,7 +180,7 @@ def _is_assigned_above(name: str, scope: NameScope, inner: ast.AST) -> bool:
 
 
 def _is_read_by_block(name: str, writer: NaturalBlock, readers: Sequence[NaturalBlock]) -> bool:
-    """Return whether a block may read the variable after `writer` has bound it."""
+    """Return whether a block may read the variable after `writer` binds it."""
     if not readers:
         return False
     if writer.frame.in_loop or any(reader.scope is not writer.scope for reader in readers):
@@ -202,7 +202,7 @@ _ANY_LATER_LINE = 10**9
 
 
 def _find_last_uses(source: SourceFile, scope: NameScope, names: Collection[str]) -> dict[str, int]:
-    """Return the last line that reads each of the names in a scope's code."""
+    """Return the last line in a scope's code that reads each of the names."""
     uses: dict[str, int] = {}
     lines = _find_lines_with(names, source, scope)
     waiting: list[tuple[ast.AST, bool]] = [(scope.node, False)]
@@ -280,10 +280,10 @@ class _Search:
     within: Sequence[NaturalBlock]
     """The blocks of the scope, in order."""
     blocks: Mapping[int, NaturalBlock]
-    """The same by their offsets."""
+    """The same blocks by offset."""
     watched: frozenset[str]
     found: dict[str, Reference] = field(default_factory=dict)
-    """The first read of each name that nothing has bound."""
+    """The first read of each name that is not bound."""
 
 
 def check_early_reads(
@@ -309,13 +309,13 @@ def check_early_reads(
 
 
 def _is_own(name: str, scope: NameScope) -> bool:
-    """Return whether statements of the scope bind a name that has no other meaning before."""
+    """Return whether the scope's statements bind a name that has no other meaning before."""
     is_builtin = scope.kind == "module" and hasattr(builtins, name)
     return mangle(name, scope.mangling_class) in scope.bindings.bound and not is_builtin
 
 
 def _follow(body: Sequence[ast.stmt], state: frozenset[str], search: _Search) -> frozenset[str]:
-    """Follow statements; return the names that may be bound after them, from the names before."""
+    """Follow statements; return the names that may be bound after them, given those bound before."""
     for statement in body:
         state |= _list_lasting_names(statement, search)
         match statement:
@@ -351,7 +351,7 @@ def _follow_handler(
 
 
 def _list_lasting_names(statement: ast.stmt, search: _Search) -> set[str]:
-    """Return the names that a statement itself binds, without the name of an `except` clause, which ends with it."""
+    """Return the names that a statement itself binds, except the name in an `except` clause, which ends with it."""
     if isinstance(statement, ast.AnnAssign) and statement.value is None:
         return set()
     names = list_bound_names(statement, search.module.source.has_walrus)
@@ -363,7 +363,7 @@ _get_line = attrgetter("line")
 
 
 def _list_bound_within(statement: ast.stmt, search: _Search) -> frozenset[str]:
-    """Return the watched names that a statement binds anywhere in its suites."""
+    """Return the watched names that a statement's suites bind."""
     first, last = statement.lineno, statement.end_lineno or statement.lineno
     begin = bisect_left(search.within, first, key=_get_line)
     end = bisect_right(search.within, last, key=_get_line)

@@ -1,12 +1,12 @@
-"""Values that cannot be changed, including everything that they hold.
+"""Values that cannot be changed, including everything that they contain.
 
     Sequence[str], tuple[date, ...], a frozen dataclass of such fields      find_changeable(...) is None
     Sequence[list[str]]                                                     list[str]
     a frozen dataclass with a field `tags: list[str]`                       list[str]
 
-`Sequence`, `Mapping` and the like are a promise of the author for their own level only; their elements are checked like
-other types. Types not known to be immutable count as changeable: classes of other modules, classes with attributes
-without annotation. Not detected: wrong annotations, and code outside a class that sets its attributes.
+`Sequence`, `Mapping` and the like are the author's promise for their own level only; their elements are checked like
+other types. Types not known to be immutable count as changeable: classes in other modules, classes with
+unannotated attributes. Not detected: wrong annotations, and code outside a class that sets its attributes.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ _FROZEN_DECORATORS = ("dataclass", "define", "attrs", "s", "mutable")
 
 
 class ChangeReader(DeclaredTypes):
-    """The types of one module, and whether their values can be changed."""
+    """A module's types, and whether their values can be changed."""
 
     def is_read_only(self, typed: Typed) -> bool:
-        """Return whether values of a type, and everything that they hold, are immutable."""
+        """Return whether a type's values, and everything that they contain, are immutable."""
         return self.find_changeable(typed) is None
 
     def find_changeable(self, typed: Typed, seen: set[object] | None = None) -> Typed | None:
         """Return the part of a type that makes its values changeable; None for an immutable type.
 
-        `seen` has the classes and types that were met: each is looked at once.
+        `seen` contains the classes and types found so far: each is examined once.
         """
         seen = set() if seen is None else seen
         found = self.union_parts(self.expand(typed))
@@ -94,7 +94,7 @@ class ChangeReader(DeclaredTypes):
         return None
 
     def _is_known_class(self, found: ClassDefinition) -> bool:
-        """Return whether the attributes of an instance are set once, and all bases of its class are known."""
+        """Return whether instance attributes are set only once, and all bases of the class are known."""
         direct = {self.name_of(Typed(base, found[1])) for base in found[0].bases}
         bases = set(self.list_base_names(found)) - {""}
         is_exception = any(map(is_exception_name, bases))
@@ -115,7 +115,7 @@ class ChangeReader(DeclaredTypes):
         )
 
     def find_changeable_attribute(self, found: ClassDefinition, seen: set[object]) -> Typed | None:
-        """Return the type of a changeable attribute of a class's instances, or the class without a type."""
+        """Return the type of a changeable instance attribute, or the class that sets an undeclared attribute."""
         fields = self.map_fields(found)
         undeclared = (
             _name_class((node, scope))
@@ -129,7 +129,7 @@ class ChangeReader(DeclaredTypes):
         )
 
     def find_fixed_attribute(self, typed: Typed, name: str) -> str | None:
-        """Return why Python refuses to set an attribute of each value of a type; None if it may not."""
+        """Return why Python refuses to set an attribute on any value of a type; None if it may allow it."""
         reasons = [self._explain_fixed(part, name) for part in self.union_parts(self.expand(typed))]
         return reasons[0] if all(reasons) else None
 
@@ -171,7 +171,7 @@ class ChangeReader(DeclaredTypes):
         return False
 
     def _explain_slots(self, family: Sequence[ClassDefinition], name: str) -> str | None:
-        """Return a reason if each class of a family has `__slots__`, and none the name."""
+        """Return a reason if every class in a family has `__slots__`, and none of them contains the name."""
         slots: set[str] = {"__dict__"} if len(family) > MAX_DEPTH else set()
         for node, scope in family:
             bases = [Typed(base, scope) for base in node.bases]
@@ -188,7 +188,7 @@ class ChangeReader(DeclaredTypes):
     def find_changeable_class_attribute(
         self, found: ClassDefinition, seen: set[object] | None = None
     ) -> Typed | None:
-        """Return the type of a changeable attribute of a class itself, including members of an enum."""
+        """Return the type of a changeable attribute of the class itself, including enum members."""
         seen = set() if seen is None else seen
         statements = ((each, base) for base in self.walk_bases(found) for each in base[0].body)
         return _first(self._find_in_class_statement(*each, seen) for each in statements)
@@ -222,7 +222,7 @@ class ChangeReader(DeclaredTypes):
     def infer_class_value(
         self, value: ast.expr, node: ast.ClassDef, scope: NameScope
     ) -> Typed | None:
-        """Return the type of a value in a class body; None if it depends on other names of the body."""
+        """Return the type of a value in a class body; None if it depends on other names in the body."""
         names = {*list_variables(value)}
         if names and any(names & list_bound_names(statement) for statement in node.body):
             return None
@@ -236,7 +236,7 @@ def _first(found: Iterable[Typed | None]) -> Typed | None:
 
 
 def list_parts(typed: Typed) -> Sequence[ast.expr]:
-    """Return the arguments of a type, without the `...` of a tuple; `[None]` for the empty tuple."""
+    """Return a type's arguments, without a tuple's `...`; `[None]` for the empty tuple."""
     match typed.annotation:
         case ast.Subscript(slice=ast.Tuple(elts=[])):
             return [ast.Constant(None)]
@@ -248,13 +248,13 @@ def list_parts(typed: Typed) -> Sequence[ast.expr]:
 
 
 def is_exception_name(name: str) -> bool:
-    """Return whether a name follows the naming of exceptions."""
+    """Return whether a name follows the naming convention for exceptions."""
     leaf = name.rpartition(".")[2]
     return leaf[:1].isupper() and leaf.endswith(("Error", "Exception", "Warning"))
 
 
 def _is_frozen(node: ast.ClassDef, bases: set[str]) -> bool:
-    """Return whether a class is a frozen dataclass, a frozen class of attrs or a frozen pydantic model."""
+    """Return whether a class is a frozen dataclass, attrs class or pydantic model."""
     for decorator in node.decorator_list:
         match decorator:
             case ast.Call(func=function, keywords=keywords):

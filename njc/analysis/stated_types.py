@@ -1,4 +1,4 @@
-"""Types that a program states in words or by its code, and does not annotate: hints, never assumed.
+"""Types that a program states in words or in code but does not annotate: only hints, never assumed.
 
     Compute the mean of <a> and <b> as <:mean>, a float.        `mean` is a float: write `<:mean: float>`
     Read <letter> into <:cart> as a <Cart>.                     `cart` is a Cart
@@ -10,7 +10,7 @@
     Message(body=reply)                                         `reply` has the type of the field `body`
     f("..."), text.split()                                      the parameter `text` is a str
 
-Not detected: words of other languages, types that follow from code in other files. If two of these differ, there is no hint.
+Not detected: words in other languages, types that follow from code in other files. If two differ, there is no hint.
 """
 
 from __future__ import annotations
@@ -56,20 +56,20 @@ _SCALAR = "|".join(f"(?P<{name}>{words})" for name, words in _SCALARS.items())
 _TYPE = rf"(?:an?\s+|the\s+)?(?:(?P<many>list|set|tuple)\s+of\s+(?P<member>{'|'.join(_MEMBERS.values())})|{_SCALAR})\b"
 _SENTENCE_END = re.compile(r"[.;!?](?:\s|\Z)")
 _RESULT_END = re.compile(rf"{_SENTENCE_END.pattern}|<:[^>]*>")
-"""The end of the text about one output: the end of its sentence, or another output."""
+"""The end of the text about an output: the end of its sentence, or another output."""
 _COLLECTIONS = "list|set|tuple|dict|dictionary|array|vector|sequence"
 _GOES_ON = (
     r"(?!\s+(?!(?:of|in|from|for|about|that|which|between|on|to|by|if|when|whether|and|or|unless|at|as|rounded|within|using|based|describing|greater|less|without|into|so|because|depending|given|the|an?)\b)\w)"
     rf"(?!\s+(?:{_COLLECTIONS}|string|text|expression|literal)s?\b|\s+in\s+an?\s+(?:{_COLLECTIONS})\b"
     r"|(?:(?!\b(?:whether|if|when|that|which|from|between)\b)[^.!?]){0,40}?[ ,;(]\s*(?:or|unless)\s+(?!none\b|null\b|raise|break|continue|return|stop|skip|end))"
 )
-"""A further noun, or an alternative, after which the words mean another type."""
+"""Another noun, or an alternative, after which the words mean another type."""
 _AFTER = compile_words(rf"\s*(?:[,(:-]\s*)?(?:(?:as|being|which is|is|be)\s+)?{_TYPE}{_GOES_ON}")  # fmt: skip
 _AS_OTHER = compile_words(rf"\bas\s+(?:an?\s+)?(?:[\"'“‘\d]|(?P<type>{_COLLECTIONS}|{'|'.join(_SCALARS.values())})\b)")  # fmt: skip
-"""A form of a result that may differ from its type: `as "yes" or "no"`."""
+"""A form of the result that may differ from its type: `as "yes" or "no"`."""
 _GIVES = "save|write|set|put|use|say|store|give|answer|as|or|to|else|otherwise"
 _OTHER_VALUE = compile_words(rf"\b(?:{_GIVES})\s+[\"'“‘]")
-"""A text as a result, which is not a number."""
+"""A text as the result, which is not a number."""
 _THIRD_VALUE = compile_words(r"\bor\s+(?!not\s*(?:[,.;]|\b(?:in|into|as)\b|\Z)|false\b)")  # fmt: skip
 _BEFORE = compile_words(rf"(?P<form>\bas\s+)?\b{_TYPE}(?:\s+|(?(form)(?:\s*:\s*|\s+(?:to|in|into)\s+)|(?!)))\Z")  # fmt: skip
 _CLASS = compile_words(r"\s*,?\s*(?:as|being|which is|is)?\s*an?\s+\Z|\s*,?\s+as\s+\Z")
@@ -86,7 +86,7 @@ _STORED = compile_words(
     r"\b(?:save|store|put|write|assign|record|keep)s?\s+(?:it|them|this|that|(?:the|your)\s+(?:result|answer|label|decision)s?)"
     rf"(?:\s+as\s+{_TYPE})?\s+(?:to|in|into|as|under)\s+\Z"
 )
-"""The words before a reference that takes a result; the words before them describe the result."""
+"""The words before a reference that takes a result; the text before them describes the result."""
 _AS_A = compile_words(r"\bas\s+an?\s+\Z")
 _ARTICLE = compile_words(r"\ban?\s+\Z")
 _PICKS = compile_words(r"\b(?:filter|remove|keep|select|sort|drop|deduplicate|reverse|order)\b")  # fmt: skip
@@ -105,12 +105,12 @@ _PAIRED = compile_words(
     r"\b(?:with|each|per|by|grouped|paired|along|together|including|plus)\b|\band\s+(?!put|save|store|write|set|count|then"
     r"|stop|break|continue|return|raise)"
 )
-"""Words for more than texts or numbers as the members of a list."""
+"""Words which suggest that a list has items other than texts or numbers."""
 _OTHERWISE = compile_words(
     rf"(?:(?=\b(?:or|otherwise|else)\b)|\b(?:unless|if|when)\b)[^.!?]*?(?:\b(?:{_GIVES})\s+(?!(?:not|the|it|them|in|into"
     r"|raise|break|continue|return|stop|skip|none|null)\b|<)([^\s,;:.!?)]+)|\b(empty|blank|nothing|unknown|unclear)\b)"
 )
-"""Another value for a case that the type may not have."""
+"""A value for another case, which the type may not include."""
 _DECIDES = compile_words(r"\b(?:whether|true|false|yes|no|(?:decide|check|judge|see) if)\b")  # fmt: skip
 _AND_ANOTHER = compile_words(rf"\A[^.;!?]*\b(?:and\s+(?:how|why|whether|wh(?:at|ich|o|ose|ere|en)|(?:an?|one)\s+\w+)|as\s+well\s+as)\b|\A\s*(?:[,(:-]\s*)?(?:(?:as|being|which is|is)\s+)?{_TYPE}\s*,?\s*(?:\b(?:and|plus|with)\b\s+(?:an?|the|its|their|one|two|\d+|number|list|name)|per)\b")  # fmt: skip
 _APPOSITION = compile_words(r"\s*(?:,\s*(?:as\s+)?|as\s+)(?:an?|two|three)\s+(\w+)")
@@ -118,7 +118,7 @@ _IN_A_LIST = compile_words(rf"\s*(?:in|inside|as)\s+an?\s+({_COLLECTIONS})\b")
 _JUST_ONE = compile_words(r"\b(?:just|(?:only|there is) one)\b")
 _OR_ANOTHER = compile_words(r"\s*,?\s*(?:or|and)\s+(?:an?\s+|the\s+)?(?!an?\b|the\b|raise|break|continue|return|stop|skip|save|store|put|write)[\w<]")  # fmt: skip
 _DOES_MORE = re.compile(r",\s*\w|\b(?:and|as|per|each)\b|\A(?!.*\b(?:sort|order)).*\bby\b", re.IGNORECASE | re.DOTALL)  # fmt: skip
-"""Words for more than a choice among the members of a list."""
+"""Words for more than a choice among a list's items."""
 _MEMBERS_NAMED = compile_words(rf"\b(?:list|lines|{_TEXTS})\b")
 _NO_WORD = compile_words(r"true|false|none|null|nothing|more|less|other|another|something|zero|one|two|three|four|five|six|ten|why|how|both|neither")  # fmt: skip
 _IN_ANOTHER_FORM = compile_words(
@@ -134,7 +134,7 @@ _TEXT_METHODS = frozenset(
 
 @record
 class StatedType:
-    """A type that the program states: of a reference, or of a parameter."""
+    """A type that the program states for a reference or a parameter."""
 
     name: str
     type: str
@@ -147,7 +147,7 @@ class StatedType:
 def find_type_hints(
     source: SourceFile, blocks: Sequence[NaturalBlock], types: TypeReader
 ) -> Iterator[Diagnostic]:
-    """Report the types that are stated for the outputs of blocks and for the parameters that they read."""
+    """Report the types that are stated for blocks' outputs and for the parameters that they read."""
     if not blocks:
         return
     module = blocks[0].scope.module
@@ -167,7 +167,7 @@ def find_type_hints(
 
 
 def _means_the_same(type_: str, block: NaturalBlock, types: TypeReader) -> bool:
-    """Return whether the names in a type mean the same in the block and in the signature of its function."""
+    """Return whether the names in a type mean the same in the block and in its function's signature."""
     scope = block.scope
     outside = scope.signature_scope if "function" in scope.kind else scope
     for name in list_variables(ast.parse(type_)):
@@ -197,31 +197,31 @@ def _make_hint(
 LITERAL_IMPORT = "from typing import Literal"
 
 _Calls = dict[str, list[tuple[ast.Call, dict[str, ast.expr]]]]
-"""The calls of functions, by their names, each with the annotated parameters of the function around it."""
+"""The calls of functions, by name, each with the annotated parameters of the function around it."""
 _Signatures = dict[str, dict[str, ast.expr]]
-"""The annotated fields of classes and parameters of functions at the top of the file, in their order."""
+"""The annotated fields of classes and parameters of functions at the top of the file, in order."""
 
 
 @dataclass(slots=True)
 class _Uses:
-    """How some code uses its variables, by their names (state: the collected uses)."""
+    """How some code uses its variables, by name (state: the collected uses)."""
 
     read: Counter[str] = field(default_factory=Counter)
     tested: Counter[str] = field(default_factory=Counter)
-    """How often a test is the variable alone."""
+    """How often the variable alone is a condition."""
     returned: set[str] = field(default_factory=set)
     given_up: set[str] = field(default_factory=set)
     """Variables that the code binds again, or tests the type of: they show no type of an output."""
     needs: dict[str, set[str]] = field(default_factory=dict)
-    """The attributes that are used of each, `[]` for an item and the like."""
+    """The attributes used of each variable, `[]` for an item and the like."""
     compared: dict[str, list[object]] = field(default_factory=dict)
-    """The constants that each is compared with."""
+    """The constants that each variable is compared with."""
     texts: set[str] = field(default_factory=set)
-    """Variables with a call of a method of `str`."""
+    """Variables on which a `str` method is called."""
     members: dict[str, str] = field(default_factory=dict)
-    """The variable of the loop over each."""
+    """The loop variable of the loop over each variable."""
     passed: dict[str, list[tuple[str, str | int]]] = field(default_factory=dict)
-    """The arguments that are the variable alone: the called function, and the keyword or the position."""
+    """The arguments that are just the variable: the called function, and the keyword or position."""
 
 
 _BY_ITEMS = frozenset(
@@ -230,7 +230,7 @@ _BY_ITEMS = frozenset(
 
 
 def _collect_uses(code: ast.AST) -> _Uses:
-    """Collect the uses in the code of a scope; a function or class inside only counts as reading."""
+    """Collect the uses in a scope's code; functions and classes inside only count as reading."""
     uses = _Uses()
     uses.read.update(list_variables(code))
     own = [*_walk_own(code)]
@@ -285,7 +285,7 @@ def _collect_uses(code: ast.AST) -> _Uses:
 
 
 def _walk_own(code: ast.AST) -> Iterator[ast.AST]:
-    """Walk the code of a scope, without the functions and classes inside."""
+    """Walk a scope's code, without the functions and classes inside."""
     waiting = list(getattr(code, "body", []))
     while waiting:
         node = waiting.pop()
@@ -328,7 +328,7 @@ def _collect_signatures(module: ast.AST) -> _Signatures:
             )
             bases = {ast.unparse(base).rpartition(".")[2] for base in node.bases}
             if own_init or not bases <= {"BaseModel", "NamedTuple", "TypedDict"}:
-                del found[node.name]  # the fields of a base come first, and may have other types
+                del found[node.name]  # base class fields come first, and may have other types
     return found
 
 
@@ -352,7 +352,7 @@ def _find_output_types(
             found += [*_read_uses(block, reference, uses, types)]
             found += [*_read_passed(name, uses, signatures)]
         is_contradicted = any(not _allows_uses(type_, name, uses) for type_ in found)
-        if found[:1] and found[0].startswith("Literal["):  # which fits the type of its words
+        if found[:1] and found[0].startswith("Literal["):  # which fits the type of its values
             found = [it for it in found if it != ("str" if '"' in found[0] else "int")]
         if found and len(set(found)) == 1 and not is_contradicted:
             found = [*_add_none(found[0], name, block)]
@@ -362,20 +362,20 @@ def _find_output_types(
 
 
 _NEAR = 2000
-"""The number of letters on each side of a reference that may state its type, so that long texts take no longer for each."""
+"""How many characters on each side of a reference may state its type; keeps each reference fast in long texts."""
 
 
 def _get_surroundings(
     block: NaturalBlock, reference: Reference, near: int = _NEAR
 ) -> tuple[str, str]:
-    """Return the words before and behind a reference, the nearest ones."""
+    """Return the nearest words before and after a reference."""
     first = block.end - 3 - len(block.words)
     at, end = reference.start - first, reference.end - first
     return block.words[max(0, at - near) : at], block.words[end : end + near]
 
 
 def _is_contradicted(type_: str, block: NaturalBlock, reference: Reference) -> bool:
-    """Return whether other words of the text give the output another form, or a value of another type."""
+    """Return whether other words in the text give the output another form, or a value of another type."""
     before, after = _get_surroundings(block, reference)
     around = f"{_RESULT_END.split(before)[-1]}<:x>{_RESULT_END.split(after)[0]}"
     if type_ in ("int", "float", "bool") and _OTHER_VALUE.search(block.words):
@@ -416,7 +416,7 @@ def _is_value_of(type_: str, word: str) -> bool:
 
 
 def _add_none(type_: str, name: str, block: NaturalBlock) -> Iterator[str]:
-    """Yield the type, with `None` if the text allows it for this output; nothing if it names `None` for anything unclear."""
+    """Yield the type, with `None` if the text allows it for this output; nothing if `None` is for something else."""
     allowed = [found[1] for found in _AS_NONE.finditer(block.words)]
     if "None" in type_ or (name not in allowed and len(_NONE.findall(block.words)) == len(allowed)):
         yield type_
@@ -429,7 +429,7 @@ _AS_NONE = re.compile(r"<:(\w+)>\s+(?:as|to|is|=|is set to|stays)\s+`?(?:None|nu
 
 
 def _read_words(block: NaturalBlock, reference: Reference, types: TypeReader) -> Iterator[str]:
-    """Yield the type that the words around a reference state; the nearest ones count."""
+    """Yield the type that the words around a reference state; the nearest words count."""
     before, after = _get_surroundings(block, reference)
     found = _AFTER.match(after) or _BEFORE.search(before)
     if found is not None:
@@ -471,7 +471,7 @@ def _read_words(block: NaturalBlock, reference: Reference, types: TypeReader) ->
 def _read_stored(
     block: NaturalBlock, reference: Reference, before: str, stored: re.Match[str], types: TypeReader
 ) -> Iterator[str]:
-    """Yield the type of a stored result, as the clause before it states it."""
+    """Yield a stored result's type, as stated by the clause before it."""
     if any(stored[name] for name in ("many", *_SCALARS)):
         yield _name_type(stored)
         return
@@ -497,7 +497,7 @@ def _read_stored(
 
 
 def _is_of_each(inside: Sequence[Reference], block: NaturalBlock, types: TypeReader) -> bool:
-    """Return whether a choice is about a list, so that it may be one for each of its members."""
+    """Return whether a choice is about a list, and so may be made for each item."""
     read = [other for other in inside if not other.writes]
     return bool(read) and _is_list(_infer(read[0], block, types), types)
 
@@ -511,7 +511,7 @@ def _is_list(typed: Typed | None, types: TypeReader) -> bool:
 
 
 def _find_namesake(block: NaturalBlock, output: Reference, types: TypeReader) -> Iterator[str]:
-    """Yield the class that an output is named after, if the text asks for one of it: a <Cart> for `cart`."""
+    """Yield the class that an output is named after, if the text asks for an instance: a <Cart> for `cart`."""
     for other in block.capitalized:
         name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", other.path).lower()
         is_one = _ARTICLE.search(_get_surroundings(block, other, 20)[0])
@@ -522,7 +522,7 @@ def _find_namesake(block: NaturalBlock, output: Reference, types: TypeReader) ->
 
 
 def _format_literal(choice: re.Match[str], sentence: str) -> Iterator[str]:
-    """Yield the type of a choice, if its words are the values, and the only ones."""
+    """Yield a choice's type, if its words are the values, and the only values."""
     words = [word for word in re.findall(_WORD, choice[1]) if word.lower() != "or"]
     numbers = [word for word in words if re.fullmatch("-?(?:0|[1-9][0-9]*)", word)]
     around = re.sub(r"<[^>]*>", "", sentence.replace(choice[1], ""))
@@ -533,7 +533,7 @@ def _format_literal(choice: re.Match[str], sentence: str) -> Iterator[str]:
 
 
 def _names_class(text: str, block: NaturalBlock, types: TypeReader) -> bool:
-    """Return whether a text refers to a class of the program: the members may be of it."""
+    """Return whether a text refers to a class of the program, which may be the items' class."""
     names = re.findall(r"<([\w.]+)>", text)
     return any(types.find_definition(name, block.scope) == "class" for name in names)
 
@@ -549,7 +549,7 @@ def _name_type(found: re.Match[str]) -> str:
 def _read_uses(
     block: NaturalBlock, reference: Reference, uses: _Uses, types: TypeReader
 ) -> Iterator[str]:
-    """Yield the types that the code of the scope needs: by a return, tests, a method of texts, a loop."""
+    """Yield the types that the scope's code needs: from a return, tests, a `str` method, a loop."""
     scope, name = block.scope, reference.path
     returns = getattr(scope.node, "returns", None)
     if name in uses.returned and returns is not None and "function" in scope.kind:
@@ -566,7 +566,7 @@ def _read_uses(
 
 
 def _allows_uses(type_: str, name: str, uses: _Uses) -> bool:
-    """Return whether the code uses a variable as its type allows: no item of a number, no `None` for a plain text."""
+    """Return whether the code's uses fit the variable's type: no item of a number, no `None` for a plain text."""
     compared, needs = uses.compared.get(name, ()), uses.needs.get(name, set())
     if None in compared and "None" not in type_:
         return False
@@ -584,7 +584,7 @@ def _allows_uses(type_: str, name: str, uses: _Uses) -> bool:
 
 
 def _read_passed(name: str, uses: _Uses, signatures: _Signatures) -> Iterator[str]:
-    """Yield the annotations of the fields and parameters that a variable is passed to, without `None`."""
+    """Yield the annotations, without `None`, of the fields and parameters that a variable is passed to."""
     for called, at in uses.passed.get(name, ()):
         parameters = signatures.get(called, {})
         key = at if isinstance(at, str) else next(iter([*parameters][at : at + 1]), "")
@@ -606,7 +606,7 @@ _UNSPECIFIC = (
 def _find_parameter_types(
     source: SourceFile, block: NaturalBlock, uses: _Uses, calls: _Calls
 ) -> Iterator[StatedType]:
-    """Yield the types of parameters without an annotation that the block reads: by their default, their uses, their calls."""
+    """Yield types of unannotated parameters that the block reads, from their defaults, uses and calls."""
     function = block.scope.node
     if not isinstance(function, FunctionDefinition):
         return
@@ -631,7 +631,7 @@ def _find_parameter_types(
 
 
 def _find_arguments(block: NaturalBlock, position: int, name: str, calls: _Calls) -> Iterator[str]:
-    """Yield the types of the arguments in the file for a parameter of a function at its top; `?` if one is not known."""
+    """Yield the types of the file's arguments for a parameter of a top-level function; `?` if a type is unknown."""
     if block.scope.parent is None or block.scope.parent.kind != "module":
         return
     for call, known in calls.get(block.scope.name, ()):
@@ -643,7 +643,7 @@ def _find_arguments(block: NaturalBlock, position: int, name: str, calls: _Calls
 
 
 def _name_constant(value: ast.expr, known: Mapping[str, ast.expr] = MappingProxyType({})) -> str:
-    """Return the type of a constant, or the annotation of the parameter that is passed on."""
+    """Return a constant's type, or the annotation of a parameter that is passed on."""
     if isinstance(value, ast.Name) and value.id in known:
         return format_annotation(unquote(known[value.id]))
     if isinstance(value, ast.JoinedStr):

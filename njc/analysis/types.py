@@ -1,11 +1,11 @@
-"""The types of a file: their names, parts and fields, without running anything.
+"""A file's types: their names, parts and fields, without running anything.
 
     Rows: TypeAlias = "Sequence[Row]"       expand(Rows)                      Sequence[Row]
     @dataclass                              union_parts(Row | None)           [Row, None]
     class Row: ...                          field_type(Row, "name")           str
 
-A type is an annotation together with the scope that defines its names. Not detected: fields of classes of other modules;
-wrong annotations.
+A type is an annotation together with the scope that defines its names. Not detected: fields of classes in other
+modules; wrong annotations.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from njrt.private_names import mangle
 from njrt.records import record
 
 MAX_DEPTH = 12
-"""The maximal number of steps from one type or expression to the next."""
+"""The maximum number of steps from one type or expression to the next."""
 
 SCALARS = frozenset(
     {
@@ -44,7 +44,7 @@ SCALARS = frozenset(
         *("pathlib.Path", "pathlib.PurePath", "pathlib.PurePosixPath"),
     }
 )
-"""Types with immutable values; except `complex` and `Fraction`, JSON writes them as one scalar."""
+"""Types with immutable values; JSON represents each as one scalar, except `complex` and `Fraction`."""
 
 _ITERABLES = frozenset(
     {
@@ -81,7 +81,7 @@ _TYPING_MODULES = ("typing", "typing_extensions", "collections.abc")
 
 @record
 class Typed:
-    """A type: an annotation, and the scope that defines its names."""
+    """A type: an annotation and the scope that defines its names."""
 
     annotation: ast.expr
     scope: NameScope
@@ -95,16 +95,16 @@ class Typed:
 
 
 ClassDefinition = tuple[ast.ClassDef, NameScope]
-"""The statement of a class, and the scope around it."""
+"""A class statement and the scope around it."""
 
 
 @dataclass(frozen=True)
 class TypeDefinitions:
-    """The types of one module: the meanings of their names, and their parts."""
+    """A module's types: the meanings of their names, and their parts."""
 
     outputs: BlockOutputs
     text: str
-    """The text of the module, which may show that a search is not needed."""
+    """The module's text, which may show that a search is not needed."""
 
     # ── names ────────────────────────────────────────────────────────────────────────────────────
 
@@ -116,7 +116,7 @@ class TypeDefinitions:
         return None
 
     def is_import(self, name: str, scope: NameScope) -> bool:
-        """Return whether only import statements bind a name, as `scope` sees it."""
+        """Return whether only import statements bind the name that `scope` sees."""
         home = self.find_home(name, scope)
         bindings = self.find_statements_binding(name, home) if home is not None else []
         return bool(bindings) and all(
@@ -124,7 +124,7 @@ class TypeDefinitions:
         )
 
     def find_statements_binding(self, name: str, scope: NameScope) -> list[ast.stmt]:
-        """Return the statements of a scope that bind a name, in its written form."""
+        """Return the statements in a scope that bind a name, as it is written."""
         if scope not in self._statements_by_scope:
             by_name: dict[str, list[ast.stmt]] = {}
             for statement in scope.walk_statements():
@@ -135,13 +135,13 @@ class TypeDefinitions:
 
     @cached_property
     def has_walrus(self) -> bool:
-        """Whether an expression of the module may bind a name."""
+        """Whether an expression in the module may bind a name."""
         return ":=" in self.text
 
     def find_functions_in_class(
         self, name: str, node: ast.ClassDef
     ) -> Sequence[FunctionDefinition]:
-        """Return the functions of a name directly in the body of a class."""
+        """Return the functions with a name directly in a class body."""
         if node not in self._functions_by_class:
             by_name: dict[str, list[FunctionDefinition]] = {}
             for statement in node.body:
@@ -164,7 +164,7 @@ class TypeDefinitions:
         return {}
 
     def find_annotation(self, name: str, scope: NameScope) -> Typed | None:
-        """Return the annotation of a variable as it is written, and the scope of its names; None without one."""
+        """Return a variable's annotation as written, with the scope of its names; None if it has none."""
         if (home := self.find_home(name, scope)) is None:
             return None
         key = mangle(name, scope.mangling_class)
@@ -190,7 +190,7 @@ class TypeDefinitions:
         raise NotImplementedError
 
     def list_rebound(self, scope: NameScope) -> frozenset[str]:
-        """Return the names that some function of the module declares global or nonlocal, and so may bind again."""
+        """Return the names that some function in the module declares global or nonlocal, and so may rebind."""
         if not self._may_rebind:
             return frozenset()
         return list_declared(scope.module.node)[1]
@@ -200,7 +200,7 @@ class TypeDefinitions:
         return re.search(r"\b(?:global|nonlocal)\b", self.text) is not None
 
     def is_builtin(self, name: str, scope: NameScope) -> bool:
-        """Return whether a name is Python's, or of nothing that the module shows."""
+        """Return whether a name is a builtin, or is not bound in the module."""
         home = resolve_name(name, scope, self.outputs)
         return isinstance(home, Global) and not home.known
 
@@ -209,7 +209,7 @@ class TypeDefinitions:
         names = list_variables(typed.annotation)
         return str(typed), tuple(self.find_home(name, typed.scope) for name in names)
 
-    # ── what types are ───────────────────────────────────────────────────────────────────────────
+    # ── meanings ─────────────────────────────────────────────────────────────────────────────────
 
     def name_of(self, typed: Typed) -> str:
         """Return the dotted name of a type or of its origin: `str`, `collections.abc.Mapping`, `typing.Literal`."""
@@ -231,7 +231,7 @@ class TypeDefinitions:
         return ""
 
     def _imported_name(self, name: str, scope: NameScope) -> str | None:
-        """Return the dotted name that a name imports; the name itself for a builtin."""
+        """Return the dotted name that a name imports; a builtin's own name."""
         match resolve_name(name, scope, self.outputs):
             case Global(_, False):
                 return name if hasattr(builtins, name) else None
@@ -297,7 +297,7 @@ class TypeDefinitions:
         return None
 
     def _is_type(self, value: ast.expr, scope: NameScope, depth: int = 0) -> bool:
-        """Return whether an expression is a type beyond doubt, so that the name that it is bound to is an alias."""
+        """Return whether an expression is certainly a type, so that the name it is bound to is an alias."""
         typed = Typed(value, scope)
         match value:
             case ast.BinOp(left=left, op=ast.BitOr(), right=right):
@@ -320,7 +320,7 @@ class TypeDefinitions:
         return False
 
     def class_of_type(self, typed: Typed) -> ClassDefinition | None:
-        """Return the class that a type names, if it names one class of this file, with the scope around it."""
+        """Return the class that a type names, with the scope around it, if it names one class in this file."""
         match typed.annotation:
             case ast.Name(id=name) if (home := self.find_home(name, typed.scope)) is not None:
                 match self.find_statements_binding(name, home):
@@ -329,7 +329,7 @@ class TypeDefinitions:
         return None
 
     def union_parts(self, typed: Typed, depth: int = 0) -> list[Typed]:
-        """Return the parts of a union; the type alone if it is not a union, or too deep."""
+        """Return a union's parts; the type alone if it is not a union, or too deep."""
         parts: list[ast.expr]
         match typed.annotation:
             case ast.BinOp(left=left, op=ast.BitOr(), right=right):
@@ -366,7 +366,7 @@ class TypeDefinitions:
         return None
 
     def mapping_part_type(self, typed: Typed, index: int) -> Typed | None:
-        """Return the type of the keys (0) or the values (1) of a mapping."""
+        """Return the type of a mapping's keys (0) or values (1)."""
         typed = self.expand(typed)
         match typed.annotation:
             case ast.Subscript(slice=ast.Tuple(elts=[_, _] as parts)) if (
@@ -376,7 +376,7 @@ class TypeDefinitions:
         return None
 
     def unquote_inside(self, typed: Typed) -> ast.expr:
-        """Return the annotation without quotes, also around its parts; the texts of a `Literal` keep theirs."""
+        """Return the annotation without quotes, including those around its parts; a `Literal`'s texts keep theirs."""
         annotation = typed.annotation
         match annotation:
             case ast.Constant(value=str(text)):
@@ -403,7 +403,7 @@ class TypeDefinitions:
         return annotation
 
     def _holds_types(self, typed: Typed) -> bool | None:
-        """Return whether the parts in the brackets of a type are types; None if perhaps, as in `Float[Array, "n"]`."""
+        """Return whether the parts in a type's brackets are types; None if uncertain, as in `Float[Array, "n"]`."""
         assert isinstance(typed.annotation, ast.Subscript)
         origin = self.expand(typed.inside(typed.annotation.value))
         name = self.name_of(origin)
@@ -416,7 +416,7 @@ class TypeDefinitions:
 
 @lru_cache(maxsize=64)
 def list_for_checkers(scope: NameScope) -> frozenset[int]:
-    """Return the ids of the statements of a scope that only type checkers read."""
+    """Return the ids of the statements in a scope that only type checkers read."""
     return frozenset(
         id(inner)
         for statement in scope.walk_statements()
@@ -428,13 +428,13 @@ def list_for_checkers(scope: NameScope) -> frozenset[int]:
 
 
 def make_builtin_type(name: str, scope: NameScope) -> Typed:
-    """Return the type of a builtin name, in the module: only the module can hide it there."""
+    """Return the type of a builtin name in the module scope, where only the module can hide it."""
     constant = ast.Constant(None) if name == "None" else ast.Name(name, ast.Load())
     return Typed(constant, scope.module)
 
 
 def unquote(annotation: ast.expr) -> ast.expr:
-    """Return the annotation without its quotes, if it is in quotes as a whole."""
+    """Return the annotation without its quotes, if it is quoted as a whole."""
     match annotation:
         case ast.Constant(value=str(text)):
             return parse_type(text) or annotation

@@ -86,18 +86,18 @@ _STATES = compile_words(
     r"|\A(?:translate|rephrase|turn|convert|split|rewrite|paraphrase|round|express|break|divide) (?:(?:the [\w-]+ of )?(?:each"
     r"|every|all|both)\b.*|the (?:first|last|next|best|worst|[\w-]+est|(?:[\w-]+ )?ones?|others|rest)) (?:of|in) \x01"
 )
-"""Statements and requests of a new state, also with verbs that judge, and conditions without a comma behind them."""
+"""Statements of and requests for a new state, even with verbs that judge, and conditions not followed by a comma."""
 _ASKS = compile_words(r"\b(?:whether|how|what|which|who|why|where)\b")
 _PARTICIPLE = compile_words(rf"(?:(?:by|when|on|always) )?(?:([a-z]+)ing|having [a-z]+ed) (?:{_PRONOUN}|what(?:ever)?\b)")  # fmt: skip
 _TOO = compile_words(r"(?:(?:in|into|to|onto|at the [a-z]+ of|in the list of) )?(?:\x01|the list)(?: too| as well)?\Z")  # fmt: skip
-"""A second place of a result, behind an output."""
+"""A second place for a result, after an output."""
 _MOVES = compile_words(r"(?:move|transfer|shift|dequeue|withdraw|pull|detach|split .* off)\b.*\x01.*\x02")  # fmt: skip
-"""Verbs that take their object from an input into an output."""
+"""Verbs that move their object from an input into an output."""
 _TAKES = STORES | split_words("count report is")
 
 
 class _Clause(NamedTuple):
-    """A part of a sentence, and its part from the verb on, each with its offset."""
+    """A part of a sentence, and the rest of it starting at the verb, each with its offset."""
 
     words: list[str]
     begin: int
@@ -105,9 +105,9 @@ class _Clause(NamedTuple):
     start: int
     end: int
     lead: str
-    """The separator before it; empty at the start of a sentence."""
+    """The separator before the clause; empty at the start of a sentence."""
     is_taken: bool
-    """Whether an output behind a colon follows."""
+    """Whether a colon and an output follow."""
 
 
 def find_unclear_requests(block: NaturalBlock) -> Iterator[AskedChange]:
@@ -133,7 +133,7 @@ def find_unclear_requests(block: NaturalBlock) -> Iterator[AskedChange]:
 
 
 def _is_move(clause: _Clause, before: _Clause | None) -> bool:
-    """Return whether a clause takes a thing from an input into an output, or names a second place behind one."""
+    """Return whether a clause moves something from an input into an output, or names a second place after one."""
     if before is not None and before.words[-1] == "\x02" and _TOO.match(" ".join(clause.words)):
         return True
     return bool(_MOVES.match(" ".join(clause.request)))
@@ -144,7 +144,7 @@ def _find_objects(clause: _Clause, block: NaturalBlock, first: int, last: int) -
     found = block.references[first:last]
     if clause.request[:3] == ["let", "\x01", "be"]:
         found = found[: found[0].is_dotted]
-    elif not found:  # a pronoun, for an input, or for an output before it that is no number
+    elif not found:  # a pronoun for an input, or for an earlier output that is not a number
         found = block.references[max(0, first - 8) : first][::-1]
         outputs = [each for each in found if each.writes]
         if _MANY.search(" ".join(clause.request)):
@@ -155,7 +155,7 @@ def _find_objects(clause: _Clause, block: NaturalBlock, first: int, last: int) -
 
 
 def _is_one(output: Reference, block: NaturalBlock) -> bool:
-    """Return whether an output is one text, so that `them` is something else."""
+    """Return whether an output is a single text, so that `them` means something else."""
     begin = output.start - (block.end - 3 - len(block.words))
     return (
         output.type == "str"
@@ -164,7 +164,7 @@ def _is_one(output: Reference, block: NaturalBlock) -> bool:
 
 
 def _list_sentences(text: str) -> Iterator[list[_Clause]]:
-    """Yield the clauses of each sentence; questions are left out."""
+    """Yield each sentence's clauses; questions are left out."""
     begin = 0
     for end, stop in [*(each.span() for each in SENTENCE_END.finditer(text)), (len(text),) * 2]:
         tokens, clauses = list(_TOKEN.finditer(text, begin, end)), list[_Clause]()
@@ -186,7 +186,7 @@ def _list_sentences(text: str) -> Iterator[list[_Clause]]:
 
 
 def _may_change(clause: _Clause) -> bool:
-    """Return whether a clause has no output and may ask for a change of an input."""
+    """Return whether a clause has no output and may ask to change an input."""
     if "\x02" in clause.words or clause.is_taken:
         return False
     whole, text = " ".join(clause.words[:60]), " ".join(clause.request[:60])
@@ -218,7 +218,7 @@ def _is_verb(word: str) -> bool:
 def _takes_result(
     clause: _Clause, after: Sequence[_Clause], behind: Sequence[Reference], later: str
 ) -> bool:
-    """Return whether an output behind a request takes its result: a collection, or one with a name for it."""
+    """Return whether an output after a request takes its result: a collection, or an output named for it."""
     continued = takewhile(lambda it: it.request[0] not in _TAKES and "how" not in it.words, after)
     if any("\x02" in each.words for each in continued):
         return True

@@ -1,4 +1,4 @@
-"""Patterns of the words in prompts."""
+"""Patterns for words in prompts."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class _Words:
 
 
 def compile_words(pattern: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
-    """Compile a pattern of words, by default in capital or small letters, on its first use."""
+    """Compile a pattern of words on its first use; by default, it ignores case."""
     return cast(re.Pattern[str], _Words(pattern, flags))
 
 
 def split_words(text: str) -> frozenset[str]:
-    """Return the words of a list with blanks between them."""
+    """Return the words in a text, split at blanks."""
     return frozenset(text.split())

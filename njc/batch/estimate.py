@@ -1,10 +1,10 @@
-"""The estimated cost of a batch, before it runs.
+"""Estimate a batch's cost before it runs.
 
     estimate_batch(...)     BatchEstimate(rows=10000, sample=50, requests=50, tokens=812.0, usd=4.06, measured=None, ...)
 
-The function is called for the first rows up to their first requests, which are measured and not sent: later requests
-are not counted. If rows have been done, their cost is the better figure: the mean, with its 95 % interval by the normal
-approximation.
+The function is called for the first rows, up to their first requests, which are measured but not sent: later
+requests are not counted. If some rows are done, their cost is a better estimate: the mean, with its 95 % interval
+by the normal approximation.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ BYTES_PER_TOKEN = 4
 """Bytes of English text per token, on average: https://platform.openai.com/tokenizer"""
 
 ASSUMED_OUTPUT_TOKENS = 150
-"""Output tokens of a reply, if no reply is known yet."""
+"""The output tokens of a reply, if no reply is known yet."""
 
 
 @record
 class BatchEstimate:
     """The estimated usage of the remaining rows.
 
-    `requests` is the number of first requests of the `sample`, `tokens` their mean input; `usd` is the cost of the
-    first requests of all remaining rows, None if no price is known. `measured` has the mean cost of a done row and half
-    its 95 % interval.
+    `requests` is the number of first requests in the `sample`, `tokens` their mean input; `usd` is the cost of the
+    first requests of all remaining rows, None if no price is known. `measured` has the mean cost of a done row, and
+    half its 95 % interval.
     """
 
     rows: int
@@ -60,7 +60,7 @@ class BatchEstimate:
 def estimate_batch(
     target: TargetFunction, rows: Path, count: int | None, store: BatchStore, is_batch: bool
 ) -> BatchEstimate:
-    """Measure the first requests of some rows; `is_batch` takes the prices of Batch APIs."""
+    """Measure the first requests of some rows; with `is_batch`, Batch API prices apply."""
     journal = RequestJournal(store)
     total = done = 0
     for row in read_rows(rows, count):
@@ -77,7 +77,7 @@ def estimate_batch(
         except (KeyboardInterrupt, UnmeasuredModelError):
             raise
         except BaseException:
-            continue  # it will be a failed row
+            continue  # the row will fail
         sizes += [(request.model, len(request.body.encode())) for request in replies.missing]
     costs = [price_request(model, size, is_batch) for model, size in sizes]
     known = [cost for cost in costs if cost is not None]
@@ -103,7 +103,7 @@ def price_request(
 
 
 def price_requests(sizes: Mapping[str, tuple[int, int]], output_tokens: float) -> float:
-    """Return the price in USD of requests, given by model their number and bytes; raises CostLimitError."""
+    """Return the price in USD of requests, given their number and bytes by model; raises CostLimitError."""
     usd = 0.0
     for model, (count, size) in sizes.items():
         name = model.partition(" ")[0]

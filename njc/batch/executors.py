@@ -1,10 +1,10 @@
-"""The executors for the calls of a batch.
+"""The executors for a batch's calls.
 
     with open_executor("processes", "mail.njpy:triage", jobs=4) as submit:
         submit(row, 0.5).result()           RowOutcome(...)
 
-Rows are sent and results returned as text. On a cluster the program must be importable under the same name. Not in the
-results: changes to arguments, and the usage of threads that the function starts.
+Rows are sent, and results returned, as text. On a cluster, the program must be importable under the same name. The
+results do not include changes to arguments, or the usage of threads that the function starts.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from njrt.session.limits import limit
 ExecutorKind = Literal["async", "threads", "processes", "dask", "ray"]
 
 SubmitRow = Callable[[BatchRow, float | None], "Future[RowOutcome]"]
-"""Starts the call for a row, with a limit in US dollars."""
+"""Starts a row's call, with a limit in US dollars."""
 
 Submit = Callable[..., "Future[Any]"]
 """Starts a call, given the function and its arguments."""
 CONCURRENT_CALLS = 8
-"""The default number of rows at a time on threads and event loops."""
+"""The default number of concurrent rows on threads and event loops."""
 
 
 def count_jobs(kind: ExecutorKind, jobs: int | None) -> int:
-    """Return the number of rows that run at the same time."""
+    """Return the number of rows that run concurrently."""
     return jobs or (CONCURRENT_CALLS if kind in ("async", "threads") else os.cpu_count() or 1)
 
 
@@ -71,7 +71,7 @@ def open_executor(
 
 @contextmanager
 def _shutting_down(executor: Executor, **options: bool) -> Iterator[Submit]:
-    """Wait for the calls at the end, unless it is an interrupt."""
+    """At the end, wait for the calls, unless there was an interrupt."""
     waits = True
     try:
         yield executor.submit
@@ -84,13 +84,13 @@ def _shutting_down(executor: Executor, **options: bool) -> Iterator[Submit]:
 
 @contextmanager
 def open_event_loop(target: str, count: int) -> Iterator[SubmitRow]:
-    """Run the calls as tasks of an event loop in a separate thread, `count` at a time."""
+    """Run the calls as tasks on an event loop in a separate thread, `count` at a time."""
     loop = asyncio.new_event_loop()
     is_closed = threading.Event()
 
     def run_loop() -> None:
         while not is_closed.is_set():
-            with suppress(SystemExit, KeyboardInterrupt):  # of a task that a function has started
+            with suppress(SystemExit, KeyboardInterrupt):  # from a task that a function started
                 loop.run_forever()
 
     thread = threading.Thread(target=run_loop, name="njc-batch", daemon=True)
@@ -119,7 +119,7 @@ async def _cancel_tasks() -> None:
 
 
 class ProcessExecutor(Executor):
-    """New processes on this machine; when one dies, the pool is started again (state: the pool)."""
+    """New processes on this machine; when one dies, the pool is restarted (state: the pool)."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -142,14 +142,14 @@ class ProcessExecutor(Executor):
 
 
 def _begin_process() -> None:
-    """Make the calls of this process outlive Ctrl-C, but not the process of the command."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it goes to all processes of a terminal
+    """Make this process's calls outlive Ctrl-C, but not the command's process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to all its processes
     parent = multiprocessing.parent_process()
     assert parent is not None
 
     def end_with_parent() -> None:
         parent.join()
-        os._exit(1)  # such as after SIGKILL: results of further calls would be lost
+        os._exit(1)  # for example after SIGKILL: the results of further calls would be lost
 
     threading.Thread(target=end_with_parent, daemon=True).start()
 
@@ -160,13 +160,13 @@ def call_target(name: str, row: BatchRow, usd: float | None = None) -> RowOutcom
         try:
             target = get_target(name)
             result = target.call(*target.bind_arguments(row.parse()))
-        except BaseException as error:  # a thread or a process of the executor gets no interrupt
+        except BaseException as error:  # the executor's threads and processes get no interrupt
             return row.make_failure(error, *measure())
         return row.make_result(result, *measure())
 
 
 async def acall_target(name: str, row: BatchRow, usd: float | None = None) -> RowOutcome:
-    """Do the same on a running event loop."""
+    """Like `call_target`, on a running event loop."""
     with _measuring(usd) as measure:
         try:
             target = get_target(name)
@@ -179,7 +179,7 @@ async def acall_target(name: str, row: BatchRow, usd: float | None = None) -> Ro
 
 @contextmanager
 def _measuring(usd: float | None) -> Iterator[Callable[[], tuple[RowUsage, float]]]:
-    """Yield a function that returns the usage and the seconds so far; at most `usd` may be spent."""
+    """Yield a function that returns the usage and seconds so far; at most `usd` may be spent."""
     began = time.monotonic()
     within = nullcontext() if usd is None else limit(usd=usd, option=BUDGET_OPTION)
     with watch() as account, within:
@@ -194,15 +194,15 @@ def _measuring(usd: float | None) -> Iterator[Callable[[], tuple[RowUsage, float
 
 @contextmanager
 def _open_dask(count: int, address: str | None) -> Iterator[Submit]:
-    """Submit calls to a Dask cluster; a local one ends with the `with`."""
+    """Submit calls to a Dask cluster; a local cluster ends with the `with`."""
     require_packages("--executor dask", "njpy[dask]", "dask", "distributed")
     distributed = importlib.import_module("distributed")
-    # A worker that dies must not have its rows called again behind our back.
+    # If a worker dies, its rows must not be called again without our knowledge.
     settings = {"distributed.scheduler.allowed-failures": 0}
     local = {"n_workers": count, "threads_per_worker": 1, "dashboard_address": None}
     with importlib.import_module("dask").config.set({} if address else settings):
         client = distributed.Client(address, set_as_default=False, **({} if address else local))
-    # Nor must a call be made twice: two equal calls are different ones, and a failed one is not repeated.
+    # Equal calls are separate calls, so each must run; a failed call must not be repeated.
     executor = client.get_executor(pure=False, retries=0)
     with client, _shutting_down(executor):
         yield executor.submit
@@ -210,7 +210,7 @@ def _open_dask(count: int, address: str | None) -> Iterator[Submit]:
 
 @contextmanager
 def _open_ray(count: int, address: str | None) -> Iterator[Submit]:
-    """Submit calls to a Ray cluster; a local one ends with the `with`."""
+    """Submit calls to a Ray cluster; a local cluster ends with the `with`."""
     require_packages("--executor ray", "njpy[ray]", "ray")
     ray = importlib.import_module("ray")
     local = {} if address else {"num_cpus": count, "include_dashboard": False}

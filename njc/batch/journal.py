@@ -19,7 +19,7 @@ from njrt.records import astuple, field, record
 RequestForm = Literal["free", "strict", "plain"]
 
 ReplyKind = Literal["answer", "rejected", "invalid", "plain", "server"]
-"""An answer, or why it is missing: the request was rejected, perhaps for a field of it (`invalid`) or for its schema,
+"""An answer, or why it is missing: the request was rejected, perhaps because of a field (`invalid`) or of its schema,
 so that it is sent again without one (`plain`); or the vendor did not answer."""
 
 _READY = """requests JOIN waiting USING (row) JOIN present USING (row, digest)
@@ -29,19 +29,19 @@ WHERE batch IS NULL AND requests.row < ?"""
 
 @record
 class StoredReply:
-    """A vendor's answer to one request: the JSON of the response, or the problem."""
+    """A vendor's answer to a request: the response's JSON, or the problem."""
 
     body: str | None
     problem: str | None = None
     kind: ReplyKind = "answer"
     form: RequestForm = "free"
     usage: RowUsage = field(default_factory=RowUsage)
-    """The usage of an answer; 0 if the answer is read from the journal, which has counted it."""
+    """The answer's usage; 0 if the answer is read from the journal, which has already counted it."""
 
 
 @record
 class WaitingRequest:
-    """A request of a row that has no reply yet; `model` is the name of its model, with the URL of an own server."""
+    """A row's request without a reply; `model` is the model's name, with the URL of a server not the vendor's."""
 
     key: str
     number: int
@@ -52,7 +52,7 @@ class WaitingRequest:
 
 @record
 class SentBatch:
-    """A batch of a vendor: `new`, `submitting` (journaled), `submitted` (the vendor's id is known) or `ended`."""
+    """A vendor's batch: `new`, `submitting` (journaled), `submitted` (the vendor's id is known) or `ended`."""
 
     number: int
     key: str
@@ -66,7 +66,7 @@ class SentBatch:
 
 @record
 class BatchLimits:
-    """The limits of a batch: requests, bytes, and bytes of a request beyond its body."""
+    """A batch's limits: requests, bytes, and a request's bytes beyond its body."""
 
     requests: int
     bytes: int
@@ -74,7 +74,7 @@ class BatchLimits:
 
 
 class RequestJournal:
-    """The requests and batches in the store of a batch; `count` is the number of rows that are called."""
+    """The requests and vendor batches in a batch's store; `count` is the number of rows to call."""
 
     def __init__(self, store: BatchStore, count: int | None = None) -> None:
         self._store = store
@@ -84,7 +84,7 @@ class RequestJournal:
     # --- rows that wait for replies
 
     def is_waiting(self, row: BatchRow) -> bool:
-        """Return whether a request of the row has no reply; forget requests of an earlier text."""
+        """Return whether a request of the row has no reply; forget requests for an earlier text."""
         found = self._store.read_one("SELECT digest FROM waiting WHERE row = ?", row.index)
         if found is not None and found[0] != row.digest:
             with self._connection:
@@ -101,7 +101,7 @@ class RequestJournal:
         }
 
     def read_passes(self, row: int) -> tuple[int, float, RowUsage]:
-        """Return how many passes of a row in succession changed its requests, its seconds, and its usage."""
+        """Return how many successive passes of a row changed its requests, its seconds, and its usage."""
         query = "SELECT idle, seconds, calls, input, output, usd FROM waiting WHERE row = ?"
         idle, seconds, *used = self._store.read_one(query, row) or (0, 0.0, 0, 0, 0, 0.0)
         return int(idle), float(seconds), RowUsage(*used)
@@ -109,7 +109,7 @@ class RequestJournal:
     def put_waiting(
         self, row: BatchRow, requests: Iterable[WaitingRequest], idle: int, seconds: float
     ) -> None:
-        """Keep the requests that a row waits for."""
+        """Store the requests that a row waits for."""
         run = self._store.get_fact("run")
         self._store.forget_counts()
         with self._connection:
@@ -129,13 +129,13 @@ class RequestJournal:
                 size = len(request.body.encode())
                 self._execute(query, name, *place, request.model, request.body, size, request.form)
 
-    # --- batches of a vendor
+    # --- the vendor's batches
 
     def plan_batches(self, limits: BatchLimits, at: float) -> None:
         """Put all requests that can be sent into batches within the limits.
 
-        The wave of a row is the number of times that its requests were put into batches; the wave of a batch is the
-        highest of its rows.
+        A row's wave is the number of times that its requests were put into batches; a batch's wave is the highest
+        wave of its rows.
         """
         with self._connection:
             ready = f"SELECT requests.row FROM {_READY}"
@@ -161,7 +161,7 @@ class RequestJournal:
             )
 
     def _iterate_unsent(self) -> Iterator[tuple[str, str, int]]:
-        """Yield the requests that have no batch, by model; each gets one before the next piece is read."""
+        """Yield the requests without a batch, by model; each gets a batch before the next piece is read."""
         query = f"SELECT id, model, size FROM {_READY} ORDER BY model, requests.row LIMIT 1000"
         while piece := self._execute(query, self._count).fetchall():
             yield from piece
@@ -179,14 +179,14 @@ class RequestJournal:
         return self._store.read_one(query, name, batch.number) is not None
 
     def count_batches(self) -> tuple[int, int, int]:
-        """Return the numbers of batches, waves, and requests in them, that were sent so far."""
+        """Return the numbers of batches, waves and requests sent so far."""
         query = "SELECT count(*), coalesce(max(wave), 0), coalesce(sum(requests), 0) FROM batches"
         found = self._store.read_one(f"{query} WHERE state != 'new'")
         batches, waves, requests = found or (0, 0, 0)
         return batches, waves, requests
 
     def set_batch_state(self, number: int, state: str, vendor_id: str | None, at: float) -> None:
-        """Journal a new state of a batch; it is on the disk when this returns."""
+        """Journal a batch's new state; it is on disk when this returns."""
         self._execute("PRAGMA synchronous = FULL")
         with self._connection:
             changes = "state = ?, vendor_id = coalesce(?, vendor_id), at = ?"
@@ -203,11 +203,11 @@ class RequestJournal:
     def end_batch(
         self, number: int, replies: Iterable[tuple[str, StoredReply | None]], at: float, most: int
     ) -> None:
-        """Keep the replies of a batch and count their usage, in one transaction; None: to be sent again.
+        """Store a batch's replies and count their usage, in one transaction; None means to send the request again.
 
-        Each answer to a request of this run is counted once, also if its row has changed or has a result. Unknown
+        Each answer to a request of this run is counted once, even if its row has changed or has a result. Unknown
         and repeated requests are ignored; an answer takes precedence over a problem. Requests without a reply are sent
-        again, at most `most` times in all; then the problem is their reply.
+        again, at most `most` times in total; then the problem becomes their reply.
         """
         problems: dict[str, StoredReply] = {}
         answered: set[str] = set()
@@ -231,7 +231,7 @@ class RequestJournal:
             self._close_batch(number, at)
 
     def _bill_reply(self, name: str, used: RowUsage) -> None:
-        """Count the usage of a reply for the row that waits for it, or else for the batch."""
+        """Count a reply's usage for the row that waits for it, otherwise for the batch."""
         sums = ", ".join(f"{column} = {column} + ?" for column in USAGE_COLUMNS)
         query = f"UPDATE waiting SET {sums} WHERE row = (SELECT row FROM requests WHERE id = ?)"
         changed = self._execute(query, *astuple(used), name)
@@ -239,7 +239,7 @@ class RequestJournal:
             self._store.bank_usage(used)
 
     def release_batch(self, number: int, at: float) -> None:
-        """Return the requests of a refused batch to the queue; this does not count as an attempt."""
+        """Return a rejected batch's requests to the queue; this does not count as an attempt."""
         with self._connection:
             query = "UPDATE requests SET attempts = max(0, attempts - 1) WHERE batch = ?"
             self._execute(query, number)
@@ -252,7 +252,7 @@ class RequestJournal:
         self._execute("UPDATE batches SET state = 'ended', at = ? WHERE number = ?", at, number)
 
     def refuse_large_requests(self, limits: BatchLimits) -> bool:
-        """Answer requests that fit into no batch with the problem; return whether there were any."""
+        """Answer requests that do not fit into any batch with the problem; return whether there were any."""
         query = f"SELECT id, size FROM {_READY} AND size + ? > ?"
         values = (self._count, limits.overhead, limits.bytes)
         with self._connection:
@@ -263,11 +263,11 @@ class RequestJournal:
         return bool(refused)
 
     def measure_unsent(self) -> dict[str, tuple[int, int]]:
-        """Return the requests that can be sent, and their bytes, by model."""
+        """Return the number of requests that can be sent, and their bytes, by model."""
         return self._measure(_READY, self._count)
 
     def measure_sent(self) -> dict[str, tuple[int, int]]:
-        """Return the requests in batches that have not ended, and their bytes, by model."""
+        """Return the number of requests in batches that have not ended, and their bytes, by model."""
         return self._measure("requests WHERE batch IS NOT NULL")
 
     def _measure(self, requests: str, *values: object) -> dict[str, tuple[int, int]]:
@@ -276,12 +276,12 @@ class RequestJournal:
         return {model: (count, size) for model, count, size in found}
 
     def list_schemaless_models(self) -> frozenset[str]:
-        """Return the models that have refused a schema and then answered the request without it."""
+        """Return the models that rejected a schema and then answered the request without it."""
         query = "SELECT value FROM facts WHERE name LIKE 'schemaless %'"
         return frozenset(name for (name,) in self._execute(query))
 
     def _put_reply(self, name: str, batch: int | None, reply: StoredReply) -> None:
-        """Keep the reply to a request of a batch, if it has none yet."""
+        """Store the reply to a batch's request, unless it already has one."""
         query = "SELECT row, key, number, model, form FROM requests WHERE id = ? AND batch IS ?"
         found = self._store.read_one(query, name, batch)
         if found is None:

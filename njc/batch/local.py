@@ -1,10 +1,10 @@
-"""A batch that asks the model directly: a window of calls that run at the same time.
+"""A batch that asks the model directly: a window of concurrent calls.
 
     run_local(rows, count, store, submit, ...)     every row without a result gets one, or an error
 
-An interrupt (SIGINT or SIGTERM) ends the batch when the running calls have ended, a second one at once. If a process of
-the executor dies, its rows are called again one at a time: a row that kills the process again has failed. Not detected: the
-earlier calls of these rows.
+An interrupt (SIGINT or SIGTERM) ends the batch when the running calls have ended, a second one immediately. If one
+of the executor's processes dies, its rows are called again one at a time: a row that kills the process again has
+failed. Not detected: the earlier calls for these rows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from njc.interrupts import noticing_interrupt
 from njrt.errors import ModelError, NaturalError, ServerError
 
 MAX_OUTAGES = 20
-"""Rows in succession without an answer of their model, after which the batch stops."""
+"""The number of successive rows without an answer from their model after which the batch stops."""
 
 _REPORT_SECONDS = 0.25
 
@@ -35,7 +35,7 @@ ReportCounts = Callable[[BatchCounts], None]
 
 
 class CallsGivenUp(KeyboardInterrupt):
-    """A second interrupt: calls are still running, and nobody waits for them."""
+    """A second interrupt: calls are still running, but nothing waits for them."""
 
 
 ReportInterrupt = Callable[[int], None]
@@ -44,9 +44,9 @@ ReportInterrupt = Callable[[int], None]
 
 @dataclass(slots=True)
 class LocalRun:
-    """The running calls of a batch (state: the calls, the rows to be called alone, and why the batch stops).
+    """A batch's running calls (state: the calls, the rows to call alone, and why the batch stops).
 
-    At most `most_calls` run at once, and cost `max_usd` US dollars in total.
+    At most `most_calls` run concurrently, and they cost at most `max_usd` US dollars in total.
     """
 
     store: BatchStore
@@ -61,7 +61,7 @@ class LocalRun:
     stop: NaturalError | None = None
 
     def start_calls(self, todo: Iterator[BatchRow]) -> None:
-        """Fill the window, or call one row that may have killed a process."""
+        """Fill the window, or call a single row that may have killed a process."""
         if self.stop is not None:
             return
         if self.suspects:
@@ -85,7 +85,7 @@ class LocalRun:
             ) from None
 
     def take(self, future: Future[RowOutcome]) -> None:
-        """Keep the outcome of a call that has ended."""
+        """Store the outcome of a call that has ended."""
         row = self.running.pop(future)
         try:
             outcome = future.result()
@@ -128,10 +128,10 @@ def run_local(
     report: ReportCounts,
     report_interrupt: ReportInterrupt,
 ) -> None:
-    """Call the function for each row without a result; a failure is a result, too.
+    """Call the function for each row without a result; a failure is also a result.
 
-    Raises the NaturalError that all other rows would raise: a wrong key, no model, the limit of the cost;
-    KeyboardInterrupt, and CallsGivenUp after a second interrupt.
+    Raises a NaturalError that all other rows would raise, such as a wrong key, no model or the cost limit;
+    KeyboardInterrupt after an interrupt, and CallsGivenUp after a second one.
     """
     todo = (row for row in read_rows(rows, count) if not store.is_done(row))
     run = LocalRun(store, submit, most_calls, max_usd, store.read_counts().usage.usd)
@@ -165,7 +165,7 @@ def run_local(
 
 @contextmanager
 def interrupted_by_sigterm() -> Iterator[None]:
-    """Make SIGTERM raise KeyboardInterrupt like SIGINT, unless it has a handler. Only on the main thread."""
+    """Make SIGTERM raise KeyboardInterrupt like SIGINT, unless it has a handler. Only for the main thread."""
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield

@@ -1,12 +1,12 @@
-"""The rows of a batch, and the lines of its results.
+"""A batch's rows, and the lines of its results.
 
-    {"mail": "Please pay 84.20 EUR."}      a row: the keyword arguments of one call
+    {"mail": "Please pay 84.20 EUR."}      a row: a call's keyword arguments
 
     {"index": 0, "result": "invoice", "usage": {"calls": 1, ...}, "seconds": 1.2}
     {"index": 1, "line": 2, "error": {"type": "ServerError", "message": "..."}, "usage": {...}, "seconds": 3.4}
 
-Rows are read one at a time. Empty lines are skipped. A line that is not a JSON object, or has a duplicate key, is a row
-that fails.
+Rows are read one at a time. Empty lines are skipped. A line that is not a JSON object, or has a duplicate key,
+becomes a row that fails.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from njrt.records import asdict, astuple, record
 from njrt.typed_json import make_json_value
 
 BUDGET_OPTION = "--max-{}"
-"""How messages name the limit of the whole batch."""
+"""The name of the whole batch's limit in messages."""
 
 _MAX_REASONS, _MAX_REASON_LINES, _MAX_REASON_CHARS = 5, 5, 200
 
 
 @record
 class BatchRow:
-    """One line of the file of rows: its index, from 0, its text, a digest of it, its line number."""
+    """A line in the file of rows: its index from 0, its text, a digest of the text, and its line number."""
 
     index: int
     text: bytes
@@ -71,10 +71,10 @@ class BatchRow:
         return arguments
 
     def make_result(self, result: Any, usage: RowUsage, seconds: float) -> RowOutcome:
-        """Return the outcome of a call that returned; if the result has no JSON form, it has failed."""
+        """Return the outcome of a call that returned; it has failed if the result has no JSON form."""
         try:
             line = _format_line(self.index, {"result": make_json_value(result)}, usage, seconds)
-        except Exception as error:  # of the result's own methods, too
+        except Exception as error:  # also from the result's own methods
             reason = str(error).partition("\n")[0]
             message = f"the result, a {type(result).__name__}, has no JSON form: {reason}"
             return self.make_failure(TypeError(message), usage, seconds)
@@ -89,13 +89,13 @@ class BatchRow:
         stop = None
         if isinstance(error, NaturalError) and _concerns_all_rows(error):
             stop = error
-            stop.run = None  # it goes from process to process
+            stop.run = None  # the outcome is sent between processes
         is_outage = isinstance(error, ModelError | DeadProcessError) and stop is None
         return RowOutcome(self.index, line, True, usage, stop, is_outage)
 
 
 def read_rows(path: Path, most: int | None = None) -> Iterator[BatchRow]:
-    """Yield the rows of a file, at most `most`."""
+    """Yield a file's rows, at most `most`."""
     with explaining_failure(f"read {format_path(path)}"), path.open("rb") as file:
         index = 0
         for number, line in enumerate(file, 1):
@@ -109,7 +109,7 @@ def read_rows(path: Path, most: int | None = None) -> Iterator[BatchRow]:
 
 
 def check_rows(path: Path) -> None:
-    """Raise ConfigurationError if the rows cannot be read several times, or are not in UTF-8."""
+    """Raise ConfigurationError if the rows cannot be read repeatedly, or are not UTF-8."""
     if path.exists() and not path.is_file():
         raise ConfigurationError(
             f"{path} is not a regular file; rows are read several times: save them in a file first"
@@ -120,7 +120,7 @@ def check_rows(path: Path) -> None:
 
 
 class DeadProcessError(RuntimeError):
-    """The process that called the function for a row has died, or could not send its result."""
+    """The process that called the function for a row died, or could not send the result."""
 
 
 def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 @record
 class RowUsage:
-    """The usage of the model calls of a row; `usd` omits calls without a known price."""
+    """The usage of a row's model calls; `usd` omits calls without a known price."""
 
     calls: int = 0
     input: int = 0
@@ -146,10 +146,10 @@ class RowUsage:
 
 @record
 class RowOutcome:
-    """The outcome of the call for a row: the line of the results, and its usage.
+    """The outcome of a row's call: its line in the results, and its usage.
 
     `stop` is the reason why the whole batch must stop, such as a wrong key; the row is then not done. `is_outage` marks
-    a row that failed because the server did not answer, or its process died.
+    a row that failed because the server did not answer, or because its process died.
     """
 
     index: int
@@ -161,11 +161,11 @@ class RowOutcome:
 
 
 def _concerns_all_rows(error: NaturalError) -> bool:
-    """Return whether other rows would fail by this error, too."""
+    """Return whether other rows would also fail with this error."""
     match error:
         case ConfigurationError() | AuthenticationError() | ModelNotFoundError() | StoreError():
             return True
-        case BudgetError():  # not that of a run, a `with` or a tenant, which belongs to the row
+        case BudgetError():  # not a budget of a run, a `with` or a tenant, which is the row's
             is_shared = error.period in ("", "total") or error.renews is not None
             return is_shared and not error.owner
         case CostLimitError():
@@ -182,7 +182,7 @@ def describe_error(error: BaseException) -> str:
 
 
 def describe_failed_rows(results: Iterable[str]) -> Iterator[str]:
-    """Yield the reasons of failed rows, the most frequent first, with the first of their lines."""
+    """Yield the reasons why rows failed, the most frequent first, each with the first line numbers."""
     lines: dict[str, list[int]] = {}
     for result in map(json.loads, results):
         error = result["error"]

@@ -1,12 +1,12 @@
-"""The state of a batch in a folder beside its results: SQLite, one writer, safe to kill at any moment.
+"""A batch's state in a folder beside its results: SQLite, one writer, safe to kill at any moment.
 
     with open_batch_store(Path("results.jsonl.batch")) as store:
-        store.match_rows(read_rows(rows))   the present rows
+        store.match_rows(read_rows(rows))   the current rows
         store.put_outcome(row, outcome)     one result for each row
-        store.export(Path("results.jsonl")) all results of these rows, in their order
+        store.export(Path("results.jsonl")) all results of these rows, in row order
 
-A result belongs to the number and the text of its row: a changed row is called again. Only the user may read the files;
-they contain prompts and replies.
+A result belongs to its row's number and text: a changed row is called again. Only the user may read the files, which
+contain prompts and replies.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ USAGE_COLUMNS = ("calls", "input", "output", "usd")
 
 @record
 class BatchCounts:
-    """The numbers of done and of failed rows, and the total usage."""
+    """The numbers of done and failed rows, and the total usage."""
 
     done: int
     failed: int
@@ -75,7 +75,7 @@ class BatchCounts:
 
 
 class BatchStore:
-    """The open state (state: a connection that holds the lock on the file, and the cached counts)."""
+    """An open store (state: a connection that holds the file lock, and the cached counts)."""
 
     def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
         self.folder = folder
@@ -85,7 +85,7 @@ class BatchStore:
     # --- rows
 
     def match_rows(self, rows: Iterable[BatchRow]) -> None:
-        """Note the number and the text of each present row: results of others do not count."""
+        """Record the number and text of each current row: other rows' results do not count."""
         self._counts = None
         with self.connection as connection:
             connection.execute("DELETE FROM present")
@@ -104,21 +104,21 @@ class BatchStore:
         )
 
     def count_known_rows(self) -> int:
-        """Return the number of rows with a result, or with replies on the way to one."""
+        """Return the number of rows with a result, or with some replies towards one."""
         query = "SELECT count(*) FROM (SELECT row FROM results UNION SELECT row FROM waiting)"
         return self.read_number(query)
 
     # --- results
 
     def is_done(self, row: BatchRow) -> bool:
-        """Return whether the row has a result; a result of an earlier text of the row does not count."""
+        """Return whether the row has a result; a result for an earlier text does not count."""
         found = self.read_one("SELECT digest FROM results WHERE row = ?", row.index)
         return found is not None and found[0] == row.digest
 
     def put_outcome(
         self, row: BatchRow, outcome: RowOutcome, *, used_replies: bool = False
     ) -> None:
-        """Keep a row's result and forget its requests; with `used_replies`, its usage has theirs."""
+        """Store a row's result and forget its requests; with `used_replies`, its usage includes theirs."""
         used, counts, present = outcome.usage, self._counts, (row.index, row.digest)
         with self.connection:
             had_result = self.read_one("SELECT 1 FROM results WHERE row = ?", row.index) is not None
@@ -137,7 +137,7 @@ class BatchStore:
             )
 
     def retry_failed(self) -> int:
-        """Forget the results of failed rows, but not their cost; return their number."""
+        """Forget failed rows' results, but not their cost; return their number."""
         self._counts = None
         with self.connection as connection:
             self.bank_usage(self._sum_usage("results", "failed"))
@@ -180,12 +180,12 @@ class BatchStore:
                 file.write(line + "\n")
 
     def _read_lines(self, clauses: str) -> Iterator[str]:
-        """Yield the results of the present rows."""
+        """Yield the current rows' results."""
         query = f"SELECT line FROM results JOIN present USING (row, digest) {clauses}"
         return (line for (line,) in self.execute(query))
 
     def forget_requests(self, row: int, *, is_banked: bool = True) -> bool:
-        """Forget the requests of a row, but keep their cost if `is_banked`; return whether there were any."""
+        """Forget a row's requests, but keep their cost if `is_banked`; return whether there were any."""
         found = self.read_one("SELECT 1 FROM waiting WHERE row = ?", row) is not None
         if found and is_banked:
             self.bank_usage(self._sum_usage("waiting", "row = ?", row))
@@ -194,13 +194,13 @@ class BatchStore:
         return found
 
     def forget_counts(self) -> None:
-        """Forget the cached counts: the usage of waiting rows has changed."""
+        """Drop the cached counts: the usage of waiting rows has changed."""
         self._counts = None
 
-    # --- usage of calls without a result, or with a replaced one
+    # --- usage of calls without a result, or with a replaced result
 
     def bank_usage(self, used: RowUsage) -> None:
-        """Count, inside a transaction, usage that belongs to no row."""
+        """Count usage that belongs to no row; must be called inside a transaction."""
         total = self._read_banked_usage() + used
         for name in USAGE_COLUMNS:
             self._put_fact(name, str(getattr(total, name)))
@@ -241,7 +241,7 @@ class BatchStore:
 
 @contextmanager
 def open_batch_store(folder: Path) -> Iterator[BatchStore]:
-    """Open or create the locked state of a batch; raises ConfigurationError, also in the `with`."""
+    """Open or create a batch's locked state; raises ConfigurationError, also inside the `with`."""
     path = folder / STATE_NAME
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -298,9 +298,9 @@ def _prepare(connection: sqlite3.Connection, folder: Path) -> BatchStore:
 
 
 def discard_batch(folder: Path) -> int:
-    """Remove the state of a batch; return the number of batches that a vendor still works on.
+    """Remove a batch's state; return the number of batches on which a vendor still works.
 
-    Other files in the folder are left. Raises ConfigurationError if another process works on the batch.
+    Other files in the folder stay. Raises ConfigurationError if another process works on the batch.
     """
     path, sent = folder / STATE_NAME, 0
     if path.exists():
@@ -321,23 +321,23 @@ def discard_batch(folder: Path) -> int:
 
 
 SETTINGS = ("NJC_MODEL", "NJC_REPLACE_MODEL", "NJC_BASE_URL", "NJC_PROTOCOL", "NJC_TEMPERATURE")
-"""The environment variables that errors name; the other ones are compared together."""
+"""The environment variables that errors name; all others are compared together."""
 
 
 def note_program(
     store: BatchStore, target: TargetFunction, environ: Mapping[str, str], *, is_retried: bool
 ) -> None:
-    """Note the function and the program of the results in the store.
+    """Record in the store which function and program the results come from.
 
-    Raises ConfigurationError if there are results of another function, or of another text of the program or other
-    settings, unless `is_retried`.
+    Raises ConfigurationError if there are results from another function or, unless `is_retried`, from another version
+    of the program or other settings.
     """
     before = store.get_fact("target")
     if before is not None and before != target.name:
         raise ConfigurationError(
             f"{store.folder.name} has results of `{before}`; write to another file, or discard them with --fresh"
         )
-    named = {*SETTINGS, "NJC_MODE"}  # the mode counts when a program is built
+    named = {*SETTINGS, "NJC_MODE"}  # the mode matters only when a program is built
     others = {name: value for name, value in environ.items() if name not in named}
     project = find_project(target.program, environ)
     facts = {
@@ -345,7 +345,7 @@ def note_program(
         "an option of the environment": describe_result_options(Project(), others),
         "an option of the project": describe_result_options(project, {}),
     }
-    if target.program.is_file():  # not inside of an archive
+    if target.program.is_file():  # not inside an archive
         digest = hashlib.sha256(target.program.read_bytes()).hexdigest()
         facts = {target.program.name: digest, **facts}
     noted = {name: store.get_fact(f"program {name}") for name in facts}

@@ -1,11 +1,11 @@
-"""Suspend a call at its first missing reply; call it again when the reply has arrived.
+"""Suspend a call at its first missing reply, and call again when the reply has arrived.
 
     pass_row(target, row, replies, wrap)                    None if it was suspended, or the result
-    replies.missing                                         the requests to be sent
+    replies.missing                                         the requests to send
 
-Each pass starts the call again and replays its replies, in the order of equal requests. So the function must make the
-same requests again, and its other effects (files, the network, print) are repeated in every pass. Simultaneous requests
-of tasks of one event loop are found in one pass, requests of threads one by one.
+Each pass restarts the call and replays its replies; equal requests get theirs in order. The function must therefore
+make the same requests again, and its other effects (files, the network, print) are repeated in every pass. Concurrent
+requests from tasks on one event loop are found in one pass, requests from threads one by one.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ from njrt.timeouts import Interruption
 T = TypeVar("T")
 
 GRACE_SECONDS = 0.02
-"""Seconds that other tasks may take to ask, if timers or threads are running."""
+"""Seconds that other tasks have for making requests, if timers or threads are running."""
 
 MAX_CANCELLATIONS = 5
 
 
 class UnmeasuredModelError(ConfigurationError):
-    """The requests to a model, such as one in Python, are known only when they are sent."""
+    """The requests to a model, such as a model in Python, are known only when they are sent."""
 
 
 class Suspended(Interruption):
-    """A call is suspended until its replies arrive; code of a model cannot catch this."""
+    """A call is suspended until its replies arrive; a model's code cannot catch this."""
 
 
 @dataclass(slots=True)
 class RowReplies:
-    """The replies of one row, during one pass (state: the used replies, and the missing ones)."""
+    """A row's replies during one pass (state: the used and the missing replies)."""
 
     stored: Mapping[tuple[str, int], StoredReply]
     schemaless: frozenset[str] = frozenset()
@@ -66,7 +66,7 @@ class RowReplies:
     used: set[tuple[str, int]] = field(default_factory=set)
     asked: dict[str, int] = field(default_factory=dict)
     has_threads: bool = False
-    """Whether a second thread has asked: then an arbitrary request is the first."""
+    """Whether a second thread has made a request: which request is first is then arbitrary."""
     first_thread: int = field(default_factory=threading.get_ident)
     waiters: list[asyncio.Future[None]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -81,7 +81,7 @@ class RowReplies:
         return len(self.used) < len(self.stored)
 
     def is_repeated_by(self, other: RowReplies) -> bool:
-        """Return whether another pass with the same replies asks the same; one may have come further."""
+        """Return whether another pass with the same replies makes the same requests; one may have come further."""
         if self.has_threads or other.has_threads:
             return True
         both = self.missing, other.missing
@@ -89,7 +89,7 @@ class RowReplies:
         return bool(second) and (first <= second or second <= first)
 
     def take(self, model: RemoteModel, request: Request, count: int = 1) -> StoredReply | None:
-        """Return the reply to a request; None if it is missing, and is to be sent, `count` times."""
+        """Return the reply to a request; None if it is missing, and the request must be sent `count` times."""
         key = make_request_key(request, model.name)
         with self.lock:
             if self.is_closed:
@@ -112,7 +112,7 @@ class RowReplies:
             return None
 
     def close(self) -> None:
-        """Leave all further requests for a later pass."""
+        """Leave all further requests to a later pass."""
         with self.lock:
             self.is_closed = True
 
@@ -127,14 +127,14 @@ class RowReplies:
 
 
 def name_model(model: RemoteModel) -> str:
-    """Return a model's name; for a server other than the vendor's, `NAME URL`."""
+    """Return a model's name, or `NAME URL` if its server is not the vendor's."""
     own = isinstance(model, OpenAI) and model.is_own_server
     return f"{model.name} {model.server.url}" if own else model.name
 
 
 @record
 class ReplayingModel(ModelAround):
-    """A model that answers from the replies of a row, or suspends the call."""
+    """A model that answers from a row's replies, or suspends the call."""
 
     model: RemoteModel
     replies: RowReplies
@@ -171,7 +171,7 @@ class ReplayingModel(ModelAround):
 
 
 def read_usage(model: RemoteModel, body: str) -> RowUsage:
-    """Return the usage of an answer, also of an unusable one."""
+    """Return an answer's usage, even if the answer is unusable."""
     with suppress(MalformedReplyError):
         if used := model.read_usage(json.loads(body), is_batch=True):
             return RowUsage(1, used.input, used.output, used.usd or 0.0)
@@ -181,9 +181,9 @@ def read_usage(model: RemoteModel, body: str) -> RowUsage:
 def choose_replaying_model(
     model: Model, replies: RowReplies, vendor: str, models: dict[str, RemoteModel]
 ) -> Model:
-    """Return the model of a block, answering from replies; `models` collects the asked models.
+    """Return a block's model, answering from replies; `models` collects the models that are asked.
 
-    A scripted model answers itself. Raises ConfigurationError for a model of another vendor.
+    A scripted model answers itself. Raises ConfigurationError for another vendor's model.
     """
     if isinstance(model, Scripted):
         return model
@@ -214,9 +214,9 @@ def choose_measured_model(model: Model, replies: RowReplies) -> Model:
 def pass_row(
     target: TargetFunction, row: BatchRow, replies: RowReplies, wrap: Callable[[Model], Model]
 ) -> Any:
-    """Call the function of a row once, with its models wrapped; None if it was suspended. Raises its errors.
+    """Call a row's function once, with its models wrapped; None if the call was suspended. Raises its errors.
 
-    Anything that a suspended call does is not its result: it may have caught `Suspended`.
+    A suspended call's outcome is ignored: the function may have caught `Suspended`.
     """
     positional, keywords = target.bind_arguments(row.parse())
     call = partial(target.function, *positional, **keywords)
@@ -235,7 +235,7 @@ def pass_row(
 
 
 def _run_async_pass(call: Callable[[], Awaitable[T]], replies: RowReplies) -> T:
-    """Run a coroutine until it ends, or until all its tasks wait for replies."""
+    """Run a coroutine until it ends, or all its tasks wait for replies."""
     selector = IdleSelector()
     with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(selector)) as runner:
         runner.get_loop().set_exception_handler(_ignore_suspended)
@@ -276,7 +276,7 @@ class IdleSelector(selectors.DefaultSelector):
         super().__init__()
         self._threads = threading.active_count()
         self.on_idle: Callable[[], bool] | None = None
-        """Called when nothing is ready; returns whether it has made something ready."""
+        """Called when nothing is ready; returns whether it made something ready."""
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if self.on_idle is None or (timeout is not None and timeout <= 0):

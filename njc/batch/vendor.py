@@ -1,4 +1,4 @@
-"""The Batch APIs of OpenAI and Anthropic, behind one class that the waves use.
+"""The Batch APIs of OpenAI and Anthropic, behind one interface for the waves.
 
     new ──submit──> running ──> ended: all lines are there      failed: refused as a whole      cancelled: by a person
 
@@ -30,20 +30,20 @@ CALL_SECONDS = 120.0
 TRANSFER_SECONDS = 1800.0
 
 CLOCK_SKEW_SECONDS = 86_400.0
-"""The maximal difference between the clocks of this machine and the vendor, including a wrong time zone."""
+"""The maximum difference between this machine's clock and the vendor's, including a wrong time zone."""
 
 _MAX_PAGES = 100
-"""The number of pages of the list of batches to search."""
+"""How many pages of the list of batches to search."""
 RETRIED_STATUSES = frozenset({408, 409, 425, 429})
-"""The HTTP statuses below 500 of requests that are sent again."""
+"""The HTTP statuses below 500 after which a request is sent again."""
 
 
 @record
 class BatchStatus:
-    """The status of a batch at a vendor.
+    """A batch's status at a vendor.
 
-    `done` counts its finished requests, `answered` the ones with answers in the results; `files` are the ids of the
-    result files. `is_too_large` marks a failed batch that asks for more tokens than the vendor queues.
+    `done` counts finished requests, `answered` those with answers in the results; `files` contains the result files'
+    ids. `is_too_large` marks a failed batch that needs more tokens than the vendor queues.
     """
 
     state: Literal["running", "ended", "failed", "cancelled"]
@@ -56,7 +56,7 @@ class BatchStatus:
 
 @record
 class FoundBatch:
-    """A batch that may be the unconfirmed one; without an id while that is undecided."""
+    """A batch that may be the unconfirmed one; it has no id while that is undecided."""
 
     vendor_id: str | None
 
@@ -66,7 +66,7 @@ IsOwn = Callable[[str], bool]
 
 
 async def write_download(pieces: AsyncIterable[bytes], path: Path) -> None:
-    """Write a download to `path`; raises ServerError if the connection breaks off, and OSError."""
+    """Write a download to `path`; raises ServerError if the connection breaks, and OSError."""
     iterator = aiter(pieces)
     with path.open("wb") as file:
         while True:
@@ -74,7 +74,7 @@ async def write_download(pieces: AsyncIterable[bytes], path: Path) -> None:
                 piece = await anext(iterator)
             except StopAsyncIteration:
                 return
-            except Exception as error:  # of the connection; the SDK chooses its library
+            except Exception as error:  # from the connection, whose library the SDK chooses
                 raise ServerError(
                     f"the download of the results broke off ({type(error).__name__}); the same command continues"
                 ) from None
@@ -83,7 +83,7 @@ async def write_download(pieces: AsyncIterable[bytes], path: Path) -> None:
 
 @contextmanager
 def reading_responses() -> Iterator[None]:
-    """Raise ServerError for a response that is not of the vendor's API, such as a proxy's."""
+    """Raise ServerError for a response that does not come from the vendor's API, for example a proxy's."""
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError) as error:
@@ -99,7 +99,7 @@ def call_vendor(
     once: bool = False,
     **arguments: Any,
 ) -> Any:
-    """Return the response to a method of the SDK's client; with `once`, the SDK does not repeat the request."""
+    """Call a method of the SDK's client and return the response; with `once`, the SDK does not retry."""
 
     async def call(client: Any) -> Any:
         client = client.with_options(max_retries=0) if once else client
@@ -109,34 +109,34 @@ def call_vendor(
 
 
 class VendorBatches(ABC):
-    """The Batch API of one vendor; its methods raise `ModelError`s."""
+    """A vendor's Batch API; its methods raise `ModelError`s."""
 
     limits: BatchLimits
     cursor: str
-    """The parameter that takes the last batch of the previous page."""
+    """The parameter for the previous page's last batch."""
     download_method: str
-    """The method of the SDK's client that returns a file of results."""
+    """The SDK client's method that returns a file of results."""
 
     @abstractmethod
     def write_line(self, name: str, body: str) -> str:
-        """Return the line of a request in the file of a batch."""
+        """Return a request's line in a batch's file."""
 
     @abstractmethod
     def submit(self, model: RemoteModel, batch: SentBatch, path: Path) -> str:
-        """Send the file of a batch and create the batch; return its id. Not repeated by the SDK."""
+        """Send a batch's file and create the batch; return its id. The SDK does not retry this."""
 
     @abstractmethod
     def find(
         self, model: RemoteModel, batch: SentBatch, known: frozenset[str], is_own: IsOwn
     ) -> FoundBatch | None:
-        """Return the batch, if it has been created; ids in `known` are other batches."""
+        """Return the batch if it was created; the ids in `known` belong to other batches."""
 
     @abstractmethod
     def check(self, model: RemoteModel, vendor_id: str) -> BatchStatus:
-        """Return the status of a batch."""
+        """Return a batch's status."""
 
     def download(self, model: RemoteModel, file: str, path: Path) -> None:
-        """Write the lines of a file of results to `path`."""
+        """Write the lines of a result file to `path`."""
 
         async def fetch(client: Any) -> None:
             async with attrgetter(self.download_method)(client)(file) as response:
@@ -146,13 +146,13 @@ class VendorBatches(ABC):
 
     @abstractmethod
     def read_line(self, line: Mapping[str, Any]) -> tuple[str, StoredReply | None]:
-        """Return the id of a request, and its reply; None if it is to be sent again.
+        """Return a request's id and its reply; None means to send the request again.
 
-        Raises LookupError, TypeError, ValueError or AttributeError if it is not a line of results.
+        Raises LookupError, TypeError, ValueError or AttributeError if the line is not a result.
         """
 
     def _list_batches(self, model: RemoteModel, batches: str, since: float) -> Iterator[Any]:
-        """Yield the batches of all pages with one created since, the newest first.
+        """Yield the batches on all pages with a batch created since then, the newest first.
 
         `batches` is their place in the client.
         """
@@ -167,7 +167,7 @@ class VendorBatches(ABC):
 
 
 def _is_before(listed: Any, since: float) -> bool:
-    """Return whether a batch was created before this time, by a clock that may differ."""
+    """Return whether a batch was created before this time, allowing for differing clocks."""
     created = listed["created_at"]
     if isinstance(created, str):
         created = datetime.fromisoformat(created).timestamp()
@@ -179,12 +179,12 @@ KEY_NAME = "njc_batch"
 
 
 class OpenAIBatches(VendorBatches):
-    """OpenAI, and servers with its API: a file of requests, a batch of it, files of results and errors.
+    """OpenAI, and servers with its API: a file of requests, a batch made from it, files of results and errors.
 
         {"custom_id": "...", "method": "POST", "url": "/v1/chat/completions", "body": {...}}       a line of the input
         {"custom_id": "...", "response": {"status_code": 200, "body": {...}}, "error": null}       a line of the output
 
-    The key of a batch is in its `metadata`, so that it can be found again.
+    A batch's key is in its `metadata`, so that the batch can be found again.
     """
 
     cursor = "after"
@@ -248,7 +248,7 @@ class OpenAIBatches(VendorBatches):
 
     def read_line(self, line: Mapping[str, Any]) -> tuple[str, StoredReply | None]:
         name, response = str(line["custom_id"]), line.get("response") or {}
-        if line.get("error"):  # such as batch_expired: it was never answered
+        if line.get("error"):  # such as batch_expired: the request was never answered
             return name, None
         status, body = int(response["status_code"]), response.get("body")
         if status == 200:
@@ -271,7 +271,7 @@ class RequestsBody:
     path: Path
 
     def read_pieces(self) -> Iterator[bytes]:
-        """Yield the bytes of the body, a line of the file at a time."""
+        """Yield the body's bytes, one line of the file at a time."""
         before = b'{"requests": ['
         with self.path.open("rb") as file:
             for line in file:
@@ -285,13 +285,13 @@ class RequestsBody:
 
 
 class AnthropicBatches(VendorBatches):
-    """Anthropic: the requests of a batch in one call, and a stream of results.
+    """Anthropic: a batch's requests in one call, and a stream of results.
 
         {"custom_id": "...", "params": {...}}                                             a request
         {"custom_id": "...", "result": {"type": "succeeded", "message": {...}}}           a line of the results
 
-    The client cannot name a batch. It is found again among the unknown ones of its size that were created since, by the
-    ids of the requests in its results, once it has ended.
+    The client cannot name a batch. Once it has ended, it is found among the unknown batches of its size that were
+    created since, by the ids of the requests in its results.
     """
 
     cursor = "after_id"
@@ -336,7 +336,7 @@ class AnthropicBatches(VendorBatches):
         return FoundBatch(None) if undecided else None
 
     def _has_own(self, model: RemoteModel, vendor_id: str, is_own: IsOwn) -> bool:
-        """Return whether the first result of a batch answers a request of the unconfirmed batch."""
+        """Return whether a batch's first result answers a request of the unconfirmed batch."""
 
         async def read_first(client: Any) -> str:
             async with attrgetter(self.download_method)(client)(vendor_id) as response:

@@ -1,11 +1,11 @@
-"""A batch through a vendor's Batch API, wave by wave.
+"""Run a batch through a vendor's Batch API, wave by wave.
 
     each row that can continue:   its call, with the replies so far       ──>  a result, or requests
     requests without a reply:     in batches within the vendor's limits   ──>  the vendor
     batches that have ended:      their lines                             ──>  replies
 
-The wave of a row is the number of times that its requests were sent. Requests are journaled before they are sent; after
-a crash, a batch without a known id is searched at the vendor, and created only if it is missing.
+A row's wave is the number of times that its requests were sent. Requests are journaled before they are sent; after a
+crash, a batch without a known id is looked up at the vendor, and created only if it is missing.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ from njrt.private_files import open_private
 from njrt.records import record
 
 MAX_ATTEMPTS = 8
-"""The number of batches with a request, after which its row gets an error."""
+"""After this many batches with the same request, its row gets an error."""
 
 MAX_IDLE_PASSES = 3
-"""The number of passes in succession that may change the requests of a row."""
+"""How many successive passes may change a row's requests."""
 
 MAX_OUTAGES = 10
-"""Calls of the vendor's API in succession that may fail for a batch before the command stops."""
+"""How many successive vendor API calls may fail for a batch before the command stops."""
 
 MAX_BACK_OFF = 16
-"""The maximal factor for the time between requests while the vendor's API fails."""
+"""The maximum factor for the time between requests while the vendor's API fails."""
 
 _MENDED = "; once that is mended, the same command continues"
 
@@ -67,7 +67,7 @@ Sleep = Callable[[float], None]
 
 @record
 class WaveProgress:
-    """The progress of a batch: rows with results, and the requests of the current wave."""
+    """A batch's progress: rows with results, and the current wave's requests."""
 
     wave: int
     rows_done: int
@@ -81,9 +81,9 @@ ReportWave = Callable[[WaveProgress], None]
 
 @dataclass(slots=True)
 class Waves:
-    """The waves of one batch (state: the store, the models that rows have asked, the limits that have shrunk).
+    """A batch's waves (state: the store, the models that rows have asked, the reduced limits).
 
-    With `resends` the requests of a batch that the vendor no longer knows are sent again.
+    With `resends`, the requests of a batch that the vendor no longer knows are sent again.
     """
 
     target: TargetFunction
@@ -103,7 +103,7 @@ class Waves:
     max_open: int | None = None
     outages: dict[int, int] = field(default_factory=dict)
     unfound: dict[int, float] = field(default_factory=dict)
-    """When batches that may have been created were first missing, by `time.monotonic`: clocks jump."""
+    """When batches that may have been created were first missing, by `time.monotonic`, because clocks jump."""
 
     def __post_init__(self) -> None:
         self.journal = RequestJournal(self.store, self.count)
@@ -112,10 +112,10 @@ class Waves:
     def run(self) -> None:
         """Run waves until every row has a result.
 
-        Raises CostLimitError before sending requests that would cost more than `max_usd`, once all batches have ended,
-        and ModelErrors that no row can survive; the batch can be continued after both.
+        Raises CostLimitError once all batches have ended, instead of sending requests that would cost more than
+        `max_usd`, and ModelErrors that affect every row; the batch can be continued after both.
         """
-        for file in self.store.folder.glob("batch-*.jsonl"):  # of a process that was killed
+        for file in self.store.folder.glob("batch-*.jsonl"):  # from a process that was killed
             file.unlink()
         self._check_vendor()
         while True:
@@ -133,7 +133,7 @@ class Waves:
                 batches = self.journal.list_open_batches()
 
     def _check_vendor(self) -> None:
-        """Raise ConfigurationError if another vendor has been asked, and rows wait for its replies."""
+        """Raise ConfigurationError if rows wait for replies from another vendor."""
         sent = {batch.model for batch in self.journal.list_open_batches()}
         for name in sorted(sent | self.journal.measure_unsent().keys()):
             if (other := self._get_model(name).sdk) != self.vendor:
@@ -144,7 +144,7 @@ class Waves:
     # --- rows
 
     def _advance_row(self, row: BatchRow, replies: RowReplies) -> None:
-        """Make the call of a row with the replies so far; keep its result, or its requests."""
+        """Make a row's call with the replies so far; store its result or its requests."""
         idle, seconds, used = self.journal.read_passes(row.index)
         began = time.monotonic()
 
@@ -182,7 +182,7 @@ class Waves:
         return pass_row(self.target, row, replies, wrap)
 
     def _asks_again(self, row: BatchRow, replies: RowReplies) -> bool:
-        """Return whether a second pass makes the same requests: checked before anything is paid for."""
+        """Return whether a second pass makes the same requests; checked before anything is paid for."""
         again = RowReplies(replies.stored, replies.schemaless)
         with suppress(Exception):
             self._pass_row(row, again)
@@ -191,7 +191,7 @@ class Waves:
     # --- sending
 
     def _plan_batches(self) -> None:
-        """Put sendable requests into batches; too expensive ones wait until open batches have ended."""
+        """Put sendable requests into batches; if they are too expensive, wait until open batches have ended."""
         unsent = self.journal.measure_unsent()
         if not unsent:
             return
@@ -217,7 +217,7 @@ class Waves:
             )
 
     def _advance_batches(self, batches: list[SentBatch]) -> bool:
-        """Take each open batch one step further, and wait if all are waiting; return whether one has ended."""
+        """Advance each open batch by one step, and wait if all are waiting; return whether one has ended."""
         progress: dict[int, int] = {}
         is_settled = True
         running = [batch for batch in batches if batch.state != "new"]
@@ -249,7 +249,7 @@ class Waves:
         self.report(WaveProgress(wave, counts.done, done, total, counts.usage.usd))
 
     def _advance_batch(self, batch: SentBatch, progress: dict[int, int]) -> bool:
-        """Take a batch one step further; return whether the next step can follow at once."""
+        """Advance a batch by one step; return whether the next step can follow immediately."""
         model = self._get_model(batch.model)
         match batch.state:
             case "new":
@@ -301,7 +301,7 @@ class Waves:
         try:
             with reading_responses():
                 vendor_id = self.api.submit(model, batch, path)
-        except ServerError:  # it may have been created all the same, and be listed soon
+        except ServerError:  # the batch may still have been created, and be listed soon
             self.journal.set_batch_state(batch.number, "submitting", None, time.time())
             self.unfound.pop(batch.number, None)
             raise
@@ -350,7 +350,7 @@ class Waves:
             )
 
     def _release_batch(self, batch: SentBatch, status: BatchStatus) -> None:
-        """Send smaller batches after one was refused as a whole, or raise RejectedRequestError."""
+        """Send smaller batches after one was rejected as a whole, or raise RejectedRequestError."""
         self.journal.release_batch(batch.number, time.time())
         if not status.is_too_large or batch.requests <= 1:
             reason = status.message or "no reason was given"
@@ -362,7 +362,7 @@ class Waves:
     def _read_replies(
         self, model: RemoteModel, paths: list[Path], batch: SentBatch, wanted: int
     ) -> Iterator[tuple[str, StoredReply | None]]:
-        """Yield the lines of results; raise ServerError after them if fewer than `wanted` are answers."""
+        """Yield the result lines; afterwards, raise ServerError if fewer than `wanted` are answers."""
         answered = 0
         for path in paths:
             with path.open(encoding="utf-8", errors="replace") as file:
@@ -383,5 +383,5 @@ class Waves:
 
 
 def make_vendor(name: str) -> VendorBatches:
-    """Return the Batch API of a vendor: `openai` or `anthropic`."""
+    """Return a vendor's Batch API: `openai` or `anthropic`."""
     return OpenAIBatches() if name == "openai" else AnthropicBatches()

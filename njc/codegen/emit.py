@@ -14,8 +14,8 @@
                                |   except _nj.Continue:
                                |       continue
 
-Everything outside the scaffold, the prompt included, is the author's bytes in the author's order. The
-scaffold is laid out as black would lay it out.
+Everything outside the scaffold, including the prompt, is the author's bytes in the author's order. The
+scaffold is formatted as black would format it.
 '''
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _LINE_WIDTH = 88
 
 @record
 class _Edit:
-    """Put `pieces` in place of the characters from `start` to `end` of the source."""
+    """Replace the source's characters from `start` to `end` with `pieces`."""
 
     start: int
     end: int
@@ -67,7 +67,7 @@ def emit(
     runtime: str,
     note: str = "",
 ) -> list[Piece]:
-    """Return a module with its blocks replaced, as pieces that remember their source lines."""
+    """Return a module with its blocks replaced, as pieces that record their source lines."""
     source = module.source
     comments = [f"# {note}"] if note else []
     if declared := _list_declared_variables(lowered):
@@ -84,7 +84,7 @@ def emit(
 
 
 def _splice_edits(source: SourceFile, edits: Sequence[_Edit]) -> Iterator[Piece]:
-    """Cut the source at the edits, and yield the pieces of both in order."""
+    """Cut the source at the edits, and yield the pieces of both, in order."""
     text, position = source.text, 0
     for edit in sorted(edits, key=lambda edit: edit.start):
         if edit.start > position:
@@ -101,7 +101,7 @@ _FOR_PYRIGHT = "# pyright: reportUnboundVariable=false"
 """Pyright does not see that a block binds the variables that are declared before it."""
 
 _FOR_PYRIGHT_ATTRIBUTES = ", reportAttributeAccessIssue=false"
-"""Pyright reports every attribute of such a variable, too."""
+"""Pyright also reports every attribute of such a variable."""
 
 
 def _list_declared_variables(lowered: Sequence[EmittableBlock]) -> frozenset[str]:
@@ -115,7 +115,7 @@ def _reads_attributes(module: Module, names: Collection[str]) -> bool:
     source = module.source
     followed_by_dot = re.compile(rf"\b(?:{'|'.join(names)})\b(?:[\s\\)]|#.*)*\.")
     lines: Sequence[int] = range(1, len(source.line_starts) + 1)
-    if source.text.isascii():  # otherwise a name may be written in more than one way
+    if source.text.isascii():  # otherwise, a name may be written in more than one way
         lines = [source.place(found.start())[0] for found in followed_by_dot.finditer(source.text)]
     return any(
         isinstance(node, ast.Attribute)
@@ -140,7 +140,7 @@ def _make_header_edit(
 
 
 def _list_imports(lowered: Sequence[EmittableBlock], runtime: str) -> list[str]:
-    """Return the imports that the calls and the written code need: of the runtime, if at all, last."""
+    """Return the imports that the calls and the written code need; the runtime's, if any, is last."""
     written = [each for each in lowered if isinstance(each, WrittenBlock)]
     tried = [each.written for each in lowered if isinstance(each, GuardedBlock)]
     imports = dict.fromkeys(line for each in (*written, *tried) for line in each.imports)
@@ -149,7 +149,7 @@ def _list_imports(lowered: Sequence[EmittableBlock], runtime: str) -> list[str]:
 
 
 def find_import_place(module: Module, first_block: int, imports: Sequence[str]) -> tuple[int, str]:
-    """Return where imports go, and their text: below the docstring and the future imports, above all else."""
+    """Return where imports go, below the docstring and the future imports but above all else, and their text."""
     source, body = module.source, module.tree.body
     line = source.newline.join(imports)
     prologue = _count_prologue(source, body, first_block)
@@ -187,7 +187,7 @@ def _count_prologue(source: SourceFile, body: Sequence[ast.stmt], first_block: i
 
 
 def _skip_comments_above(source: SourceFile, line: int) -> int:
-    """Return the first line of the comments above a statement, but below the opening lines of the file."""
+    """Return the first line of the comments above a statement, but below the file's opening lines."""
     top = count_opening_lines(source.text) + 1
     while line > top and source.line(line - 1).lstrip(" \t\f").startswith("#"):
         line -= 1
@@ -207,7 +207,7 @@ class BlockSite:
     start: int
     end: int
     before: str
-    """The text before the first line: if statements share the line, a new line with its indentation."""
+    """The text before the first line: a new line with its indentation if statements share the line."""
     after: str
     indent: str
     step: str
@@ -216,7 +216,7 @@ class BlockSite:
 
 
 def find_block_site(source: SourceFile, block: NaturalBlock, starts: Collection[int]) -> BlockSite:
-    """Find the place of a block's lines; `starts` are the offsets of all blocks of the file."""
+    """Find the place of a block's lines; `starts` contains the offsets of all blocks in the file."""
     placement = block.placement
     opened = _FIRST_NEWLINE.search(block.literal)
     assert opened, "the marker of a block ends its line"
@@ -240,7 +240,7 @@ def find_block_site(source: SourceFile, block: NaturalBlock, starts: Collection[
 def _make_block_edit(
     source: SourceFile, lowered: EmittableBlock, starts: set[int], runtime: str
 ) -> _Edit:
-    """Put the call, or the written code, in place of a block, on separate lines."""
+    """Replace a block with the call, or the written code, on separate lines."""
     block = lowered.block
     site = find_block_site(source, block, starts)
     match lowered:
@@ -296,7 +296,7 @@ def _format_attempt(lowered: GuardedBlock, room: int) -> list[str]:
 
 
 def _format_live_call(lowered: GuardedBlock) -> list[str]:
-    """Return the live block in place of code that has failed."""
+    """Return the live block that replaces failed code."""
     live, name = lowered.live, lowered.written.attempt
     call = f"await {name}.arun()" if live.block.scope.is_async else f"{name}.run()"
     body = [f"if {call}:", "    raise"] if live.reraises else [call]
@@ -308,7 +308,7 @@ def _format_live_call(lowered: GuardedBlock) -> list[str]:
 
 
 def _format_expectation(written: WrittenBlock, room: int) -> list[str]:
-    """Return the shapes that the variables of an attempt must have."""
+    """Return the shapes that an attempt's variables must have."""
     items = [f"{name}={format_literal(shape)}" for name, shape in written.shapes]
     line = f"{written.attempt}.expect({', '.join(items)})"
     if not items or len(line) <= room:
@@ -319,7 +319,7 @@ def _format_expectation(written: WrittenBlock, room: int) -> list[str]:
 
 
 def _format_guard(written: WrittenBlock, room: int) -> list[str]:
-    """Return the guard of an attempt, on one line if it fits, else one condition a line, as black does."""
+    """Return an attempt's guard, like black on one line if it fits, otherwise with one condition per line."""
     if written.shapes and not written.conditions:
         return []
     line = f"{written.attempt}.guard({' and '.join(written.conditions)})"
@@ -344,7 +344,7 @@ def _build_call_pieces(lowered: LoweredBlock, site: BlockSite) -> list[Piece]:
     outline: tuple[str | None, str | None] = None, None
     if not (lowered.arms or lowered.reraises or block.scope.is_async):
         declared = (line + newline + indent for line in lowered.declarations)
-        outline = before + "".join(declared), ""  # and the literal, as a statement
+        outline = before + "".join(declared), ""  # followed by the literal, as a statement
     return [
         Piece(head + last, block.line, False, outline[0]),
         Piece(block.literal, block.line, True),
@@ -371,7 +371,7 @@ def _build_scaffold(lowered: LoweredBlock, indent: str, step: str) -> tuple[list
 
 
 def _format_code(code: str) -> list[str]:
-    """Write contained static code as an argument: as one text, if its lines can be indented, else a text for each line."""
+    """Format contained static code as an argument: one text if its lines can be indented, otherwise one per line."""
     if not code:
         return []
     if '"""' in code or code.endswith("\\") or find_lines_in_strings(code):
@@ -382,7 +382,7 @@ def _format_code(code: str) -> list[str]:
 
 
 def _format_argument(argument: Argument, room: int, step: str) -> list[str]:
-    """Write an argument on one line if it fits, else one item a line, as black does."""
+    """Format an argument like black: on one line if it fits, otherwise with one item per line."""
     items = ", ".join(argument.items)
     if len(argument.items) == 1 and argument.closing == ")":
         items += ","

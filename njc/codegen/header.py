@@ -5,8 +5,8 @@
     ...
     # njc lines 1:1 2=1 4:2 14=12 16:12 21=12 30:15 sha256 8a4145ded8909568
 
-The first digest is of the source, the last of everything above it. So files that njc did not write, edited files and
-outdated files can be recognised without other records.
+The first digest is of the source, the last of everything above it. Files that njc did not write, edited files and
+outdated files can therefore be recognised without other records.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from njrt.options import OPTION_NAMES, Options
 from njrt.records import record
 
 ABI = 1
-"""The number of the contract between compiled files and the runtime."""
+"""The version of the contract between compiled files and the runtime."""
 
 _HEADER = re.compile(
     rb"(?:^|(?<=\r))(?:\xef\xbb\xbf)?# compiled by njc (?P<version>\S+) "
@@ -43,10 +43,10 @@ class FileHeader:
     digest: str
     """A short SHA-256 of the source's bytes, line ends as `\\n`."""
     options: str | None
-    """A short SHA-256 of the project's options, None if it sets none."""
+    """A short SHA-256 of the project's options; None if it sets none."""
     abi: int
     code: str | None = None
-    """A short SHA-256 of the code that was written for blocks, None without such code."""
+    """A short SHA-256 of the code written for blocks; None without such code."""
 
 
 def make_header(
@@ -62,7 +62,7 @@ def make_header(
 
 
 def format_header(header: FileHeader) -> tuple[str, str]:
-    """Write the header as comments."""
+    """Format the header as comments."""
     options = f", options {header.options}" if header.options else ""
     code = f", code {header.code}" if header.code else ""
     return (
@@ -88,18 +88,18 @@ def parse_header(compiled: bytes) -> FileHeader | None:
 
 
 def format_closing_comment(lines: str, content: bytes) -> str:
-    """Return the last comment of a compiled file: its line map, and a digest of everything above."""
+    """Return a compiled file's last comment: its line map, and a digest of everything above."""
     return f"# njc lines {lines} sha256 {_hash_text(content)}"
 
 
 def read_line_map_text(compiled: bytes) -> str | None:
-    """Read the line map, still as text, from the end of a compiled file."""
+    """Read the line map from the end of a compiled file, as text."""
     closing = _match_closing_comment(compiled)
     return closing["lines"].decode() if closing else None
 
 
 def is_intact(compiled: bytes) -> bool:
-    """Return whether a compiled file is unchanged, except for line ends."""
+    """Return whether a compiled file is unchanged, apart from line ends."""
     closing = _match_closing_comment(compiled)
     if closing is None:
         return False

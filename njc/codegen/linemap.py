@@ -1,11 +1,11 @@
-"""The line of the `.njpy` file for each line of the compiled file, and the reverse.
+"""The `.njpy` file's line for each line of the compiled file, and the reverse.
 
     1=1 3:1 14=12 16:12 21=12 30:15
 
     3:1      from compiled line 3 on, lines 1, 2, 3 ... of the source
     14=12    from compiled line 14 on, every line belongs to the block at line 12
 
-It is in the last comment of a compiled file.
+The map is stored in a compiled file's last comment.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NEWLINES = re.compile(r"\r\n|\n|\r")
 
 @record
 class Segment:
-    """From line `compiled` on: the source's lines from `source` on, or all of them line `source`."""
+    """From line `compiled` on, the source's lines from `source` on, or always line `source`."""
 
     compiled: int
     source: int
@@ -35,16 +35,16 @@ class Segment:
 
 @record
 class LineMap:
-    """The segments of a compiled file in order, the first at line 1."""
+    """A compiled file's segments in order, starting at line 1."""
 
     segments: tuple[Segment, ...] = (Segment(1, 1, True),)
 
     def find_source_line(self, compiled: int) -> int:
-        """Return the line of the source for a line of the compiled file."""
+        """Return the source line for a line of the compiled file."""
         return self.locate(compiled)[0]
 
     def locate(self, compiled: int) -> tuple[int, bool]:
-        """Return the line of the source, and whether the line is the author's own."""
+        """Return the source line, and whether the line is the author's own."""
         index = bisect_right(self.segments, compiled, key=lambda segment: segment.compiled) - 1
         segment = self.segments[max(index, 0)]
         if segment.running:
@@ -52,7 +52,7 @@ class LineMap:
         return segment.source, False
 
     def find_compiled_line(self, source: int) -> int:
-        """Return the line of the compiled file that a line of the source became: the author's own, or else the call."""
+        """Return the compiled line for a source line: the author's own line, otherwise the call."""
         ends = [*(segment.compiled for segment in self.segments[1:]), sys.maxsize]
         for segment, end in zip(self.segments, ends, strict=True):
             if segment.running and 0 <= source - segment.source < end - segment.compiled:
@@ -69,17 +69,17 @@ class LineMap:
 
 @record
 class Piece:
-    """A piece of compiled text: the author's, from line `line` on, or scaffold that belongs to `line`."""
+    """A piece of compiled text: the author's text, from `line` on, or scaffold that belongs to `line`."""
 
     text: str
     line: int
     is_authors: bool
     outline: str | None = None
-    """Shorter text of a call that Python's compiler accepts or refuses alike; None: the text itself."""
+    """A call's shorter form, which Python's compiler accepts or rejects alike; None means the text itself."""
 
 
 def build_line_map(pieces: Iterable[Piece]) -> LineMap:
-    """Map lines by the piece that holds the first character of each."""
+    """Map each line by the piece that contains its first character."""
     segments: list[Segment] = []
     compiled, at_line_start = 1, True
     for piece in pieces:
@@ -106,7 +106,7 @@ def _append_segment(segments: list[Segment], new: Segment) -> None:
 def parse_line_map(compiled: bytes) -> LineMap | None:
     """Read the line map of a compiled file; None if it has no map."""
     lines = read_line_map_text(compiled)
-    if not lines:  # stubs have an empty one
+    if not lines:  # stubs have an empty map
         return None
     marks = _SEGMENT.findall(lines)
     return LineMap(tuple(Segment(int(at), int(line), mark == ":") for at, mark, line in marks))

@@ -1,4 +1,4 @@
-"""From natural blocks to calls of the runtime, as data: the arguments, and the except clauses.
+"""From natural blocks to runtime calls, as data: the arguments and the except clauses.
 
     <:response: list[str]> and <query> in a loop of a function
 
@@ -10,8 +10,8 @@
         arms=(("_nj.Break", "break"), ..., ("_nj.Return as _nj_r", "return _nj_r.value"))
     )
 
-The lambda makes closure cells of the variables, so the runtime shares the variables themselves. Output and order depend
-on the source alone: the same file gives the same bytes.
+The lambda turns the variables into closure cells, so the runtime shares the variables themselves. The output and its
+order depend only on the source: the same file gives the same bytes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ RUNTIME_PACKAGE = "njrt"
 
 @record
 class Argument:
-    """One argument of the call. With items it can be laid out on several lines: `opening items closing`."""
+    """An argument of the call. With items, it can be split over several lines: `opening items closing`."""
 
     opening: str
     items: tuple[str, ...] = ()
@@ -62,47 +62,47 @@ class LoweredBlock:
     arguments: tuple[Argument, ...]
     arms: tuple[tuple[str, str], ...]
     reraises: bool = False
-    """Whether the result of the call decides on a `raise` after it."""
+    """Whether the call's result decides on a `raise` after it."""
     code: str = ""
     """Static code that the call runs as contained code."""
 
 
 @record
 class Contained:
-    """What contained static code uses besides the variables of its block."""
+    """What contained static code uses besides its block's variables."""
 
     names: tuple[str, ...] = ()
-    """Names of the program, such as the classes of outputs."""
+    """The program's names, such as the outputs' classes."""
     helper: str = ""
-    """`name = expression` of its function for asking a model, if it asks."""
+    """`name = expression` for the function that asks a model, if the code asks."""
 
 
 @record
 class WrittenBlock:
-    """Code that replaces a block, in place of a call: generated when the program is built."""
+    """Code that replaces a block instead of a call; it is generated when the program is built."""
 
     block: NaturalBlock
     code: str
     """The lines that replace the block, without indentation."""
     imports: tuple[str, ...] = ()
-    """Imports that go to the head of the file."""
+    """Imports for the head of the file."""
     needs_runtime: bool = False
-    """The code refers to the runtime."""
+    """Whether the code refers to the runtime."""
     attempt: str = ""
-    """The name of the attempt, if the code is only tried before the call."""
+    """The attempt's name, if the code is only tried before the call."""
     shapes: tuple[tuple[str, str], ...] = ()
-    """The shapes that variables must have for the attempt, by their names."""
+    """The shapes that variables must have for the attempt, by name."""
     conditions: tuple[str, ...] = ()
-    """Further conditions on the values, as expressions."""
+    """Additional conditions on the values, as expressions."""
     name: str = ""
-    """The name of the block in the lock, and a digest of its instruction and code."""
+    """The block's name in the lock, and a digest of its instruction and code."""
     contained: Contained | None = None
-    """Further names for the call, if it runs the code in a separate process."""
+    """Additional names for the call, if it runs the code in a separate process."""
 
 
 @record
 class GuardedBlock:
-    """Written code that is tried first, with the call for all cases that the code does not cover."""
+    """Written code that is tried first, with the call for all cases that it does not cover."""
 
     written: WrittenBlock
     live: LoweredBlock
@@ -128,7 +128,7 @@ def apply_written(lowered: LoweredBlock, written: WrittenBlock | None) -> Emitta
 
 
 _OF_CONVERSATIONS = ("ensures=", "given=", "effects=", "tuned=", "examples=")
-"""Arguments without a meaning if no model is asked."""
+"""Arguments that mean nothing if no model is asked."""
 
 
 def _add_contained_code(lowered: LoweredBlock, code: str, contained: Contained) -> LoweredBlock:
@@ -146,7 +146,7 @@ _CRLF = "\r\n"
 
 
 def serialize_written(source: SourceFile, written: Iterable[WrittenBlock], note: str = "") -> str:
-    """Return all that written code and its note add to a compiled file, for any line ends."""
+    """Return everything that written code and its note add to a compiled file, whatever its line ends."""
     parts = [
         f"{start - source.text.count(_CRLF, 0, start)}"
         f"\0{code.imports!a}\0{code.shapes!a}\0{code.conditions!a}\0{code.name}\0{code.code}"
@@ -158,14 +158,14 @@ def serialize_written(source: SourceFile, written: Iterable[WrittenBlock], note:
 
 @record
 class Aliases:
-    """Names that the module uses nowhere: for the runtime, and for a caught return."""
+    """Names that the module does not use, for the runtime and for a caught return."""
 
     runtime: str
     returned: str
 
 
 def choose_aliases(text: str) -> Aliases:
-    """Choose `_nj` and `_nj_r`, or the first numbered ones that do not occur in the text."""
+    """Choose `_nj` and `_nj_r`, or the first numbered variants that do not occur in the text."""
     number = 0
     while re.search(rf"\b_nj{number or ''}(?:_r)?\b", text):
         number += 1
@@ -182,7 +182,7 @@ def lower(
     project: Options,
     tuned: Sequence[TunedBlock] = (),
 ) -> Iterator[LoweredBlock]:
-    """Lower the blocks of a module; their options are already merged with the options of the file."""
+    """Lower a module's blocks; their options are already merged with the file's options."""
     returned = {scope: _find_returned_names(scope) for scope in {block.scope for block in blocks}}
     declared: set[tuple[NameScope, str]] = set()
     for block, authority, contract in zip(blocks, authorities, contracts, strict=True):
@@ -219,14 +219,14 @@ def _needs_declaration(scope: NameScope, stored: str, outputs: BlockOutputs) -> 
     if stored in bindings.bound | bindings.globals | bindings.nonlocals:
         return False
     if scope.kind == "class" and scope.parent is not None:
-        # A class looks for its own names in its namespace; it must not find a function's instead.
+        # A class looks up its own names in its namespace; it must not find a function's instead.
         around = resolve_name(stored, scope.parent, outputs)
         return stored in bindings.type_parameters or not isinstance(around, Global)
     return scope.is_function
 
 
 def _make_declaration(name: str, scope: NameScope, type_: str) -> tuple[str, ...]:
-    """Make a name the scope's own without binding it; an annotation in a class would be a field of it."""
+    """Make a name the scope's own without binding it; in a class, an annotation would make it a field."""
     return (f"for {name} in ():", "    pass") if scope.kind == "class" else (f"{name}: {type_}",)
 
 
@@ -260,7 +260,7 @@ def _build_arguments(
         yield _make_text_argument("reads", reread)
     if (types := find_output_types(block, authority, definitions)).by_path:
         items = (f"{format_literal(path)}: {text}" for path, text in types.by_path.items())
-        # A lambda in a class body does not see the names of the class, so it takes them as defaults.
+        # A lambda in a class body does not see the class's names, so it takes them as defaults.
         defaults = ", ".join(f"{name}={name}" for name in types.class_names)
         lambda_ = f"types=lambda {defaults}" if defaults else "types=lambda"
         yield Argument(f"{lambda_}: {{", tuple(items), "}")
@@ -301,7 +301,7 @@ def _build_arguments(
 
 
 def _list_used_imports(block: NaturalBlock, definitions: TypeReader) -> list[str]:
-    """Return the parts of imports that the text reads, such as `files.read_text`, unless it names the whole import."""
+    """Return the parts of imports that the text reads, such as `files.read_text`, unless it names a whole import."""
     dotted = [reference for reference in block.references if reference.is_dotted]
     if not dotted:
         return []
@@ -314,7 +314,7 @@ def _list_used_imports(block: NaturalBlock, definitions: TypeReader) -> list[str
 def _build_tuned_arguments(
     block: NaturalBlock, tuned: Sequence[TunedBlock], project: Options
 ) -> Iterator[Argument]:
-    """List the arguments of tuned forms, without options that the author has set, and without code for strict blocks."""
+    """Yield the arguments for tuned forms, without options that the author set, or code for strict blocks."""
     choices = find_block_tuning(block, tuned) if tuned else ()
     if not choices:
         return
@@ -348,14 +348,14 @@ def _make_text_argument(name: str, words: Iterable[str]) -> Argument:
 
 
 def format_literal(value: object) -> str:
-    """Spell a literal value; a string in double quotes, unless that would cost an escape."""
+    """Format a literal value; strings in double quotes, unless that would need an escape."""
     if isinstance(value, str):
         return format_string(value)
     return "1e999" if value == float("inf") else ascii(value)  # `inf` would be a name
 
 
 def list_given_options(options: Options) -> list[tuple[str, object]]:
-    """Return the given options that matter at run time, in the order of the call."""
+    """Return the given options that matter at run time, in the call's order."""
     if options is NO_OPTIONS:
         return []
     given = ((name, getattr(options, name)) for name in _RUN_OPTIONS)
@@ -381,7 +381,7 @@ def find_super_parameter(block: NaturalBlock, outputs: BlockOutputs) -> str | No
 def _build_except_clauses(
     block: NaturalBlock, authority: Authority, aliases: Aliases, definitions: TypeReader
 ) -> Iterator[tuple[str, str]]:
-    """Yield the caught exception and the statement of each offered jump."""
+    """Yield the caught exception and the statement for each offered jump."""
     runtime, returned = aliases.runtime, aliases.returned
     for label in authority.labels:
         match label:

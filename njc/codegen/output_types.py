@@ -1,10 +1,10 @@
-"""The types of a block's outputs and of its returned value, as text in the compiled call.
+"""The types of a block's outputs and returned value, as text in the compiled call.
 
     order: Optional["Order"] = None
     ...
     Put into <:order> and <:size: int> ...      {"order": "Optional[Order]", "size": "int"}
 
-A type comes from the prompt or from an annotation in the program. The call evaluates it only when it is needed, so
+A type comes from the prompt or from an annotation in the program. The call evaluates it only when needed, so
 quotes around a class that is defined further down are dropped.
 """
 
@@ -39,15 +39,15 @@ from njrt.records import record
 
 @record
 class OutputTypes:
-    """The text of each type, by path; `return` is the result of the function around the block."""
+    """The text of each type, by path; `return` is the surrounding function's result."""
 
     by_path: Mapping[str, str]
     class_names: tuple[str, ...]
-    """The names of the class body around the block that the types refer to."""
+    """The names in the surrounding class body that the types refer to."""
 
 
 def find_output_types(block: NaturalBlock, authority: Authority, types: TypeReader) -> OutputTypes:
-    """Return the types of the outputs, from a prompt or an annotation in scope, and of the returned value."""
+    """Return the types of the outputs, from a prompt or an annotation in scope, and of the return value."""
     scope = block.scope
     said: dict[str, str] = {}
     for reference in block.references:
@@ -68,14 +68,14 @@ def find_output_types(block: NaturalBlock, authority: Authority, types: TypeRead
         ]
         if all(_is_bound_above(name, block) for name in local):
             own |= dict.fromkeys(local)
-        else:  # a string, as such an annotation would have to be
+        else:  # a string, which such an annotation would have to be
             said[path] = format_string(text)
     ordered = {path: said[path] for path in (*block.writes, "return") if path in said}
     return OutputTypes(ordered, tuple(own))
 
 
 def _unquote(text: str, scope: NameScope, types: TypeDefinitions) -> str:
-    """Return a type of a prompt without quotes around its parts; most types have none."""
+    """Return a prompt's type without quotes around its parts; most types have none."""
     if '"' not in text and "'" not in text:
         return text
     parsed = parse_type(text)
@@ -92,7 +92,7 @@ def _is_bound_above(name: str, block: NaturalBlock) -> bool:
 
 
 def _find_annotation(name: str, scope: NameScope, types: TypeDefinitions) -> ast.expr | None:
-    """Find the annotation of a variable, if its names mean the same at the block as in its own place."""
+    """Find a variable's annotation, if its names mean the same at the block as at the annotation."""
     home = resolve_name(name, scope, types.outputs)
     if isinstance(home, TypeParameter):
         return None

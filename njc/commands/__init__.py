@@ -1,4 +1,4 @@
-"""The commands of `njc`: each in a module of its name, imported when it is called.
+"""The commands of `njc`: each in a module with its name, imported when it is called.
 
     njc check src        imports njc.commands.compiling.check and calls its `command`
 
@@ -24,11 +24,11 @@ from njrt.records import record
 
 @record
 class Entry:
-    """A command in the list of the help, which imports none of them."""
+    """A command in the help's list, which does not import the commands."""
 
     folder: str
     example: str
-    """A call, shown at the end of its help."""
+    """An example call, shown at the end of the command's help."""
 
 
 COMMAND_GROUPS: Mapping[str, Mapping[str, Entry]] = {
@@ -76,7 +76,7 @@ COMMAND_GROUPS: Mapping[str, Mapping[str, Entry]] = {
         "migrate": Entry("setup", "njc migrate nightjar_programs -o src"),
     },
 }
-"""The commands by the heading of their group, in the order of the help."""
+"""The commands by their group's heading, in the order of the help."""
 COMMANDS: Mapping[str, Entry] = {
     name: entry for group in COMMAND_GROUPS.values() for name, entry in group.items()
 }

@@ -1,1 +1,1 @@
-"""What editors and type checkers see of natural programs."""
+"""Natural programs as seen by editors and type checkers."""

@@ -1,10 +1,10 @@
 """A lexer for Pygments, `njpy`: Python with natural blocks, colored as prompts with references.
 
-    \"\"\"natural                       keyword, with the options behind it as Python
-    Put into <:n: int> ... <rows>     text; names of references as variables, types as Python
+    \"\"\"natural                       keyword, and the options after it as Python
+    Put into <:n: int> ... <rows>     text, with reference names as variables and types as Python
     \"\"\"
 
-Installed as an entry point, so that Sphinx, MkDocs and `pygmentize -l njpy` find it. Pygments is imported only there.
+As an installed entry point, it is found by Sphinx, MkDocs and `pygmentize -l njpy`. Pygments is imported only here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pygments.token import Keyword, Name, Punctuation, String
 from njc.frontend.prompt_references import Reference, find_tags
 
 Token = tuple[int, Any, str]
-"""The offset, the type and the text of a token."""
+"""A token's offset, type and text."""
 
 _BLOCK = re.compile(
     r"^(?P<indent>[ \t]*)(?P<quotes>[rRuUfF]{0,2}(?P<mark>\"{3}|'{3}))(?P<marker>natural|prompt)\b"

@@ -1,1 +1,1 @@
-"""Builds judged by a user's own tests and recorded runs, and repair of code by the results."""
+"""Judging builds by a user's own tests and recorded runs, and repairing code by the results."""

@@ -1,11 +1,11 @@
-"""Comparing the runs of blocks in two traces: the model's effects, and the outcomes of the blocks.
+"""Comparing block runs in two traces: the model's effects, and the outcomes of the blocks.
 
     read_runs(lines)                 [TracedRun(place="mail.njpy:12", shown="...", effects=(...), outcome="...")]
     compare_runs(old, new)           [ComparedBlock(place="mail.njpy:12", runs=3, same_effects=2, same_outcome=3, ...)]
 
-Runs are paired if they have the same block and the same messages; the rest is paired by block, in order. Code is
-compared without its layout, JSON without the order of its keys. The outcome of a block includes the digest of its
-variables; the outcome of a question of `njrt.llm` is its last reply. Not detected: changes by code elsewhere.
+Runs with the same block and the same messages are paired; the others are paired by block, in order. Code is compared
+without its layout, JSON without its key order. A block's outcome includes the digest of its variables; the outcome of
+an `njrt.llm` question is its last reply. Not detected: changes made by code elsewhere.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def read_runs(lines: Iterable[TraceLine]) -> list[TracedRun]:
 
 
 def describe_reply(reply: Mapping[str, Any]) -> list[str]:
-    """Return the effects that a reply asks for, each as a text that is equal for equal effects."""
+    """Return the effects that a reply requests, each as a text that is the same for equal effects."""
     described = []
     text = "\n".join(reply.get("text", ())).strip()
     calls = reply.get("calls", ())
@@ -107,7 +107,7 @@ def _normalize_text(text: str) -> str:
 
 
 def _normalize_code(code: str) -> str:
-    """Return code without layout and comments; other text only without the fence of a code block."""
+    """Return code without layout and comments; from other text, only a code block's fence is removed."""
     return normalize_layout(code.strip().removeprefix("```python").removesuffix("```").strip())
 
 
@@ -153,7 +153,7 @@ def _pair_runs(old: Sequence[TracedRun], new: Sequence[TracedRun]) -> Iterator[R
 
 
 def format_difference(difference: RunDifference) -> list[str]:
-    """Return a few lines that show the first effects and the outcomes that differ."""
+    """Return a few lines that show the first differing effects and the differing outcomes."""
     old, new = difference.old, difference.new
     if old is None or new is None:
         return ["only with the new model" if old is None else "only with the old model"]
@@ -169,7 +169,7 @@ def format_difference(difference: RunDifference) -> list[str]:
 
 
 def _show_both(old: str, new: str) -> list[str]:
-    """Return excerpts of two texts, from shortly before their first difference."""
+    """Return excerpts of two texts, starting shortly before their first difference."""
     equal = _count_equal(old, new)
     start = max(0, equal - CHARS_BEFORE) if equal > MAX_SHOWN_CHARS // 2 else 0
     before = "…" if start else ""

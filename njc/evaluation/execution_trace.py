@@ -1,11 +1,11 @@
-"""The lines that a run executes, and the changes of each line, for models that repair code.
+"""The lines that a run executes, and what each line changes, for models that repair code.
 
     with StepRecorder(lambda code: code.co_filename == "<program>", has_calls=True) as recorder:
         find_sum([3, 4])
     recorder.make_trace()       ExecutionTrace(steps=(LineStep(1, "prices = [3, 4]"), LineStep(2, "total = 0"), ...
 
-Values are written as in prompts, bounded, and without calling properties. Not detected: code in C, other threads, changes
-by one line to variables of another frame, and the insides of comprehensions, lambdas and generator expressions.
+Values are written as in prompts, bounded, and without calling properties. Not detected: C code, other threads,
+changes by a line to another frame's variables, and the insides of comprehensions, lambdas and generator expressions.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from njrt.rendering.one_line import write_brief
 MAX_STEPS = 500
 MAX_VALUE_CHARS = 120
 _GENERATOR_FLAGS = 0x20 | 0x80 | 0x200
-"""Of code that is left and entered again: generators, coroutines, asynchronous generators."""
+"""Flags of code that is left and re-entered: generators, coroutines, asynchronous generators."""
 
 
 @record
 class LineStep:
-    """One run of a line: its changes of variables, its returned value or raised exception."""
+    """One execution of a line: the variables it changed, and the value it returned or exception it raised."""
 
     line: int
     changes: str
@@ -41,38 +41,38 @@ class ExecutionTrace:
     """The steps of a run."""
 
     steps: tuple[LineStep, ...] = ()
-    """The first `MAX_STEPS`."""
+    """The first `MAX_STEPS` steps."""
     reached: frozenset[int] = frozenset()
-    """All lines that were run, also by steps that were not kept."""
+    """All lines that were executed, including by steps that were not kept."""
     given: str = ""
-    """The variables on entry to the recorded lines, if only some lines of a file are recorded."""
+    """The variables on entry to the recorded lines, if only part of a file is recorded."""
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "reached": sorted(self.reached)}
 
 
 Span = tuple[tuple[int, int], tuple[int, int]]
-"""A start and an end: lines, from 1, and columns in bytes, from 0."""
+"""A start and an end; lines count from 1, and columns, in bytes, from 0."""
 
 
 @dataclass(slots=True)
 class _FrameState:
     inlined: dict[int, int]
-    """The first line of the outermost comprehension, by instructions of comprehensions in the code (PEP 709)."""
+    """The first line of the outermost comprehension, by instruction of an inlined comprehension (PEP 709)."""
     starts: dict[int, set[int]]
-    """The first lines of comprehensions, by first instructions of their first iterables, which are not inlined."""
+    """The first lines of comprehensions, by the first instruction of their first iterable, which is not inlined."""
     last: tuple[int, int] = (0, 0)
     """The instruction and the line of the last line event."""
     raised: str = ""
-    """The exception that a comprehension has raised."""
+    """The exception that a comprehension raised."""
     values: dict[str, str] = field(default_factory=dict)
     line: int = 0
     """The line that runs; 0 while none of the recorded lines does."""
     is_inside: bool = False
-    """Whether the last line was a recorded one."""
+    """Whether the last line was recorded."""
 
     def list_lines(self, frame: FrameType) -> list[int]:
-        """Return the lines that start at a line event; comprehensions have the same as before Python 3.12."""
+        """Return the lines that start at a line event; for comprehensions, the same as before Python 3.12."""
         place, (before, last) = frame.f_lasti // 2, self.last
         line = self.inlined.get(place, frame.f_lineno)
         self.last = (place, line)
@@ -84,7 +84,7 @@ class _FrameState:
 
 
 class StepRecorder:
-    """Records the steps of code while it is active (state: the steps, the frames that run)."""
+    """Records the steps of code while it is active (state: the steps, the running frames)."""
 
     def __init__(
         self,
@@ -99,9 +99,9 @@ class StepRecorder:
 
         Args:
             is_traced: whether to record a code object.
-            has_calls: also record the arguments of calls, at the head of the function, and returned values.
-            lines: only these lines of all files; each time they are entered, the record starts again.
-            starts: whether a line event of another frame starts the record again.
+            has_calls: also record call arguments, at the head of the function, and returned values.
+            lines: record only these lines of all files; each time they are entered, the record restarts.
+            starts: whether a line event in another frame restarts the record.
             max_steps: the number of steps to keep.
         """
         self._is_traced, self._has_calls = is_traced, has_calls
@@ -114,12 +114,12 @@ class StepRecorder:
         self._before: Any = None
 
     def start(self) -> None:
-        """Record from now on, in functions that are called from now on."""
+        """Start recording, in functions that are called from now on."""
         self._before = sys.gettrace()
         sys.settrace(self._trace)
 
     def stop(self) -> None:
-        """Record no more, and put the former trace function back."""
+        """Stop recording, and restore the previous trace function."""
         sys.settrace(self._before)
 
     def __enter__(self) -> StepRecorder:
@@ -144,7 +144,7 @@ class StepRecorder:
             return None
         if (state := self._frames.get(frame)) is None:
             state = self._frames[frame] = _FrameState(*_find_inlined(code))
-        is_inlined = frame.f_lasti // 2 in state.inlined  # has other values in `f_locals`
+        is_inlined = frame.f_lasti // 2 in state.inlined  # its values in `f_locals` differ
         match event:
             case "call" | "return" if is_inlined and is_at_yield(frame):
                 pass
@@ -228,13 +228,13 @@ class StepRecorder:
 @lru_cache(maxsize=256)
 def _find_inlined(code: CodeType) -> tuple[dict[int, int], dict[int, set[int]]]:
     spans = list_spans(code)
-    firsts: dict[Span, set[int]] = {}  # after the first iterable
+    firsts: dict[Span, set[int]] = {}  # the first instructions after the first iterable
     for each in dis.get_instructions(code):
         if each.opname == "LOAD_FAST_AND_CLEAR":
             firsts.setdefault(spans[each.offset // 2], set()).add(each.offset // 2)
     lines: dict[int, int] = {}
     starts: dict[int, set[int]] = {}
-    for span in sorted(firsts, reverse=True):  # inner ones before outer ones
+    for span in sorted(firsts, reverse=True):  # inner comprehensions before outer ones
         inside = {place: at == span for place, at in enumerate(spans) if is_within(at, span)}
         runs = [list(run) for _, run in groupby(inside, inside.__getitem__)]
         for run, following in pairwise([*runs, []]):
@@ -255,7 +255,7 @@ def list_spans(code: CodeType) -> list[Span]:
 
 
 def is_within(inner: Span, outer: Span) -> bool:
-    """Return whether a span is in another one, or the same."""
+    """Return whether a span is inside another span, or equal to it."""
     return outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
@@ -264,7 +264,7 @@ def _write(value: Any) -> str:
 
 
 STATEMENT_CODE = ("<module>", "<lambda>")
-"""Names in angle brackets of code objects that have separate lines."""
+"""Names in angle brackets of code objects that have their own lines."""
 
 
 def is_expression_code(code: CodeType) -> bool:
@@ -283,7 +283,7 @@ def is_at_yield(frame: FrameType) -> bool:
 
 
 def ends_iteration(error: BaseException, frame: FrameType) -> bool:
-    """Return whether an exception in a frame is the end of the items of a `for`, which catches it."""
+    """Return whether an exception in a frame marks the end of a `for` loop's items, and is caught by the loop."""
     return isinstance(error, StopIteration) and _get_instruction(frame) == "FOR_ITER"
 
 

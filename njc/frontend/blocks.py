@@ -1,4 +1,4 @@
-'''Finding the natural blocks of a module, with the data for all later stages.
+'''Find a module's natural blocks, with the data for all later stages.
 
     for query in queries:
         """natural(max_effects=20)
@@ -59,10 +59,10 @@ _HEAD_LENGTH = len('"""natural')
 
 @dataclass(frozen=True)
 class NaturalBlock:
-    """One natural block. Offsets count characters of the source's text; lines and columns from 1."""
+    """A natural block. Offsets count characters in the source text; lines and columns count from 1."""
 
     literal: str
-    """The source of the literal, prefix and quotes included."""
+    """The literal's source, including prefix and quotes."""
     start: int
     end: int
     line: int
@@ -70,7 +70,7 @@ class NaturalBlock:
     end_line: int
     end_column: int
     tags: tuple[Tag, ...]
-    """All tags in the prompt, with offsets in the source's text."""
+    """All tags in the prompt, with offsets in the source text."""
     frame: Frame
     placement: Placement
     options: Options
@@ -79,21 +79,21 @@ class NaturalBlock:
     ensures: tuple[ast.Assert, ...] = ()
     """The asserts directly after it."""
     interface: InterfaceName | None = None
-    """The interface of the block, with offsets in the source's text."""
+    """The block's interface, with offsets in the source text."""
 
     @property
     def head(self) -> tuple[int, int]:
-        """The offsets of the quotes and the marker."""
+        """The offsets of the opening quotes and the marker."""
         return self.start, self.start + _HEAD_LENGTH
 
     @property
     def scope(self) -> NameScope:
-        """The module, class or function with the suite of the block."""
+        """The module, class or function that contains the block's suite."""
         return self.frame.scope
 
     @cached_property
     def references(self) -> tuple[Reference, ...]:
-        """The references, in the order of their appearance."""
+        """The references, in order of appearance."""
         return tuple(tag for tag in self.tags if isinstance(tag, Reference))
 
     @cached_property
@@ -143,19 +143,19 @@ class NaturalBlock:
 
     @cached_property
     def words(self) -> str:
-        """The prompt as its author wrote it for the model: the fields of an f-string are blanked."""
+        """The prompt as its author wrote it for the model: an f-string's fields are blanked."""
         if not self.is_fstring:
             return self.prompt
         return extract_prompt_text(self.literal, match_marker(self.literal))
 
     @cached_property
     def words_without_references(self) -> str:
-        """The words with the references blanked: their names and types ask for nothing."""
+        """The words with the references blanked, because their names and types do not ask for anything."""
         return self.replace_references(lambda _: "")
 
     @cached_property
     def marked_words(self) -> str:
-        """The words with "\x01" in place of each letter of an input, and "\x02" of an output, with the same offsets."""
+        """The words with "\x01" for each character of an input, and "\x02" for an output's, with the same offsets."""
         parts, end = [], 0
         text, shift = self.words, self.end - 3 - len(self.words)
         for each in self.references:
@@ -165,7 +165,7 @@ class NaturalBlock:
         return "".join([*parts, text[end:]])
 
     def replace_references(self, write: Callable[[Reference], str]) -> str:
-        """Return the words with another text for each reference, padded with spaces, so that offsets stay."""
+        """Return the words with each reference replaced, padded with spaces to keep the offsets."""
         text, shift = self.words, self.end - 3 - len(self.words)
         for reference in self.references:
             begin, end = reference.start - shift, reference.end - shift
@@ -174,12 +174,12 @@ class NaturalBlock:
 
     @cached_property
     def lowered_words(self) -> str:
-        """The words without references in small letters, with the same offsets."""
+        """The words without references, in lower case, with the same offsets."""
         return _lower_in_place(self.words_without_references)
 
 
 def _lower_in_place(text: str) -> str:
-    """Return a text in small letters, with the same offsets: one letter for each."""
+    """Return a text in lower case with the same offsets: each character becomes one character."""
     lowered = text.lower()
     if len(lowered) == len(text):
         return lowered
@@ -187,7 +187,7 @@ def _lower_in_place(text: str) -> str:
 
 
 def collect_block_outputs(blocks: Iterable[NaturalBlock]) -> BlockOutputs:
-    """Return, for each scope, the stored names that its natural blocks bind there."""
+    """Return the stored names that natural blocks bind in each scope."""
     outputs: dict[NameScope, set[str]] = {}
     for block in blocks:
         scope = block.scope
@@ -200,7 +200,7 @@ def collect_block_outputs(blocks: Iterable[NaturalBlock]) -> BlockOutputs:
 
 
 def describe_block(block: NaturalBlock) -> dict[str, Any]:
-    """Describe a block in plain data, for `njc show --stage blocks --output-format json`."""
+    """Describe a block as plain data, for `njc show --stage blocks --output-format json`."""
     return {
         "line": block.line,
         "end_line": block.end_line,
@@ -221,7 +221,7 @@ BlockOrDiagnostic = NaturalBlock | Diagnostic
 
 
 def find_blocks(module: Module) -> Iterator[BlockOrDiagnostic]:
-    """Yield every natural block of a module in source order, and diagnostics of near misses."""
+    """Yield every natural block of a module in source order, and diagnostics for near misses."""
     bindings = collect_bindings(module.tree, None, module.source.has_walrus)
     scope = NameScope("module", "<module>", module.tree, bindings)
     statements = list(_search_suite(module, module.tree.body, None, Frame(scope)))
@@ -236,12 +236,12 @@ _FIRST_WORD = re.compile(r"\w*[\"']+\W*(\w*)")
 
 
 def may_have_unmarked(data: bytes) -> bool:
-    """Return whether the bytes of a file may have an output in a string."""
+    """Return whether a file's bytes may contain an output in a string."""
     return b"<:" in data and re.search(rb"<:\w", data) is not None
 
 
 def _find_unmarked(module: Module, found: Sequence[BlockOrDiagnostic]) -> Iterator[Diagnostic]:
-    """Report strings that are statements with outputs, and no blocks: their marker has perhaps a typing error."""
+    """Report string statements that have outputs but are not blocks: their marker may be misspelled."""
     source = module.source
     blocks = [block for block in found if isinstance(block, NaturalBlock)]
     known = dict(sorted((block.start, block.end) for block in blocks))
@@ -272,7 +272,7 @@ def _find_unmarked(module: Module, found: Sequence[BlockOrDiagnostic]) -> Iterat
 
 
 def _blank_spans(text: str, spans: Mapping[int, int]) -> str:
-    """Return a text with blanks in place of its parts from one offset to another."""
+    """Return a text with the parts between these offsets blanked."""
     parts, position = [], 0
     for start, end in spans.items():
         parts += [text[position:start], " " * (end - start)]
@@ -281,7 +281,7 @@ def _blank_spans(text: str, spans: Mapping[int, int]) -> str:
 
 
 def _find_values(module: Module, found: Sequence[BlockOrDiagnostic]) -> Iterator[Diagnostic]:
-    """Report strings that open like a natural block and are not statements: values, arguments, parts."""
+    """Report strings that open like a natural block but are not statements: values, arguments, parts."""
     source = module.source
     known = {(block.line, block.column) for block in found if isinstance(block, NaturalBlock)}
     reported = {finding.line for finding in found if isinstance(finding, Diagnostic)}
@@ -312,7 +312,7 @@ def _search_suite(
 def _search_compound(
     module: Module, statement: ast.stmt, frame: Frame
 ) -> Iterator[BlockOrDiagnostic]:
-    """Search the suites of a statement, each with its frame."""
+    """Search a statement's suites, each with its frame."""
     match statement:
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
             scope = make_scope(module, statement, frame.scope)
@@ -421,7 +421,7 @@ def _search_expression(
 
 
 def _take_asserts(body: Sequence[ast.stmt], positions: Iterable[int]) -> Iterator[ast.Assert]:
-    """Yield the asserts of a suite at these positions, up to the first other statement."""
+    """Yield a suite's asserts at these positions, up to the first other statement."""
     for position in positions:
         statement = body[position]
         if not isinstance(statement, ast.Assert):
@@ -430,7 +430,7 @@ def _take_asserts(body: Sequence[ast.stmt], positions: Iterable[int]) -> Iterato
 
 
 def _find_shifted_tags(literal: str, opened: re.Match[str], shift: int) -> Iterator[Tag]:
-    """Find the tags of a prompt, with their offsets in the source, and with the braces in types as in its text."""
+    """Find a prompt's tags, with their offsets in the source; braces in types are as in the prompt's text."""
     is_fstring = "f" in opened["prefix"].lower()
     for tag in find_tags(extract_prompt_text(literal, opened)):
         start, end = tag.start + shift, tag.end + shift
@@ -443,7 +443,7 @@ def _find_shifted_tags(literal: str, opened: re.Match[str], shift: int) -> Itera
             yield replace(tag, start=start, end=end)
 
 
-# ── how a natural block is placed among its lines ─────────────────────────────────────────────────
+# ── a natural block's place among its lines ───────────────────────────────────────────────────────
 
 
 _BACKSLASH_BEFORE = re.compile(r"\\(?:\r\n|\n|\r)[ \t\f]*\Z")
@@ -453,14 +453,14 @@ _BACKSLASH_AFTER = re.compile(r"[ \t\f;]*\\(?:\r\n|\n|\r)")
 
 @record
 class Placement:
-    """The place of a block among the lines around it."""
+    """A block's place among the lines around it."""
 
     indent: str
-    """The indentation of the suite's statements; of the header, if the suite is on its line."""
+    """The indentation of the suite's statements, or of the header if the suite is on its line."""
     one_line: bool
-    """The suite is on the line of its header: `if x: \"\"\"natural...`."""
+    """Whether the suite is on its header's line: `if x: \"\"\"natural...`."""
     after_semicolon: bool
-    """Another statement is before it on the line: `a = 1; \"\"\"natural...`."""
+    """Whether another statement precedes the block on its line: `a = 1; \"\"\"natural...`."""
 
 
 def find_placement(
@@ -478,7 +478,7 @@ def find_placement(
 def check_placement(
     source: SourceFile, start: int, end: int, body: Sequence[ast.stmt]
 ) -> Diagnostic | None:
-    """Return a diagnostic if the block between two offsets cannot be cut from its lines, else None."""
+    """Return a diagnostic if the block between two offsets cannot be cut from its lines, otherwise None."""
     marked = (start, start + _HEAD_LENGTH)
     first, _ = source.get_span(body[0])
     if _get_text_before(source, body[0]).strip() and first != start:
@@ -492,13 +492,13 @@ def check_placement(
 
 
 def _get_text_before(source: SourceFile, first: ast.stmt) -> str:
-    """Return the text before the first statement of a suite on its line; decorators are lines above."""
+    """Return the text before a suite's first statement on its line; decorators are on lines above."""
     line_start = source.line_starts[first.lineno - 1]
     return source.text[line_start : source.get_offset(first.lineno, first.col_offset)]
 
 
 def _is_continued(source: SourceFile, start: int) -> bool:
-    """Return whether a backslash, not one at the end of a comment, joins the line of `start` to the one above."""
+    """Return whether a backslash, except one that ends a comment, joins the line of `start` to the line above."""
     number = source.place(start)[0]
     above = source.line_starts[max(number - 2, 0)]
     if number == 1 or not _BACKSLASH_BEFORE.search(source.text, above, start):
@@ -510,7 +510,7 @@ def _is_continued(source: SourceFile, start: int) -> bool:
 
 
 def _get_indent(line: str) -> str:
-    """Return the blanks at the head of a line; a form feed starts the count again, as in the tokenizer."""
+    """Return the blanks at the start of a line; a form feed restarts the count, as in the tokenizer."""
     return line[: len(line) - len(line.lstrip(" \t\f"))].rpartition("\f")[2]
 
 

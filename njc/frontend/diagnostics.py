@@ -1,13 +1,13 @@
-"""The findings of the compiler: each has a code, a place, a message and often a hint.
+"""The compiler's findings: each has a code, a place, a message and often a hint.
 
     mailbox.njpy:12:14: error[NJ201]: `quer` is not defined here
        12 |     Perform the <quer> with respect to <graph>.
           |                 ^^^^^^
           = help: did you mean `query`?
 
-A `Diagnostic` is the user's mistake, reported together with all others; a bug of njc is a traceback. `CODES` has every
-code with its meaning: `njc explain` and docs/diagnostics.md are made from it. `# njc: ignore[NJ204]` above or behind
-the place silences a finding, if the program can still be compiled.
+A `Diagnostic` is the user's mistake, reported together with all others; a bug in njc is a traceback. `CODES` contains
+every code with its meaning: `njc explain` and docs/diagnostics.md are made from it. `# njc: ignore[NJ204]` above or
+after the place silences a finding, if the program can still be compiled.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from njc.frontend.source import SourceFile
 from njrt.records import record
 
 Severity = Literal["error", "warning", "hint"]
-"""A hint is shown only when it is asked for: `njc check --hints`."""
+"""A hint is shown only on request: `njc check --hints`."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Diagnostic:
-    """One finding. Lines and columns count from 1, columns in characters; the end is exclusive."""
+    """A finding. Lines and columns count from 1, columns in characters; the end is exclusive."""
 
     path: str
     line: int
@@ -40,20 +40,20 @@ class Diagnostic:
     message: str
     hint: str | None = field(default=None, compare=False)
     replacement: str | None = field(default=None, compare=False)
-    """The replacement for the range, if only one correction is right: `njc check --fix`."""
+    """The replacement for the range, if there is only one right correction: `njc check --fix`."""
     imports: str = field(default="", compare=False)
     """The import that the replacement needs."""
 
 
 @record
 class DiagnosticCode:
-    """The meaning of one code: a title, its severity, a paragraph, and whether it can be ignored."""
+    """A code's meaning: a title, its severity, a paragraph, and whether it can be ignored."""
 
     title: str
     explanation: str
     severity: Severity
     fatal: bool = False
-    """A fatal finding leaves nothing to compile, so `# njc: ignore` does not silence it."""
+    """Whether the finding leaves nothing to compile, so that `# njc: ignore` does not silence it."""
 
 
 _fatal = partial(DiagnosticCode, severity="error", fatal=True)
@@ -314,14 +314,14 @@ def make_diagnostic(
     hint: str | None = None,
     replacement: str | None = None,
 ) -> Diagnostic:
-    """Make the diagnostic for a range of offsets in the source's text."""
+    """Make the diagnostic for a range of offsets in the source text."""
     at = (*source.place(start), *source.place(max(end, start + 1)))
     severity = CODES[code].severity
     return Diagnostic(source.path, *at, code, severity, message, hint, replacement)
 
 
 def render_diagnostic(diagnostic: Diagnostic, source: SourceFile | None = None) -> str:
-    """Write a diagnostic for people: its place and message, the line with a caret, and the hint."""
+    """Format a diagnostic for people: its place and message, the line with a caret, and the hint."""
     at = f"{diagnostic.path}:{diagnostic.line}:{diagnostic.column}"
     rows = [f"{at}: {diagnostic.severity}[{diagnostic.code}]: {diagnostic.message}"]
     gutter = " " * max(5, len(str(diagnostic.line)))
@@ -349,5 +349,5 @@ def _count_cells(character: str) -> int:
 
 
 def _make_blanks(text: str) -> str:
-    """Return blanks as wide as `text`; a tab stays a tab, so that it has the width of the tab above it."""
+    """Return blanks as wide as `text`; tabs are kept, so that each is as wide as the tab above it."""
     return "".join("\t" if each == "\t" else " " * _count_cells(each) for each in text)

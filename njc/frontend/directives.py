@@ -1,9 +1,9 @@
-"""The comments for the compiler: options for a file, and findings to be ignored.
+"""Comments for the compiler: options for a file, and findings to ignore.
 
 # njc: model=openai/gpt-4.1, max_effects=20      before the first statement: for the whole file
 # njc: budget="usd=5 per=day"                    a value with blanks or commas has quotes
 # njc: ignore[NJ204]                             there: in the whole file
-# njc: ignore[NJ204, NJ301]                      above a place, or behind it: at this place
+# njc: ignore[NJ204, NJ301]                      above a place, or after it: at this place
 # njc: ignore                                    every code that can be ignored
 """
 
@@ -43,7 +43,7 @@ NO_DIRECTIVES = FileDirectives(Options(), frozenset(), ())
 
 
 def read_file_directives(module: Module) -> FileDirectives:
-    """Read the `# njc:` comments at the head of a file, and report those below it that have no effect."""
+    """Read the `# njc:` comments at the head of a file, and report comments below that have no effect."""
     source = module.source
     body = module.tree.body
     head = source.line_starts[find_first_line(body[0]) - 1] if body else len(source.text)
@@ -84,13 +84,13 @@ def _read_settings(
 
 
 def _find_late_comments(source: SourceFile, head: int) -> Iterator[Diagnostic]:
-    """Find options that come after the first statement, and comments that are neither options nor `ignore`."""
+    """Find options after the first statement, and comments that are neither options nor `ignore`."""
     found = [*_COMMENT.finditer(source.text, head)]
     strings = list(find_string_tokens(source.text)) if found else []
     for comment in found:
         after = bisect_right(strings, (comment.start(), 0)) - 1
         if after >= 0 and comment.start() < strings[after][1]:
-            continue  # a part of a string
+            continue  # part of a string
         text = comment["text"]
         if _parse_ignored_codes(text) is not None:
             yield from _check_codes(source, comment)
@@ -117,7 +117,7 @@ def _check_codes(source: SourceFile, comment: re.Match[str]) -> Iterator[Diagnos
 
 
 def _parse_ignored_codes(text: str) -> set[str] | None:
-    """Read `ignore` or `ignore[CODES]`; None for another comment."""
+    """Read `ignore` or `ignore[CODES]`; None for any other comment."""
     ignore = _IGNORE.match(text)
     if ignore is None:
         return None
@@ -132,7 +132,7 @@ def filter_ignored(
     directives: FileDirectives,
     blocks: Iterable[NaturalBlock],
 ) -> Iterator[Diagnostic]:
-    """Leave out silenced findings; the lines of a block have no comments."""
+    """Leave out silenced findings; a block's own lines have no comments."""
     within = {line: block for block in blocks for line in range(block.line, block.end_line + 1)}
     for diagnostic in diagnostics:
         place = within.get(diagnostic.line, diagnostic)

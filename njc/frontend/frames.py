@@ -9,8 +9,8 @@
                 ...
         else:                       here raise and return: a loop's else is outside the loop
 
-A `Frame` is the control context of a point; `enter_...` return the frame of an inner suite. Labels are always in the
-order of `Label`.
+A `Frame` is the control context of a point; the `enter_...` methods return the frame of an inner suite. Labels are
+always in the order of `Label`.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ class Frame:
     scope: NameScope
     in_loop: bool = False
     loop_barred: bool = False
-    """An `except*` suite is between here and the loop."""
+    """Whether an `except*` suite is between here and the loop."""
     return_barred: bool = False
-    """An `except*` suite is between here and the function."""
+    """Whether an `except*` suite is between here and the function."""
     loop_in_finally: bool = False
-    """A jump to the loop would leave a `finally` suite."""
+    """Whether a jump to the loop would leave a `finally` suite."""
     return_in_finally: bool = False
-    """A return would leave a `finally` suite."""
+    """Whether a return would leave a `finally` suite."""
     in_except_star: bool = False
-    """An `except*` suite of this function is around: only a bare `raise` in it re-raises the same group."""
+    """Whether this is in an `except*` suite of this function: only a bare `raise` in it re-raises the same group."""
 
     def enter_loop(self) -> Frame:
-        """Return the frame of a loop's body; its `else` suite keeps the frame around the loop."""
+        """Return the frame of a loop's body; its `else` suite keeps the outer frame."""
         return replace(self, in_loop=True, loop_barred=False, loop_in_finally=False)
 
     def enter_except_star(self) -> Frame:

@@ -1,12 +1,12 @@
-'''String literals that are natural blocks, and the options in their first line.
+'''String literals that are natural blocks, and the options on their first line.
 
     """natural                                       a block
     r\'\'\'prompt(max_effects=20, model="m")            a block, with options
     """natural(interface=shop.INTERFACE)             a block with an interface
-    """Natural      """ natural      ("""natural      nearly a block: reported, never passed over
+    """Natural      """ natural      ("""natural      nearly a block: reported, never ignored
     """natural language processing."""               a string like any other
 
-Everything is decided on the source text of the literal: the tree no longer knows how it was quoted.
+All decisions use the literal's source text: the tree no longer shows how it was quoted.
 '''
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _REST_OF_STRING = {
 
 
 def match_opening(literal: str) -> re.Match[str] | None:
-    """Match the marker line of a literal that is a natural block: a single string with a marker."""
+    """Match the marker line of a literal if it is a natural block: a single string with a marker."""
     opened = OPENING.match(literal)
     return opened if opened and _is_one_token(literal, opened) else None
 
@@ -50,13 +50,13 @@ def match_marker(literal: str) -> re.Match[str]:
 
 
 def extract_prompt_text(literal: str, opened: re.Match[str]) -> str:
-    """Return the source text of the prompt, with the fields of an f-string blanked."""
+    """Return the prompt's source text, with the fields of an f-string blanked."""
     return blank_fields(literal, opened["prefix"])[opened.end() : -3]
 
 
 @record
 class OptionProblem:
-    """A mistake in some characters of the options."""
+    """A mistake in the options, and its characters."""
 
     start: int
     end: int
@@ -65,7 +65,7 @@ class OptionProblem:
 
 @record
 class InterfaceName:
-    """The interface of a block, as a name such as `shop.INTERFACE`, and its offsets in a text."""
+    """A block's interface, as a name such as `shop.INTERFACE`, and its offsets in a text."""
 
     path: str
     start: int
@@ -79,7 +79,7 @@ class InterfaceName:
 
 @record
 class WrittenOptions:
-    """The contents of the parentheses behind a marker."""
+    """The contents of the parentheses after a marker."""
 
     options: Options = NO_OPTIONS
     interface: InterfaceName | None = None
@@ -152,7 +152,7 @@ def _is_one_token(literal: str, opened: re.Match[str]) -> bool:
     rest = _REST_OF_STRING[opened["quotes"]].fullmatch(literal, opened.end("quotes"))
     if rest is not None or "f" not in opened["prefix"].lower():
         return rest is not None
-    # From Python 3.12 on, an f-string may have its own quotes inside its fields.
+    # From Python 3.12 on, an f-string's fields may contain its own kind of quotes.
     return (0, len(literal)) in find_string_tokens(literal)
 
 
@@ -166,7 +166,7 @@ class NearMiss:
 
 
 def find_near_miss(literal: str, is_docstring: bool) -> NearMiss | None:
-    """Return why a literal that is not a natural block was perhaps meant to be one."""
+    """Return why a literal that is not a natural block may have been meant as one."""
     nearly = _NEAR_MISS.search(literal)
     reason = _explain_near_miss(literal, nearly, is_docstring) if nearly else None
     return NearMiss(nearly.start(), nearly.end("marker"), reason) if nearly and reason else None

@@ -5,8 +5,8 @@
             nonlocal k
             y = [i for i in k]          binds y; the i of a comprehension is local to it
 
-`symtable` does not suffice: from Python 3.12 it adds the variables of inlined comprehensions (PEP 709) to the function,
-and it does not know the variables that natural blocks bind. Only scopes that enclose a block are read.
+`symtable` is not enough: from Python 3.12 on, it adds the variables of inlined comprehensions (PEP 709) to the
+function, and it does not know the variables that natural blocks bind. Only scopes that enclose a block are read.
 
 All names are stored as the compiler stores them: `__x` inside `class Box` is `_Box__x`.
 """
@@ -32,7 +32,7 @@ ScopeNode = ast.Module | Definition
 
 @record
 class Bindings:
-    """The names that the statements of one scope bind, or declare global or nonlocal."""
+    """The names that a scope's statements bind, or declare global or nonlocal."""
 
     bound: frozenset[str]
     globals: frozenset[str]
@@ -40,9 +40,9 @@ class Bindings:
     annotations: Mapping[str, ast.expr]
     """The first annotation of each annotated variable that is not a parameter."""
     parameters: Mapping[str, ast.expr | None]
-    """The parameters of a function with their annotations, `*args` and `**kwargs` without."""
+    """A function's parameters with their annotations; `*args` and `**kwargs` have none."""
     only_deleted: frozenset[str]
-    """The names in `bound` that only `del` binds, as Python counts it."""
+    """The names in `bound` that only `del` binds, in Python's sense."""
     type_parameters: frozenset[str]
     star_import: bool
 
@@ -59,12 +59,12 @@ class NameScope:
 
     @property
     def is_function(self) -> bool:
-        """Whether the scope's variables are a function's."""
+        """Whether the scope is a function's."""
         return self.kind not in ("module", "class")
 
     @property
     def is_async(self) -> bool:
-        """Whether `await` is legal in it."""
+        """Whether `await` is legal in the scope."""
         return self.kind in ("async function", "async generator")
 
     @cached_property
@@ -74,12 +74,12 @@ class NameScope:
 
     @cached_property
     def as_module(self) -> tuple[Global, Global]:
-        """The module as the home of a name that is not bound there, and of one that is."""
+        """The module as the home of a name that is not bound there, and of a name that is."""
         return Global(self, False), Global(self, True)
 
     @cached_property
     def mangling_class(self) -> str | None:
-        """The name of the innermost enclosing class, also around functions."""
+        """The name of the innermost enclosing class, even outside enclosing functions."""
         return next((scope.name for scope in self.walk_outwards() if scope.kind == "class"), None)
 
     @cached_property
@@ -89,7 +89,7 @@ class NameScope:
 
     @property
     def signature_scope(self) -> NameScope:
-        """The scope that defines the names of a function's signature."""
+        """The scope that defines the names in a function's signature."""
         return self if self.bindings.type_parameters else self.parent or self
 
     def walk_outwards(self) -> Iterator[NameScope]:
@@ -100,11 +100,11 @@ class NameScope:
             scope = scope.parent
 
     def walk_statements(self) -> Iterator[ast.stmt]:
-        """Yield the statements of the scope, nested suites included, in the order of the source."""
+        """Yield the scope's statements, including nested suites, in source order."""
         return walk_statements(self.node.body)
 
     def list_visible_names(self, outputs: BlockOutputs) -> list[str]:
-        """List the program's names that a block in the scope could mean, for did-you-mean."""
+        """Return the program's names that a block in the scope could mean, for did-you-mean hints."""
         names: dict[str, None] = {}
         for place in self.walk_outwards():
             if place is self or place.kind != "class":
@@ -144,11 +144,11 @@ ResolvedName = Local | Global | TypeParameter
 
 
 def resolve_name(name: str, scope: NameScope, outputs: BlockOutputs) -> ResolvedName:
-    """Return the home of a `name` in `scope`, in its written form."""
+    """Return the home of `name`, as written, in `scope`."""
     if name.startswith("__"):
         name = mangle(name, scope.mangling_class)
     bindings = scope.bindings
-    if scope.parent is not None and name in bindings.bound:  # never global or nonlocal as well
+    if scope.parent is not None and name in bindings.bound:  # never also global or nonlocal
         return scope.as_home
     explicit, around = False, scope
     while (place := around).parent is not None:
@@ -164,7 +164,7 @@ def resolve_name(name: str, scope: NameScope, outputs: BlockOutputs) -> Resolved
 
 
 def is_bound(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:
-    """Return whether a statement or a natural block of `scope` binds the (stored) name there."""
+    """Return whether a statement or natural block in `scope` binds the (stored) name there."""
     return name in scope.bindings.bound or name in outputs.get(scope, ())
 
 
@@ -175,7 +175,7 @@ _MODULE_NAMES = frozenset([
 
 
 def is_defined(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:
-    """Return whether reading `name` in `scope` can find a value, as far as the file shows."""
+    """Return whether reading `name` in `scope` can find a value, judging by the file."""
     home = resolve_name(name, scope, outputs)
     if not isinstance(home, Global) or home.known or home.scope.bindings.star_import:
         return True
@@ -190,7 +190,7 @@ def is_defined(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:
 
 @functools.lru_cache(maxsize=1)
 def list_declared(module: ScopeNode) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the names that some scope of the module declares global, and the names declared global or nonlocal."""
+    """Return the names that some scope in the module declares global, and those declared global or nonlocal."""
     nodes = [node for node in ast.walk(module) if isinstance(node, ast.Global | ast.Nonlocal)]
     found = [(isinstance(node, ast.Global), name) for node in nodes for name in node.names]
     in_module = frozenset(name for is_global, name in found if is_global)
@@ -198,7 +198,7 @@ def list_declared(module: ScopeNode) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def collect_bindings(node: ScopeNode, class_name: str | None, walrus: bool = True) -> Bindings:
-    """Return the bindings of the statements of a scope; `walrus=False` promises that it has no `:=`."""
+    """Return the bindings of a scope's statements; `walrus=False` promises that there is no `:=`."""
     seen = _BindingCollector()
     _bind_statements(node.body, seen, walrus)
     parameters = _collect_parameters(node) if isinstance(node, FunctionDefinition) else {}
@@ -229,7 +229,7 @@ def _collect_parameters(node: FunctionDefinition) -> dict[str, ast.expr | None]:
 
 
 def list_named_parameters(arguments: ast.arguments) -> list[ast.arg]:
-    """Return the parameters of a function, but for `*args` and `**kwargs`."""
+    """Return a function's parameters, except `*args` and `**kwargs`."""
     return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
 
 
@@ -253,11 +253,11 @@ def _bind_statements(body: Iterable[ast.stmt], seen: _BindingCollector, walrus: 
 
 
 _BINDING_NOTHING = (ast.Expr, ast.Return, ast.If, ast.Pass)
-"""Statements that bind no name but by `:=`."""
+"""Statements that bind names only by `:=`."""
 
 
 def list_bound_names(statement: ast.stmt, walrus: bool = True) -> set[str]:
-    """Return the names that a statement binds in its scope, as written, without its suites."""
+    """Return the names, as written, that a statement binds in its scope, without its suites."""
     if not walrus and isinstance(statement, _BINDING_NOTHING):
         return set()
     seen = _BindingCollector()
@@ -268,7 +268,7 @@ def list_bound_names(statement: ast.stmt, walrus: bool = True) -> set[str]:
 
 
 def list_deleted_names(statement: ast.Delete) -> set[str]:
-    """Return the names that a `del` statement unbinds, as written."""
+    """Return the names, as written, that a `del` statement unbinds."""
     seen = _BindingCollector()
     _bind_statement(statement, seen)
     return seen.deleted
@@ -327,7 +327,7 @@ def _bind_target(target: ast.expr, names: set[str]) -> None:
 
 
 def list_captured_names(pattern: ast.pattern) -> Iterator[str]:
-    """Yield the names that a pattern of a `match` binds."""
+    """Yield the names that a `match` pattern binds."""
     for part in ast.walk(pattern):
         match part:
             case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
@@ -337,7 +337,7 @@ def list_captured_names(pattern: ast.pattern) -> Iterator[str]:
 
 
 def _bind_walrus(expressions: Iterable[ast.expr], seen: _BindingCollector) -> None:
-    """Note the targets of `:=`; in a comprehension they bind in the scope around it."""
+    """Record the targets of `:=`; in a comprehension, they bind in the surrounding scope."""
     waiting: list[ast.AST] = list(expressions)
     while waiting:
         node = waiting.pop()
@@ -350,7 +350,7 @@ def _bind_walrus(expressions: Iterable[ast.expr], seen: _BindingCollector) -> No
 
 
 def list_branches(statement: ast.If) -> list[ast.If]:
-    """Return an `if` and its `elif`s, which `ast` nests, so that a long chain is not a deep recursion."""
+    """Return an `if` and its `elif`s, which `ast` nests, so that long chains need no deep recursion."""
     chain = [statement]
     while len(chain[-1].orelse) == 1 and isinstance(inner := chain[-1].orelse[0], ast.If):
         chain.append(inner)
@@ -358,7 +358,7 @@ def list_branches(statement: ast.If) -> list[ast.If]:
 
 
 def list_children(node: ast.AST) -> list[ast.AST]:
-    """Return the nodes directly below a node; `ast.iter_child_nodes` takes twice the time."""
+    """Return the nodes directly below a node; `ast.iter_child_nodes` takes twice as long."""
     children: list[ast.AST] = []
     for name in node._fields:
         value = getattr(node, name, None)
@@ -388,7 +388,7 @@ def list_suites(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 
 def walk_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements of a suite and of the suites in it, in the order of the source."""
+    """Yield the statements in a suite and in its nested suites, in source order."""
     waiting = [*body][::-1]
     while waiting:
         statement = waiting.pop()

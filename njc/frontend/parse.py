@@ -1,4 +1,4 @@
-"""From bytes to a syntax tree, if the file may contain blocks.
+"""Parse bytes into a syntax tree, if the file may contain blocks.
 
     SourceFile  ->  Module(source, tree, candidates)    or    Diagnostic NJ001, NJ002
 
@@ -40,12 +40,12 @@ class Module:
 
 
 def can_hold_blocks(data: bytes) -> bool:
-    """Return whether the bytes contain what could be the opening of a natural block, or nearly one, or are UTF-16."""
+    """Return whether the bytes contain a possible opening of a natural block, or nearly one, or are UTF-16."""
     return _MARKER_BYTES.search(data) is not None or b"\0" in data
 
 
 def can_set_mode(data: bytes) -> bool:
-    """Return whether the bytes contain what could be the option `mode`, on a block or in a comment for the file."""
+    """Return whether the bytes contain a possible option `mode`, on a block or in a comment for the file."""
     return _MODE_OPTION.search(data) is not None
 
 
@@ -71,14 +71,14 @@ def parse(source: SourceFile) -> Module | Diagnostic:
 
 
 def parse_quietly(text: str) -> ast.Module:
-    """Parse Python without the warnings that Python itself will give when the program is compiled."""
+    """Parse Python code without the warnings that Python itself gives when the program is compiled."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(text)
 
 
 def compile_tree(tree: ast.Module, file: str, flags: int = 0) -> CodeType:
-    """Compile a tree as deep as one that Python compiles from text: before 3.12, trees are refused earlier."""
+    """Compile a tree up to the depth that Python compiles from text; before 3.12, trees have a lower limit."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(3 * limit)
     try:
@@ -89,9 +89,9 @@ def compile_tree(tree: ast.Module, file: str, flags: int = 0) -> CodeType:
 
 
 def find_compile_error(program: ast.Module | str, *, is_cell: bool = False) -> SyntaxError | None:
-    """Return the error of Python's compiler; for a tree, only errors after parsing, such as a stray `return`.
+    """Return the error from Python's compiler; for a tree, only errors after parsing, such as a stray `return`.
 
-    In the cell of a notebook, `await` is allowed outside of functions.
+    In a notebook cell, `await` is allowed outside functions.
     """
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if is_cell else 0
     with warnings.catch_warnings():

@@ -4,9 +4,9 @@
 
         Reference("count", writes=True, type="int")    Reference("items.open", writes=False)
 
-Everything else in angle brackets is plain text. References are read from the source text of the
-literal; the fields of an f-string are blanked first, so that data can never name a variable.
-Offsets count from the start of the given text.
+Everything else in angle brackets is plain text. References are read from the literal's source text;
+an f-string's fields are blanked first, so that data can never name a variable. Offsets count from
+the start of the given text.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from collections.abc import Iterator
 from njrt.records import record
 
 NAME = r"[^\W\d][^\x00-/:-@\[-^`{-\x7f]*"
-"""A name, and perhaps more: `\\w` matches no combining marks, so all but ASCII counts. In a program, only they can follow it there."""
+"""A name, perhaps with more: `\\w` lacks combining marks, so all non-ASCII counts. In code, only they can follow."""
 PATH = rf"{NAME}(?:\.{NAME})*"
 _TAG_PATTERN = re.compile(rf"<<|<(?P<writes>:?)(?P<path>{PATH})(?:(?P<close>>)|[ \t]*:(?=[^>]))")
 _WORDS = re.compile(r"[\w.]+")
-"""Paths without combining marks, which `\\w` does not match: of others, some are not names."""
+"""Paths without combining marks, which `\\w` does not match; some of the other paths are not names."""
 _MAX_TYPE_LENGTH = 10_000
 _MAX_TYPE_ENDS = 50
-"""The maximal number of `>` that are tried as the end of a type."""
+"""The maximum number of `>` that are tried as the end of a type."""
 
 
 @record
 class Reference:
-    """One reference: the path in Python's spelling (NFKC), its place, and the type of an output.
+    """A reference: the path in Python's spelling (NFKC), its place, and an output's type.
 
-    `type` is a Python expression in canonical spelling, None for a reference without a type.
+    `type` is a Python expression in canonical spelling; None for a reference without a type.
     """
 
     path: str
@@ -57,13 +57,13 @@ class Reference:
 
     @property
     def needs_value(self) -> bool:
-        """Whether the variable must be bound before: the path is read, or an attribute of it is set."""
+        """Whether the variable must already be bound: the path is read, or an attribute of it is set."""
         return not self.writes or self.is_dotted
 
 
 @record
 class KeywordTag:
-    """`<class>` or `<:None>`: the form of a reference, but no name. A read of one is plain text."""
+    """`<class>` or `<:None>`: has the form of a reference, but not a name. Without a colon, it is plain text."""
 
     path: str
     writes: bool
@@ -73,7 +73,7 @@ class KeywordTag:
 
 @record
 class MistypedTag:
-    """`<:y: the sum>`: the form of a typed output, but what should be the type is not Python."""
+    """`<:y: the sum>`: has the form of a typed output, but its type is not Python."""
 
     path: str
     start: int
@@ -85,23 +85,23 @@ class NearTag:
     """`<items[0]>`, `< x >` or `<x>...</x>`: nearly a reference, but plain text."""
 
     root: str
-    """The variable that would be meant."""
+    """The variable that it probably means."""
     writes: bool
     start: int
     end: int
     reason: str
     hint: str
     replacement: str | None = None
-    """The reference to write instead, where only one can be meant."""
+    """The reference to write instead, if only one can be meant."""
     is_typed: bool = False
-    """Whether it has a type, as an output, but no colon before the name."""
+    """Whether it has a type, like an output, but no colon before the name."""
 
 
 Tag = Reference | KeywordTag | MistypedTag | NearTag
 
 
 def find_tags(text: str) -> Iterator[Tag]:
-    """Find, in order, all that has the form of a reference in `text`, and what nearly has it."""
+    """Yield, in order, everything in `text` that has the form of a reference, or nearly has it."""
     position = 0
     for tag in _find_exact_tags(text):
         if text.find("<", position, tag.start) >= 0:
@@ -147,7 +147,7 @@ _NAME_END = re.compile(r"[\s.,;!?)]|\Z")
 
 
 def find_name_end(text: str, start: int = 0) -> int:
-    """Return the end of the characters of a name from `start` on."""
+    """Return the end of the name characters from `start` on."""
     for end in range(start, len(text)):
         if not ("_" + unicodedata.normalize("NFKC", text[end])).isidentifier():
             return end
@@ -155,7 +155,7 @@ def find_name_end(text: str, start: int = 0) -> int:
 
 
 def _split_path(match: re.Match[str]) -> tuple[str, str]:
-    """Return the path of a near reference, and the text behind it."""
+    """Return a near reference's path, and the text after it."""
     path = match["path"]
     end = find_name_end(path)
     while path[end : end + 1] == ".":
@@ -164,7 +164,7 @@ def _split_path(match: re.Match[str]) -> tuple[str, str]:
 
 
 def _is_more_names(after: str) -> bool:
-    """Return whether a text is `, NAME` once or more."""
+    """Return whether a text is one or more `, NAME`."""
     first, *names = (name.strip().lstrip(":") for name in after.split(","))
     parts = unicodedata.normalize("NFKC", ".".join(names)).split(".")
     return not first and all(map(str.isidentifier, parts))
@@ -210,7 +210,7 @@ def _find_near_tags(text: str, start: int, end: int) -> Iterator[NearTag]:
 
 
 def _separate_names(colon: str, path: str, after: str) -> str:
-    """Write each name in separate brackets; a colon before the first applies to all."""
+    """Put each name in separate brackets; a colon before the first applies to all."""
     rest = (name.strip() for name in after.split(",")[1:])
     return ", ".join([f"<{colon}{path}>", *(f"<{colon}{name.lstrip(':')}>" for name in rest)])
 
@@ -232,7 +232,7 @@ def _read_typed_tag(text: str, match: re.Match[str], path: str) -> Tag | None:
 
 
 class _StringUnescaper(ast.NodeTransformer):
-    """Replace `<<` in strings by `<`, as in the prompt that is shown; other `<<` are operators."""
+    """Replaces `<<` in strings with `<`, as in the prompt that is shown; other `<<` are operators."""
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         if isinstance(node.value, str):
@@ -255,7 +255,7 @@ _NON_TYPE_PARTS = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await, ast.Lambd
 
 
 def is_type(expression: ast.expr) -> bool:
-    """Return whether an expression can be the annotation of a variable."""
+    """Return whether an expression can be a variable's annotation."""
     match expression:
         case ast.Constant(value=str(quoted)) if parse_type(quoted) is None:
             return False
@@ -272,7 +272,7 @@ def is_type(expression: ast.expr) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def parse_type(text: str) -> ast.expr | None:
-    """Parse the text of a type; None if it is not one."""
+    """Parse the text of a type; None if it is not a type."""
     try:
         expression = ast.parse(f"({text.strip()}\n)", mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
@@ -281,7 +281,7 @@ def parse_type(text: str) -> ast.expr | None:
 
 
 def list_variables(tree: ast.AST | None) -> list[str]:
-    """Return the variables in an expression, a type or other code, as often as they occur."""
+    """Return the variables in an expression, a type or other code, once for each occurrence."""
     nodes = ast.walk(tree) if tree is not None else ()
     return [node.id for node in nodes if isinstance(node, ast.Name)]
 
@@ -293,7 +293,7 @@ _UNPRINTABLE = re.compile(
 
 
 def format_annotation(annotation: ast.expr) -> str:
-    """Return an annotation as black would write it: one line, double quotes unless they need an escape."""
+    """Return an annotation as black would format it: on one line, with double quotes unless they need an escape."""
     if isinstance(annotation, ast.Name):
         return annotation.id
     named = _StringNamer()
@@ -304,7 +304,7 @@ def format_annotation(annotation: ast.expr) -> str:
 
 
 class _StringNamer(ast.NodeTransformer):
-    """Replace strings by names, and keep how they are spelled."""
+    """Replaces strings with names, and records how the strings are spelled."""
 
     def __init__(self) -> None:
         self.strings: list[str] = []
@@ -317,14 +317,14 @@ class _StringNamer(ast.NodeTransformer):
 
 
 def format_string(text: str) -> str:
-    """Spell a string, as `repr` does but on every Python alike: which characters are printable changes."""
+    """Format a string like `repr`, but alike in every Python version: which characters are printable changes."""
     quote = "'" if '"' in text else '"'
     escaped = text.replace("\\", "\\\\").replace(quote, f"\\{quote}")
     return quote + _UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], escaped) + quote
 
 
 def blank_fields(literal: str, prefix: str) -> str:
-    """Blank the `{...}` fields in the source of a string with this prefix, keeping every offset."""
+    """Blank the `{...}` fields in the source of a string with this prefix; offsets are kept."""
     kept, position = [], 0
     letters = prefix.lower()
     for start, end in find_fields(literal, "r" in letters) if "f" in letters else ():
@@ -334,7 +334,7 @@ def blank_fields(literal: str, prefix: str) -> str:
 
 
 def find_fields(literal: str, raw: bool) -> Iterator[tuple[int, int]]:
-    """Yield the start and the end of each `{...}` field of an f-string's source, with its braces."""
+    """Yield the start and end of each `{...}` field, including its braces, in an f-string's source."""
     position = 0
     while position < len(literal):
         two = literal[position : position + 2]
@@ -372,7 +372,7 @@ def _find_field_end(literal: str, position: int) -> int:
 
 
 def find_expression_end(literal: str, position: int) -> int:
-    """Find the end of the expression of a field: the `!`, `:` or `}` behind it."""
+    """Find the end of a field's expression: the `!`, `:` or `}` after it."""
     depth = 0
     while position < len(literal):
         character = literal[position]

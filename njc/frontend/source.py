@@ -6,8 +6,8 @@
         .newline    "\\r\\n"
         .place(19)  (2, 1)        line and column, both from 1, the column in characters
 
-Lines end at `\\n`, `\\r\\n` and `\\r` and nowhere else, as Python's tokenizer has it; `str.splitlines`
-would also split at form feeds and at U+2028, which may be inside a prompt.
+Lines end only at `\\n`, `\\r\\n` and `\\r`, as in Python's tokenizer; `str.splitlines` would also split
+at form feeds and at U+2028, which may be inside a prompt.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CODING_COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*[-\w.]+", re.ASCII)
 
 
 class SourceDecodeError(Exception):
-    """The bytes are not text in the encoding that they name; `line` is the first that is not."""
+    """The bytes are not text in the encoding that they name; `line` is the first invalid line."""
 
     def __init__(self, message: str, line: int = 1) -> None:
         super().__init__(message)
@@ -46,9 +46,9 @@ class SourceFile:
     path: str
     data: bytes
     known_encoding: str | None = None
-    """The encoding, if it is not to be read from the bytes."""
+    """The encoding; by default, it is read from the bytes."""
     is_cell: bool = False
-    """Whether it is the cell of a notebook, where `await` is allowed outside of functions."""
+    """Whether the source is a notebook cell, where `await` is allowed outside functions."""
 
     @cached_property
     def bom(self) -> bytes:
@@ -57,11 +57,11 @@ class SourceFile:
 
     @cached_property
     def encoding(self) -> str:
-        """The name of the encoding, from the byte order mark, the coding cookie, or the default."""
+        """The encoding's name, from the byte order mark or the coding cookie, or the default."""
         if self.known_encoding:
             return self.known_encoding
         lines = [line + b"\n" for line in _NEWLINE_BYTES.split(self.data, 2)[:2]]
-        try:  # from 3.14 on, null characters are refused there; the parser reports their places
+        try:  # from 3.14 on, null characters are rejected there; the parser reports their places
             name, _ = tokenize.detect_encoding(
                 lambda: lines.pop(0).replace(b"\0", b" ") if lines else b""
             )
@@ -87,12 +87,12 @@ class SourceFile:
 
     @cached_property
     def line_starts(self) -> tuple[int, ...]:
-        """The offset in `text` of each line."""
+        """Each line's offset in `text`."""
         return find_line_starts(self.text)
 
     @cached_property
     def newline(self) -> str:
-        """The end of the first line; `\\n` for a file of one line."""
+        """The first line's end; `\\n` for a file with one line."""
         first = _NEWLINE.search(self.text)
         return first.group() if first else "\n"
 
@@ -107,7 +107,7 @@ class SourceFile:
 
     @cached_property
     def lines_by_word(self) -> Mapping[str, Sequence[int]]:
-        """The numbers of the lines that contain each word, in order; made for texts of ASCII alone."""
+        """The numbers of the lines that contain each word, in order; only for pure ASCII texts."""
         lines: dict[str, list[int]] = {}
         for number, line in enumerate(_NEWLINE.split(self.text), 1):
             for word in set(_WORD.findall(line)):
@@ -121,13 +121,13 @@ class SourceFile:
         return self.text[start:end]
 
     def get_offset(self, number: int, utf8_column: int) -> int:
-        """Return the offset in `text` of a place as `ast` gives it: the column counts UTF-8 bytes from 0."""
+        """Return the offset in `text` of a place from `ast`: the column counts UTF-8 bytes from 0."""
         if not self._is_ascii and not (line := self.line(number)).isascii():
             utf8_column = len(line.encode()[:utf8_column].decode())
         return self.line_starts[number - 1] + utf8_column
 
     def get_span(self, node: ast.stmt | ast.expr) -> tuple[int, int]:
-        """Return the offsets in `text` of the start and the end of a node, without decorators."""
+        """Return the offsets in `text` of a node's start and end, without decorators."""
         end = self.get_offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
         return self.get_offset(node.lineno, node.col_offset), end
 
@@ -141,13 +141,13 @@ def find_line_starts(text: str) -> tuple[int, ...]:
     """Return the offset of each line of a text."""
     if "\r" in text:
         return (0, *(newline.end() for newline in _NEWLINE.finditer(text)))
-    # Editors ask at every change, so this is done without a loop.
+    # Editors call this at every change, so it avoids a loop.
     lengths = map(len, text.split("\n"))
     return (0, *map(add, accumulate(lengths), range(1, text.count("\n") + 1)))
 
 
 def find_string_tokens(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and the end of every string of a Python text, up to the first bad token."""
+    """Yield the start and end of every string in a Python text, up to the first bad token."""
     line_starts = find_line_starts(text)
     text = _NEWLINE.sub("\n", text)
     starts: list[int] = []  # of f-strings, which are several tokens from Python 3.12 on
@@ -155,7 +155,7 @@ def find_string_tokens(text: str) -> Iterator[tuple[int, int]]:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             name = tokenize.tok_name[token.type]
             if "STRING" not in name:
-                continue  # the last tokens may be behind the last line
+                continue  # the last tokens may be after the last line
             start, end = (line_starts[line - 1] + at for line, at in (token.start, token.end))
             if name.endswith("STRING_START"):
                 starts.append(start)

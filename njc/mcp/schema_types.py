@@ -1,11 +1,11 @@
-"""Types of Python for JSON schemas.
+"""Python types for JSON schemas.
 
     {"type": "array", "items": {"type": "string"}}          list[str]
     {"enum": ["a", "b"]}                                    Literal["a", "b"]
-    {"type": "object", "properties": {...}}                 a class, which `TypeWriter.classes` has
+    {"type": "object", "properties": {...}}                 a class, in `TypeWriter.classes`
 
-A keyword that has no type (patterns, limits, formats) is left to the server, which checks it. Every name and text of a
-schema comes from outside: names are made identifiers, values are written by `repr`. Schemas: JSON Schema 2020-12.
+Keywords without a type (patterns, limits, formats) are left to the server, which checks them. All names and texts in
+a schema come from outside: names become identifiers, values are written with `repr`. Schemas: JSON Schema 2020-12.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _RESERVED = {"self", "cls", "server", "result", "str", "int", "float", "bool", "
 _CLASS_RESERVED = {"Any", "BaseModel", "ConfigDict", "Field", "Literal", "McpServer", "None", "True", "False"}  # fmt: skip
 _MOST_DEPTH = 30
 _MOST_TYPES = 10_000
-"""How many schemas one module may have: a small schema can name itself many times."""
+"""How many schemas a module may have: a small schema can refer to itself many times."""
 
 
 @record
 class TypedName:
-    """A property of an object as a parameter or a field."""
+    """An object's property, as a parameter or a field."""
 
     name: str
     """The name in Python."""
@@ -43,30 +43,30 @@ class TypedName:
     annotation: str
     description: str
     default: str
-    """The default as Python, empty if the property is required; `None` if the schema has none that is a scalar."""
+    """The default as Python, empty if the property is required; `None` if the schema has no scalar default."""
 
     @property
     def declaration(self) -> str:
-        """The name, the annotation and the default, if it has one."""
+        """The name, the annotation and the default, if any."""
         return f"{self.name}: {self.annotation}" + (f" = {self.default}" if self.default else "")
 
 
 class TypeWriter:
-    """Writes the types of one module (state: the classes so far, and their names)."""
+    """Writes a module's types (state: the classes so far, and their names)."""
 
     def __init__(self) -> None:
         """Make a writer without classes."""
         self.classes: list[str] = []
-        """Written classes, each below the classes that it names, but for recursion."""
+        """Written classes, each below the classes that it names, except for recursion."""
         self._names: set[str] = set(_CLASS_RESERVED)
         self._known: dict[int, tuple[str, Schema]] = {}
-        """Classes by the ids of their schemas, which are kept so that no id is used again."""
+        """Classes by the ids of their schemas, which are kept alive so that no id is reused."""
         self._variants: dict[tuple[int, str], tuple[Schema, Schema]] = {}
-        """Schemas made of one, by its id and the type: made once, so that a recursive one has one class."""
+        """Schemas derived from a schema, by its id and the type; made once, so that recursive ones have one class."""
         self._count = 0
 
     def write(self, schema: Any, name: str, root: Schema, depth: int = 0) -> str:
-        """Return the annotation for a schema; `name` is for its class, `root` has the definitions."""
+        """Return the annotation for a schema; `name` is for its class, `root` contains the definitions."""
         self._count += 1
         if not isinstance(schema, Mapping) or depth > _MOST_DEPTH or self._count > _MOST_TYPES:
             return "Any"
@@ -102,7 +102,7 @@ class TypeWriter:
         reserved: Iterable[str] = _RESERVED,
         depth: int = 0,
     ) -> list[TypedName]:
-        """Return the properties of an object, the required ones first."""
+        """Return an object's properties, the required ones first."""
         schema = _flatten(schema, root)
         required = _get_list(schema, "required")
         found: list[TypedName] = []
@@ -183,7 +183,7 @@ def add_none(annotation: str) -> str:
 
 
 def find_definition(reference: str, root: Schema) -> Any:
-    """Return the part of a schema that a reference within it names, or None."""
+    """Return the part of a schema that a reference inside it names, or None."""
     if not reference.startswith("#"):
         return None
     found: Any = root
@@ -194,7 +194,7 @@ def find_definition(reference: str, root: Schema) -> Any:
 
 
 def make_identifier(text: str) -> str:
-    """Return an identifier in lower case for a name of a server: `getFile-2` is `get_file_2`."""
+    """Return a lower-case identifier for a server's name: `getFile-2` becomes `get_file_2`."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", text)
     name = re.sub(r"[^0-9a-zA-Z]+", "_", spaced).strip("_").lower() or "value"
     name = f"n{name}" if name[0].isdigit() else name
@@ -202,14 +202,14 @@ def make_identifier(text: str) -> str:
 
 
 def make_class_name(text: str) -> str:
-    """Return the name of a class: `edit_file` is `EditFile`."""
+    """Return a class name: `edit_file` becomes `EditFile`."""
     words = re.findall(r"[A-Za-z0-9]+", str(text))
     name = "".join(word[0].upper() + word[1:] for word in words) or "Value"
     return f"N{name}" if name[0].isdigit() else name
 
 
 def make_unique(name: str, used: set[str]) -> str:
-    """Return the name, with a number if it is used; it is used from now on."""
+    """Return the name, with a number if it is already used, and add it to the used names."""
     made, number = name, 1
     while made in used:
         number += 1
@@ -219,7 +219,7 @@ def make_unique(name: str, used: set[str]) -> str:
 
 
 def clean_text(text: Any) -> str:
-    """Return a text of a server without control characters; empty for something else."""
+    """Return a server's text without control characters; empty for any other value."""
     if not isinstance(text, str):
         return ""
     lines = text.expandtabs().replace("\r\n", "\n").split("\n")
@@ -228,7 +228,7 @@ def clean_text(text: Any) -> str:
 
 
 def quote_docstring(text: str, indent: str = "    ") -> str:
-    """Return a text as a docstring, its later lines indented."""
+    """Return a text as a docstring, with its later lines indented."""
     escaped = text.replace("\\", "\\\\")
     quoted = re.sub(r'"{3,}|"+\Z', lambda match: '\\"' * len(match[0]), escaped)
     lines = quoted.split("\n")
@@ -238,7 +238,7 @@ def quote_docstring(text: str, indent: str = "    ") -> str:
 
 
 def write_default(value: Any, annotation: str) -> str:
-    """Return a default as Python; `None` for one that is not a scalar, or not of the type."""
+    """Return a default as Python; `None` if it is not a scalar, or not of the type."""
     kinds = set(map(ast.unparse, ast.walk(ast.parse(annotation, mode="eval"))))
     is_flat = not re.search(r"\b(list|dict|tuple)\[", annotation)
     is_scalar = type(value) in (str, int, bool) or (type(value) is float and math.isfinite(value))
@@ -250,7 +250,7 @@ def _write_literal(values: Sequence[Any]) -> str:
     scalars = [value for value in values if value is None or type(value) in (str, int, bool)]
     written = dict.fromkeys(map(repr, scalars))
     if not values or len(scalars) != len(values) or len(set(scalars)) != len(written):
-        return "Any"  # 1 and True are one value of a Literal
+        return "Any"  # 1 and True are the same value in a Literal
     if scalars == [None]:
         return "None"
     return f"Literal[{', '.join(written)}]"
@@ -265,7 +265,7 @@ def _get_list(schema: Schema, key: str) -> list[Any]:
 
 
 def _flatten(schema: Schema, root: Schema) -> Schema:
-    """Return an object's schema with the properties of all its parts; properties of alternatives are optional."""
+    """Return an object's schema with the properties of all its parts; alternatives' properties are optional."""
     whole = _merge([schema, *_get_list(schema, "allOf")], {}, root)
     options: dict[str, list[Any]] = {}
     for part in _get_list(schema, "anyOf") + _get_list(schema, "oneOf"):
@@ -277,7 +277,7 @@ def _flatten(schema: Schema, root: Schema) -> Schema:
 
 
 def _merge(parts: Sequence[Any], rest: Schema, root: Schema) -> Schema:
-    """Return the one schema that holds all parts of `allOf`."""
+    """Return a single schema that contains all parts of `allOf`."""
     merged: dict[str, Any] = {}
     for part in (*parts, rest):
         for _ in range(_MOST_DEPTH):

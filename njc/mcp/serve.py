@@ -1,10 +1,10 @@
-"""Compiled functions as the tools of an MCP server.
+"""Compiled functions as tools of an MCP server.
 
-    make_mcp_server([load_target("mail.njpy:route")], budgets=())     an `MCPServer` of the SDK with the tool `route`
+    make_mcp_server([load_target("mail.njpy:route")], budgets=())     the SDK's `MCPServer` with the tool `route`
 
-A tool has the parameters, the result and the docstring of its function; pydantic converts the arguments. Synchronous functions run
-in threads. While a function runs, its client gets a progress message for each answer of a model. A cancelled asynchronous
-function is cancelled; a synchronous one ends at its next question to a model. Each client has separate budgets.
+A tool has its function's parameters, result and docstring; pydantic converts the arguments. Synchronous functions
+run in threads. While a function runs, its client gets a progress message for each of a model's answers. A cancelled
+asynchronous function stops; a synchronous one ends at its next question to a model. Each client has its own budgets.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PROGRESS_SECONDS = 0.25
 
 @record
 class _Stop:
-    """A layer of a model that is not asked any more after a client has cancelled its call."""
+    """A model layer that sends no more requests after the client has cancelled its call."""
 
     stopped: threading.Event
 
@@ -59,7 +59,7 @@ def make_mcp_server(
     budgets: Sequence[Budget],
     lifespan: Callable[[Any], AbstractAsyncContextManager[None]] | None = None,
 ) -> MCPServer:
-    """Return a server of these functions, with budgets for each client; raises ConfigurationError.
+    """Return a server for these functions, with budgets for each client; raises ConfigurationError.
 
     `lifespan` is entered when the server has its streams.
     """
@@ -79,7 +79,7 @@ def make_mcp_server(
             )
         try:
             tool = Tool.from_function(make_tool(target, budgets, name), name=name_of_tool)
-            arguments = tool.fn_metadata.arg_model  # of the SDK, which ignores unknown arguments
+            arguments = tool.fn_metadata.arg_model  # the SDK's, which ignores unknown arguments
             arguments.model_config["extra"] = "forbid"
             arguments.model_rebuild(force=True)
             tools.append(tool)
@@ -96,7 +96,7 @@ def make_mcp_server(
 
 
 def make_tool(target: TargetFunction, budgets: Sequence[Budget], server: str) -> Callable[..., Any]:
-    """Return the function that a server calls: with the context of the call as one more parameter."""
+    """Return the function that a server calls, with the call's context as an additional parameter."""
     from mcp.server.mcpserver import Context
     from mcp.types import ImageContent
     from pydantic import BaseModel, Field, PydanticUserError, TypeAdapter
@@ -118,10 +118,10 @@ def make_tool(target: TargetFunction, budgets: Sequence[Budget], server: str) ->
             stoppable = wrapping(lambda model: LayeredModel(model, (_Stop(stopped),)))
             with _translated(), using(budget=owned or None), stoppable, watch() as accounts:
                 value = await _run(target, arguments, context, accounts)
-                with suppress(PydanticUserError):  # the SDK has no schema for it, either
+                with suppress(PydanticUserError):  # the SDK has no schema for it either
                     TypeAdapter(target.annotations.get("return", Any)).validate_python(value)
                 value = _make_content(value)
-                to_json(value, fallback=str)  # what cannot be sent would end the server
+                to_json(value, fallback=str)  # a value that cannot be sent would end the server
                 if "return" in target.annotations:
                     _check_numbers(value)
                 return value
@@ -135,14 +135,14 @@ def make_tool(target: TargetFunction, budgets: Sequence[Budget], server: str) ->
                 f"`{target.name}` cannot be a tool: it has the parameter {each}"
             )
         annotation, name = target.annotations.get(each.name, Any), each.name
-        if hasattr(BaseModel, name):  # the SDK makes a class with a field for each parameter
+        if hasattr(BaseModel, name):  # the SDK makes a class with a field per parameter
             annotation, name = Annotated[annotation, Field(alias=name)], f"tool_{name}"
         kind = inspect.Parameter.KEYWORD_ONLY
         parameters.append(each.replace(name=name, annotation=annotation, kind=kind))
     parameters.append(inspect.Parameter(added, inspect.Parameter.KEYWORD_ONLY, annotation=Context))
     result = target.annotations.get("return", inspect.Signature.empty)
     if _has_media(result):
-        result = ImageContent  # a result of parts, for the SDK: it has no schema
+        result = ImageContent  # tells the SDK that the result consists of parts and has no schema
     signature = inspect.Signature(parameters, return_annotation=result)
     vars(call)["__signature__"] = signature
     call.__annotations__ = {each.name: each.annotation for each in parameters}
@@ -153,7 +153,7 @@ def make_tool(target: TargetFunction, budgets: Sequence[Budget], server: str) ->
 
 
 def _find_name(budget: Budget, server: str) -> str:
-    """Return the name of the accounts of all clients: as it was given, else the one of the server."""
+    """Return the name of all clients' accounts: the given name, otherwise the server's."""
     return (server if budget.name == Budget().name else budget.name)[:80]
 
 
@@ -161,14 +161,14 @@ def _find_name(budget: Budget, server: str) -> str:
 
 
 def _has_media(declared: Any) -> bool:
-    """Return whether a result is a file for models, or a list, tuple or union with one."""
+    """Return whether a result is a file for models, or a list, tuple or union that contains a file."""
     if get_origin(declared) in (list, tuple, Sequence, Union, UnionType, Annotated):
         return any(map(_has_media, get_args(declared)))
     return isinstance(declared, type) and issubclass(declared, Media)
 
 
 def _make_content(value: Any) -> Any:
-    """Return a result with files as parts of MCP."""
+    """Return a result with files as MCP content parts."""
     from mcp.types import (
         AudioContent,
         BlobResourceContents,
@@ -194,7 +194,7 @@ def _make_content(value: Any) -> Any:
 
 
 def _check_numbers(value: Any) -> None:
-    """Raise the error of a tool for a result with a number that JSON does not have."""
+    """Raise a tool error for a result with a number that JSON does not have."""
     from mcp.server.mcpserver.exceptions import ToolError
     from pydantic_core import to_jsonable_python
 
@@ -215,7 +215,7 @@ def _check_numbers(value: Any) -> None:
 async def _run(
     target: TargetFunction, arguments: dict[str, Any], context: Context, accounts: Watch
 ) -> Any:
-    """Run the function, and report each answer of a model."""
+    """Run the function, and report each of a model's answers."""
     positional = [
         arguments.pop(each.name)
         for each in target.parameters.values()
@@ -223,7 +223,7 @@ async def _run(
     ]
 
     def run() -> Any:
-        with _translated():  # a thread cannot hand on a StopIteration
+        with _translated():  # a thread cannot propagate StopIteration
             return target.function(*positional, **arguments)
 
     ended = asyncio.Event()
@@ -238,7 +238,7 @@ async def _run(
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Raise the error of a tool for any exception but a cancellation of this task."""
+    """Raise a tool error for any exception except a cancellation of this task."""
     from mcp.server.mcpserver.exceptions import ToolError
 
     try:
@@ -252,13 +252,13 @@ def _translated() -> Iterator[None]:
 
 
 def _is_cancelled() -> bool:
-    with suppress(RuntimeError):  # of a thread without a loop
+    with suppress(RuntimeError):  # in a thread without a loop
         return bool((task := asyncio.current_task()) and task.cancelling())
     return False
 
 
 async def _report(context: Context, accounts: Watch, ended: asyncio.Event) -> None:
-    """Send a progress message for each answer of a model, until a call has ended."""
+    """Send a progress message for each of a model's answers, until the call has ended."""
     sent, is_last = 0, False
     while not is_last:
         with suppress(TimeoutError):
@@ -270,7 +270,7 @@ async def _report(context: Context, accounts: Watch, ended: asyncio.Event) -> No
 
 
 def find_client(context: Context) -> str:
-    """Return a name for the client of a call: of its token, else of its address; the one of a pipe is `stdio`."""
+    """Return a name for a call's client, from its token, otherwise its address; `stdio` for a pipe."""
     token = (context.headers or {}).get("authorization")
     request = context.request_context.request
     address = getattr(getattr(request, "client", None), "host", None)

@@ -1,7 +1,7 @@
-"""The servers of a project: their tools asked for, their modules written, and both compared with njc.lock.
+"""A project's servers: request their tools, write their modules, and compare both with njc.lock.
 
 add_server(section, lock)         asks the server, writes the module, returns the section with its digests
-check_server(section, folder)     the differences as lines; none if all is as it was
+check_server(section, folder)     the differences as lines; none if nothing has changed
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from njrt.mcp import McpServer, ToolError
 
 
 def fetch_tools(section: ServerSection) -> tuple[str, list[Tool]]:
-    """Ask a server for its name and its tools; raises ConfigurationError if it cannot, or has no tools."""
+    """Ask a server for its name and its tools; raises ConfigurationError if that fails, or it has no tools."""
     server = McpServer(
         section.name,
         command=section.command,
@@ -42,7 +42,7 @@ def fetch_tools(section: ServerSection) -> tuple[str, list[Tool]]:
 
 
 def read_tool(found: Any) -> Tool:
-    """Return a tool from the form of the SDK."""
+    """Return a tool from the SDK's form."""
     hints = found.annotations
     return Tool(
         found.name,
@@ -55,9 +55,9 @@ def read_tool(found: Any) -> Tool:
 
 
 def add_server(section: ServerSection, folder: Path) -> ServerSection:
-    """Ask a server for its tools and write the module, below the folder of the lock.
+    """Ask a server for its tools and write the module, below the lock's folder.
 
-    Raises ConfigurationError if the server cannot be reached, has no such `allow`, or the file is foreign or edited.
+    Raises ConfigurationError if the server is unreachable, lacks a tool in `allow`, or the file is foreign or edited.
     """
     name, tools = fetch_tools(section)
     known = {tool.name for tool in tools}
@@ -82,7 +82,7 @@ def add_server(section: ServerSection, folder: Path) -> ServerSection:
 
 
 def check_server(section: ServerSection, folder: Path) -> Iterator[str]:
-    """Yield the differences of a server and its module from the lock; raises ConfigurationError."""
+    """Yield how a server and its module differ from the lock; raises ConfigurationError."""
     file = folder / section.file
     if not file.exists():
         yield f"! {section.file}: the module is missing"
@@ -95,14 +95,14 @@ def check_server(section: ServerSection, folder: Path) -> Iterator[str]:
 
 
 def hash_text(text: str) -> str:
-    """Return the digest of a module."""
+    """Return a module's digest."""
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def find_section(
     sections: Mapping[str, ServerSection], names: Sequence[str], lock: Path
 ) -> list[ServerSection]:
-    """Return the sections of these names, or all; raises ConfigurationError if any is missing."""
+    """Return the sections with these names, or all sections; raises ConfigurationError if any is missing."""
     for name in names:
         if name not in sections:
             known = ", ".join(sections) or "none"

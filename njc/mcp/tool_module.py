@@ -1,11 +1,11 @@
-"""The module of a server: typed functions, one synchronous and one asynchronous for each tool.
+"""A server's module: typed functions, one synchronous and one asynchronous for each tool.
 
     Tool(name="read_text", input_schema={...})         @njrt.gated(decide="allow")
                                                 ─>     def read_text(path: str) -> str:
                                                            \"\"\"Read a file ...\"\"\"
                                                            return server.call("read_text", {"path": path})
 
-All texts of the server are data: names become identifiers, values are written by `repr`, descriptions are docstrings.
+The server's texts are data: names become identifiers, values are written with `repr`, descriptions are docstrings.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ HEADER = "# Written by `njc mcp add`; `njc mcp update` writes it again. Do not e
 
 @record
 class Tool:
-    """One tool of a server, as the server describes it."""
+    """A server's tool, as the server describes it."""
 
     name: str
     description: str
     input_schema: Mapping[str, Any]
     output_schema: Mapping[str, Any] | None = None
     reads_only: bool = False
-    """Whether calls change nothing, by the server's declaration."""
+    """Whether calls change nothing, according to the server."""
     is_repeatable: bool = False
-    """Whether a second equal call changes nothing more, by the server's declaration."""
+    """Whether a second equal call changes nothing more, according to the server."""
 
 
 def compute_digests(tools: Sequence[Tool]) -> dict[str, str]:
-    """Return the digests of the descriptions and schemas of tools, by their names; the order of tools does not count."""
+    """Return digests of tools' descriptions and schemas, by name; the order of tools does not matter."""
     described: dict[str, list[str]] = {}
     for tool in tools:
         text = json.dumps(asdict(tool), sort_keys=True, ensure_ascii=False)
@@ -69,7 +69,7 @@ def compare_tools(before: Mapping[str, str], tools: Sequence[Tool]) -> Iterator[
 
 
 def write_module(section: ServerSection, tools: Sequence[Tool]) -> str:
-    """Return the text of the module of a server."""
+    """Return the text of a server's module."""
     import black
 
     writer, used = TypeWriter(), {"server", "njrt", "annotations", *dir(builtins)}
@@ -149,9 +149,9 @@ def _write_call(
 
 
 def _write_result(tool: Tool, owner: str, writer: TypeWriter) -> tuple[str, bool]:
-    """Return the type of the structured content, or an empty text, and whether it is wrapped in an object.
+    """Return the structured content's type, or an empty text, and whether it is wrapped in an object.
 
-    SDKs wrap a result that is not an object into one with the only field `result`.
+    SDKs wrap a result that is not an object in an object with the single field `result`.
     """
     schema = tool.output_schema
     if not isinstance(schema, Mapping):
@@ -175,7 +175,7 @@ def _write_docstring(tool: Tool, parameters: Sequence[TypedName]) -> str:
 
 
 def _drop_unused_imports(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the lines; an import has only names that are used."""
+    """Yield the lines; imports keep only names that are used."""
     rest = "\n".join(line for line in lines if not line.startswith(("from ", "import ")))
     previous = None
     for line in lines:

@@ -35,7 +35,7 @@ from njrt.records import record
 
 
 class MigrationTransformer(NightjarpyTransformer):
-    """Removes decorators, and turns the strings in natural functions into natural blocks."""
+    """Removes decorators, and turns strings in natural functions into natural blocks."""
 
     def __init__(self, known: Mapping[str, Configuration], natural: Iterable[str]) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class MigrationTransformer(NightjarpyTransformer):
     def leave_Call(
         self, original_node: cst.Call, updated_node: cst.Call
     ) -> cst.Call | cst.BaseExpression:
-        """Replace `nj.fn(judge)` and `nj.fn(config=FAST)(judge)` by `judge`."""
+        """Replace `nj.fn(judge)` and `nj.fn(config=FAST)(judge)` with `judge`."""
         if find_natural_argument(original_node, self.name_of) is not None:
             return updated_node.args[0].value
         return updated_node
@@ -124,7 +124,7 @@ class MigrationTransformer(NightjarpyTransformer):
         return Configuration()
 
 
-# ── rewriting a string that nightjarpy took for a natural block ────────────────────────────────────
+# ── rewriting a string that nightjarpy treated as a natural block ──────────────────────────────────
 
 
 _LITERAL = re.compile(
@@ -141,7 +141,7 @@ _MARKUP = re.compile(
 
 @record
 class RewrittenLiteral:
-    """The literal of a natural block, and notes on it, each with its line within the literal."""
+    """A natural block's literal, and notes on it, each with its line in the literal."""
 
     literal: str
     notes: tuple[tuple[int, str], ...] = ()
@@ -170,7 +170,7 @@ def rewrite_literal(
 
 
 def _rewrite_body(literal: str, text: str, opened: re.Match[str]) -> str:
-    """Return the text after the marker; `<<` is doubled unless it means one `<`."""
+    """Return the text after the marker; `<<` is doubled unless it means a single `<`."""
     start = opened.end() if opened["newline"] else opened.start("same_line")
     pieces, position = [], start
     for match in _BRACKETS.finditer(text, start):
@@ -192,17 +192,17 @@ def _find_new_references(text: str) -> Iterator[tuple[int, str]]:
 
 
 def is_markup(text: str, name: str) -> bool:
-    """Return whether `<name>` in a prompt is rather markup than a variable."""
+    """Return whether `<name>` in a prompt is markup rather than a variable."""
     return f"</{name}>" in text or _MARKUP.fullmatch(name) is not None
 
 
 def is_natural(value: object) -> bool:
-    """Return whether nightjarpy takes a string of this value for a natural block."""
+    """Return whether nightjarpy treats a string with this value as a natural block."""
     return isinstance(value, str) and value.startswith("natural\n")
 
 
 def _format_options(options: Mapping[str, Any]) -> str:
-    """Return options in the form of the marker line."""
+    """Return options as written on the marker line."""
     said = [
         f"{name}={json.dumps(options[name], ensure_ascii=False)}"
         for name in OPTION_NAMES
@@ -211,7 +211,7 @@ def _format_options(options: Mapping[str, Any]) -> str:
     return f"({', '.join(said)})" if said else ""
 
 
-# ── removing unused code of a migrated program ─────────────────────────────────────────────────────
+# ── removing unused code from a migrated program ───────────────────────────────────────────────────
 
 
 _TOOL_COMMENT = re.compile(r"#\s*(noqa|type:|pylint|isort|ruff|pyright)", re.IGNORECASE)
@@ -222,7 +222,7 @@ Statements = Sequence[cst.BaseStatement]
 class UnusedCodeRemover(cst.CSTTransformer):
     """Removes imports from nightjarpy and configurations that are no longer used.
 
-    `natural` are the functions that a call made natural: `f = nj.fn(f)` has become `f = f`.
+    `natural` contains the functions that a call made natural: `f = nj.fn(f)` has become `f = f`.
     """
 
     def __init__(
@@ -236,7 +236,7 @@ class UnusedCodeRemover(cst.CSTTransformer):
     def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
         body, left = self._clear_body(updated_node.body)
         if body and updated_node.body[0] is not body[0]:
-            # Otherwise the blank lines around removed code add up.
+            # Otherwise, blank lines around removed code would add up.
             lines = strip_leading_blanks(body[0].leading_lines)  # type: ignore[attr-defined]
             body[0] = body[0].with_changes(leading_lines=lines)
         return updated_node.with_changes(body=body, footer=[*left, *updated_node.footer])
@@ -250,7 +250,7 @@ class UnusedCodeRemover(cst.CSTTransformer):
         return updated_node.with_changes(body=body, footer=[*left, *updated_node.footer])
 
     def _clear_body(self, body: Statements) -> tuple[list[cst.BaseStatement], list[cst.EmptyLine]]:
-        """Return the remaining statements, and the comments after the last of them."""
+        """Return the remaining statements, and the comments after the last one."""
         kept: list[cst.BaseStatement] = []
         left: list[cst.EmptyLine] = []
         for statement in body:
@@ -319,7 +319,7 @@ class UnusedCodeRemover(cst.CSTTransformer):
 
 
 def extract_comment_lines(trailing: cst.TrailingWhitespace) -> list[cst.EmptyLine]:
-    """Return the comment at the end of a removed line as a separate line; nothing for a comment to tools."""
+    """Return the comment at the end of a removed line as a separate line; empty for comments to tools."""
     comment = trailing.comment
     if comment is None or _TOOL_COMMENT.match(comment.value):
         return []
@@ -329,9 +329,9 @@ def extract_comment_lines(trailing: cst.TrailingWhitespace) -> list[cst.EmptyLin
 def merge_leading_lines(
     left: Sequence[cst.EmptyLine], own: Sequence[cst.EmptyLine]
 ) -> list[cst.EmptyLine]:
-    """Return the lines before a statement, after the lines `left` of a removed one.
+    """Return the lines before a statement, preceded by the lines `left` over from a removed one.
 
-    All comments stay; blank lines that meet are merged to the larger number.
+    All comments stay; adjacent runs of blank lines are merged into the longer run.
     """
     tail = len(left) - len(strip_leading_blanks(list(reversed(left))))
     blanks = len(own) - len(strip_leading_blanks(own))
@@ -339,7 +339,7 @@ def merge_leading_lines(
 
 
 def strip_leading_blanks(lines: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
-    """Return the lines without blank ones at the start."""
+    """Return the lines without leading blank lines."""
     kept = list(lines)
     while kept and kept[0].comment is None:
         kept.pop(0)

@@ -1,4 +1,4 @@
-"""Passes that collect facts about a program for nightjarpy, and change nothing.
+"""Passes that collect facts about a nightjarpy program without changing it.
 
 FAST = nj.NJ_CONFIG.with_llm_updates(...)     ConfigurationCollector    {"FAST": Configuration(...)}
 judge = nj.fn(judge)                          NaturalCallCollector      {"judge"}
@@ -29,7 +29,7 @@ _NAME_ALTERNATIVES = {
 
 
 class NightjarpyTransformer(cst.CSTTransformer):
-    """A pass that knows the line of each node and the names from nightjarpy."""
+    """A pass that knows each node's line and the names from nightjarpy."""
 
     METADATA_DEPENDENCIES = (PositionProvider, QualifiedNameProvider)
 
@@ -37,7 +37,7 @@ class NightjarpyTransformer(cst.CSTTransformer):
         return int(self.get_metadata(PositionProvider, node).start.line)
 
     def name_of(self, node: cst.CSTNode) -> str | None:
-        """Return the qualified name of the value of a node, if it comes from nightjarpy."""
+        """Return the qualified name of a node's value, if it comes from nightjarpy."""
         for name in self.get_metadata(QualifiedNameProvider, node, ()):
             is_ours = name.name.split(".")[0] == NIGHTJARPY
             if is_ours and name.source is QualifiedNameSource.IMPORT:
@@ -46,7 +46,7 @@ class NightjarpyTransformer(cst.CSTTransformer):
 
 
 class ConfigurationCollector(NightjarpyTransformer):
-    """Collects the variables that hold a configuration; reads only."""
+    """Collects the variables that hold a configuration; changes nothing."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ class ConfigurationCollector(NightjarpyTransformer):
 
 
 class NaturalCallCollector(NightjarpyTransformer):
-    """Collects the functions that are made natural by a call in place of a decorator; reads only."""
+    """Collects the functions that are made natural by a call instead of a decorator; changes nothing."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ def find_natural_argument(call: cst.Call, name_of: Any) -> cst.BaseExpression | 
 
 
 class UsedNameCollector(cst.CSTVisitor):
-    """Collects the names that code uses, imports and plain assignments to `skipped` names aside."""
+    """Collects the names that code uses, except in imports and plain assignments to `skipped` names."""
 
     def __init__(self, skipped: Iterable[str]) -> None:
         self.names: set[str] = set()
@@ -118,13 +118,13 @@ def find_assigned_root(node: cst.Assign) -> str | None:
 
 
 class LeftoverFinder(NightjarpyTransformer):
-    """Finds every remaining use of nightjarpy; reads only."""
+    """Finds every remaining use of nightjarpy; changes nothing."""
 
     def __init__(self) -> None:
         super().__init__()
         self.remarks: set[Remark] = set()
         self._imported: dict[str, int] = {}
-        """Names bound by imports, each with the line of its import."""
+        """Names bound by imports, each with its import's line."""
         self._used: set[str] = set()
 
     def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:
@@ -176,12 +176,12 @@ class LeftoverFinder(NightjarpyTransformer):
         return True
 
 
-# ── the remarks on a migration, one for each place that needs a look ───────────────────────────────
+# ── the remarks on a migration, one for each place to look at ──────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Remark:
-    """A remark on a line of the old program; `is_open` if something is left to do by hand."""
+    """A remark on a line of the old program; `is_open` if something remains to be done by hand."""
 
     line: int
     message: str
@@ -191,7 +191,7 @@ class Remark:
         return f"{'todo' if self.is_open else 'note'}: {self.message}"
 
 
-# ── configurations of nightjarpy as options of natural blocks ──────────────────────────────────────
+# ── nightjarpy configurations as options of natural blocks ─────────────────────────────────────────
 
 
 LiteralValue = Any
@@ -200,13 +200,13 @@ LiteralValue = Any
 
 @record
 class Configuration:
-    """The options that are equivalent to a configuration, and its parts without equivalent."""
+    """The options equivalent to a configuration, and its parts without an equivalent."""
 
     options: Mapping[str, LiteralValue] = field(default_factory=dict)
     missed: tuple[str, ...] = ()
 
     def merge_over(self, other: Configuration) -> Configuration:
-        """Merge with another configuration; this one has precedence."""
+        """Merge with another configuration; this one takes precedence."""
         return Configuration({**other.options, **self.options}, (*other.missed, *self.missed))
 
 
@@ -220,7 +220,7 @@ PRESETS: Mapping[str, Mapping[str, LiteralValue]] = {
     "INTERPRETER_PYTHON_EAGER_CACHE_JSON_CONFIG": {"effects": "nightjar"},
     "COMPILER_PYTHON_JSON_CONFIG": {"mode": "static"},
 }
-"""The presets of nightjarpy; its default becomes the default of njc."""
+"""The presets of nightjarpy; its default becomes njc's default."""
 
 _SUBSTRATES: Mapping[str, str] = {
     "BASE_NOREG": "baseline",
@@ -251,7 +251,7 @@ NameResolver = Callable[[cst.CSTNode], str | None]
 
 @record
 class ConfigurationReader:
-    """Reads expressions as configurations; `known` are the variables that hold one."""
+    """Reads expressions as configurations; `known` contains the variables that hold one."""
 
     name_of: NameResolver
     known: Mapping[str, Configuration]
@@ -285,7 +285,7 @@ class ConfigurationReader:
         return Configuration({}, (f"what `{method}` changes is not known",)).merge_over(before)
 
     def _read_keywords(self, call: cst.Call) -> Configuration:
-        """Read the arguments of a call, nested configurations included."""
+        """Read a call's arguments, including nested configurations."""
         configuration = Configuration()
         for argument in call.args:
             if argument.keyword is None:
@@ -297,7 +297,7 @@ class ConfigurationReader:
         return configuration
 
     def setting(self, name: str, node: cst.BaseExpression) -> Configuration:
-        """Read one setting of a configuration."""
+        """Read a configuration's setting."""
         if name in _IGNORED_SETTINGS or (isinstance(node, cst.Name) and node.value == "None"):
             return Configuration()
         if name in _NESTED_SETTINGS:

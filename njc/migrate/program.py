@@ -1,4 +1,4 @@
-"""Migrating one program: the text of the codemod, corrected by the compiler's diagnostics.
+"""Migrate a program: the codemod's text, corrected according to the compiler's diagnostics.
 
 migrate_program(SourceFile("mail.py", b"import nightjarpy as nj ..."), "mail.njpy")
     Migration(source="def judge(mail): ...", remarks=(Remark(12, ...),), leftovers=(), compilation=...)
@@ -33,9 +33,9 @@ class Migration:
 
     source: SourceFile
     remarks: tuple[Remark, ...]
-    """Remarks on the lines of the old program."""
+    """Remarks on lines of the old program."""
     leftovers: tuple[Remark, ...]
-    """Remarks on the lines of the new one."""
+    """Remarks on lines of the new program."""
     compilation: Compilation
     """The compilation of the new program."""
 
@@ -49,7 +49,7 @@ class LeftAlone:
 
 
 def migrate_program(old: SourceFile, path: str) -> Migration | LeftAlone | Remark:
-    """Migrate the program `old` to the new `path`; a returned remark is the reason why it cannot be read."""
+    """Migrate the program `old` to `path`; a returned remark is the reason why it cannot be read."""
     try:
         module = cst.parse_module(old.text)
     except SourceDecodeError as error:
@@ -67,7 +67,7 @@ def migrate_program(old: SourceFile, path: str) -> Migration | LeftAlone | Remar
 
 
 def _find_lost_whitespace(before: str, after: str) -> Iterator[Remark]:
-    """Yield the remark on whitespace that LibCST does not keep, such as form feeds."""
+    """Yield a remark on whitespace that LibCST does not keep, such as form feeds."""
     if before != after:
         lines = zip(before.split("\n"), after.split("\n"), strict=False)
         first = next((number for number, (old, new) in enumerate(lines, 1) if old != new), 1)
@@ -83,7 +83,7 @@ def _run_passes(module: cst.Module) -> tuple[cst.Module, set[Remark], bool]:
     migrating = MigrationTransformer(configurations.known, calls.functions)
     migrated = wrapper.visit(migrating)
     known = configurations.known
-    while True:  # a configuration may be used only by another one, which is not used
+    while True:  # a configuration may be used only by another, unused one
         loaded = UsedNameCollector(known)
         migrated.visit(loaded)
         if known.keys().isdisjoint(loaded.names):
@@ -101,7 +101,7 @@ def _find_leftovers(module: cst.Module) -> set[Remark]:
 
 
 def _escape_markup(source: SourceFile) -> tuple[SourceFile, set[Remark]]:
-    """Write `<<br>` where `<br>` names no variable and looks like markup."""
+    """Write `<<br>` where `<br>` looks like markup and does not name a variable."""
     compilation = compile_source(source)
     undefined = {
         (each.line, each.column) for each in compilation.diagnostics if each.code == "NJ201"
@@ -127,5 +127,5 @@ def _escape_markup(source: SourceFile) -> tuple[SourceFile, set[Remark]]:
 
 
 def _encode_source(like: SourceFile, path: str, text: str) -> SourceFile:
-    """Encode a text in the encoding of another source."""
+    """Encode a text in another source's encoding."""
     return SourceFile(path, like.bom + text.encode(like.encoding))

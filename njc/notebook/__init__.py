@@ -1,1 +1,1 @@
-"""Natural code in the cells of notebooks."""
+"""Natural code in notebook cells."""

@@ -1,14 +1,14 @@
-"""The extension of IPython: `%load_ext njc`, then `%%njpy` at the head of a cell, or `%njpy on`.
+"""The IPython extension: `%load_ext njc`, then `%%njpy` at the head of a cell, or `%njpy on`.
 
     %%njpy
     \"\"\"natural
     Put the sum of <prices> into <:total>.
     \"\"\"
 
-An input transformer turns the line `%%njpy` into a comment, so that other magics, `!` and `?` keep their meaning; a
-transformer of syntax trees replaces the tree of the cell by its compiled form, with the lines of the cell: tracebacks,
-`await` at the top level and the value of the last expression are still IPython's. A cell is a module; the types of
-variables of earlier cells are unknown, so blocks that read them run code.
+An input transformer turns the line `%%njpy` into a comment, so that other magics, `!` and `?` keep their meaning. An
+AST transformer replaces the cell's tree with its compiled form, with the cell's line numbers: tracebacks, top-level
+`await` and the value of the last expression still work as in IPython. A cell is a module; the types of earlier cells'
+variables are unknown, so blocks that read them run code.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from njrt.options import Options
 from njrt.records import record
 
 EARLIER_CELLS = "\nfrom __main__ import *"
-"""A line at the end of the text: with it, every name may be a variable of an earlier cell."""
+"""A line added to the end of the text, so that every name may be a variable from an earlier cell."""
 
 
 class CellError(Exception):
@@ -57,7 +57,7 @@ class CompiledCell:
 
 
 def compile_cell(text: str, name: str, options: Options) -> CompiledCell:
-    """Compile a cell, called `name` in messages; raises CellError if it has errors."""
+    """Compile a cell, named `name` in messages; raises CellError if it has errors."""
     source = SourceFile(name, (text + EARLIER_CELLS).encode(), "utf-8", is_cell=True)
     compilation = compile_source(source, project=options)
     found = [finding for finding in compilation.diagnostics if finding.severity != "hint"]
@@ -67,18 +67,18 @@ def compile_cell(text: str, name: str, options: Options) -> CompiledCell:
     earlier = EARLIER_CELLS.strip()
     tree.body = [statement for statement in tree.body if ast.unparse(statement) != earlier]
     if tree.body and compilation.blocks and not _ends_with_value(compilation):
-        # The call of a block has no value to show.
+        # A block's call has no value to show.
         tree.body.append(ast.copy_location(ast.Pass(), tree.body[-1]))
     return CompiledCell(tree, len(compilation.blocks), format_diagnostics(found, source))
 
 
 def format_diagnostics(findings: Sequence[Diagnostic], source: SourceFile) -> str:
-    """Return the findings as in a terminal."""
+    """Return the findings as they appear in a terminal."""
     return "\n\n".join(render_diagnostic(finding, source) for finding in findings)
 
 
 def _ends_with_value(compilation: Compilation) -> bool:
-    """Return whether the last statement of a cell is an expression other than a block."""
+    """Return whether a cell's last statement is an expression other than a block."""
     source = compilation.source
     last = parse_quietly(source.text).body[-2]  # before the line for earlier cells
     start = source.get_offset(last.lineno, last.col_offset)
@@ -90,7 +90,7 @@ STYLE = "text-align:left;white-space:pre-wrap;vertical-align:top"
 
 
 class CellTrace:
-    """The runs of the blocks of one cell; a notebook shows it as HTML, a terminal as text."""
+    """The runs of a cell's blocks; a notebook shows them as HTML, a terminal as text."""
 
     def __init__(self, runs: Sequence[BlockRun]) -> None:
         self.runs = tuple(runs)
@@ -115,7 +115,7 @@ class CellTrace:
 
 
 def list_figures(run: BlockRun) -> list[str]:
-    """Return the columns of a run."""
+    """Return a run's columns."""
     totals = run.totals
     outcome = f"{run.outcome}: {run.error}" if run.error else run.outcome
     return [
@@ -130,7 +130,7 @@ def list_figures(run: BlockRun) -> list[str]:
 
 
 def list_effect_texts(run: BlockRun) -> list[str]:
-    """Return each effect, and the answer that the model got, if any."""
+    """Return each effect, with the answer that the model got, if any."""
     return [_format_effect(done) for done in run.effects]
 
 
@@ -154,14 +154,14 @@ def _format_row(run: BlockRun) -> str:
 MARK = "%%njpy"
 MARKED = "#%%njpy"
 WAKE_SECONDS = 0.2
-"""Seconds after which the event loop of a kernel looks for an interrupt."""
+"""Seconds after which a kernel's event loop checks for an interrupt."""
 UNMARKED = "natural code runs only below %%njpy at the head of its cell, or after %njpy on: here it is a string"
 USAGE = "usage: %njpy on|off|trace|using SETTINGS; %%njpy at the head of a cell"
 
 
 @record
 class OpenCell:
-    """A cell that runs: what IPython calls it, the watch of its blocks, and the contexts to leave at its end."""
+    """A running cell: IPython's object for it, the watch on its blocks, and the contexts to leave at its end."""
 
     info: object
     watch: Watch
@@ -169,7 +169,7 @@ class OpenCell:
 
 
 class NaturalCells:
-    """Natural code in one shell (state: whether it is on, the cells that run, the runs of their blocks)."""
+    """Natural code in a shell (state: whether it is on, the running cells, the runs of their blocks)."""
 
     def __init__(self, shell: Any) -> None:
         self.shell = shell
@@ -182,7 +182,7 @@ class NaturalCells:
     # ── what IPython calls
 
     def mark(self, lines: list[str]) -> list[str]:
-        """Turn a line `%%njpy` at the head of a cell into a comment."""
+        """Turn the line `%%njpy` at the head of a cell into a comment."""
         for number, line in enumerate(lines):
             if line.strip() == MARK:
                 return [*lines[:number], f"{MARKED}\n", *lines[number + 1 :]]
@@ -195,7 +195,7 @@ class NaturalCells:
         return lines
 
     def visit(self, tree: ast.Module) -> ast.Module:
-        """Replace the tree of a cell by the tree of its compiled form."""
+        """Replace a cell's tree with the tree of its compiled form."""
         text = self.text
         is_natural = self.is_on or _is_marked(text)
         if not isinstance(tree, ast.Module) or not can_hold_blocks(text.encode()):
@@ -219,7 +219,7 @@ class NaturalCells:
         return cell.tree if cell.blocks else tree
 
     def _get_number(self) -> int:
-        """Return the number of the current cell, as its prompt shows it."""
+        """Return the current cell's number, as shown in its prompt."""
         kept = len(self.shell.history_manager.input_hist_parsed) - 1
         return kept or int(self.shell.execution_count)
 
@@ -229,17 +229,17 @@ class NaturalCells:
         self._open_cells.append(OpenCell(info, around.enter_context(njrt.watch()), around))
         if self.settings:
             around.enter_context(njrt.using(**self.settings))
-        with suppress(RuntimeError):  # a shell without a running event loop, as in a terminal
+        with suppress(RuntimeError):  # a shell without a running event loop, such as in a terminal
             around.enter_context(waking(asyncio.get_running_loop()))
 
     def end_cell(self, result: Any = None) -> None:
-        """End a cell, and the open cells in it; an empty cell was never open."""
+        """End a cell, and the open cells inside it; an empty cell was never open."""
         info = getattr(result, "info", None)
         while any(cell.info is info for cell in self._open_cells):
             cell = self._open_cells.pop()
             if cell.watch.runs:
                 self.trace = CellTrace(cell.watch.runs)
-            # IPython may end a cell in another context than it started in.
+            # IPython may end a cell in a different context from the one that it started in.
             with suppress(ValueError):
                 cell.around.close()
 
@@ -261,7 +261,7 @@ class NaturalCells:
                 return self.trace
             case "using":
                 settings = self.shell.ev(f"dict({rest}\n)")
-                with njrt.using(**settings):  # their mistakes are reported now
+                with njrt.using(**settings):  # reports mistakes in them now
                     self.settings = settings
             case _:
                 print(USAGE, file=sys.stderr)
@@ -272,7 +272,7 @@ class NaturalCells:
 def waking(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
     """Wake an event loop regularly.
 
-    ipykernel cancels an interrupted coroutine by a callback, which does not wake a waiting loop: without this, the
+    ipykernel cancels an interrupted coroutine with a callback, which does not wake a waiting loop: without this, the
     coroutine would continue until something else happens.
     """
     next_call: asyncio.Handle = loop.call_soon(lambda: wake())
@@ -293,7 +293,7 @@ def _is_marked(text: str) -> bool:
 
 
 def _is_tree_of(tree: ast.Module, text: str) -> bool:
-    """Return whether a tree is the tree of the text: IPython also transforms other trees."""
+    """Return whether a tree is the text's tree: IPython also transforms other trees."""
     try:
         return ast.dump(ast.parse(text)) == ast.dump(tree)
     except (SyntaxError, ValueError):
@@ -301,7 +301,7 @@ def _is_tree_of(tree: ast.Module, text: str) -> bool:
 
 
 def load(shell: Any) -> NaturalCells:
-    """Add natural code to a shell, unless it has it."""
+    """Add natural code to a shell, unless it already has it."""
     loaded: NaturalCells | None = getattr(shell, "_njc_cells", None)
     if loaded is not None:
         return loaded
@@ -319,7 +319,7 @@ def load(shell: Any) -> NaturalCells:
 
 
 def unload(shell: Any) -> None:
-    """Take natural code out of a shell."""
+    """Remove natural code from a shell."""
     cells: NaturalCells | None = getattr(shell, "_njc_cells", None)
     if cells is None:
         return

@@ -1,1 +1,1 @@
-"""Building many files: settings, sources, compiled files, the report."""
+"""Build many files: settings, sources, compiled files, the report."""

@@ -1,11 +1,11 @@
-"""Building: compile changed sources, and write all files or none.
+"""Build: compile changed sources, and write all files or none.
 
     find_units(...)  ->  plan_build(...)  ->  BuildPlan(changes, findings, obstacles).write_changes()
 
-An error or an obstacle stops the whole build. Whether a compiled file is up to date is read from the file: it has the
+An error or an obstacle stops the whole build. A compiled file itself shows whether it is up to date: it contains the
 digests of its source and of itself. There is no other state.
 
-`load_code` compiles a file in memory; it neither reads nor writes compiled files, so its code is never out of date.
+`load_code` compiles a file in memory. It neither reads nor writes compiled files, so its code is never out of date.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from njrt.options import Options
 from njrt.records import record, replace
 
 if TYPE_CHECKING:
-    # The compiler is imported when it is called: a build without changes does not need it.
+    # The compiler is imported only when it is called: a build without changes does not need it.
     from njc.compiler import Compilation
 
 Compilations = Mapping["Unit", "Compilation"]
-"""The files that are compiled already: those with static blocks."""
+"""The files that are already compiled: those with static blocks."""
 ProgressCallback = Callable[[int, int], None]
-"""Called with the number of files that are done and the number of all files."""
+"""Called with the number of finished files and the total number."""
 
 _BYTES_PER_PROCESS = 200_000
 """Starting a process takes about as long as compiling this much source."""
@@ -45,7 +45,7 @@ _BYTES_PER_PROCESS = 200_000
 
 @record
 class Finding:
-    """A diagnostic and its source; the diagnostic has the path as a user would type it."""
+    """A diagnostic and its source; the diagnostic's path is as a user would type it."""
 
     diagnostic: Diagnostic
     source: SourceFile
@@ -57,7 +57,7 @@ class Finding:
 
 
 class NaturalSyntaxError(SyntaxError):
-    """A `.njpy` file has errors: `findings` has all of them, the message is from the first."""
+    """A `.njpy` file has errors: `findings` contains all of them, the message comes from the first."""
 
     def __init__(self, file: str, findings: Sequence[Finding]) -> None:
         first = next(finding for finding in findings if finding.is_error)
@@ -71,7 +71,7 @@ class NaturalSyntaxError(SyntaxError):
 
 @record
 class CompileTask:
-    """One source to compile; `parse_always` also parses files without natural blocks."""
+    """A source to compile; with `parse_always`, files without natural blocks are also parsed."""
 
     unit: Unit
     source: SourceFile
@@ -81,7 +81,7 @@ class CompileTask:
     with_hints: bool = True
 
     def run(self) -> CompileResult:
-        """Compile one source."""
+        """Compile the source."""
         was_enabled = gc.isenabled()
         gc.disable()  # syntax trees have no cycles, and the collector takes a quarter of the time
         try:
@@ -91,7 +91,7 @@ class CompileTask:
                 gc.enable()
 
     def compile(self) -> Compilation:
-        """Compile one source; return the whole compilation."""
+        """Compile the source; return the whole compilation."""
         from njc.compiler import compile_source
 
         return compile_source(
@@ -99,7 +99,7 @@ class CompileTask:
         )
 
     def make_result(self, compilation: Compilation) -> CompileResult:
-        """Make the result of a task, which can be sent to another process."""
+        """Make the task's result, which can be sent to another process."""
         from njc.frontend.parse import parse
 
         output, diagnostics = compilation.output, compilation.diagnostics
@@ -113,7 +113,7 @@ class CompileTask:
 
 @record
 class CompileResult:
-    """The result of compiling one source; there is no `output` after errors."""
+    """The result of compiling a source; there is no `output` after errors."""
 
     unit: Unit
     source: SourceFile
@@ -124,7 +124,7 @@ class CompileResult:
 
 @record
 class OutputChange:
-    """A compiled file to write, and its present contents."""
+    """A compiled file to write, and its current contents."""
 
     unit: Unit
     before: bytes
@@ -140,7 +140,7 @@ class BuildPlan:
     findings: tuple[Finding, ...]
     obstacles: tuple[str, ...]
     executable: Mapping[Path, int]
-    """The compiled files of executable sources, with the bits of their modes."""
+    """The compiled files of executable sources, with their mode bits."""
 
     @property
     def has_errors(self) -> bool:
@@ -148,7 +148,7 @@ class BuildPlan:
         return any(finding.is_error for finding in self.findings)
 
     def write_changes(self) -> None:
-        """Write the changed files, all or none; the compiled file of an executable source is executable."""
+        """Write the changed files, all or none; an executable source's compiled file is executable."""
         write_all({change.unit.output: change.after for change in self.changes})
         for output, bits in self.executable.items():
             with explaining_failure(f"make {format_path(output)} executable"):
@@ -221,7 +221,7 @@ def compile_all(
     with_hints: bool = False,
     compiled: Compilations = MappingProxyType({}),
 ) -> list[CompileResult]:
-    """Compile sources, in several processes if that is faster, and return the results in order.
+    """Compile sources, in several processes if that is faster; return the results in order.
 
     A file without natural blocks is only parsed if `parse_always` is set.
     """
@@ -249,7 +249,7 @@ def make_compile_task(
     parse_always: bool = True,
     with_hints: bool = True,
 ) -> CompileTask:
-    """Return the task to compile a source with the options and the tuned forms of its project."""
+    """Return the task to compile a source with its project's options and tuned forms."""
     tuned = find_tuned_blocks(unit, project)
     return CompileTask(unit, source, project.options, parse_always, tuned, with_hints)
 
@@ -274,7 +274,7 @@ def read_source(unit: Unit) -> SourceFile:
 def _compile_in_processes(tasks: Sequence[CompileTask], workers: int) -> Iterator[CompileResult]:
     from concurrent.futures import ProcessPoolExecutor
 
-    import njc.compiler  # noqa: F401  here, so that forked processes need not import it
+    import njc.compiler  # noqa: F401  here, so that forked processes do not import it again
 
     with ProcessPoolExecutor(workers) as pool:
         yield from pool.map(CompileTask.run, tasks, chunksize=max(1, len(tasks) // (workers * 8)))
@@ -287,5 +287,5 @@ def _is_fresh(unit: Unit, existing: ExistingFile, source: SourceFile, project: P
 
 
 def _is_same_text(output: bytes, existing: ExistingFile) -> bool:
-    """Return whether a compiled file is already there; a checkout may have changed its line ends."""
+    """Return whether the compiled file already has this text; a checkout may have changed its line ends."""
     return output.replace(b"\r\n", b"\n") == existing.data.replace(b"\r\n", b"\n")

@@ -6,9 +6,9 @@
     exclude = ["drafts"]                exclude=("drafts",),
     max-effects = 20                    options=Options(max_effects=20))
 
-An environment variable overrides a key (`NJC_OUT=elsewhere`), and a flag overrides the variable. The
-options of blocks (`model`, `max-effects`, ...) are the exception: their variables count when the program
-runs, not when it is built, so that a build does not depend on who runs it.
+An environment variable overrides a key (`NJC_OUT=elsewhere`), and a flag overrides the variable. Block
+options (`model`, `max-effects`, ...) are the exception: their variables count when the program runs, not
+when it is built, so that a build does not depend on who runs it.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from njrt.records import field, record, replace
 LOCK_VARIABLE = "NJC_LOCK"
 """Names another lock to read the sections `[[tuned]]` from."""
 TomlValue = Any
-"""A value as TOML gives it, not yet checked."""
+"""A value from TOML, not yet checked."""
 
 
 @record
 class Project:
-    """The settings of a project; paths are absolute."""
+    """A project's settings; paths are absolute."""
 
     file: Path | None = None
     """The pyproject.toml with the settings, if there is one."""
@@ -50,7 +50,7 @@ class Project:
     warnings: str = "default"
     """`error` treats warnings as errors."""
     options: Options = field(default_factory=Options)
-    """Options for every block of the project."""
+    """Options for every block in the project."""
     lock: Path | None = None
     """The lock with the tuned forms, if the environment names one."""
 
@@ -66,7 +66,7 @@ def find_project(start: Path, environ: Mapping[str, str]) -> Project:
 def apply_environment(
     project: Project, environ: Mapping[str, str], folder: Path | None = None
 ) -> Project:
-    """Override settings by the variables `NJC_*`; paths are relative to `folder`, or the working directory."""
+    """Override settings with `NJC_*` variables; paths are relative to `folder` or the working directory."""
     settings = {
         key: [it.strip() for it in value.split(",") if it.strip()] if key in _LIST_KEYS else value
         for variable, key in PROJECT_VARIABLES.items()
@@ -81,7 +81,7 @@ _WITHOUT_RESULT = {"store", "budget", "tenant", "canary", "canary_tolerated", "c
 
 
 def describe_result_options(project: Project, environ: Mapping[str, str]) -> str:
-    """Return the options of the environment and the project on which results depend; empty if none is set."""
+    """Return the environment's and the project's options on which results depend; empty if none is set."""
     options = merge_option_layers(read_environment_options(environ), project.options)
     found = {name: getattr(options, name) for name in sorted({*OPTION_NAMES} - _WITHOUT_RESULT)}
     found["replaced"] = environ.get("NJC_REPLACE_MODEL") or None
@@ -98,7 +98,7 @@ def make_project(table: Mapping[str, TomlValue], file: Path) -> Project:
 
 
 def check_required_version(requirement: str | None, version: str) -> None:
-    """Raise ConfigurationError unless this `version` of njc meets the project's requirement."""
+    """Raise ConfigurationError unless this `version` of njc satisfies the project's requirement."""
     if requirement is None:
         return
     # Imported only for projects that require a version.
@@ -119,7 +119,7 @@ def check_required_version(requirement: str | None, version: str) -> None:
 
 
 def list_project_files(start: Path) -> list[Path]:
-    """List the files that may hold the settings for `start`, nearest first, existing or not."""
+    """Return the files that may contain the settings for `start`, nearest first, existing or not."""
     start = make_absolute(start)
     folder = start if start.is_dir() else start.parent
     files = []
@@ -131,7 +131,7 @@ def list_project_files(start: Path) -> list[Path]:
 
 
 def make_absolute(path: Path) -> Path:
-    """Return an absolute path without `..`; links in it are kept, unless a `..` follows one of them."""
+    """Return an absolute path without `..`; links in it are kept, unless a `..` follows them."""
     path = path.absolute()
     plain = Path(os.path.normpath(path))
     real = os.path.realpath(path) if ".." in path.parts else ""
@@ -215,4 +215,4 @@ _KEY_PARSERS: Mapping[str, Callable[[TomlValue, Path], TomlValue]] = {
 }
 _LIST_KEYS = ("src", "include", "exclude")
 PROJECT_VARIABLES = {f"NJC_{key.upper().replace('-', '_')}": key for key in _KEY_PARSERS}
-"""The keys of `[tool.njc]` by the variables that override them; options of blocks have their own."""
+"""The keys of `[tool.njc]` by the variables that override them; block options have their own."""

@@ -1,11 +1,11 @@
-"""Correcting findings that have one right correction: `njc check --fix`.
+"""Correct findings that have only one right correction: `njc check --fix`.
 
     Put the sum of < prices > into <: total >.     NJ208     Put the sum of <prices> into <:total>.
     Greet {name}.                                  NJ210     Greet <name>.
     Describe the <class>.                          NJ203     Describe the <<class>.
     Rate <text> as <:n>, an integer.               NJ308     Rate <text> as <:n: int>, an integer.      (with --hints)
 
-The correction of a diagnostic is its `replacement`. A correction never causes a new finding; if it would, the file is
+A diagnostic's correction is its `replacement`. A correction never causes a new finding; if it would, the file is
 left unchanged.
 """
 
@@ -23,14 +23,14 @@ from njc.frontend.source import SourceFile
 from njc.project.build import CompileResult
 
 MAX_ROUNDS = 5
-"""The maximal number of rounds: one correction may make the next one possible."""
+"""The maximum number of rounds: one correction may make the next one possible."""
 
 Recompile = Callable[[SourceFile], CompileResult]
 """Compiles a corrected source."""
 
 
 def correct(result: CompileResult, recompile: Recompile, with_hints: bool = False) -> CompileResult:
-    """Apply all corrections in one source, with hints too, and return the result of compiling it."""
+    """Apply all corrections to a source, with hints too, and return the result of compiling it."""
     for _ in range(MAX_ROUNDS):
         hints = result.hints if with_hints else ()
         source = apply_replacements(result.source, (*result.diagnostics, *hints))
@@ -44,7 +44,7 @@ def correct(result: CompileResult, recompile: Recompile, with_hints: bool = Fals
 
 
 def apply_replacements(source: SourceFile, diagnostics: Sequence[Diagnostic]) -> SourceFile:
-    """Put the replacements of the diagnostics into the text; of two that overlap, the first counts."""
+    """Apply the diagnostics' replacements to the text; if two overlap, the first counts."""
     edits = set[tuple[int, int, str]]()
     for found in diagnostics:
         if found.replacement is not None:
@@ -63,7 +63,7 @@ def apply_replacements(source: SourceFile, diagnostics: Sequence[Diagnostic]) ->
 
 
 def _add_import(source: SourceFile, line: str) -> str:
-    """Return the text with an import above its first statement, but below docstring and future imports."""
+    """Return the text with an import above its first statement, but below the docstring and future imports."""
     module = parse(source)
     if isinstance(module, Diagnostic):
         return source.text

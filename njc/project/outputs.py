@@ -1,4 +1,4 @@
-"""Compiled files on disk: their state, obstacles to replacing them, and writing many files at once.
+"""Compiled files on disk: their state, obstacles to replacing them, and writing many files together.
 
     out/mail.py                                          read_existing_file(...).state
     (no such file)                                       "absent"
@@ -31,12 +31,12 @@ STUB_SUFFIX = ".pyi"
 _TEMPORARY_NAME = re.compile(
     r"\..+\.(?:pyi?|njpy|lock|lock\.new)\.(\d+)(?:\.([0-9a-f]{6})[0-9a-f]{8})?\.tmp"
 )
-"""A temporary file before its rename: the id of the writing process, and its machine except in older versions."""
+"""A temporary file before its rename: the writing process's id and, except in older versions, its machine."""
 
 
 @record
 class ExistingFile:
-    """The file at the place of a compiled file."""
+    """The file at a compiled file's path."""
 
     state: OutputState
     data: bytes = b""
@@ -60,7 +60,7 @@ def read_existing_file(output: Path) -> ExistingFile:
 
 
 def find_overwrite_obstacle(output: Path, state: OutputState) -> str | None:
-    """Return why the file at `output` must not be replaced, and what to do about it, or None."""
+    """Return why the file at `output` must not be replaced, and what to do about it; None if it may be."""
     match state:
         case "absent" | "compiled":
             return None
@@ -75,7 +75,7 @@ def find_overwrite_obstacle(output: Path, state: OutputState) -> str | None:
 
 
 def find_stale_outputs(roots_of: Mapping[Path, Collection[Path]]) -> tuple[Path, ...]:
-    """Find the compiled files without a source; `roots_of` has the source roots of each directory."""
+    """Find the compiled files without a source; `roots_of` maps each directory to its source roots."""
     return tuple(
         file
         for folder, roots in sorted(roots_of.items())
@@ -85,19 +85,19 @@ def find_stale_outputs(roots_of: Mapping[Path, Collection[Path]]) -> tuple[Path,
 
 
 def _has_source(file: Path, header: FileHeader, root: Path, folder: Path) -> bool:
-    """Return whether there is a source in `root` for a compiled file of `folder`."""
+    """Return whether `root` contains a source for a compiled file in `folder`."""
     suffix = Path(header.path).suffix
     place = file.with_suffix(suffix)
     if (root / place).exists() or (root / header.path).exists():
         return True
     if root != folder or place.as_posix() == header.path:
         return False
-    # In place, another output directory may be below this one, and the root of its sources as well.
+    # In place, another output directory and its source root may be below this one.
     return any(each.as_posix().endswith(f"/{header.path}") for each in walk_files(root, suffix))
 
 
 def find_compiled_files(folder: Path) -> Iterator[tuple[Path, FileHeader]]:
-    """Find the files in a directory that carry a header of njc, in a fixed order: first code, then stubs.
+    """Find the files in a directory that have njc's header, in a fixed order: first code, then stubs.
 
     Links to directories are not followed: they may lead to the compiled files of another project.
     """
@@ -113,16 +113,16 @@ def has_stub(output: Path) -> bool:
 
 
 def find_leftovers(folder: Path) -> Iterator[Path]:
-    """Find the temporary files of builds that were killed in a directory and below."""
+    """Find the temporary files that killed builds left in a directory and below."""
     for parent, folders, _ in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         yield from _find_leftovers_in(Path(parent))
 
 
 def write_all(contents: Mapping[Path, bytes], modes: Mapping[Path, int] | None = None) -> None:
-    """Write all files or none: first each into a temporary file beside its place, then rename them all.
+    """Write all files or none: first write each to a temporary file beside its path, then rename them all.
 
-    Raises ConfigurationError if a file cannot be written; if that is a temporary one, nothing has changed.
+    Raises ConfigurationError if a file cannot be written; if it is a temporary file, nothing has changed.
     """
     temporaries: dict[Path, Path] = {}
     made: list[Path] = []
@@ -154,9 +154,9 @@ def write_all(contents: Mapping[Path, bytes], modes: Mapping[Path, int] | None =
 
 
 def rewrite_all(changes: Mapping[Path, tuple[bytes, bytes]]) -> None:
-    """Write files like `write_all`, from the bytes before to those after; keep their modes, and links to them.
+    """Write files like `write_all`, given the bytes before and after; keep their modes, and links to them.
 
-    Raises ConfigurationError, too, if a file has been changed meanwhile.
+    Also raises ConfigurationError if a file has been changed in the meantime.
     """
     for file, (before, _) in changes.items():
         if file.exists() and file.read_bytes() != before:
@@ -167,7 +167,7 @@ def rewrite_all(changes: Mapping[Path, tuple[bytes, bytes]]) -> None:
 
 
 def check_output(file: Path, *inputs: Path) -> None:
-    """Raise ConfigurationError if a file cannot be written, or created in its directory, or if it is one of the inputs."""
+    """Raise ConfigurationError if a file cannot be written, or created in its directory, or is one of the inputs."""
     folder, name = file.absolute().parent, format_path(file)
     if not folder.is_dir():
         raise ConfigurationError(f"cannot write {name}: no such directory: {format_path(folder)}")
@@ -179,13 +179,13 @@ def check_output(file: Path, *inputs: Path) -> None:
 
 
 def write_report(file: Path, text: str, mode: str = "w") -> None:
-    """Write a text, or append it in the mode "a"; raises ConfigurationError."""
+    """Write a text, or append it in mode "a"; raises ConfigurationError."""
     with explaining_failure(f"write {format_path(file)}"), file.open(mode, encoding="utf-8") as out:
         out.write(text)
 
 
 def remove_files(files: Iterable[Path], within: Iterable[Path]) -> None:
-    """Remove files, and the directories inside `within` that this leaves empty."""
+    """Remove files, and the directories inside `within` that become empty."""
     bounds = set(within)
     for file in files:
         with explaining_failure(f"remove {format_path(file)}"):

@@ -1,4 +1,4 @@
-"""The output of the commands: findings in a format, and a summary in one line.
+"""The commands' output: findings in a format, and a one-line summary.
 
 src/mail.njpy:12:14: error[NJ201]: `quer` is not defined here
    ...
@@ -25,7 +25,7 @@ REPORT_FORMATS: tuple[ReportFormat, ...] = get_args(ReportFormat)
 
 
 def format_findings(findings: Sequence[Finding], format: ReportFormat) -> str:
-    """Write findings in a format; all but `text` are for programs and written even if empty."""
+    """Format findings; formats other than `text` are for programs, and never empty."""
     if format == "text":
         return "\n\n".join(render_diagnostic(each.diagnostic, each.source) for each in findings)
     write = {"json": format_json, "github": format_github, "sarif": format_sarif}[format]
@@ -42,14 +42,14 @@ def summarize_findings(findings: Sequence[Finding], files: int) -> str:
 
 
 def format_diff(before: str, after: str, old_name: str, new_name: str) -> str:
-    """Write the changes of a text as a unified diff, without the last end of a line."""
+    """Format the changes to a text as a unified diff, without the last line end."""
     old, new = (io.StringIO(text).readlines() for text in (before, after))
     found = unified_diff(old, new, old_name, new_name)
     return "".join(line if line.endswith("\n") else f"{line}\n" for line in found).rstrip("\n")
 
 
 def format_count(number: int, noun: str) -> str:
-    """Write a number with its noun: `1 file`, `1,200 files`, `2 replies`."""
+    """Format a number with its noun: `1 file`, `1,200 files`, `2 replies`."""
     if number == 1:
         return f"1 {noun}"
     return f"{number:,} {noun[:-1]}ies" if noun.endswith("y") else f"{number:,} {noun}s"
@@ -59,15 +59,15 @@ def format_count(number: int, noun: str) -> str:
 
 
 def format_json(diagnostics: Sequence[Diagnostic]) -> str:
-    """Write findings as a JSON list, one object each."""
+    """Format findings as a JSON list, one object each."""
     found = [asdict(diagnostic) for diagnostic in diagnostics]
     for each in found:
-        del each["imports"]  # the correction of an editor is the replacement alone
+        del each["imports"]  # an editor's correction is the replacement alone
     return json.dumps(found, indent=2)
 
 
 def format_github(diagnostics: Sequence[Diagnostic]) -> str:
-    """Write findings as workflow commands, which GitHub shows at the lines of a pull request."""
+    """Format findings as workflow commands, which GitHub shows at a pull request's lines."""
     return "\n".join(map(_format_annotation, diagnostics))
 
 
@@ -100,7 +100,7 @@ _SARIF_LEVELS = {"error": "error", "warning": "warning", "hint": "note"}
 
 
 def format_sarif(diagnostics: Sequence[Diagnostic]) -> str:
-    """Write findings as a SARIF 2.1.0 log."""
+    """Format findings as a SARIF 2.1.0 log."""
     rules = sorted({diagnostic.code for diagnostic in diagnostics})
     driver = {
         "name": "njc",

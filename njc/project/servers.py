@@ -1,4 +1,4 @@
-"""The sections `[[mcp]]` of njc.lock: MCP servers with modules, and digests of their tools.
+"""The `[[mcp]]` sections of njc.lock: MCP servers with modules, and digests of their tools.
 
     [[mcp]]
     name = "files"
@@ -8,7 +8,7 @@
     digest = "9f3c..."
     tools = { read_text_file = "41aa...", ... }
 
-Values of variables and tokens are never in it: `env` and `headers` name variables.
+Values of variables and tokens are never stored: `env` and `headers` name variables.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from njrt.typed_json import NO_OTHER_KEYS
 
 @record
 class ServerSection:
-    """One section, with the fields of the file."""
+    """A section, with the fields in the file."""
 
     __pydantic_config__ = NO_OTHER_KEYS
     name: str
     file: str
-    """The path of the module, relative to the lock."""
+    """The module's path, relative to the lock."""
     command: tuple[str, ...] = ()
     url: str = ""
     env: tuple[str, ...] = ()
     """The names of the variables that the server gets."""
     headers: Mapping[str, str] = field(default_factory=dict)
     allow: tuple[str, ...] = ()
-    """The tools that blocks may call undecided, besides read-only ones; `*` is all."""
+    """The tools, besides read-only ones, that blocks may call without a decision; `*` means all."""
     timeout: float = 60.0
     server: str = ""
-    """The name and version that the server has given."""
+    """The name and version that the server gave."""
     digest: str = ""
     """The digest of the module as it was written."""
     tools: Mapping[str, str] = field(default_factory=dict)
-    """The digests of the tools by their names."""
+    """The digest of each tool, by name."""

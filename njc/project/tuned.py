@@ -1,4 +1,4 @@
-"""The sections `[[tuned]]` of njc.lock: the form of a block that was best on cases, with the evidence.
+"""The `[[tuned]]` sections of njc.lock: the form of a block that was best on cases, with the evidence.
 
     [[tuned]]
     file = "mail.njpy"
@@ -10,7 +10,7 @@
     date = "2026-03-01"
     evidence = { cases = 50, before = 0.620000, after = 0.780000, better = 10, worse = 2, ... }
 
-A section counts for the instruction that it names: after a change of the text the block is compiled as if nothing was tuned.
+A section applies to the instruction that it names: after a change of the text, the block is compiled as if untuned.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _HEAD = "[[tuned]]"
 
 @record
 class Evidence:
-    """The measurement on the held-out cases, which had no part in the choice."""
+    """The measurement on the held-out cases, which the choice did not use."""
 
     __pydantic_config__ = NO_OTHER_KEYS
     cases: int
@@ -49,11 +49,11 @@ class Evidence:
     """The cases that pass more often."""
     worse: int
     chance: float
-    """The probability of such a difference by chance alone, times the number of looks."""
+    """The probability of such a difference by chance, times the number of looks."""
     looks: int
     """The number of candidates that were compared on these cases."""
     tokens_before: float
-    """The mean tokens of a run."""
+    """The mean number of tokens per run."""
     tokens_after: float
 
     def __str__(self) -> str:
@@ -65,16 +65,16 @@ class Evidence:
 
 
 NO_EVIDENCE = Evidence(0, 0.0, 0.0, 0, 0, 1.0, 0, 0.0, 0.0)
-"""For a form that is being tried."""
+"""The evidence for a form that is being tried."""
 
 
 @record
 class TunedSection:
-    """One section, with the fields of the file."""
+    """A section, with the fields in the file."""
 
     __pydantic_config__ = NO_OTHER_KEYS
     file: str
-    """The path of the source, relative to its root."""
+    """The source's path, relative to its root."""
     instruction: str
     model: str
     options: Mapping[str, OptionValue]
@@ -84,7 +84,7 @@ class TunedSection:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """The key of the section in a lock."""
+        """The section's key in a lock."""
         return self.file, self.instruction.strip("\n"), self.model
 
     @property
@@ -100,17 +100,17 @@ class _TunedSections:
 
 
 def get_lock_path(project: Project, folder: Path) -> Path:
-    """Return the lock beside pyproject.toml, else in a folder."""
+    """Return the lock beside pyproject.toml, otherwise in a folder."""
     return (project.file.parent if project.file else folder) / LOCK_FILE_NAME
 
 
 def find_lock_path(unit: Unit, project: Project) -> Path:
-    """Return the lock of a source: by the environment, beside pyproject.toml, or in the source root."""
+    """Return a source's lock: named by the environment, beside pyproject.toml, or in the source root."""
     return project.lock or get_lock_path(project, unit.root)
 
 
 def find_tuned_blocks(unit: Unit, project: Project) -> tuple[TunedBlock, ...]:
-    """Return the tuned forms of the blocks of a source; raises ConfigurationError for an unreadable lock."""
+    """Return the tuned forms of a source's blocks; raises ConfigurationError for an unreadable lock."""
     path = find_lock_path(unit, project)
     state = read_file_state(path)
     sections = _read_sections(path, state) if state is not None else ()
@@ -129,7 +129,7 @@ def _read_sections(path: Path, _: FileState) -> tuple[TunedSection, ...]:
 
 
 def check_sections(path: Path, document: Mapping[str, Any]) -> tuple[TunedSection, ...]:
-    """Return the sections of a parsed lock; raises ConfigurationError for an invalid one."""
+    """Return a parsed lock's sections; raises ConfigurationError for an invalid section."""
     from njrt.typed_json import InvalidJsonError, validate_value
 
     try:

@@ -1,10 +1,10 @@
-"""The sources to compile, and the compiled file of each.
+"""The sources to compile, each with its compiled file.
 
     njc build src -o out        Unit(source=src/shop/mail.njpy, path="shop/mail.njpy",
                                      output=out/shop/mail.py)
 
-`path` is relative to the source root. Compiled files name their sources by it, so they do not depend on the directory
-of the build.
+`path` is relative to the source root. Compiled files name their sources by `path`, so they do not depend on the build
+directory.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SKIPPED_FOLDERS = ("__pycache__", "node_modules")
 
 @record
 class Unit:
-    """One source file and its compiled file."""
+    """A source file and its compiled file."""
 
     source: Path
     root: Path
@@ -47,11 +47,11 @@ class Unit:
 
     @property
     def is_copy(self) -> bool:
-        """Whether the source is a `.py` file, which is copied and not compiled."""
+        """Whether the source is a `.py` file, which is copied, not compiled."""
         return self.source.suffix == ".py"
 
     def refuse_hidden_source(self) -> None:
-        """Raise ConfigurationError if a Python file that njc did not write has the name of the source."""
+        """Raise ConfigurationError if a Python file that njc did not write has the source's name."""
         beside = self.source.with_suffix(".py")
         if beside.is_file() and read_header(beside) is None:
             raise ConfigurationError(
@@ -63,15 +63,15 @@ class Unit:
 def find_units(
     arguments: Sequence[Path], project: Project, *, writes: bool = True
 ) -> tuple[Unit, ...]:
-    """Return the sources of the arguments, or else of the project, in a fixed order.
+    """Return the sources at the arguments, or by default in the project, in a fixed order.
 
-    Raises ConfigurationError if there are no sources and, for a command that `writes`, if two of them share an output,
-    or if a Python file beside a source has its name.
+    Raises ConfigurationError if there are no sources and, for a command that `writes`, if two sources share an output
+    or a Python file beside a source has its name.
     """
     places = choose_places(arguments, project)
     found = [unit for place in places for unit in _find_units_at(place, project)]
     found.sort(key=lambda unit: unit.root, reverse=True)
-    units = {unit.source: unit for unit in found}  # of directories within each other, the outer one
+    units = {unit.source: unit for unit in found}  # for nested directories, the outer one counts
     if not units:
         raise ConfigurationError(
             "`include` and `exclude` leave nothing to compile; loosen them in [tool.njc] or in the flags"
@@ -82,7 +82,7 @@ def find_units(
 
 
 def find_package_files(units: Iterable[Unit], project: Project) -> tuple[Unit, ...]:
-    """Find the other `.py` files in the units' packages, which imports need in an output directory."""
+    """Find the other `.py` files in the units' packages, which must be in the output directory for imports."""
     if project.out is None:
         return ()
     packages = {_find_package(unit): unit.root for unit in units}
@@ -95,19 +95,19 @@ def find_package_files(units: Iterable[Unit], project: Project) -> tuple[Unit, .
         and not file.with_suffix(SUFFIX).exists()
         and read_header(file) is None
     )
-    # In place, also by way of a link, they are there already.
+    # In place, even through a link, they are already there.
     copies = (unit for unit in found if unit.output.resolve() != unit.source.resolve())
     return tuple(sorted(copies, key=lambda unit: unit.source))
 
 
 def make_unit(file: Path, project: Project) -> Unit:
-    """Describe one source file."""
+    """Describe a source file."""
     file = make_absolute(file)
     return _make_unit_in_root(file, find_source_root(file, project), project)
 
 
 def choose_places(arguments: Sequence[Path], project: Project) -> tuple[Path, ...]:
-    """Return the files and directories to compile: the arguments, or else the project's source roots."""
+    """Return the files and directories to compile: the arguments, or by default the project's source roots."""
     places = tuple(arguments) or project.src
     if not places:
         raise ConfigurationError(
@@ -118,9 +118,9 @@ def choose_places(arguments: Sequence[Path], project: Project) -> tuple[Path, ..
 
 
 def list_output_folders(places: Iterable[Path], project: Project) -> Mapping[Path, set[Path]]:
-    """Return the directories of compiled files, each with the roots of their sources.
+    """Return the directories for compiled files, each with its source roots.
 
-    Only directories among `places` count: a single file does not show what else belongs there.
+    Only the directories in `places` count: a single file does not show what else belongs there.
     """
     folders: dict[Path, set[Path]] = {}
     for place in places:
@@ -131,7 +131,7 @@ def list_output_folders(places: Iterable[Path], project: Project) -> Mapping[Pat
 
 
 def find_source_root(place: Path, project: Project) -> Path:
-    """Return the source root of a file or directory: the project's, or else the directory itself."""
+    """Return a file's or directory's source root: the project's, otherwise the directory itself."""
     place = make_absolute(place)
     for root in project.src:
         if place.is_relative_to(root):
@@ -140,15 +140,15 @@ def find_source_root(place: Path, project: Project) -> Path:
 
 
 def format_path(path: Path) -> str:
-    """Write a path as a user would type it: relative to the working directory if it is inside."""
-    with suppress(ValueError, FileNotFoundError):  # it is elsewhere, or has been removed
+    """Format a path as a user would type it: relative to the working directory if it is inside."""
+    with suppress(ValueError, FileNotFoundError):  # it is elsewhere, or the folder was removed
         return path.relative_to(Path.cwd()).as_posix()
     return path.as_posix()
 
 
 @contextmanager
 def explaining_failure(action: str, remedy: str = "") -> Iterator[None]:
-    """Raise ConfigurationError for an OSError, such as `cannot read mail.njpy: Permission denied`, and its remedy."""
+    """Turn an OSError into a ConfigurationError with a remedy: `cannot read mail.njpy: Permission denied`."""
     try:
         yield
     except OSError as error:
@@ -164,7 +164,7 @@ def read_file(file: Path) -> bytes:
 
 
 FileState = tuple[int, int]
-"""The time of the last change of a file, in nanoseconds, and its size."""
+"""A file's modification time, in nanoseconds, and its size."""
 
 
 def read_file_state(file: Path) -> FileState | None:
@@ -190,10 +190,10 @@ def read_header(file: Path) -> FileHeader | None:
 def walk_files(
     folder: Path, suffix: str, above: frozenset[str] = frozenset(), *, follows_links: bool = True
 ) -> Iterator[Path]:
-    """Walk the files with this suffix in a directory, in a fixed order.
+    """Yield the files with this suffix in a directory, in a fixed order.
 
     Links to directories are followed unless `follows_links` is false, but not back into a directory `above`. Hidden files
-    and directories, virtual environments and folders of tools are skipped.
+    and directories, virtual environments and tools' folders are skipped.
     """
     real = os.path.realpath(folder)
     if real in above:
@@ -203,7 +203,7 @@ def walk_files(
     for entry in entries:
         if entry.name.startswith("."):
             continue
-        if os.path.isdir(entry.path):  # false for a link that is broken or leads to itself
+        if os.path.isdir(entry.path):  # false for a link that is broken or points to itself
             is_walked = entry.name not in _SKIPPED_FOLDERS and (
                 follows_links or not os.path.islink(entry.path)
             )
@@ -225,7 +225,7 @@ def find_top_package(folder: Path, root: Path) -> Path | None:
 
 
 def _find_package(unit: Unit) -> Path | None:
-    """Find the outermost package that a source belongs to, also by way of folders without an `__init__` in it."""
+    """Find the outermost package that contains a source, even through folders without an `__init__`."""
     folder = unit.source.parent
     above = (it for it in folder.parents if it != unit.root and it.is_relative_to(unit.root))
     found = [find_top_package(each, unit.root) for each in (folder, *above)]
@@ -259,7 +259,7 @@ def _find_units_at(place: Path, project: Project) -> list[Unit]:
 
 def _make_unit_in_root(source: Path, root: Path, project: Project) -> Unit:
     path = source.relative_to(root)
-    if not {"\n", "\r"}.isdisjoint(str(path)):  # compiled files name it in a comment
+    if not {"\n", "\r"}.isdisjoint(str(path)):  # compiled files name the path in a comment
         raise ConfigurationError(
             f"{str(path)!r}: a name with a line break cannot be compiled; rename it"
         )
@@ -267,7 +267,7 @@ def _make_unit_in_root(source: Path, root: Path, project: Project) -> Unit:
 
 
 def is_selected(source: Path, root: Path, project: Project) -> bool:
-    """Return whether `include` and `exclude` of the project leave a source in."""
+    """Return whether the project's `include` and `exclude` select a source."""
     path = source.relative_to(root).as_posix()
     if project.include and not any(_is_pattern_match(path, pattern) for pattern in project.include):
         return False
@@ -275,7 +275,7 @@ def is_selected(source: Path, root: Path, project: Project) -> bool:
 
 
 def _is_pattern_match(path: str, pattern: str) -> bool:
-    """Match a whole path or one of its parents, or, without a slash in the pattern, any part of it."""
+    """Match a whole path or one of its parents or, if the pattern has no slash, any part of it."""
     pattern = pattern.rstrip("/")
     parts = path.split("/")
     if "/" not in pattern:
@@ -289,7 +289,7 @@ def _refuse_shared_outputs(units: Iterable[Unit]) -> None:
     real_folders: dict[Path, str] = {}
     units_by_output: dict[tuple[str, str], Unit] = {}
     for unit in units:
-        if unit.source.with_suffix(".py") != unit.output:  # else the build refuses to overwrite it
+        if unit.source.with_suffix(".py") != unit.output:  # or the build refuses to overwrite it
             unit.refuse_hidden_source()
         folder = unit.output.parent
         real = real_folders.setdefault(folder, os.path.realpath(folder))

@@ -1,9 +1,9 @@
-"""Compiled files for a wheel, whatever tool builds it.
+"""Compiled files for a wheel, for any build backend.
 
     {"shop/mail.njpy": /project/src/shop/mail.njpy}   ->   {"shop/mail.py": b"# compiled by njc ..."}
 
-The bytes depend on the sources, the project file and njc.lock: no model is called, and environment variables
-are not read. At run time the wheel needs the distribution njpy-runtime, and not njpy.
+The bytes depend only on the sources, the project file and njc.lock: no model is called, and no environment variables
+are read. At run time, the wheel requires only the distribution njpy-runtime, not njpy.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from njc.project.units import Unit, make_unit
 from njrt.errors import ConfigurationError
 
 StaticFilling = Callable[[Sequence[Unit], Project], tuple[Compilations, Sequence[Finding]]]
-"""Compiles the sources with static blocks, or else returns findings."""
+"""Compiles the sources with static blocks, or returns findings."""
 
 
 def compile_wheel_files(
     sources: Mapping[str, Path], project_root: Path, fill: StaticFilling
 ) -> dict[str, bytes]:
-    """Compile the sources of a wheel, by their paths in it; raise ConfigurationError with all errors."""
+    """Compile a wheel's sources, given by their paths in it; raise ConfigurationError with all errors."""
     project = find_project(project_root, environ={})
     files = {path: Path(os.path.abspath(file)) for path, file in sorted(sources.items())}
     if not project.src:

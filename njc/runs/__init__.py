@@ -1,1 +1,1 @@
-"""Runs of programs, forward and back: under control, in a terminal, in an editor, and read from traces."""
+"""Program runs, forward and back: under control, in a terminal, in an editor, and read from traces."""

@@ -47,7 +47,7 @@ Needs = Mapping[BlockKey, EffectNeeds]
 
 
 KnownBlocks = Mapping[BlockKey, bool]
-"""Blocks, and whether each has an interface."""
+"""Maps each block to whether it has an interface."""
 
 
 def find_block_keys(units: Sequence[Unit]) -> KnownBlocks:
@@ -129,7 +129,7 @@ def read_recording_effects(file: Path, blocks: KnownBlocks) -> Iterator[tuple[Bl
 
 
 def find_opening_block(place: str, text: str, blocks: KnownBlocks) -> BlockKey | None:
-    """Return the block with this first message."""
+    """Return the block that opens with this message."""
     file = place.rpartition(":")[0]
     fitting = [
         key
@@ -142,7 +142,7 @@ def find_opening_block(place: str, text: str, blocks: KnownBlocks) -> BlockKey |
 def read_reply_effects(
     reply: Reply, shown: Sequence[str], has_interface: bool = False
 ) -> tuple[Effect, ...]:
-    """Return the effects of a reply, of any effect set."""
+    """Return the effects in a reply, whatever its effect set."""
     if has_interface:
         calls = reply.message.calls or parse_text_calls(unfence(reply.message.text))
         return tuple(
@@ -182,7 +182,7 @@ def _keep_effects(read: Iterable[Effect | Refusal]) -> tuple[Effect, ...]:
 
 
 def _find_decided_effect(requested: Effect, made: Sequence[InterceptorDecision]) -> Effect | None:
-    """Return the effect that was performed under these decisions, if one was."""
+    """Return the effect performed under these decisions; None if it was not performed."""
     for decision in (one.decision for one in made):
         match decision:
             case Edit(effect):
@@ -195,7 +195,7 @@ def _find_decided_effect(requested: Effect, made: Sequence[InterceptorDecision])
 
 
 def widen_authority(lock: StaticLock, needs: Needs) -> StaticLock:
-    """Return the lock with the needs of the blocks allowed."""
+    """Return the lock, extended to allow these needs."""
     allowed = {key: section.allowed for key, section in lock.authority.items()}
     wider = {key: allowed.get(key, EffectNeeds()) | needed for key, needed in needs.items()}
     sections = {key: make_authority(key, needed) for key, needed in wider.items()}
@@ -205,7 +205,7 @@ def widen_authority(lock: StaticLock, needs: Needs) -> StaticLock:
 def remove_stale_authority(
     lock: StaticLock, units: Sequence[Unit], blocks: KnownBlocks
 ) -> StaticLock:
-    """Return the lock without sections of blocks that these sources no longer have."""
+    """Return the lock without the sections of blocks that no longer exist in these sources."""
     paths = {unit.path for unit in units}
     kept = {
         key: section

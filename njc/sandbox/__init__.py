@@ -1,1 +1,1 @@
-"""Running a program under bubblewrap, with a proxy as its only network."""
+"""Run a program under bubblewrap, with a proxy as its only network."""

@@ -1,18 +1,18 @@
-"""Running a whole program in a sandbox: `njc run --sandbox --work out prog.njpy`.
+"""Run a whole program in a sandbox: `njc run --sandbox --work out prog.njpy`.
 
     bwrap                                    the program can
-      --ro-bind / /                            read files, except in home directories and /tmp, but
-      --tmpfs /home --tmpfs /tmp               there Python, its packages and the program's folder;
+      --ro-bind / /                            read files, but in home directories and /tmp only
+      --tmpfs /home --tmpfs /tmp               Python, its packages and the program's folder;
       --bind out out                           write to `out` and to a private /tmp;
-      --ro-bind /proc/sys /proc/sys            not change settings of the kernel;
-      --seccomp 5                              not make the system calls of seccomp.py;
+      --ro-bind /proc/sys /proc/sys            not change kernel settings;
+      --seccomp 5                              not make the system calls in seccomp.py;
       --unshare-all                            see no other process, few variables, and no network:
       python -m njc.sandbox.forwarder SOCKET   127.0.0.1:3128 leads through SOCKET to our proxy, which
         LIMITS python -m njc run prog.njpy     connects to the model's endpoint only
 
-Root has no sandbox as root: the program runs as the owner of the current directory, or as nobody.
+A sandboxed program never runs as root: for root, it runs as the owner of the current directory, or as nobody.
 
-bubblewrap (`bwrap`) makes the sandbox. This module writes its command line.
+bubblewrap (`bwrap`) creates the sandbox. This module builds its command line.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Sandbox:
         return frozenset(parse_endpoint(server.url) for server in self.servers)
 
     def run(self, program: Sequence[str]) -> int:
-        """Run `program` with a proxy; return its exit code. Raises ConfigurationError without a sandbox."""
+        """Run `program` with a proxy; return its exit code. Raises ConfigurationError if no sandbox is possible."""
         if obstacle := find_sandbox_obstacle():
             raise ConfigurationError(obstacle)
         self.check_access()
@@ -93,7 +93,7 @@ class Sandbox:
         return 128 - code if code < 0 else code
 
     def check_access(self) -> None:
-        """Raise ConfigurationError if the user of the sandbox cannot access its files."""
+        """Raise ConfigurationError if the sandbox's user cannot access its files."""
         user = self.limits.user
         if not user:
             return
@@ -110,7 +110,7 @@ class Sandbox:
                 )
 
     def build_command(self, socket: Path, program: Sequence[str]) -> list[str]:
-        """Return the command line of bubblewrap that runs `program` in the sandbox."""
+        """Return the bubblewrap command line that runs `program` in the sandbox."""
         hidden = dict.fromkeys((*map(Path, _HIDDEN_FOLDERS), self.home))
         arguments = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
         arguments += ["--ro-bind", "/proc/sys", "/proc/sys"]
@@ -135,12 +135,12 @@ class Sandbox:
             arguments += ["--bind", str(self.work), str(self.work)]
         arguments += ["--bind", str(socket), _SOCKET_PATH, "--chdir", str(self.here)]
         arguments += [*_list_isolation(), "--die-with-parent", "--new-session"]
-        # -P: nothing in the current directory takes the place of a module before the user is changed.
+        # -P: nothing in the current directory can replace a module before the user is changed.
         forwarder = [sys.executable, "-P", "-m", "njc.sandbox.forwarder", _SOCKET_PATH]
         return ["bwrap", *arguments, "--", *forwarder, str(self.limits), *program]
 
     def _build_environment(self) -> dict[str, str]:
-        """Return the environment of the sandbox. It is inherited: other users can read a command line."""
+        """Return the sandbox's environment. It is inherited, because other users can read a command line."""
         proxy = f"http://127.0.0.1:{PORT}"
         names = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
         return {
@@ -159,7 +159,7 @@ def parse_endpoint(url: str) -> Endpoint:
 
 
 def find_sandbox_obstacle() -> str | None:
-    """Return why this machine cannot make a sandbox, or None if it can."""
+    """Return why this machine cannot create a sandbox; None if it can."""
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         return "bubblewrap is not installed; install it, such as with: apt-get install bubblewrap"
@@ -172,9 +172,9 @@ def find_sandbox_obstacle() -> str | None:
 
 
 def list_servers(choices: Iterable[Options], environ: Mapping[str, str]) -> tuple[Server, ...]:
-    """Return the servers of all models that these options choose, also of second models.
+    """Return the servers of all models that these options choose, including second models.
 
-    Options without a usable model are skipped. Models in Python have no server here, and their modules are not imported.
+    Options without a usable model are skipped. Models in Python have no server, and their modules are not imported.
     """
     servers: dict[Server, None] = {}
     for options in choices:
@@ -195,7 +195,7 @@ def list_servers(choices: Iterable[Options], environ: Mapping[str, str]) -> tupl
 
 
 def list_remote_models(model: Model) -> tuple[RemoteModel, ...]:
-    """Return the remote models in `model`, also inside of wrappers."""
+    """Return the remote models in `model`, including those inside wrappers."""
     here = (model,) if isinstance(model, RemoteModel) else ()
     inner = map(list_remote_models, list_inner_models(model))
     return here + tuple(remote for remotes in inner for remote in remotes)
@@ -204,7 +204,7 @@ def list_remote_models(model: Model) -> tuple[RemoteModel, ...]:
 def select_variables(
     environ: Mapping[str, str], servers: Iterable[Server], wanted: Iterable[str]
 ) -> dict[str, str]:
-    """Return the variables for the sandbox: the usual ones, the keys of these servers, and the `wanted`."""
+    """Return the sandbox's variables: the usual ones, these servers' keys, and the `wanted` variables."""
     unknown = [name for name in wanted if name not in environ]
     if unknown:
         raise ConfigurationError(
@@ -227,11 +227,11 @@ def list_python_paths() -> tuple[Path, ...]:
 
 
 def _list_isolation() -> list[str]:
-    """Return the namespaces and capabilities; a user namespace would leave root its rights."""
+    """Return the options for namespaces and capabilities; with a user namespace, root would keep its rights."""
     if os.geteuid() != 0:
         return ["--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL"]
     namespaces = ["pid", "net", "ipc", "uts", "cgroup-try"]
-    # The forwarder needs these, and loses them with the change of the user.
+    # The forwarder needs these, and loses them when it changes the user.
     kept = ["CAP_SETUID", "CAP_SETGID"]
     return [
         *(f"--unshare-{namespace}" for namespace in namespaces),
@@ -241,7 +241,7 @@ def _list_isolation() -> list[str]:
 
 
 def choose_user(here: Path) -> int:
-    """Return the user to run as: for root the owner of `here`, or nobody; 0 for any other user."""
+    """Return the user to run as: the owner of `here` or nobody for root; 0 for any other user."""
     if os.geteuid() != 0:
         return 0
     return here.stat().st_uid or NOBODY

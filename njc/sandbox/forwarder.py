@@ -1,9 +1,9 @@
-"""The network of the sandbox: it forwards 127.0.0.1:3128 to the Unix socket of the proxy outside.
+"""The sandbox's network: forwards 127.0.0.1:3128 to the Unix socket of the proxy outside.
 
     python -P -m njc.sandbox.forwarder SOCKET LIMITS python -m njc run prog.njpy
 
 limits itself, starts the program and copies bytes between the port and the socket while it runs. The proxy decides which
-hosts may be reached. This module starts with every sandbox, so it imports little.
+hosts are reachable. This module starts with every sandbox, so it imports little.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _CHUNK_SIZE = 65536
 
 
 def main() -> None:
-    """Apply the limits, forward the port in another process, and replace this process by the program."""
+    """Apply the limits, forward the port in another process, and replace this process with the program."""
     path, limits, *program = sys.argv[1:]
     apply_limits(parse_limits(limits))
     listener = socket.create_server(("127.0.0.1", PORT), backlog=128)
     if os.fork() == 0:
-        if os.fork() == 0:  # a grandchild, so that the program has no child that it did not start
+        if os.fork() == 0:  # a grandchild, so that the program has only children that it started
             serve_clients(listener, lambda client: connect_and_relay(client, path))
         os._exit(0)
     os.wait()
@@ -71,7 +71,7 @@ def _copy_bytes(source: socket.socket, target: socket.socket) -> None:
             target.sendall(data)
         target.shutdown(socket.SHUT_WR)
     except OSError:
-        # One side is closed: end the other one's waiting as well.
+        # One side is closed: stop the other side's waiting, too.
         for connection in (source, target):
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)

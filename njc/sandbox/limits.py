@@ -1,9 +1,9 @@
-"""The limits of a sandboxed process: memory, processes, processor time, and its user.
+"""The limits of a sandboxed process: memory, processes, processor time, and user.
 
     apply_limits(Limits())          in the sandbox, before the program starts
 
-The limits are set by setrlimit(2): memory and processor time count for each process, the processes for the user. The
-memory of several processes adds up: a common limit would need a control group, which the sandbox does not make.
+The limits are set with setrlimit(2): memory and processor time are limited per process, processes per user. The
+memory of several processes adds up: a common limit would need a control group, which the sandbox does not create.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ NOBODY = 65534
 
 @record
 class Limits:
-    """The limits of a sandbox."""
+    """A sandbox's limits."""
 
     memory: int = 4096
-    """MiB of memory for each process, and of files in /tmp."""
+    """MiB of memory per process, and of files in /tmp."""
     processes: int = 256
     """Processes and threads."""
     cpu_seconds: int = 3600
-    """Seconds of processor time for each process."""
+    """Seconds of processor time per process."""
     user: int = 0
-    """The user to become, without any group; 0 to keep the current user."""
+    """The user to become, without any groups; 0 to keep the current user."""
 
     def __str__(self) -> str:
         return ",".join(str(getattr(self, limit.name)) for limit in fields(self))
@@ -43,7 +43,7 @@ def parse_limits(text: str) -> Limits:
 
 
 def apply_limits(limits: Limits) -> None:
-    """Limit this process and its children for good."""
+    """Limit this process and its children permanently."""
     for kind, most in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_AS, limits.memory * 1024 * 1024),

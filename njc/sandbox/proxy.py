@@ -1,6 +1,6 @@
-"""The proxy outside the sandbox: it connects to the given endpoints only.
+"""The proxy outside the sandbox: it connects only to the given endpoints.
 
-CONNECT api.openai.com:443 HTTP/1.1              a tunnel; the TLS in it is between program and server
+CONNECT api.openai.com:443 HTTP/1.1              a tunnel, with TLS between program and server
 POST http://127.0.0.1:8000/v1/... HTTP/1.1       forwarded as  POST /v1/... HTTP/1.1, one per connection
 CONNECT elsewhere.example:443 HTTP/1.1           403, with the reason
 """
@@ -67,7 +67,7 @@ def serve_proxy(path: Path, allowed: Set[Endpoint]) -> Iterator[Path]:
     """Serve on a Unix socket at `path` while the `with` block runs; yields the path."""
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
-        path.chmod(0o666)  # the sandbox may run as another user; the folder is ours alone
+        path.chmod(0o666)  # the sandbox may run as another user; only we can access the folder
         listener.listen(128)
         arguments = listener, lambda client: _handle_client(client, allowed)
         threading.Thread(target=serve_clients, args=arguments, daemon=True).start()

@@ -1,13 +1,13 @@
-"""The filter of system calls in the sandbox, as a program for the kernel (seccomp-bpf).
+"""The sandbox's filter for system calls, as a program for the kernel (seccomp-bpf).
 
     build_filter("x86_64")      bytes for `bwrap --seccomp FD`; None for machines without a table here
 
-Refused are: mounting, namespaces, tracing and reading other processes, keys, BPF, performance counters, io_uring,
-kernel modules, clocks and other settings of the machine; sockets other than Unix, IPv4, IPv6 and netlink; typing into
-the terminal; files that run with the rights of their owner (setuid). All other calls are allowed: the filter makes less
-of the kernel reachable, and does not replace the other parts of the sandbox.
+The filter rejects mounting, namespaces, tracing and reading other processes, keys, BPF, performance counters,
+io_uring, kernel modules, clocks and other machine settings; sockets other than Unix, IPv4, IPv6 and netlink; typing
+into the terminal; files that run with their owner's rights (setuid). All other calls are allowed: the filter makes
+less of the kernel reachable, but does not replace the other parts of the sandbox.
 
-The format is from linux/filter.h and linux/seccomp.h; the numbers of the calls are from the kernel's tables.
+The format is from linux/filter.h and linux/seccomp.h; the call numbers are from the kernel's tables.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _REFUSED_CALLS = """
 """Calls that fail with EPERM: name, number on x86_64, number on aarch64."""
 
 _MISSING_CALLS = "clone3 435 435, openat2 437 437"
-"""Calls with arguments that a filter cannot read; they fail with ENOSYS, so that libraries use the older ones."""
+"""Calls with arguments that a filter cannot read; they fail with ENOSYS, so that libraries use the older calls."""
 
 _MODE_CALLS = """
     chmod 90 - 1, fchmod 91 52 1, fchmodat 268 53 2, fchmodat2 452 452 2, open 2 - 2, openat 257 56 3, creat 85 - 1,
     mknod 133 - 1, mknodat 259 33 2
 """
-"""Calls with the mode of a file, and the index of that argument."""
+"""Calls with a file mode, and the index of that argument."""
 
 _SOCKET_CALLS = "socket 41 198, socketpair 53 199"
 _ALLOWED_FAMILIES = (1, 2, 10, 16)  # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
@@ -54,7 +54,7 @@ _ARGUMENTS_OFFSET = 16
 
 
 def build_filter(machine: str) -> bytes | None:
-    """Return the filter for a machine as `platform.machine()` names it; None if there is no table for it."""
+    """Return the filter for a machine, named as by `platform.machine()`; None if there is no table for it."""
     if machine not in bpf.MACHINES:
         return None
     column, architecture = bpf.MACHINES[machine]
@@ -62,7 +62,7 @@ def build_filter(machine: str) -> bytes | None:
 
 
 def _list_instructions(column: int) -> Iterator[bpf.Instruction]:
-    if column == 0:  # the calls of the x32 interface have other numbers
+    if column == 0:  # the x32 interface has other call numbers
         yield bpf.AT_LEAST, 0, 1, bpf.X32_CALLS
         yield bpf.RETURN, 0, 0, bpf.FAIL | errno.ENOSYS
     for table, code in ((_REFUSED_CALLS, errno.EPERM), (_MISSING_CALLS, errno.ENOSYS)):
@@ -89,7 +89,7 @@ def _list_instructions(column: int) -> Iterator[bpf.Instruction]:
 def _check_argument(
     number: int, argument: int, tests: list[tuple[int, int]], code: int
 ) -> Iterator[bpf.Instruction]:
-    """Fail a call if its argument passes one of the tests; else allow it."""
+    """Fail a call if its argument passes one of the tests; otherwise allow it."""
     yield bpf.EQUAL, 0, len(tests) + 3, number
     yield bpf.LOAD, 0, 0, _ARGUMENTS_OFFSET + 8 * argument
     for position, (operation, operand) in enumerate(tests):

@@ -1,11 +1,11 @@
-"""Types that a model proposes for outputs and parameters without one, at build time.
+"""Types that a model proposes at build time for outputs and parameters without a type.
 
     find_missing_types(source, blocks, types)     MissingType(name="mood", start=..., is_input=False, ...)
     ask_for_type(missing, source)                 "Here is a part of a program ... Which type has `mood`?"
     read_type('`Literal["good", "bad"]`', ...)    ProposedType('Literal["good", "bad"]', "from typing import Literal")
 
-A proposal is an expression of the names that the program has, of Python's own types, and of a few that are imported for it.
-Not detected: whether the type is the right one. Findings, a type checker, cases and the author decide that.
+A proposal is an expression of the program's names, Python's own types, and a few types that are imported for it.
+Not detected: whether the type is right. Findings, a type checker, cases and the author decide that.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ IMPORTS = {
     "datetime": "from datetime import datetime",
     "Decimal": "from decimal import Decimal",
 }
-"""Names that a proposal may use although the program has not imported them."""
+"""Names that a proposal may use even if the program has not imported them."""
 
 MAX_SHOWN_LINES = 60
-"""The number of lines around a block that are shown to the model."""
+"""The number of lines around a block that the model sees."""
 
 _UNSPECIFIC = ("Any", "object", "None")
 _NODES = (ast.Expression, ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.BinOp, ast.BitOr, ast.Tuple, ast.Load, ast.UnaryOp, ast.USub)  # fmt: skip
@@ -44,13 +44,13 @@ _CODE = re.compile(
     r"\b(?:generator|iterator|coroutine|function|lambda|closure|(?:sub)?class|instance|instantiate|object)(?:e?s|d)?\b",
     re.IGNORECASE,
 )
-"""Words of a text that ask for more than data."""
+"""Words that ask for more than data."""
 _QUOTES = re.compile(r"^```\w*\s*|```$|^`|`$")
 
 
 @record
 class MissingType:
-    """An output, or a parameter that a block reads, without a type."""
+    """An untyped output, or an untyped parameter that a block reads."""
 
     name: str
     block: NaturalBlock
@@ -61,7 +61,7 @@ class MissingType:
 
 @record
 class ProposedType:
-    """A type, and the import that it needs."""
+    """A type and the import that it needs."""
 
     text: str
     imports: str = ""
@@ -70,7 +70,7 @@ class ProposedType:
 def find_missing_types(
     source: SourceFile, blocks: Sequence[NaturalBlock], types: TypeReader
 ) -> Iterator[MissingType]:
-    """Yield the outputs and parameters of all blocks that have no type; each parameter once."""
+    """Yield the untyped outputs and parameters of all blocks, each parameter once."""
     seen: set[int] = set()
     for block in blocks:
         if block.is_fstring or block.interface or block.options.effects is not None:
@@ -100,11 +100,11 @@ def _list_bare_parameters(block: NaturalBlock) -> list[ast.arg]:
     is_static = any(ast.unparse(each) == "staticmethod" for each in node.decorator_list)
     has_self = block.scope.mangling_class is not None and given[:1] and not is_static
     bare = [each for each in given[bool(has_self) :] if each.annotation is None]
-    return bare if not defaults - {None} else []  # `x=1` would be `x: int = 1`: a hint does that
+    return bare if not defaults - {None} else []  # a hint covers `x=1`, as `x: int = 1`
 
 
 def ask_for_type(missing: MissingType, source: SourceFile) -> str:
-    """Return the question for a type."""
+    """Return the question that asks for a type."""
     block, node = missing.block, missing.block.scope.node
     first = max(getattr(node, "lineno", 1), block.line - MAX_SHOWN_LINES // 2)
     last = min(getattr(node, "end_lineno", block.end_line + 5), len(source.line_starts))
@@ -125,7 +125,7 @@ def _list_classes(block: NaturalBlock) -> set[str]:
 
 
 def read_type(answer: str, missing: MissingType, types: TypeReader) -> ProposedType | None:
-    """Return the type that an answer proposes; None for another text, for `object`, and for data in place of code.
+    """Return the type that an answer proposes; None for other text, for `object`, and for data instead of code.
 
     A type that promises that an input is only read is proposed only if the text has a form that changes nothing.
     """
@@ -158,7 +158,7 @@ def read_type(answer: str, missing: MissingType, types: TypeReader) -> ProposedT
 
 
 def _is_inside(node: ast.Attribute, missing: MissingType, types: TypeReader) -> bool:
-    """Return whether a name with a dot is in an imported module, or in a class of the program."""
+    """Return whether a dotted name is in an imported module, or in a class of the program."""
     owner = Typed(node.value, missing.block.scope)
     name = types.name_of(owner)
     is_module = isinstance(node.value, ast.Name) and name != "" and "." not in name
@@ -174,7 +174,7 @@ def _is_known(name: str, missing: MissingType, types: TypeReader) -> bool:
 
 
 def make_annotation(source: SourceFile, missing: MissingType, proposed: ProposedType) -> Diagnostic:
-    """Return the correction that writes a type."""
+    """Return the correction that inserts a type."""
     written = f"{missing.name}: {proposed.text}"
     written = written if missing.is_input else f"<:{written}>"
     message = f"`{missing.name}` has no annotation"

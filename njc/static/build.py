@@ -1,10 +1,10 @@
-"""Finding or generating the code of all static blocks of a build.
+"""Find or generate the code for all static blocks in a build.
 
     units + njc.lock  ->  StaticBuild(written, lock, findings, notes)
 
-Locked code is checked again and used unchanged; missing or stale code is generated. A `locked` build asks no model and
-reports missing code. New code is passed to `keep` at once, so that an interrupted build continues. Blocks may be
-written concurrently; the lock and the findings have the order of the sources.
+Locked code is checked again and used unchanged; missing or stale code is generated. A `locked` build asks no model
+and reports missing code. New code is passed to `keep` immediately, so that an interrupted build can be resumed.
+Blocks may be written concurrently; the lock and the findings are in source order.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ from njrt.session.settings import get_settings
 
 JUDGEMENT_REASON = "it needs judgement: its code would ask a model each time"
 DEFAULT_JOBS = 4
-"""The default number of blocks that a vendor's model writes at once."""
+"""The default number of blocks that a vendor's model writes concurrently."""
 
 
 @record
@@ -77,24 +77,24 @@ class HoleRequest:
     """Whether learned code is preferred."""
     attempts: int = MAX_ATTEMPTS
     jobs: int | None = None
-    """Blocks to write at once; None leaves it to the models."""
+    """The number of blocks to write concurrently; None leaves it to the models."""
     today: Callable[[], str] = lambda: ""
     keep: Callable[[StaticLock], None] = lambda lock: None
     keep_attempts: Callable[[Hole, GenerationFailed | Generated], str] = lambda hole, result: ""
-    """Stores the attempts of a conversation, and returns where."""
+    """Stores a conversation's attempts, and returns where."""
     notify: Callable[[str], None] = lambda line: None
     """Called with a line before each step."""
     test_contract: Callable[[ContractTask], ContractVerdict] = lambda task: ContractVerdict()
-    """Runs the code of a block on inputs, and the asserts around it."""
+    """Runs a block's code, and the asserts around it, on inputs."""
     rewritten: tuple[LockKey, ...] = ()
-    """Entries that are written again; they stay in the lock until there is new code for their blocks."""
+    """Entries to write again; they stay in the lock until there is new code for their blocks."""
     only: Callable[[Hole], bool] = lambda hole: True
     """Selects the holes that models are asked for; other holes without locked code are skipped."""
 
 
 @record
 class HoleResult:
-    """The result for one hole: an entry of the lock, or else findings with the reasons."""
+    """The result for one hole: a lock entry, or findings with the reasons."""
 
     entry: LockEntry | None = None
     findings: tuple[Finding, ...] = ()
@@ -107,7 +107,7 @@ class StaticBuild:
 
     lock: StaticLock
     used: tuple[LockEntry, ...] = ()
-    """The entries that the holes are filled from."""
+    """The entries that fill the holes."""
     compiled: Mapping[Unit, Compilation] = field(default_factory=dict)
     """The files with all holes filled or skipped."""
     findings: tuple[Finding, ...] = ()
@@ -115,7 +115,7 @@ class StaticBuild:
 
 
 def fill_holes(files: Sequence[StaticFile], lock: StaticLock, request: HoleRequest) -> StaticBuild:
-    """Fill the holes of all files, from the lock or by asking models, and compile the files."""
+    """Fill the holes in all files, from the lock or by asking models, and compile the files."""
     lock = lock.without_entries(request.rewritten)
     holes = [(file, hole) for file in files for hole in file.holes]
     statuses = find_hole_statuses([hole for _, hole in holes], lock, learned=request.learned)
@@ -126,7 +126,7 @@ def fill_holes(files: Sequence[StaticFile], lock: StaticLock, request: HoleReque
     ]
     if to_write:
         require_extra()
-        request.keep(lock)  # which fails on a read-only disk, before code is paid for
+        request.keep(lock)  # fails on a read-only disk, before code is paid for
     new = _generate_all(to_write, lock, request)
     results = {
         hole.name: new.get(hole.name)
@@ -153,7 +153,7 @@ def fill_holes(files: Sequence[StaticFile], lock: StaticLock, request: HoleReque
 def _compile_filled(
     file: StaticFile, entries: Mapping[str, LockEntry], lock: StaticLock, findings: list[Finding]
 ) -> Compilation:
-    """Compile a file with the code of its holes; its errors are added to the findings."""
+    """Compile a file with the code for its holes; its errors are added to the findings."""
     codes = {name: entry.code for name, entry in entries.items() if not entry.live}
     placed = [
         (hole, file.place_code(hole, code, find_learned_shapes(hole, lock), codes.values()))
@@ -171,7 +171,7 @@ def _compile_filled(
 
 
 def find_learned_shapes(hole: Hole, lock: StaticLock) -> Mapping[str, str]:
-    """Return the shapes of a block's values, if they were learned in any mode."""
+    """Return the shapes of a block's values, if code was learned from them in any mode."""
     instruction = hole.meaning.instruction
     for (name, kind), entry in sorted(lock.entries.items()):
         is_learned = name == hole.name and kind.endswith(LEARNED_SUFFIX)
@@ -193,7 +193,7 @@ def _fill_without_model(
     match status:
         case Locked(entry) if entry.live:
             return HoleResult(entry)
-        case Locked(entry):  # it may have been edited, or checks may have been added
+        case Locked(entry):  # the code may have been edited, or checks may have been added
             reasons = file.make_code_check(hole, is_locked=True)(entry.code)
             if entry.is_edited and not (reasons or request.locked):
                 verdict = find_contract_verdict(file, hole, entry.code, request)
@@ -232,7 +232,7 @@ def _make_refusal_finding(
 def _generate_all(
     holes: Sequence[tuple[StaticFile, Hole]], lock: StaticLock, request: HoleRequest
 ) -> dict[str, HoleResult]:
-    """Have the code of holes written, concurrently if the models allow it, and keep each at once."""
+    """Have code written for holes, concurrently if the models allow it, and keep each result immediately."""
     authors = [choose_author(file, hole) for file, hole in holes]
     jobs = request.jobs or (DEFAULT_JOBS if all(author.is_remote for author in authors) else 1)
     fillings: dict[str, HoleResult] = {}
@@ -307,7 +307,7 @@ def _make_live_result(
 def make_lock_entry(
     hole: Hole, code: str, result: Generated | GenerationFailed, date: str
 ) -> LockEntry:
-    """Return the entry for the result of a conversation."""
+    """Return the entry for a conversation's result."""
     cost = result.cost
     return LockEntry(
         hole.name,
@@ -323,7 +323,7 @@ def make_lock_entry(
     )
 
 
-# ── the model that writes the code of a block ──────────────────────────────────────────────────────
+# ── the model that writes a block's code ───────────────────────────────────────────────────────────
 
 
 @record
@@ -333,12 +333,12 @@ class Author:
     model: Model
     temperature: float | None
     is_remote: bool
-    """Whether a vendor serves it, who answers several questions at once."""
+    """Whether a vendor serves the model, and answers several questions concurrently."""
 
     def ask(self, request: Request) -> Reply:
-        """Return the reply, which names the requested model, if its server uses another name.
+        """Return the reply; it names the requested model even if the server uses another name.
 
-        A vendor's `gpt-4.1-2025-04-14` is more precise and stays; the `local` of a private server does not.
+        A vendor's `gpt-4.1-2025-04-14` is more precise and is kept; a private server's `local` is not.
         """
         asked, reply = self.model.name, self.model.ask(request)
         if reply.model.startswith(asked.split("/", 1)[-1]):
@@ -347,7 +347,7 @@ class Author:
 
 
 def choose_author(file: StaticFile, hole: Hole) -> Author:
-    """Choose the author of a hole."""
+    """Choose the author for a hole."""
     settings = get_settings()
     environment = read_environment_options(os.environ)
     given = settings.options, hole.block.options, environment, file.project
@@ -364,7 +364,7 @@ def choose_author(file: StaticFile, hole: Hole) -> Author:
     return Author(model, temperature, is_remote)
 
 
-# ── the contract of a static block as a test of its code ───────────────────────────────────────────
+# ── a static block's contract as a test of its code ────────────────────────────────────────────────
 
 
 @record
@@ -372,10 +372,10 @@ class ContractTask:
     """Code to run, with the asserts before and after it."""
 
     prelude: tuple[str, ...]
-    """Imports, classes and types of the program."""
+    """The program's imports, classes and types."""
     code: str
     inputs: Mapping[str, str]
-    """The types of the inputs."""
+    """The inputs' types."""
     requires: tuple[str, ...]
     ensures: tuple[str, ...]
     recorded: tuple[RecordedInputs, ...] = ()
@@ -383,7 +383,7 @@ class ContractTask:
 
 @record
 class RecordedInputs:
-    """The inputs of a recorded run, as expressions, and the modules of their classes (`njrt.session.examples`)."""
+    """A recorded run's inputs, as expressions, and the modules of their classes (`njrt.session.examples`)."""
 
     before: Mapping[str, str]
     classes: Mapping[str, str]
@@ -391,26 +391,26 @@ class RecordedInputs:
 
 @record
 class ContractVerdict:
-    """The result of a test: on how many inputs the asserts held, or a counterexample."""
+    """A test's result: on how many inputs the asserts held, or a counterexample."""
 
     held: int = 0
     refusal: str = ""
 
     @property
     def refusals(self) -> tuple[str, ...]:
-        """The reasons to refuse the code."""
+        """The reasons to reject the code."""
         return (self.refusal,) if self.refusal else ()
 
     @property
     def evidence(self) -> str:
-        """The result as njc.lock has it; empty if the code was not tested."""
+        """The result as stored in njc.lock; empty if the code was not tested."""
         return f"held on {self.held} inputs" if self.held else ""
 
 
 def find_contract_verdict(
     file: StaticFile, hole: Hole, code: str, request: HoleRequest, examples: Sequence[Example] = ()
 ) -> ContractVerdict:
-    """Test code by the contract of its block, also on the inputs of recorded runs."""
+    """Test code against its block's contract, including on the inputs of recorded runs."""
     task = make_contract_task(file, hole, code, examples) if hole.mode != "static-raw" else None
     return request.test_contract(task) if task is not None else ContractVerdict()
 
@@ -418,7 +418,7 @@ def find_contract_verdict(
 def make_contract_task(
     file: StaticFile, hole: Hole, code: str, examples: Sequence[Example] = ()
 ) -> ContractTask | None:
-    """Return the test of a block's code; None if there is no contract, or it cannot be tested."""
+    """Return the task that tests a block's code; None if there is no contract, or it cannot be tested."""
     block, module = hole.block, file.analysis.module
     node = block.scope.node
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or module is None:
@@ -441,7 +441,7 @@ def make_contract_task(
     )
     certain = [each for each in block.requires if not find_effect(each, block.scope, types)]
     has_unknown = len(certain) < len(block.requires)
-    # Code that does not see a variable of the contract cannot be corrected by it.
+    # Code that does not see a variable of the contract cannot be corrected according to it.
     inputs = {} if has_unknown or contract.names else find_inputs(file, block, needed)
     if not (inputs or recorded):
         return None
@@ -450,7 +450,7 @@ def make_contract_task(
 
 
 def _needs_its_place(code: str, hole: Hole) -> bool:
-    """Return whether code awaits, or uses private names of a class, so that it cannot run alone."""
+    """Return whether code awaits, or uses a class's private names, and so cannot run alone."""
     nodes = list(ast.walk(ast.parse(code)))
     if any(isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith) for node in nodes):
         return True
@@ -459,7 +459,7 @@ def _needs_its_place(code: str, hole: Hole) -> bool:
 
 
 def _list_definitions(tree: ast.Module) -> Iterator[str]:
-    """Yield the imports, classes, types and constants at the top of a program."""
+    """Yield a program's top-level imports, classes, types and constants."""
     for node in tree.body:
         match node:
             case ast.ImportFrom(level=0) | ast.Import() | ast.ClassDef():

@@ -1,4 +1,4 @@
-"""The part of the program that is shown to the model: enough to write fitting code, and no more.
+"""The part of the program that the model sees: enough to write fitting code, and no more.
 
 from dataclasses import dataclass           imports, in full
 @dataclass
@@ -47,7 +47,7 @@ def render_context(module: Module, block: NaturalBlock) -> str:
 
 
 def _find_host(module: Module, block: NaturalBlock) -> ast.stmt:
-    """Return the statement of the module around the block."""
+    """Return the module's statement that contains the block."""
     return next(
         statement
         for statement in module.tree.body
@@ -57,7 +57,7 @@ def _find_host(module: Module, block: NaturalBlock) -> ast.stmt:
 
 
 def _render_host(module: Module, block: NaturalBlock, host: ast.stmt, around: set[int]) -> str:
-    """Return the host with the block marked; of the classes around it, only the outline of other members."""
+    """Return the host with the block marked; other members of the classes around it are outlined."""
     if not isinstance(host, ast.ClassDef) or id(host) not in around:
         return _insert_placeholder(module, block, host)
     parts = [_get_head(module, host)]
@@ -156,7 +156,7 @@ def _count_lines(statement: ast.stmt) -> int:
 
 
 def _normalize_text(text: str) -> str:
-    """Return a text without margin, trailing blanks and the line ends of other systems."""
+    """Return a text without margin and trailing blanks, with line ends as `\\n`."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     lines = textwrap.dedent(text.expandtabs(4)).split("\n")
     return "\n".join(line.rstrip() for line in lines if line.strip()).rstrip()

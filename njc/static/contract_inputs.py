@@ -1,12 +1,12 @@
-"""The inputs that a block may have, for the test of its code: parameters, and items of parameters, that no code before it limits.
+"""A block's possible inputs, for testing its code: parameters, and items of parameters, that no earlier code limits.
 
     def f(rows: list[int], n: int):
         size = len(rows)
         for row in rows:
             (a block that reads <row> and <n>)      find_inputs(..., {"row", "n"})    {"row": "int", "n": "int"}
 
-The first item of a parameter can be any value of its type. Code that may raise an exception or jump for some values, or
-change them, leaves the inputs unknown: they are the empty mapping then.
+A parameter's first item can be any value of its type. If earlier code may raise an exception or jump for some values,
+or change them, the inputs are unknown, and the result is an empty mapping.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _TOTAL = frozenset(
         *("print", "range", "repr", "reversed", "set", "sorted", "str", "tuple", "type", "zip"),
     ]
 )  # fmt: skip
-"""Builtins that raise no exception for values of fitting types."""
+"""Builtins that do not raise exceptions for values of fitting types."""
 _Part = ast.stmt | ast.withitem
 
 
 def find_inputs(file: StaticFile, block: NaturalBlock, needed: Collection[str]) -> dict[str, str]:
-    """Return the types of the needed variables of a block in a function; nothing if one has another source, or has limits."""
+    """Return the types of a block's needed variables; empty if one has another source, or limits."""
     node, types = block.scope.node, file.analysis.types
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     kinds = {
@@ -64,7 +64,7 @@ def _follow(
     before: list[_Part],
     loops: list[tuple[str, str]],
 ) -> bool:
-    """Collect the code that runs before a block for the first time, and the loops around it; return whether it always runs."""
+    """Collect the code before a block's first run, and the loops around it; return whether it always runs."""
     for statement in body:
         if not statement.lineno <= block.line <= (statement.end_lineno or 0):
             before.append(statement)
@@ -110,7 +110,7 @@ def _has_limits(
 
 
 def _may_limit(node: ast.AST, tainted: Set[str]) -> bool:
-    """Return whether a part of the code may jump, raise an exception for some values, or change them."""
+    """Return whether part of the code may jump, raise an exception for some values, or change them."""
     match node:
         case ast.Return() | ast.Raise() | ast.Assert() | ast.Break() | ast.Continue():
             return True

@@ -1,9 +1,9 @@
-"""The child process that tests the code of a block against its contract: `python -m njc.static.contract_worker`.
+"""The child process that tests a block's code against its contract: `python -m njc.static.contract_worker`.
 
     {"code": "total = -n", "inputs": {"n": "int"}, "ensures": ["total >= 0"], ...}
         ->  {"held": 0, "refusal": "with n=1 it gives total=-1, and `assert total >= 0` is false"}
 
-Inputs are made by Hypothesis, the same in every run; a counterexample is reduced by it.
+Hypothesis generates the inputs, the same in every run, and reduces a counterexample.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from njrt.values.encode import decode_values
 
 EXAMPLES = 200
 RUN_SECONDS, ALL_SECONDS = 2.0, 6.0
-"""Limits of one run of the code and of all; a run that is stopped does not count."""
+"""Limits for one run of the code and for all runs; a run that is stopped does not count."""
 MAX_SHOWN = 200
 MEMORY_BYTES = 2 << 30
 _FUNCTION, _ROUND, _NAMES = "_nj_block", "_nj_round", "_nj_names"
@@ -42,7 +42,7 @@ class BrokenContractError(Exception):
 
 def test_contract(task: Message) -> dict[str, Any]:
     """Run the code on inputs; return on how many the asserts held, or a counterexample."""
-    # Hypothesis looks up the annotations of classes in their modules.
+    # Hypothesis looks up classes' annotations in their modules.
     namespace = vars(sys.modules.setdefault("contract", ModuleType("contract")))
     for text in task["prelude"]:
         exec(text, namespace)
@@ -56,7 +56,7 @@ def test_contract(task: Message) -> dict[str, Any]:
     allowance, has_ended = Allowance(ALL_SECONDS), False
 
     def run(values: dict[str, Any], is_recorded: bool = False) -> bool | None:
-        """Return whether the asserts after the block were evaluated, and held; None for inputs that the block never has."""
+        """Return whether the asserts after the block were evaluated and held; None for inputs that it never gets."""
         nonlocal has_ended
         if allowance.left <= 0:
             return False
@@ -64,14 +64,14 @@ def test_contract(task: Message) -> dict[str, Any]:
             if not all(holds(text, namespace, values) for text in task["requires"]):
                 return None
         except UnknownEffectError:
-            if not is_recorded:  # whether the block has such inputs is unknown
+            if not is_recorded:  # it is unknown whether the block gets such inputs
                 return None
         except Exception:
             return False
         try:
             code = partial(namespace[_FUNCTION], **copy.deepcopy(values))
             after = allowance.call(RUN_SECONDS, code)
-        except Exception as error:  # exceptions of the code are the program's affair
+        except Exception as error:  # exceptions from the code are the program's business
             has_ended = has_ended or not isinstance(error, DeadlineExceeded)
             return False
         has_ended = True
@@ -83,10 +83,10 @@ def test_contract(task: Message) -> dict[str, Any]:
                 problem = "" if holds(text, namespace, after) else "is false"
                 was_evaluated = True
             except UnknownEffectError as error:
-                if error.args:  # the asserts below see what this one changes
+                if error.args:  # the asserts below may see a change by this one
                     break
                 continue
-            except NameError:  # of the program, and not here
+            except NameError:  # a name of the program that does not exist here
                 raise
             except Exception as error:
                 problem = f"raises {type(error).__name__}: {error}"
@@ -110,7 +110,7 @@ def test_contract(task: Message) -> dict[str, Any]:
 
 
 def leave_out_odd_numbers() -> None:
-    """Let Hypothesis make no NaN and no infinity, which few programs mean by `float`."""
+    """Stop Hypothesis from generating NaN and infinities, which few programs mean by `float`."""
     with suppress(ImportError):
         from hypothesis import strategies as st
 
@@ -123,7 +123,7 @@ def leave_out_odd_numbers() -> None:
 def run_on_made_inputs(
     run: Callable[[dict[str, Any]], bool | None], kinds: Mapping[str, Any]
 ) -> int:
-    """Run the code on inputs that Hypothesis makes; return on how many the asserts held."""
+    """Run the code on inputs that Hypothesis generates; return on how many the asserts held."""
     if not kinds:
         return 0
     from hypothesis import HealthCheck, assume, given, settings
@@ -146,7 +146,7 @@ def run_on_made_inputs(
         assume(has_held is not None)
         held += bool(has_held)
 
-    with suppress(Unsatisfiable):  # no input fits the asserts before the block
+    with suppress(Unsatisfiable):  # no input satisfies the asserts before the block
         check()
     return held
 
@@ -154,18 +154,18 @@ def run_on_made_inputs(
 def decode_recorded(
     recorded: Iterable[Mapping[str, Any]], namespace: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the inputs of recorded runs that can be made again."""
+    """Yield the inputs of recorded runs that can be recreated."""
     for run in recorded:
         with suppress(Exception):
             yield decode_values(run["before"], namespace, run["classes"])
 
 
 class Names(dict[str, Any]):
-    """The variables of code that has not jumped."""
+    """The variables after code that did not jump."""
 
 
 def write_function(code: str, parameters: Iterable[str]) -> str:
-    """Return a function around code, with a loop so that it may jump, that returns its `Names` at the end."""
+    """Return a function around code that returns its `Names` at the end; a loop lets the code jump."""
     body = textwrap.indent(code.strip("\n") or "pass", " " * 8)
     return (
         f"def {_FUNCTION}({', '.join(parameters)}):\n    for {_ROUND} in (0,):\n{body}\n"
@@ -182,7 +182,7 @@ def holds(text: str, namespace: dict[str, Any], names: Mapping[str, Any]) -> boo
 
 
 def may_have_effects(code: str, namespace: Mapping[str, Any]) -> bool:
-    """Return whether code uses functions or modules that the program imports and that may do more than compute."""
+    """Return whether code uses functions or modules that may do more than compute."""
     values = (namespace.get(node.id) for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name))  # fmt: skip
     for value in values:
         if isinstance(value, ModuleType | FunctionType | BuiltinFunctionType):
@@ -194,7 +194,7 @@ def may_have_effects(code: str, namespace: Mapping[str, Any]) -> bool:
 
 
 def describe(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """Return a run as text."""
+    """Describe a run as text."""
     given = ", ".join(f"{name}={cut(value)}" for name, value in before.items())
     made = ", ".join(
         f"{name}={cut(value)}"
@@ -205,7 +205,7 @@ def describe(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
 
 
 def cut(value: Any) -> str:
-    """Return a value as a text of limited length."""
+    """Return a value as text of limited length."""
     text = repr(value)
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
 

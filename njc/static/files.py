@@ -1,7 +1,7 @@
 """Static builds on disk: the sources with holes, the lock file, the failed attempts.
 
-njc.lock                                    beside pyproject.toml, else in the source root
-.njc_cache/attempts/mailbox.njpy-triage.md  the attempts of a model, and the reasons for refusing them
+njc.lock                                    beside pyproject.toml, otherwise in the source root
+.njc_cache/attempts/mailbox.njpy-triage.md  a model's attempts, and why they were rejected
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from njrt.private_files import lock_folder
 
 
 def find_static_files(units: Sequence[Unit], project: Project) -> list[StaticFile]:
-    """Find the files with holes; raises ConfigurationError if the lock cannot distinguish two of them."""
+    """Return the files with holes; raises ConfigurationError if the lock cannot distinguish two of them."""
     files: dict[str, StaticFile] = {}
     for unit in units:
         tuned = find_tuned_blocks(unit, project)
@@ -44,7 +44,7 @@ def find_static_files(units: Sequence[Unit], project: Project) -> list[StaticFil
 def fill_units(
     units: Sequence[Unit], project: Project, request: HoleRequest | None = None
 ) -> StaticBuild:
-    """Fill the holes of all units, and save new code in the lock."""
+    """Fill the holes in all units, and save new code in the lock."""
     files = find_static_files(units, project)
     file = get_lock_path(project, units[0].root)
     lock = read_lock(file) if files else StaticLock()
@@ -56,13 +56,13 @@ def fill_units(
 
 
 def fill_locked(units: Sequence[Unit], project: Project) -> tuple[Compilations, Sequence[Finding]]:
-    """Fill the holes of all units from the lock alone; return the compiled files, or else findings."""
+    """Fill the holes in all units from the lock alone; return the compiled files, or findings."""
     static = fill_units(units, project, HoleRequest(locked=True))
     return static.compiled, static.findings
 
 
 def keep_results(request: HoleRequest, lock: StaticLock, file: Path) -> HoleRequest:
-    """Have new code tested by its contract and, dated today, saved in the lock, and attempts in files beside it."""
+    """Have new code tested by its contract and saved in the lock, dated today, and attempts in files beside it."""
     return replace(
         request,
         today=lambda: time.strftime("%Y-%m-%d"),
@@ -73,11 +73,11 @@ def keep_results(request: HoleRequest, lock: StaticLock, file: Path) -> HoleRequ
 
 
 CONTRACT_SECONDS = 30.0
-"""The limit of the test of one piece of code; without a verdict by then, it is not judged."""
+"""The time limit for testing a piece of code; without a verdict by then, the code is not judged."""
 
 
 def test_contract(task: ContractTask) -> ContractVerdict:
-    """Run the code of a block on inputs that Hypothesis makes, in another process; no verdict without it."""
+    """Run a block's code on inputs from Hypothesis, in another process; without Hypothesis, there is no verdict."""
     if importlib.util.find_spec("hypothesis") is None:
         return ContractVerdict()
     with open_worker("njc.static.contract_worker") as worker, suppress(TimeoutError):
@@ -90,7 +90,7 @@ def test_contract(task: ContractTask) -> ContractVerdict:
 def write_static_build(
     units: Sequence[Unit], project: Project, static: StaticBuild
 ) -> tuple[Finding, ...]:
-    """Write the compiled files of a build, and the other files of their packages; errors stop it and are returned."""
+    """Write a build's compiled files, and the other files in their packages; errors stop it and are returned."""
     copies = find_package_files(units, project)
     plan = plan_build((*units, *copies), project, force=True, jobs=1, compiled=static.compiled)
     errors = tuple(finding for finding in plan.findings if finding.is_error)
@@ -106,10 +106,10 @@ def format_finding_messages(findings: Iterable[Finding]) -> str:
 
 
 def save_lock(lock: StaticLock, before: StaticLock, file: Path) -> None:
-    """Write the changes between two locks into the file, which may have been changed meanwhile.
+    """Write the changes between two locks into the file, which may have been changed in the meantime.
 
-    Without changes, only check that it can be written. Raises ConfigurationError if not, and if the file can no longer be
-    read; the whole lock is then in `njc.lock.new` beside it.
+    Without changes, only check that the file can be written. Raises ConfigurationError if it cannot, or if it can no
+    longer be read; the whole lock is then in `njc.lock.new` beside it.
     """
     check_output(file)
     with lock_folder(file.parent):  # another process may do the same
@@ -126,7 +126,7 @@ def save_lock(lock: StaticLock, before: StaticLock, file: Path) -> None:
 
 
 def keep_attempts(hole: Hole, result: Generated | GenerationFailed, folder: Path) -> str:
-    """Write refused attempts into a file, and return its path; nothing is written if there were none."""
+    """Write rejected attempts into a file, and return its path; nothing is written if there were none."""
     if not any(attempt.verdict for attempt in result.attempts):
         return ""
     name = re.sub(r"[^\w.]+", "-", hole.name).strip("-")
@@ -136,7 +136,7 @@ def keep_attempts(hole: Hole, result: Generated | GenerationFailed, folder: Path
 
 
 def render_attempts(hole: Hole, result: Generated | GenerationFailed) -> str:
-    """Write the attempts of a conversation as Markdown."""
+    """Format a conversation's attempts as Markdown."""
     quoted = "\n".join(f"> {line}".rstrip() for line in hole.shown.split("\n"))
     parts = [f"# {hole.name} ({hole.mode})\n\n{quoted}"]
     for number, attempt in enumerate(result.attempts, 1):

@@ -1,4 +1,4 @@
-"""A file with holes, and the checks of code for one of them: on its own, and compiled in its place.
+"""A file with holes, and the checks for a hole's code: alone, and compiled in its place.
 
 make_static_file(unit, source, options)    StaticFile(holes=(...), ...), or None without holes
 file.make_code_check(hole)(code)           ("`limit` is read-only in this block: ...",)
@@ -46,7 +46,7 @@ ShapesByName = Mapping[str, str]
 
 @record
 class StaticFile:
-    """A file with blocks that are to become code."""
+    """A file with blocks to be replaced with code."""
 
     unit: Unit
     analysis: Analysis
@@ -61,26 +61,26 @@ class StaticFile:
 
     @property
     def classes(self) -> Mapping[str, ast.ClassDef]:
-        """The classes at the top of the file, by name."""
+        """The file's top-level classes, by name."""
         assert self.analysis.module is not None
         body = self.analysis.module.tree.body
         return {node.name: node for node in body if isinstance(node, ast.ClassDef)}
 
     def compile(self, written: Sequence[WrittenBlock], note: str = "") -> Compilation:
-        """Compile the file with code in the place of some of its blocks."""
+        """Compile the file with some of its blocks replaced with code."""
         return generate(
             self.analysis, project=self.project, tuned=self.tuned, written=written, note=note
         )
 
     def make_finding(self, hole: Hole, code: str, message: str, hint: str) -> Finding:
-        """Return a finding about a hole, at the head of its block."""
+        """Return a finding about a hole, located at the head of its block."""
         diagnostic = make_diagnostic(self.source, code, *hole.block.head, message, hint)
         return Finding(replace(diagnostic, path=self.unit.display_path), self.source)
 
     def make_code_check(self, hole: Hole, *, is_locked: bool = False) -> CodeCheck:
-        """Return the checks of a hole: all of them, or in the raw mode only that it is Python.
+        """Return a hole's checks: all of them, or in raw mode only that the code is Python.
 
-        Locked code has its final form; it is compiled together with the code of other holes.
+        Locked code has its final form; it is compiled together with other holes' code.
         """
 
         def in_place(code: str) -> str | None:
@@ -108,9 +108,9 @@ class StaticFile:
         *,
         is_inline: bool = False,
     ) -> WrittenBlock:
-        """Put code in its place; in the mode `auto` with a guard of these shapes, or else of the annotations.
+        """Put code in its place; in mode `auto`, with a guard for these shapes, or by default for the annotations.
 
-        `others` is the code of other blocks of the file. `is_inline` puts code that would be contained there, too.
+        `others` contains other blocks' code in the file. With `is_inline`, contained code is also put in place.
         """
         runtime = choose_aliases(self.source.text).runtime
         if hole.options.policy == "contained" and not is_inline:
@@ -125,7 +125,7 @@ class StaticFile:
 def make_static_file(
     unit: Unit, source: SourceFile, project: Options, tuned: tuple[TunedBlock, ...] = ()
 ) -> StaticFile | None:
-    """Find the holes of a file; None if it has none, or cannot be compiled anyway."""
+    """Find a file's holes; None if it has none, or cannot be compiled anyway."""
     is_static = project.mode not in (None, "live")
     if not can_hold_blocks(source.data) or not (is_static or can_set_mode(source.data)):
         return None
@@ -137,7 +137,7 @@ def make_static_file(
 
 
 def needs_judgement(hole: Hole, code: str) -> bool:
-    """Return whether the code asks a model, which the mode `auto` leaves to the live block."""
+    """Return whether the code asks a model, which mode `auto` leaves to the live block."""
     return hole.mode == "auto" and asks_model(ast.parse(code), hole)
 
 
@@ -150,14 +150,14 @@ def _find_syntax_errors(code: str) -> tuple[str, ...]:
 
 
 def find_compile_problem(compilation: Compilation) -> str | None:
-    """Return why a file does not compile with code in the place of its blocks; None if it does."""
+    """Return why a file does not compile with its blocks replaced with code; None if it does."""
     if compilation.output is not None:
         return None
     messages = "; ".join(diagnostic.message for diagnostic in compilation.diagnostics)
     return f"in its place in the program: {messages}"
 
 
-# ── the shapes that a function's annotations give its parameters ───────────────────────────────────
+# ── the shapes of parameters, from a function's annotations ────────────────────────────────────────
 
 
 _SCALARS = ("str", "int", "float", "bool", "bytes", "complex", "object")
@@ -183,7 +183,7 @@ def find_annotated_shapes(hole: Hole, classes: Mapping[str, ast.ClassDef]) -> di
 
 @record
 class _AnnotationReader:
-    """Reads annotations of a function's parameters; the scope around the function defines their names."""
+    """Reads the annotations of a function's parameters; the scope around the function defines their names."""
 
     scope: NameScope
     classes: Mapping[str, ast.ClassDef]
@@ -219,7 +219,7 @@ class _AnnotationReader:
             case "Annotated" | "Final":
                 return self.read(parts[0])
             case _ if form in _COLLECTIONS:
-                # `tuple[int, ...]` and `tuple[()]` mean something else in a shape: only the type.
+                # `tuple[int, ...]` and `tuple[()]` mean something else in a shape: use only the type.
                 is_plain = parts and not any(ast.unparse(part) == "..." for part in parts)
                 return f"{form}[{', '.join(map(self.read, parts))}]" if is_plain else form
         return ANY_SHAPE
@@ -229,7 +229,7 @@ class _AnnotationReader:
         return ANY_SHAPE if ANY_SHAPE in shapes else " | ".join(dict.fromkeys(shapes))
 
     def _find_form(self, node: ast.expr) -> str:
-        """Return the built-in type, the class of the file or the form of `typing` that a name means; "" for others."""
+        """Return the builtin type, the file's class or the `typing` form that a name means; "" for others."""
         if isinstance(node, ast.Attribute):
             is_typing = isinstance(node.value, ast.Name) and node.value.id in ("typing", "t")
             return _TYPING_FORMS.get(node.attr, "") if is_typing else ""
@@ -246,12 +246,12 @@ class _AnnotationReader:
 
 
 def _is_structural(class_: ast.ClassDef) -> bool:
-    """Return whether instances need not have the class among their bases."""
+    """Return whether an object can fit the class without having it among its bases."""
     names = {ast.unparse(base).rpartition(".")[2].partition("[")[0] for base in class_.bases}
     return bool(class_.keywords) or not names.isdisjoint({"Protocol", "TypedDict"})
 
 
-# ── accepted code as it is locked ──────────────────────────────────────────────────────────────────
+# ── accepted code in its locked form ───────────────────────────────────────────────────────────────
 
 
 LINE_LENGTH = 88
@@ -264,7 +264,7 @@ def require_extra() -> None:
 
 
 def normalize_code(code: str, hole: Hole) -> str:
-    """Rename the code's own names if they are taken, and format it for its place, unless that changes a docstring."""
+    """Rename the code's own names if they are taken, and format it for its place unless a docstring would change."""
     renamed = find_renames(code, hole)
     code = rename_variables(code, renamed) if renamed else code
     placement = hole.block.placement
@@ -286,14 +286,14 @@ def find_renames(code: str, hole: Hole) -> dict[str, str]:
     modules = IMPORTABLE_MODULES - {name for _, name in imported}
     taken = hole.taken_here | modules | {name for _, name in imported if name in hole.taken}
     own = collect_bindings(tree, None).bound - {*hole.block.binds, *hole.visible} - same
-    # Names of the compiled file, and builtins that the code of another block in the scope may use.
+    # The compiled file's names, and builtins that another block's code in the scope may use.
     taken |= {name for name in own if name.startswith("_nj") or hasattr(builtins, name)}
     used = taken | own
     return {name: make_fresh_name(name, used) for name in sorted(own & taken)}
 
 
 def find_unrenamable_names(code: str, hole: Hole) -> list[str]:
-    """Return the names to be renamed that the code also uses for parameters or attributes."""
+    """Return the names to rename that the code also uses for parameters or attributes."""
     others = set(re.findall(r"\{\s*(\w+)[^{}]*=\s*[!:}]", code))  # f"{name=}" has the name as text
     for node in ast.walk(ast.parse(code)):
         match node:
@@ -308,7 +308,7 @@ def find_unrenamable_names(code: str, hole: Hole) -> list[str]:
 
 
 def rename_variables(code: str, renamed: Mapping[str, str]) -> str:
-    """Rename variables throughout the code, comments and layout untouched."""
+    """Rename variables throughout the code; comments and layout stay."""
     import libcst
 
     class Renaming(libcst.CSTTransformer):
@@ -336,7 +336,7 @@ def rename_variables(code: str, renamed: Mapping[str, str]) -> str:
 
 
 def format_with_black(code: str, depth: int) -> str:
-    """Format code as black would in its place."""
+    """Format code as black would format it in its place."""
     import black
 
     mode = black.Mode(line_length=max(LINE_LENGTH - 4 * max(depth - 1, 0), 48))

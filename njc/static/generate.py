@@ -1,9 +1,9 @@
-"""Writing the code of one hole: a conversation with a model, as a generator without any I/O.
+"""Write the code for a hole: a conversation with a model, as a generator without any I/O.
 
     Request   ──yielded──>  the driver asks a model  ──sent back──>  Reply
 
-It returns `Generated` or `GenerationFailed`, both with all attempts. A refusal is sent to the model with the refused
-code; earlier attempts are left out, so that the request stays short.
+The generator returns `Generated` or `GenerationFailed`, both with all attempts. A refusal is sent to the model with
+the rejected code; earlier attempts are left out to keep the request short.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ TEMPERATURE_STEP = 0.3
 
 @record
 class GenerationAttempt:
-    """One reply: its code, and why it was refused, or how its tests went."""
+    """A reply: its code, and why the code was rejected or how its tests went."""
 
     code: str
-    """The whole reply if it has no code."""
+    """The code, or the whole reply if it contains none."""
     verdict: tuple[str, ...]
     rationale: str = ""
-    """The text before the code, if the model was asked for a rationale."""
+    """The text before the code, if a rationale was requested."""
 
 
 @record
 class GenerationCost:
-    """The tokens and the price of a conversation."""
+    """A conversation's tokens and price."""
 
     input: int = 0
     output: int = 0
@@ -73,15 +73,15 @@ class GenerationFailed:
 
 
 CodeCheck = Callable[[str], tuple[str, ...]]
-"""Returns the reasons why code is refused."""
+"""Returns the reasons to reject code."""
 
 
 def generate_code(
     hole: Hole, check: CodeCheck, max_attempts: int = MAX_ATTEMPTS, temperature: float | None = None
 ) -> Generator[Request, Reply, Generated | GenerationFailed]:
-    """Ask for the code of a hole until it passes the checks, at most `max_attempts` times.
+    """Ask for a hole's code until it passes the checks, at most `max_attempts` times.
 
-    A given `temperature` rises with each refusal: at the same one, small models repeat themselves.
+    A given `temperature` rises with each refusal: at a constant one, small models repeat themselves.
     """
     attempts: tuple[GenerationAttempt, ...] = ()
     cost = GenerationCost()
@@ -104,7 +104,7 @@ def generate_code(
 def make_code_request(
     hole: Hole, messages: tuple[Message, ...], temperature: float | None, turn: int
 ) -> Request:
-    """Return the request for the code of a hole."""
+    """Return the request for a hole's code."""
     return Request(
         system=SYSTEM_PROMPT,
         messages=messages,
@@ -116,7 +116,7 @@ def make_code_request(
     )
 
 
-# ── the prompts for writing the code of a block ────────────────────────────────────────────────────
+# ── the prompts for writing a block's code ─────────────────────────────────────────────────────────
 
 
 _CODE_ONLY = (
@@ -152,7 +152,7 @@ answer is text. One question is better than several. Never judge texts by keywor
 
 SYSTEM_PROMPT = _make_system_prompt(_CODE_ONLY)
 REPAIR_SYSTEM_PROMPT = _make_system_prompt(_RATIONALE_FIRST)
-"""For the correction of code: the reply has a rationale before the code."""
+"""For correcting code: the reply has a rationale before the code."""
 
 _EXAMPLE_QUESTION = f"""\
 class Letter:
@@ -190,7 +190,7 @@ EXAMPLE_MESSAGES: tuple[Message, ...] = (
 
 
 def make_refusal_messages(code: str, refusals: Sequence[str]) -> tuple[Message, ...]:
-    """Return the code as the model sent it, and the reasons why it was refused."""
+    """Return messages with the code that the model sent, and the reasons why it was rejected."""
     reasons = "\n".join(f"- {refusal}" for refusal in refusals)
     again = "Send the code again, corrected: only the statements for the marked place."
     return (
@@ -211,7 +211,7 @@ StatementList = Sequence[ast.stmt]
 
 
 def extract_code(text: str, hole: Hole) -> str | None:
-    """Return the code for the hole in a reply: its first piece of Python; None without code."""
+    """Return the code for the hole from a reply: its first piece of Python; None without code."""
     for effect in parse_text_effects(text, "direct"):
         if isinstance(effect, Run) and effect.code.strip():
             code = textwrap.dedent(effect.code.replace("\r\n", "\n")).strip("\n").rstrip() + "\n"
@@ -220,7 +220,7 @@ def extract_code(text: str, hole: Hole) -> str | None:
 
 
 def unwrap_code(code: str, hole: Hole) -> str:
-    """Extract the code of the hole from a copy of the function around it; return other code unchanged."""
+    """Extract the hole's code from a copy of the function around it; return other code unchanged."""
     outer = [scope for scope in hole.block.scope.walk_outwards() if scope.kind != "module"]
     scope = outer[-1] if outer else hole.block.scope
     try:
@@ -244,7 +244,7 @@ def unwrap_code(code: str, hole: Hole) -> str:
 def _find_added_statements(
     theirs: StatementList, ours: StatementList, hole: Hole
 ) -> StatementList | None:
-    """Return the statements of their suite at the place of the block in ours; None if the suites differ elsewhere."""
+    """Return the statements in their suite at the block's place in ours; None if the suites differ elsewhere."""
     line = hole.block.line
     spans = ((statement.lineno, statement.end_lineno or 0) for statement in ours)
     at = next((index for index, (start, end) in enumerate(spans) if start <= line <= end), None)
@@ -252,7 +252,7 @@ def _find_added_statements(
         return None
     around = ours[at]
     if isinstance(around, Definition):
-        # Models often write only the method of a class.
+        # Models often write only a method, without its class.
         copies = [each for each in theirs if getattr(each, "name", None) == around.name][:1]
     else:
         end = len(theirs) - (len(ours) - at - 1)
@@ -278,7 +278,7 @@ def _is_same_code(theirs: StatementList, ours: StatementList) -> bool:
 
 
 def _get_text(code: str, statements: StatementList) -> str:
-    """Return the lines of some statements without their margin, comments between and above them included."""
+    """Return some statements' lines without their margin, including comments between and above them."""
     lines = code.split("\n")
     first = find_first_line(statements[0])
     while first > 1 and lines[first - 2].lstrip().startswith("#"):
@@ -302,7 +302,7 @@ _IMPORT_SOURCES = {
 
 
 def add_missing_imports(code: str, hole: Hole) -> str:
-    """Put the imports that are missing before the code."""
+    """Put missing imports before the code."""
     try:
         names = find_names(ast.parse(code), hole.class_name)
     except (SyntaxError, ValueError, RecursionError):

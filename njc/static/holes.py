@@ -6,7 +6,7 @@
         """                                             labels=("return",), bound_before={"letter"}, ...)
         return order
 
-The name of a hole survives edits elsewhere in its file. Its meaning is a set of digests of everything shown to the
+A hole's name survives edits elsewhere in its file. Its meaning is a set of digests of everything shown to the
 model: code for one meaning is stale for any other.
 '''
 
@@ -45,25 +45,25 @@ class Hole:
     """The merged options of block, file and project."""
     instruction: str
     visible: tuple[str, ...]
-    """The names of the program that the code may read, as the source spells them."""
+    """The program's names that the code may read, as spelled in the source."""
     types: Mapping[str, str]
-    """The declared types of outputs, by path."""
+    """The outputs' declared types, by path."""
     labels: tuple[str, ...]
-    """The jumps that are legal, as the runtime names them; `raise` always is."""
+    """The legal jumps, by their runtime names; `raise` is always legal."""
     first_parameter: str | None
     """The arguments of `super()`, if the block names <super>."""
     bound_before: frozenset[str]
     """The outputs that are bound on every path to the block."""
     program: str
-    """The part of the program that is shown to the model."""
+    """The part of the program that the model sees."""
     helper: str
-    """The name of the function that asks a model; the program does not use it."""
+    """The name of the function that asks a model; the program does not use this name."""
     taken: frozenset[str]
     """The names that this file uses."""
     taken_here: frozenset[str]
-    """The names that the scope of the block and the scopes inside it use."""
+    """The names that the block's scope and the scopes inside it use."""
     imports: frozenset[str]
-    """The imports at the head of the file, one name each."""
+    """The imports at the head of the file, each for one name."""
     place: str
     """`file.njpy:line`, for people."""
 
@@ -79,7 +79,7 @@ class Hole:
 
     @property
     def shown(self) -> str:
-        """All that is shown to the model about the hole."""
+        """Everything that the model sees about the hole."""
         return "\n".join([self.program, "", self.instruction, "---", *_describe_interface(self)])
 
     @property
@@ -95,7 +95,7 @@ def _compute_digest(text: str) -> str:
 
 
 def find_holes(module: Module, blocks: Sequence[NaturalBlock], project: Options) -> Iterator[Hole]:
-    """Find the blocks of a file in other modes than live."""
+    """Find a file's blocks in modes other than live."""
     outputs = collect_block_outputs(blocks)
     seen: Counter[str] = Counter()
     for block in blocks:
@@ -107,7 +107,7 @@ def find_holes(module: Module, blocks: Sequence[NaturalBlock], project: Options)
             continue
         is_alone = block.scope.kind == "class" or options.policy == "contained"
         if options.mode == "auto" and is_alone:
-            continue  # an attempt would leave its own name in the class, and is a part of the program
+            continue  # an attempt is part of the program, and would leave its own name in the class
         name += f"#{seen[name]}" if seen[name] > 1 else ""
         yield _make_hole(module, blocks, outputs, block, name, options)
 
@@ -122,7 +122,7 @@ def _make_hole(
 ) -> Hole:
     types = _find_output_types(block)
     names = (name for type_ in types.values() for name in list_variables(parse_type(type_)))
-    # Some characters can be in no Python source.
+    # Some characters cannot be in any Python source.
     instruction = extract_instruction(ast.literal_eval(block.literal)).replace("\0", "\\x00")
     before = find_bound_before(block, blocks, module)
     taken = find_taken_names(module.tree, blocks)
@@ -148,7 +148,7 @@ def _make_hole(
 
 
 def split_import(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
-    """Split an import: for each name, the import of it alone and the name that it binds."""
+    """Split an import: yield, for each name, an import of it alone and the name that it binds."""
     for alias in statement.names:
         single: ast.stmt = ast.Import([alias])
         if isinstance(statement, ast.ImportFrom):
@@ -157,7 +157,7 @@ def split_import(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, 
 
 
 def list_imports_on_own_lines(tree: ast.Module) -> list[ast.Import | ast.ImportFrom]:
-    """Return the imports that share their lines with no other statement."""
+    """Return the imports that do not share their lines with other statements."""
     return [
         statement
         for statement in tree.body
@@ -180,7 +180,7 @@ def _list_imports(module: Module, block: NaturalBlock) -> Iterator[str]:
 
 
 def _find_output_types(block: NaturalBlock) -> dict[str, str]:
-    """Return the declared types of outputs: from the prompt, or from an annotation in the scope itself."""
+    """Return the outputs' declared types, from the prompt or an annotation in the scope itself."""
     types = {each.path: each.type for each in block.references if each.writes and each.type}
     bindings = block.scope.bindings
     for path in block.binds:
@@ -208,13 +208,13 @@ def _describe_interface(hole: Hole) -> Iterator[str]:
 
 
 def format_question_form(hole: Hole) -> str:
-    """Return the form of a question, with the type of an output as an example."""
+    """Return the form of a question, with an output's type as an example."""
     call = f"{'await ' if hole.block.scope.is_async else ''}{hole.helper}"
     types = [hole.types[path] for path in hole.writes if path in hole.types]
     return f"{call}(prompt, schema)" + (f', such as {call}(f"...", {types[0]})' if types else "")
 
 
-# ── names that a program uses, and names that it does not ──────────────────────────────────────────
+# ── names that a program uses or does not use ──────────────────────────────────────────────────────
 
 
 def find_taken_names(tree: ast.AST, blocks: Iterable[NaturalBlock]) -> frozenset[str]:
@@ -232,11 +232,11 @@ def _list_identifiers(node: ast.AST) -> Iterator[str]:
         case ast.Name(id=name) | ast.arg(arg=name) | ast.MatchMapping(rest=str(name)):
             yield name
         case _ if isinstance(name := getattr(node, "name", None), str):
-            yield name  # of a function, a class, an exception or a pattern
+            yield name  # for a function, a class, an exception or a pattern
 
 
 def make_fresh_name(name: str, taken: Collection[str]) -> str:
-    """Return the name, or the first numbered one that is not taken."""
+    """Return the name, or the first numbered variant that is not taken."""
     if name not in taken:
         return name
     return next(candidate for number in count(2) if (candidate := f"{name}_{number}") not in taken)

@@ -1,4 +1,4 @@
-"""`njc.lock`: the code that a model wrote for each static block, as text to be reviewed and committed.
+"""`njc.lock`: the code that a model wrote for each static block, as text to review and commit.
 
     [[block]]
     name = "mailbox.njpy:Mailbox.triage"
@@ -16,10 +16,10 @@
 
 Learned code has a mode such as `static-learned`, a `score = { right = 7, wrong = 1, of = 8 }`, and the `shapes` of
 the values that it was learned from. An entry is valid for the meaning that it was written for, and stale for any
-other. `digest` is the digest of the model's code, so an edit shows; edited code is kept. `checks = { passed = 3,
-of = 4 }` counts the checks of the program that pass with this code, if they were run. `rationale` is the model's
-text on the mistake that repaired code corrects. `[[authority]]` sections are the manifest of blocks at run time
-(`njrt.production.approval.manifest`). The same entries always give the same text.
+other. `digest` is the digest of the model's code, so edits can be detected; edited code is kept. `checks = { passed
+= 3, of = 4 }` counts the program's checks that pass with this code, if they were run. `rationale` is the model's
+explanation of the mistake that repaired code corrects. `[[authority]]` sections are the manifest of blocks at run
+time (`njrt.production.approval.manifest`). The same entries always give the same text.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ version = {LOCK_VERSION}
 
 @record
 class BlockDigests:
-    """Digests of the parts of a meaning: the instruction, the interface, the program around them."""
+    """Digests of a meaning's parts: the instruction, the interface, the surrounding program."""
 
     __pydantic_config__ = NO_OTHER_KEYS
     instruction: str
@@ -60,7 +60,7 @@ class BlockDigests:
 
 @record
 class LockScore:
-    """The results of code on examples; the rest was left to the live block (mode `auto`)."""
+    """The code's results on examples; the remaining examples were left to the live block (mode `auto`)."""
 
     __pydantic_config__ = NO_OTHER_KEYS
     right: int
@@ -69,7 +69,7 @@ class LockScore:
 
     @property
     def rank(self) -> tuple[int, int]:
-        """The sort key of scores: a wrong answer is worse than none."""
+        """The sort key for scores: a wrong answer is worse than none."""
         return -self.wrong, self.right
 
     def __str__(self) -> str:
@@ -80,7 +80,7 @@ class LockScore:
 
 @record
 class TokenCounts:
-    """The tokens that writing the code took."""
+    """The tokens used to write the code."""
 
     __pydantic_config__ = NO_OTHER_KEYS
     input: int
@@ -89,13 +89,13 @@ class TokenCounts:
 
 @record
 class CheckCounts:
-    """How many checks of its program pass with the code in its place."""
+    """How many of the program's checks pass with the code in its place."""
 
     __pydantic_config__ = NO_OTHER_KEYS
     passed: int
     of: int
     by: str = ""
-    """What answered the questions of the code and ran its live blocks, such as a model or a script."""
+    """What answered the code's questions and ran its live blocks, such as a model or a script."""
 
     def __str__(self) -> str:
         by = f" (answered by {self.by})" if self.by else ""
@@ -104,7 +104,7 @@ class CheckCounts:
 
 @record
 class LockEntry:
-    """The locked code for one block in one mode; the fields are the keys of the file."""
+    """The locked code for a block in one mode; the fields are the keys in the file."""
 
     __pydantic_config__ = NO_OTHER_KEYS
     name: str
@@ -122,17 +122,17 @@ class LockEntry:
     live: str = ""
     """Why the block stays live."""
     score: LockScore | None = None
-    """The results of learned code on its examples."""
+    """Learned code's results on its examples."""
     shapes: Mapping[str, str] = field(default_factory=dict)
     """The shapes of the variables in these examples."""
     checks: CheckCounts | None = None
     """The results of the program's checks with this code, if they were run."""
     contract: str = ""
-    """The number of inputs that the asserts around the block held on."""
+    """The number of inputs on which the asserts around the block held."""
     rationale: str = ""
-    """The model's text on the mistake that this code corrects, if `njc static --repair` wrote it."""
+    """The model's explanation of the mistake that this code corrects, if `njc static --repair` wrote the code."""
     edited: bool = field(default=False, compare=False)
-    """Whether the file marks it as edited; `is_edited` counts."""
+    """Whether the file marks the code as edited; `is_edited` is decisive."""
 
     @property
     def is_edited(self) -> bool:
@@ -144,22 +144,22 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 LockKey = tuple[str, str]
-"""The name of a block, and the mode."""
+"""A block's name, and the mode."""
 
 
 @record
 class StaticLock:
-    """The entries of a lock file, and the authority of blocks at run time."""
+    """A lock file's entries, and the authority of blocks at run time."""
 
     entries: Mapping[LockKey, LockEntry] = field(default_factory=dict)
     authority: Mapping[BlockKey, BlockAuthority] = field(default_factory=dict)
     tuned: Mapping[tuple[str, str, str], TunedSection] = field(default_factory=dict)
     """The forms that were chosen for blocks and models."""
     servers: Mapping[str, ServerSection] = field(default_factory=dict)
-    """The MCP servers by their names."""
+    """The MCP servers, by name."""
 
     def with_entries(self, entries: Iterable[LockEntry]) -> StaticLock:
-        """Return the lock with entries added, or put in place of older ones."""
+        """Return the lock with entries added; they replace older ones."""
         added = {(entry.name, entry.mode): entry for entry in entries}
         return replace(self, entries={**self.entries, **added})
 
@@ -180,11 +180,11 @@ class _LockFile:
 
 
 LEARNED_SUFFIX = "-learned"
-"""Suffix of the mode of an entry with code that was learned from examples."""
+"""The mode suffix for code that was learned from examples."""
 
 
 def hash_code(code: str) -> str:
-    """Return a short digest of code; blank lines at its ends do not count."""
+    """Return a short digest of code; leading and trailing blank lines do not count."""
     return hashlib.sha256(code.strip().encode()).hexdigest()[:16]
 
 
@@ -218,7 +218,7 @@ def _transfer_items(
 
 
 def describe_authors(entries: Sequence[LockEntry]) -> str:
-    """Return the authors of the code of a file, and the results of its program's checks."""
+    """Return the authors of a file's code, and the results of its program's checks."""
     codes = [entry for entry in entries if not entry.live]
     models = ", ".join(sorted({" ".join(entry.model.split()) for entry in codes or entries}))
     if not entries:
@@ -236,7 +236,7 @@ def describe_authors(entries: Sequence[LockEntry]) -> str:
 
 
 def read_lock(file: Path) -> StaticLock:
-    """Read a lock file; one that does not exist holds nothing."""
+    """Read a lock file; a file that does not exist counts as empty."""
     try:
         text = file.read_text(encoding="utf-8-sig")
         document = tomllib.loads(text)
@@ -275,7 +275,7 @@ _WAY_OUT = "correct it, install the njc that wrote it, or delete the file and bu
 
 
 def _locate(text: str, path: Sequence[str | int]) -> int:
-    """Return the line of a key of the file, or of the block that lacks it."""
+    """Return the line of a key in the file, or of the block that lacks it."""
     lines = text.split("\n")
     heads = {
         number: line.strip(" \t[]")
@@ -291,7 +291,7 @@ def _locate(text: str, path: Sequence[str | int]) -> int:
 
 
 def _is_in_string(lines: Sequence[str]) -> bool:
-    """Return whether these lines end within a string of several lines."""
+    """Return whether these lines end within a multi-line string."""
     try:
         tomllib.loads("\n".join(lines))
     except tomllib.TOMLDecodeError:
@@ -300,7 +300,7 @@ def _is_in_string(lines: Sequence[str]) -> bool:
 
 
 def format_lock(lock: StaticLock) -> str:
-    """Write a lock as text, its entries in the order of their names."""
+    """Format a lock as text, with its entries in the order of their names."""
     sections = [
         *(("block", _list_entry_fields(it)) for _, it in sorted(lock.entries.items())),
         *(
@@ -377,7 +377,7 @@ _NEEDS_ESCAPES = re.compile(r"'''|[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def _format_string(text: str) -> str:
-    """Return a TOML string on one line; TOML has JSON's escapes, but for the delete character."""
+    """Return a TOML string on one line; TOML has JSON's escapes, except for the delete character."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

@@ -1,4 +1,4 @@
-"""Locked code in the form of the compiled file.
+"""Locked code in the form that it has in the compiled file.
 
     import re                           hoisted to the head of the file
     count = len(re.findall("a", s))  -> # natural
@@ -6,7 +6,7 @@
                                         count = len(re.findall("a", s))
                                         # end of natural block
 
-The result does not depend on tools or settings: the same code gives the same bytes.
+The result does not depend on tools or settings: the same code always gives the same bytes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ END_COMMENT = "# end of natural block"
 
 
 def place_static_code(code: str, hole: Hole, project: Options, runtime: str) -> WrittenBlock:
-    """Make the text that replaces the block from locked code."""
+    """Make the text that replaces the block, from locked code."""
     tree = ast.parse(code)
     hoisted, gone = _hoist_imports(tree, hole)
     lines = code.split("\n")
@@ -78,7 +78,7 @@ def asks_model(tree: ast.Module, hole: Hole) -> bool:
 
 
 def place_auto_code(code: str, hole: Hole, runtime: str, shapes: Mapping[str, str]) -> WrittenBlock:
-    """Make the text that is tried before the live block from locked code.
+    """Make the text that is tried before the live block, from locked code.
 
     The shapes of the values and the first `assert`s of the code become the guard.
     """
@@ -87,7 +87,7 @@ def place_auto_code(code: str, hole: Hole, runtime: str, shapes: Mapping[str, st
     hoisted, gone = _hoist_imports(tree, hole)
     gone |= list_lines(asserts)
     name = make_fresh_name(f"{runtime}_try", hole.taken)
-    # Unless the text asks for one, an assert leaves the values to the live block.
+    # Unless the text asks for an assert, a failed one leaves the values to the live block.
     is_asked = "assert" in hole.instruction.lower()
     lines = _mark_exits(code, [each for each in tree.body if each not in asserts], name, is_asked)
     kept = [line for number, line in enumerate(lines, 1) if number not in gone]
@@ -100,12 +100,12 @@ def place_auto_code(code: str, hole: Hole, runtime: str, shapes: Mapping[str, st
 
 
 def name_static_code(hole: Hole, code: str) -> str:
-    """Return the name of a block and its code in the store of canaries; other code has another name."""
+    """Return the name of a block and its code in the canary store; other code has another name."""
     return f"{hole.name} {hole.meaning.instruction}{hash_code(code)[:8]}"
 
 
 def list_guard_asserts(tree: ast.Module) -> Iterator[ast.Assert]:
-    """Yield the first `assert`s of code, imports aside."""
+    """Yield the `assert`s at the start of code, ignoring imports."""
     for statement in tree.body:
         if isinstance(statement, ast.Assert):
             yield statement
@@ -114,7 +114,7 @@ def list_guard_asserts(tree: ast.Module) -> Iterator[ast.Assert]:
 
 
 def list_lines(statements: Iterable[ast.stmt]) -> set[int]:
-    """Return the numbers of the lines that have a part of one of these statements."""
+    """Return the numbers of the lines that contain part of one of these statements."""
     return {
         line
         for statement in statements
@@ -132,8 +132,8 @@ def _format_condition(statement: ast.Assert, code: str) -> str:
 def _mark_exits(code: str, body: list[ast.stmt], name: str, asserts: bool) -> list[str]:
     """Mark how the code leaves the block: its own exceptions, to distinguish them from errors, and its jumps.
 
-    With `asserts`, it also leaves by asserts that fail. Each text replaces a line of the code; one with a statement put
-    before it has two.
+    With `asserts`, failed asserts also leave the block. Each returned text replaces a line of the code; it has two
+    lines if a statement was inserted.
     """
     lines = code.split("\n")
     for statement in reversed(list(_find_exits(body))):
@@ -168,7 +168,7 @@ def _is_in_parentheses(expression: ast.Tuple, lines: list[str]) -> bool:
 
 
 def _insert_statement(lines: list[str], before: ast.stmt, text: str) -> None:
-    """Put a statement before another one: on a separate line, if the other one starts its line."""
+    """Put a statement before another: on a separate line, if the other starts its line."""
     number, column = before.lineno - 1, before.col_offset
     margin = lines[number].encode()[:column].decode()
     separator = "; " if margin.strip() else f"\n{margin}"
@@ -181,7 +181,7 @@ def _insert_text(line: str, utf8_column: int, text: str) -> str:
 
 
 def _find_exits(body: Sequence[ast.stmt], in_loop: bool = False) -> Iterator[ast.stmt]:
-    """Yield the statements that leave the block, or may, in order, without inner functions and loops."""
+    """Yield the statements that leave the block, or may leave it, in order, but no jumps within inner loops."""
     for statement in body:
         match statement:
             case ast.Raise() | ast.Assert() | ast.Return():
@@ -209,7 +209,7 @@ def _render_declarations(tree: ast.Module, hole: Hole) -> Iterator[str]:
 
 
 def _render_helper(hole: Hole, project: Options, runtime: str) -> str:
-    """Return the helper with the place and the options of the block."""
+    """Return the helper with the block's place and options."""
     options = [
         f"{name}={format_literal(value)}" for name, value in list_given_options(hole.block.options)
     ]
@@ -220,7 +220,7 @@ def _render_helper(hole: Hole, project: Options, runtime: str) -> str:
 
 
 def _hoist_imports(tree: ast.Module, hole: Hole) -> tuple[tuple[str, ...], set[int]]:
-    """Return the imports that move to the head of the file, and the lines of the code that they take."""
+    """Return the imports that move to the head of the file, and their lines in the code."""
     hoisted: list[str] = []
     gone: set[int] = set()
     for statement in list_imports_on_own_lines(tree):
@@ -232,7 +232,7 @@ def _hoist_imports(tree: ast.Module, hole: Hole) -> tuple[tuple[str, ...], set[i
 
 
 def keep_rival_imports(hole: Hole, code: str, others: Iterable[str]) -> Hole:
-    """Return the hole with names taken that this code, or other code in the file, does not only import."""
+    """Return the hole with names marked as taken if this code, or other code in the file, not only imports them."""
     meanings = _find_meanings(code)
     rivals = {name for name, text in meanings.items() if not text}
     for other in others:
@@ -245,7 +245,7 @@ def keep_rival_imports(hole: Hole, code: str, others: Iterable[str]) -> Hole:
 
 @lru_cache(maxsize=1_000)
 def _find_meanings(code: str) -> Mapping[str, str]:
-    """Map each name in code to the import that alone binds it and may move, as text; else to ""."""
+    """Map each name in code to its import, as text, if only this movable import binds it; otherwise to ""."""
     tree = ast.parse(code)
     meanings = dict.fromkeys(find_taken_names(tree, ()), "")
     for statement in list_imports_on_own_lines(tree):
@@ -256,7 +256,7 @@ def _find_meanings(code: str) -> Mapping[str, str]:
 
 
 def _render_deletion(tree: ast.Module, hole: Hole, asks: bool) -> Iterator[str]:
-    """Delete the code's own variables from a module or class, if they are bound and unused later."""
+    """Delete the code's own variables from a module or class, if they are bound and not used later."""
     if hole.block.scope.is_function:
         return
     nested = find_names(tree, hole.class_name).nested

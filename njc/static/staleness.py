@@ -1,7 +1,7 @@
 """The state of each hole's code: locked, stale or missing.
 
 lock has it, same meaning           Locked(entry)
-lock has it, of another meaning     Stale(entry, changed=("instruction",))
+lock has it, another meaning        Stale(entry, changed=("instruction",))
 lock has it under another name      Locked(entry)      the function was renamed or moved
 lock has nothing                    Missing()
 """
@@ -17,23 +17,23 @@ from njrt.records import record, replace
 
 @record
 class Locked:
-    """There is code for the present meaning of this block."""
+    """There is code for the block's current meaning."""
 
     entry: LockEntry
 
 
 @record
 class Stale:
-    """There is code for an earlier meaning of this block."""
+    """There is code for an earlier meaning of the block."""
 
     entry: LockEntry
     changed: tuple[str, ...]
-    """Which of instruction, interface and context has changed."""
+    """Which of instruction, interface and context have changed."""
 
 
 @record
 class Missing:
-    """There is no code for this block."""
+    """There is no code for the block."""
 
 
 HoleStatus = Locked | Stale | Missing
@@ -57,7 +57,7 @@ def find_hole_statuses(
 def find_hole_status(hole: Hole, lock: StaticLock, names: Collection[str], kind: str) -> HoleStatus:
     """Look up a hole among the entries of one kind: a mode, learned or not.
 
-    `names` are the names of all holes; their entries are not taken for renamed blocks.
+    `names` contains the names of all holes; their entries are not mistaken for renamed blocks.
     """
     entry = lock.entries.get((hole.name, kind))
     meaning = hole.meaning
@@ -77,7 +77,7 @@ def find_hole_status(hole: Hole, lock: StaticLock, names: Collection[str], kind:
 def find_unused_entries(
     lock: StaticLock, files: Collection[str], names: Collection[str], exists: Callable[[str], bool]
 ) -> list[LockEntry]:
-    """Return the entries for removed blocks; `names` are the names of all blocks in `files`.
+    """Return the entries for removed blocks; `names` contains the names of all blocks in `files`.
 
     An entry of another file is unused if that file does not exist.
     """
@@ -90,7 +90,7 @@ def find_unused_entries(
 
 
 def describe_hole_status(status: HoleStatus) -> str:
-    """Describe the status of a hole in one line."""
+    """Describe a hole's status in one line."""
     match status:
         case Missing():
             return "missing: no code has been written for it"

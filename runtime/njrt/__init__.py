@@ -8,14 +8,14 @@
     njrt.using(budget=njrt.Budget(usd=5, per="day"))    a budget that processes and machines share
     njrt.using(intercept=decide)                        accept, edit or reject each effect (njrt.decisions)
     njrt.approve(decisions="approvals.jsonl")           an interceptor that asks a person on the terminal
-    @njrt.gated                                         each call of a function by a block is decided, and made once
-    njrt.watch(), njrt.last_run()                       calls, tokens, cost, seconds of the blocks run
+    @njrt.gated                                         each call that a block makes is decided, and made once
+    njrt.watch(), njrt.last_run()                       calls, tokens, cost and seconds of the blocks that ran
     njrt.Interface("shop", effects=[reserve])           the effects of a block, as functions (njrt.interface)
     njrt.Image.from_path("a.png")                       a file that a block shows to its model (njrt.media)
     njrt.Scripted([...])                                a model for tests, with given replies
     njrt.NaturalError                                   the root of the runtime's errors (njrt.errors)
 
-Importing it costs next to nothing: the modules that run blocks are loaded when the first block runs.
+Importing njrt costs next to nothing: the modules that run blocks are loaded when the first block runs.
 """
 
 import njrt.carried  # noqa: F401  (marks the context of this import)
@@ -109,7 +109,7 @@ _LOADED_LATER = {
 
 
 def __getattr__(name: str) -> "Any":
-    """Load the modules that run blocks at the first use of their names (PEP 562)."""
+    """Load the modules that run blocks when their names are first used (PEP 562)."""
     if name not in _LOADED_LATER:
         raise AttributeError(f"module 'njrt' has no attribute {name!r}")
     from importlib import import_module

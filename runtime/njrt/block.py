@@ -33,26 +33,26 @@ class Block:
     is_async: bool
     options: Options
     reads: tuple[str, ...] = ()
-    """Outputs that the prompt also reads. They come from the compiler: the instruction may have values in it."""
+    """Outputs that the prompt also reads, as listed by the compiler: the instruction may contain inserted values."""
     examples: tuple[tuple[str, str], ...] = ()
-    """Earlier values as they were shown, each with the reply, to show before the values of this run."""
+    """Earlier values as they were shown, each with its reply; they are shown before this run's values."""
     code: str = ""
-    """Static code, which is run in place of a conversation with a model."""
+    """Static code, which runs instead of a conversation with a model."""
     interface: Interface | None = None
-    """The interface of the block, in place of an effect set."""
+    """The block's interface, instead of an effect set."""
 
 
 def extract_code(argument: str) -> str:
-    """Return the static code in the `code` of a call: without the margin of its first line."""
+    """Return the static code in a call's `code` argument, dedented by the margin of its first line."""
     text = argument.strip("\n").rstrip()
     margin = text[: len(text) - len(text.lstrip(" \t"))]
     return "\n".join(line.removeprefix(margin) for line in text.split("\n"))
 
 
 def extract_instruction(prompt: str) -> str:
-    """Return the instruction in a prompt: no marker line, no margin, no trailing blanks, `<<` as `<`.
+    """Return a prompt's instruction, without marker line, margin and trailing blanks, and with `<<` as `<`.
 
-    Formatting a file changes margins and trailing blanks, not the instruction, so that caches and
+    Formatting a file changes margins and trailing blanks but not the instruction, so caches and
     recordings stay valid.
     """
     marker = MARKER_LINE.match(prompt)

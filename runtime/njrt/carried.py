@@ -1,7 +1,7 @@
 """The open `with` statements of njrt around a context (see `njrt.context`).
 
-It is a separate module because `import njrt` loads it: the context of that import is thereby known to be outside of
-every `with`, and so are the tasks that inherit from it.
+This is a separate module so that `import njrt` can load it: the context of that import is then known to be outside
+every `with`, as are the tasks that inherit from it.
 """
 
 from contextvars import ContextVar

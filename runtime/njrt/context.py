@@ -9,12 +9,12 @@ All stacks are carried together, in one context variable. These items hold for a
     `threading.Thread`, `Timer`                          the same, and the items open in the main thread
     a forked process                                     the same, counted in that process
     a generator or coroutine that opens an item          the item holds in it, whoever resumes it
-    work with an unknown start, such as in               everything that is open in the process
+    work of unknown origin, such as in                   everything that is open in the process
     `contextvars.Context()` or threads made in C
 
-So an item may hold for more than the work started inside of it, never for less, also when its `with` has ended. Not
-followed: spawned processes, work that another thread than the main one hands by a queue to a thread that was started
-outside, `__del__` and `weakref.finalize`.
+So an item may hold for more than the work started inside it, never for less, even after its `with` has ended. Not
+followed: spawned processes, work that a thread other than the main one passes through a queue to a thread that was
+started outside, `__del__` and `weakref.finalize`.
 """
 
 from __future__ import annotations
@@ -50,23 +50,23 @@ class Opened(Generic[T]):
         self.generators = frozenset(_list_resumed_generators())
         self.opener = _identify_work()
         self.is_left = False
-        """Set if a generator has closed the item elsewhere: the context that opened it still carries it."""
+        """Set if a generator has closed the item elsewhere, so that the context that opened it still carries it."""
 
 
 Items = tuple[Opened[Any], ...]
 
 
 class _Stacks(dict[int | None, Items]):
-    """Open items: of a generator, by the id of its frame, and of the process, by None."""
+    """Open items: a generator's under the id of its frame, the process's under None."""
 
     def __missing__(self, key: int | None) -> Items:
         return ()
 
 
 class _Process:
-    """The open items of this process (state: the items, also by generator).
+    """This process's open items (state: the items, also by generator).
 
-    The lock is reentrant: the collector may close a generator, and a signal may open an item, while it is held.
+    The lock is reentrant: while it is held, the collector may close a generator, and a signal handler open an item.
     """
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class _Process:
         return self.stacks[None]
 
     def change(self, generators: Iterable[int], change: Callable[[Items], Items]) -> None:
-        """Change the items, again if they were changed meanwhile in this thread; the last test of that makes no call."""
+        """Change the items, again if this thread changed them meanwhile; the last check for that makes no call."""
         with self.lock:
             for key in (None, *generators):
                 before = None
@@ -109,7 +109,7 @@ class Around(Generic[T]):
         return tuple([opened.item for opened in list_open() if opened.stack is self])
 
     def innermost(self) -> tuple[T, ...]:
-        """Return the items here that are around no other one: one, unless the origin of this work is unknown."""
+        """Return the items here that enclose no other item: one, unless the origin of this work is unknown."""
         here = [opened for opened in list_open() if opened.stack is self]
         if len(here) > 1:
             last = here[-1]
@@ -121,7 +121,7 @@ class Around(Generic[T]):
     def opened(self, item: T) -> Iterator[T]:
         """Open `item` inside a `with`."""
         _wrap_pool()
-        around, frames = list_open(), _find_generators()  # kept: no other frame has their ids
+        around, frames = list_open(), _find_generators()  # kept so that their ids are not reused
         generators = [id(frame) for frame in frames]
         opened = Opened(self, item, around)
         inside = Carried((*around, opened), "inherited")
@@ -154,7 +154,7 @@ def list_open() -> Items:
         carried.set(Carried(found, here._origin))
     if here._origin != "inherited" and _process.items:
         others = (other for other in _list_process_items(here) if other not in found)
-        found = (*others, *found)  # the nearer ones last
+        found = (*others, *found)  # the nearest last
     for generator in _list_resumed_generators():
         own = _process.stacks[generator]
         around = [each for each in found if each not in own and generator not in each.generators]
@@ -197,7 +197,7 @@ class Opening(ContextDecorator, Generic[T]):
 
 
 def allow_one_entry(open_here: Callable[P, AbstractContextManager[T]]) -> Callable[P, Opening[T]]:
-    """Return a function of `njrt` that makes an `Opening` of the context manager."""
+    """Return a public `njrt` function that makes an `Opening` of the context manager."""
 
     @wraps(open_here)
     def make(*args: P.args, **named: P.kwargs) -> Opening[T]:
@@ -207,7 +207,7 @@ def allow_one_entry(open_here: Callable[P, AbstractContextManager[T]]) -> Callab
 
 
 def _identify_work() -> tuple[int, int | None]:
-    """Return the thread and the task that run here, as ids."""
+    """Return the ids of the thread and the task that run here."""
     events = sys.modules.get("asyncio.events")
     is_in_loop = events is not None and events._get_running_loop() is not None
     task = sys.modules["asyncio.tasks"].current_task() if is_in_loop else None
@@ -217,7 +217,7 @@ def _identify_work() -> tuple[int, int | None]:
 class ContextMark:
     """A point of a program, and the items that its context carries there.
 
-    A coroutine or a generator may end in another context than the one it ran in; that one keeps its items.
+    A coroutine or generator may end in a different context from the one it ran in; the other context keeps its items.
     """
 
     __slots__ = ("_before", "_token")
@@ -227,7 +227,7 @@ class ContextMark:
         self._token = _marks.set(None)
 
     def restore(self) -> None:
-        """Carry open items again that code has dropped from this context."""
+        """Restore open items that code has dropped from this context."""
         try:
             _marks.reset(self._token)
         except ValueError:  # another context
@@ -243,7 +243,7 @@ _marks: ContextVar[None] = ContextVar("njrt.marks")
 
 
 def _list_process_items(here: Carried) -> Iterable[Opened[Any]]:
-    """Return the open items of the process that may hold here, if the context does not know."""
+    """Return the process's open items that may hold here, if the context does not know."""
     items, threads = _process.items, {threading.main_thread().ident}
     if here._origin == "unknown":
         if (thread := threading.get_ident()) not in _process.older_threads:
@@ -253,7 +253,7 @@ def _list_process_items(here: Carried) -> Iterable[Opened[Any]]:
 
 
 def _list_resumed_generators() -> list[int]:
-    """Return the generators with open items that are being resumed here, outermost first, as the ids of their frames."""
+    """Return the frame ids of the generators with open items that are being resumed here, outermost first."""
     found: list[int] = []
     frame = sys._getframe(2) if len(_process.stacks) > 1 else None
     while frame is not None:
@@ -266,8 +266,8 @@ def _list_resumed_generators() -> list[int]:
 def _find_generators() -> list[FrameType]:
     """Return the frames that enter a `with`, if they belong to generators or coroutines, which others may resume.
 
-    A `with` of the runtime in a context manager of the program is also entered by the frame that enters this one; its
-    `__aenter__` ends before the `with` does.
+    If a context manager of the program contains a `with` of the runtime, the frame that enters the context manager
+    also enters that `with`; its `__aenter__` ends before the `with` does.
     """
     found: list[FrameType] = []
     count, is_entered, frame = 0, False, sys._getframe(1).f_back
@@ -302,7 +302,7 @@ _POOLS = {"concurrent.futures.thread", "multiprocessing.pool"}
 
 
 def copy_surroundings() -> Context:
-    """Return a context for work that continues in another thread, with all that is open here."""
+    """Return a context for work that continues in another thread, with everything that is open here."""
     context = copy_context()
     context.run(carried.set, Carried(list_open(), "inherited"))
     return context
@@ -316,7 +316,7 @@ def start_outside(thread: threading.Thread) -> None:
 
 
 def _start(start: Callable[[threading.Thread], None], thread: threading.Thread) -> None:
-    """Start a thread inside of the items that are open here."""
+    """Start a thread inside the items that are open here."""
     if getattr(getattr(thread, "_target", None), "__module__", None) in _POOLS:
         _wrap_pool()
         return start(thread)
@@ -343,7 +343,7 @@ def _submit(
     *args: Any,
     **kwargs: Any,
 ) -> Any:
-    """Submit a call to a pool of threads, inside of the items that are open here."""
+    """Submit a call to a thread pool, inside the items that are open here."""
     if type(pool).__module__ != "concurrent.futures.interpreter":  # it pickles its calls
         function = partial(_call, Carried(list_open(), "inherited"), function)
     return submit(pool, function, *args, **kwargs)
@@ -358,7 +358,7 @@ def _call(inside: Carried, function: Callable[..., T], /, *args: Any, **kwargs: 
 
 
 def _wrap(owner: type, name: str, wrapper: Callable[..., Any]) -> None:
-    """Have a method of a class call `wrapper(method, ...)`."""
+    """Make a method of a class call `wrapper(method, ...)`."""
     method = vars(owner)[name]
 
     @wraps(method)
@@ -369,7 +369,7 @@ def _wrap(owner: type, name: str, wrapper: Callable[..., Any]) -> None:
 
 
 def _wrap_pool() -> None:
-    """Wrap `submit` of the pools of threads, once their module has been loaded."""
+    """Wrap the `submit` of thread pools, once their module has been loaded."""
     module = sys.modules.get("concurrent.futures.thread")
     pool = getattr(module, "ThreadPoolExecutor", None)
     if pool is not None and not hasattr(pool.submit, "__wrapped__"):

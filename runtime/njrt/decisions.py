@@ -8,8 +8,8 @@
 
     with njrt.using(intercept=allow_no_imports): ...
 
-Every effect of every set is shown before it is performed, and so is each question of `njrt.llm`. A reply that
-cannot be read as an effect is not one, and is not shown.
+Interceptors see every effect of every set before it is performed, and each question of `njrt.llm`. They do not see
+replies that cannot be read as an effect.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from njrt.records import record
 
 @dataclass(frozen=True, slots=True)
 class Accept:
-    """Carry the effect out."""
+    """Perform the effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Carry this effect out instead; it must be one of the block's effect set, and is checked like the model's."""
+    """Perform this effect instead; it must belong to the block's effect set, and is checked like the model's."""
 
     effect: Effect
 
@@ -39,7 +39,7 @@ class Edit:
 class Reject:
     """Do not perform the effect; `words` give the model the reason and an alternative.
 
-    A question of `njrt.llm` is not asked, and its call raises `PolicyError`.
+    For a question of `njrt.llm`, no model is asked, and the call raises `PolicyError`.
     """
 
     words: str
@@ -54,7 +54,7 @@ class Abort:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """End the block with `Paused`, to continue here later."""
+    """End the block with `Paused`; the program can continue here later."""
 
 
 Decision = Accept | Edit | Reject | Abort | Pause
@@ -64,9 +64,9 @@ Decision = Accept | Edit | Reject | Abort | Pause
 class PendingEffect:
     """An effect that the model has requested and that has not been performed.
 
-    `run` and `parent` are as in the event `Began`, `place` is `file.njpy:line`, `turn` the number of the model's
-    reply in the run and `number` the effect's number in it, both from 1 (refused ones count). `instruction` is the
-    block's instruction, empty for a question of `njrt.llm`. `effects` is the block's effect set.
+    `run` and `parent` are as in the event `Began`, `place` is `file.njpy:line`, `turn` is the number of the model's
+    reply in the run and `number` the effect's number in the run, both from 1 (refused effects count). `instruction`
+    is the block's instruction, empty for a question of `njrt.llm`. `effects` is the block's effect set.
     """
 
     run: str
@@ -79,23 +79,23 @@ class PendingEffect:
     instruction: str
     is_async: bool
     render_variables: Callable[[], Mapping[str, str]] = field(repr=False, compare=False)
-    """Writes the variables that the block sees, by name, as for the model: bounded, secrets redacted. Of the
-    program's own code only a `__repr__` written by hand runs."""
+    """Writes the variables that the block sees, by name, as the model is shown them: bounded, secrets redacted. The
+    only code of the program that this runs is a `__repr__` written by hand."""
     arguments: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """The arguments of a `Touch` by parameter: the program's own objects."""
     digest: str = field(default="", repr=False)
-    """A digest of the whole arguments of a `Touch`, which shows long ones cut and secrets redacted."""
+    """A digest of a `Touch`'s full arguments; the `Touch` itself cuts long arguments and redacts secrets."""
 
 
 Interceptor = Callable[[PendingEffect], Decision | Awaitable[Decision]]
-"""Decides about an effect. Only in async blocks may it be a coroutine function."""
+"""Decides about an effect. It may be a coroutine function only in async blocks."""
 
 
 @record
 class OpenInterceptor:
     """An interceptor inside its `with using`; `name` is its name in events, recordings and messages.
 
-    With `asks_again` it is also asked if the recording has its decision.
+    With `asks_again` it is asked even if the recording has its decision.
     """
 
     name: str
@@ -104,7 +104,7 @@ class OpenInterceptor:
 
 
 def is_observer(opened: OpenInterceptor) -> bool:
-    """Return whether an interceptor only watches, such as a debugger: without another one, nobody decides."""
+    """Return whether an interceptor only watches, as a debugger does; if there are no others, nobody decides."""
     return bool(getattr(opened.decide, "is_observer", False))
 
 
@@ -128,11 +128,11 @@ class Interception:
 
     @property
     def last(self) -> Decision:
-        """The decision that counts; an `Edit` was accepted by all interceptors further out."""
+        """The decision that counts; if it is an `Edit`, all interceptors further out accepted it."""
         return self.decisions[-1].decision if self.decisions else Accept()
 
 
 def get_interceptor_name(interceptor: Interceptor) -> str:
-    """Return the name of an interceptor: of the function, or of the object's class."""
+    """Return an interceptor's name: its function's, or its class's if it is another object."""
     name = getattr(interceptor, "__name__", None)
     return name if isinstance(name, str) else type(interceptor).__name__

@@ -1,4 +1,4 @@
-"""Effects and decisions as JSON, in traces, recordings and files of approvals.
+"""Effects and decisions as JSON, in traces, recordings and approval files.
 
 Run("x = 1", True)          {"kind": "Run", "code": "x = 1", "done": true}
 Reject("no")                {"decision": "reject", "words": "no"}
@@ -19,7 +19,7 @@ _EFFECTS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Effect)}
 
 
 def effect_to_json(effect: Any) -> dict[str, Any]:
-    """Return an effect by its kind and its fields, which are JSON as the model sent them."""
+    """Return an effect as JSON: its kind, and its fields as the model sent them."""
     assert is_dataclass(effect)
     return {"kind": type(effect).__name__} | {
         part.name: getattr(effect, part.name) for part in fields(effect)
@@ -27,7 +27,7 @@ def effect_to_json(effect: Any) -> dict[str, Any]:
 
 
 def effect_from_json(value: Json) -> Effect:
-    """Return the effect that `effect_to_json` wrote; raises `InvalidJsonError`."""
+    """Return the effect that `effect_to_json` wrote, or raise `InvalidJsonError`."""
     rest = dict(value)
     kind = _EFFECTS.get(rest.pop("kind", ""))
     if kind is None:
@@ -37,7 +37,7 @@ def effect_from_json(value: Json) -> Effect:
 
 
 def format_call(effect: Json) -> str:
-    """Return the JSON of a `Touch` or a `Perform` as a call: `shop.pay(order=3)`."""
+    """Format the JSON of a `Touch` or a `Perform` as a call: `shop.pay(order=3)`."""
     arguments = ", ".join(f"{name}={value!r}" for name, value in effect["arguments"].items())
     return f"{effect['function']}({arguments})"
 
@@ -58,7 +58,7 @@ def decision_to_json(decision: Decision) -> dict[str, Any]:
 
 
 def interceptor_decision_to_json(made: InterceptorDecision) -> dict[str, Any]:
-    """Return a decision as JSON, with the name of its interceptor."""
+    """Return a decision as JSON, with its interceptor's name."""
     return {"interceptor": made.interceptor} | decision_to_json(made.decision)
 
 

@@ -3,8 +3,8 @@
     Eval("x + 1")      Answer("4"), or Refusal("`x` is not visible ...")
     Done()             Completed(), or Refusal("`y` is not bound yet ...")
 
-An effect is a request of the prompt to the program around it. A handler serves it and either *resumes* the prompt,
-with an `Answer` or with a `Refusal` that names an alternative, or *cancels* it, with the `Outcome` of the block
+An effect is a request from the prompt to the program around it. A handler serves it and either *resumes* the prompt,
+with an `Answer` or with a `Refusal` that names an alternative, or *cancels* it, with the block's `Outcome`
 (Plotkin and Pretnar's effects and handlers, as in section 4 of the Nightjar paper).
 """
 
@@ -70,7 +70,7 @@ class Deref:
 
 @record
 class Ref:
-    """Make an object of a value and give a reference to it."""
+    """Make an object from a value and give a reference to it."""
 
     value: WireValue
 
@@ -85,7 +85,7 @@ class SetRef:
 
 @record
 class Goto:
-    """Jump to a label of the program (`break`, `continue`, `return`, `raise`), taking a value along."""
+    """Jump to a label of the program (`break`, `continue`, `return`, `raise`), passing a value."""
 
     label: str
     value: WireValue
@@ -98,7 +98,7 @@ class BreakLoop:
 
 @record
 class ContinueLoop:
-    """Continue with the next round of the enclosing loop."""
+    """Continue with the next iteration of the enclosing loop."""
 
 
 @record
@@ -122,14 +122,14 @@ class Done:
 
 @record
 class BindOutputs:
-    """Bind the outputs of the block to values in JSON, by name, and end the block."""
+    """Bind the block's outputs to JSON values, by name, and end the block."""
 
     values: Mapping[str, WireValue]
 
 
 @record
 class ReturnAnswer:
-    """Return a value in JSON from the enclosing function."""
+    """Return a JSON value from the enclosing function."""
 
     value: WireValue
 
@@ -144,7 +144,7 @@ class RaiseNamed:
 
 @record
 class NeedsCode:
-    """Ask for code, which the instruction needs; the run continues as `direct`."""
+    """Ask for code, because the instruction needs it; the run continues as `direct`."""
 
     reason: str
 
@@ -153,7 +153,7 @@ class NeedsCode:
 class AskModel:
     """Ask a model a question from code: `njrt.llm(question, answer_type)`.
 
-    The program requests it, not a model. `answer_type` describes the type of the answer, empty for text.
+    The program requests it, not a model. `answer_type` describes the type of the answer; it is empty for text.
     """
 
     question: str
@@ -164,7 +164,7 @@ class AskModel:
 class Touch:
     """Call a gated function of the program (`njrt.gated`).
 
-    The code of a block requests it. `arguments` are by parameter, as JSON: values that are not JSON as text.
+    A block's code requests it. `arguments` are by parameter, as JSON; values that have no JSON form are text.
     """
 
     function: str
@@ -175,8 +175,8 @@ class Touch:
 class Perform:
     """Perform an effect of the block's interface (`njrt.interface`).
 
-    `function` is the names of the interface and of the effect, such as `shop.reserve`. `arguments` are by parameter, as
-    the model sent them.
+    `function` names the interface and the effect, such as `shop.reserve`. `arguments` are by parameter, as the model
+    sent them.
     """
 
     function: str
@@ -219,21 +219,21 @@ class Answer:
 class Refusal:
     """The effect was a mistake of the model; the prompt resumes with a message about the next step.
 
-    `times` is the number of such mistakes in this run, as far as they are counted: after the first, the prompt
-    resumes without the code that failed, which a model would copy.
+    `times` is the number of such mistakes in this run, if they are counted: after the first, the prompt resumes
+    without the code that failed, because a model would copy it.
     """
 
     message: str
     times: int = 1
     restart: str = ""
-    """A text to add to the first message of the prompt, which then resumes from there, without the refused reply."""
+    """Text to add to the prompt's first message; the prompt then resumes from there, without the refused reply."""
 
 
 EffectResult = Answer | Refusal | NeedsCode | Outcome
 
 
 def get_effect_code(effect: Effect) -> str | None:
-    """Return the Python in an effect; None for effects without code."""
+    """Return the Python code in an effect; None for effects without code."""
     match effect:
         case Run(code) | Exec(code) | Eval(code) | RaiseError(code) | ReturnValue(code):
             return code

@@ -16,7 +16,7 @@
     │   └── BudgetError             a call does not fit into a budget
     ├── PolicyError                 the block needs more than it is allowed        exit code 3
     ├── InterceptorError            an interceptor failed                         exit code 3
-    ├── CallInDoubtError            a crash has interrupted a call              exit code 3
+    ├── CallInDoubtError            a crash interrupted a call                  exit code 3
     ├── Paused                      an interceptor paused the block               exit code 75
     ├── RecordingError              replay is impossible                          exit code 3
     │   ├── RecordingMissingError   no such file
@@ -26,7 +26,7 @@
     │   └── WrongSignatureError     somebody else has written the text
     └── OutputTypeError             an output does not fit its type (also a TypeError)
 
-An exception that the *block* raises in the program is an exception of the program and not in this tree.
+An exception that the *block* raises in the program belongs to the program, not to this tree.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
 
 
 class BlockWarning(UserWarning):
-    """A block seems to have done nothing, or nothing that its text asks for; with `-W error` it is raised in the program."""
+    """A block seems to have done nothing, or nothing that its text asks for; `-W error` raises it in the program."""
 
 
 class NaturalError(Exception):
     """Root of the errors that the runtime raises.
 
-    `place` is `file.njpy:line` of the block, if known. `run` is the account of the block's run (`njrt.Run`)
+    `place` is the block's `file.njpy:line`, if known. `run` is the account of the block's run (`njrt.Run`)
     with its calls and effects, if a run had started; copies in other processes have none. `attempts` are the calls
-    that a model made before it failed (`njrt.messages.CallAttempt`), if it makes several for one request.
+    that a model made before it failed (`njrt.messages.CallAttempt`), if it makes several per request.
     """
 
     exit_code = 3
@@ -84,9 +84,8 @@ class ModelNotFoundError(ModelError):
 class ServerError(ModelError):
     """The server could not be reached, was overloaded, timed out or sent an invalid response.
 
-    `retry_after` is the wait in seconds that the server requested, None without such a request. `status` is the HTTP
-    status of its refusal, None without a response. `was_sent` is False if the request certainly did not reach the
-    server.
+    `retry_after` is the wait in seconds that the server requested, if any. `status` is the HTTP status of its
+    refusal, None without a response. `was_sent` is False if the request certainly did not reach the server.
     """
 
     retry_after: float | None = None
@@ -167,7 +166,7 @@ class InterceptorError(NaturalError):
 
 
 class CallInDoubtError(NaturalError):
-    """The program was killed during a gated call, so that it may have been made; it is not made again."""
+    """The program was killed during a gated call, which may have taken effect; it is not made again."""
 
 
 class Paused(NaturalError):
@@ -193,11 +192,11 @@ class RecordingMismatchError(RecordingError):
 
 
 class StoreError(NaturalError):
-    """The store of budgets or traces cannot be used. The cache does without it."""
+    """A store of budgets or traces cannot be used. The cache works without its store."""
 
 
 class DamagedStoreError(StoreError):
-    """The file of a store is damaged, or of another version."""
+    """A store's file is damaged, or has another version."""
 
 
 class WrongSignatureError(StoreError):
@@ -214,7 +213,7 @@ class OutputTypeError(NaturalError, TypeError):
 def require_packages(purpose: str, requirement: str, *names: str, otherwise: str = "") -> None:
     """Raise ConfigurationError unless the packages of these import names are installed.
 
-    `purpose` is the feature that needs them, `requirement` is for pip, `otherwise` is the alternative.
+    `purpose` is the feature that needs them, `requirement` is what pip installs, `otherwise` is the alternative.
     """
     from importlib.util import find_spec
 

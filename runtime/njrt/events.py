@@ -2,8 +2,8 @@
 
     Began -> (Asked -> Replied | Unanswered -> Performed*)* -> Compared? -> Ended
 
-The driver calls one `Listener` with each event. The account of the run, the trace file, the log and the
-OpenTelemetry spans are independent listeners. Events with a duration have `seconds`.
+The driver calls one `Listener` with each event. The run's account, the trace file, the log and the OpenTelemetry
+spans are independent listeners. Events with a duration have `seconds`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Redact = Callable[[str], str]
 
 @record
 class StateChange:
-    """The changes of the variables that a block sees, since the previous event.
+    """How the variables that a block sees changed since the previous event.
 
-    `changes` has a line of text for each variable that is new or different, None for one that is no longer
-    bound. `digest` is a digest of all variables, in more detail than the lines show. `printed` is the text that the
+    `changes` has a line of text for each variable that is new or different, and None for each that is no longer
+    bound. `digest` covers all variables, in more detail than the lines show. `printed` is the text that the
     block's code printed since the previous event.
     """
 
@@ -49,11 +49,10 @@ class RunEvent:
 class Began(RunEvent):
     """The start of a block. `parent` is the run of the block that called it from code, if any.
 
-    `tried` is the result of code that was tried first (mode `auto`): "ran" if it succeeded, "unfit" if
-    its guard did not hold, "raised" if it raised, "alarmed" if its canaries differed too often: in the last three cases
-    the model is asked. The run of a canary has "canary". `instruction` is empty for
-    a question of `njrt.llm`. `state` has all variables that are bound; as in the other events, it is None unless a
-    listener has the attribute `wants_states`.
+    `tried` is the result of code that was tried first (mode `auto`): "ran" if it succeeded, "unfit" if its guard did
+    not hold, "raised" if it raised, "alarmed" if its canaries differed too often. In the last three cases the model
+    is asked. A canary's run has "canary". `instruction` is empty for a question of `njrt.llm`. `state` has all bound
+    variables; as in the other events, it is None unless a listener has the attribute `wants_states`.
     """
 
     place: str
@@ -95,18 +94,18 @@ class Prediction:
     """The predicted changes of an effect (`njrt.using(predict=...)`), compared with its actual changes.
 
     Before an effect is performed, the model sees the instruction, the variables and the effect, and predicts the
-    variables, provided that the effect does as instructed. A difference is a surprise: the effect, or the
-    prediction, is wrong.
+    variables on the assumption that the effect does as instructed. A difference is a surprise: either the effect or
+    the prediction is wrong.
     """
 
     expected: Mapping[str, str] = field(default_factory=dict)
-    """The variables that were to change, with their values as Python text."""
+    """The variables that were expected to change, with their values as Python text."""
     ending: str = ""
-    """How the effect was to end: `goes on`, `break`, `continue`, `return VALUE` or `raise NAME`."""
+    """How the effect was expected to end: `goes on`, `break`, `continue`, `return VALUE` or `raise NAME`."""
     mismatches: tuple[str, ...] = ()
-    """The errors of the prediction, one text for each variable and for the ending."""
+    """The errors in the prediction, one text per variable and one for the ending."""
     problem: str = ""
-    """The reason if nothing was compared: the model gave no answer, the effect was refused."""
+    """Why nothing was compared, if so: the model gave no answer, or the effect was refused."""
     input_tokens: int = 0
     output_tokens: int = 0
     seconds: float = 0.0
@@ -135,12 +134,12 @@ class Performed(RunEvent):
     """The prediction of `njrt.using(predict=...)`; None without it."""
     redact: Redact | None = field(default=None, compare=False, repr=False)
     touches: int = 0
-    """How often contained code has touched objects of the program."""
+    """How often contained code touched objects of the program."""
 
 
 @record
 class Ended(RunEvent):
-    """The block's run is over: by an `Outcome`, by an error of the runtime, or by cancellation."""
+    """The block's run ended, with an `Outcome`, with an error of the runtime, or by cancellation."""
 
     outcome: Outcome | BaseException
     seconds: float
@@ -152,10 +151,10 @@ class Ended(RunEvent):
 
 @record
 class Compared(RunEvent):
-    """The live block has run beside its static code, on copies, and its end was compared with the end of the code.
+    """The live block ran beside its static code, on copies, and its result was compared with the code's.
 
-    `differences` is empty if both agree; `problem` is the reason if nothing was compared. It comes before the
-    `Ended` of this run; its `Began` has `tried="canary"` and the run of the code as its parent.
+    `differences` is empty if both agree; `problem` is the reason if nothing was compared. This event comes before the
+    run's `Ended`; the run's `Began` has `tried="canary"` and the code's run as its parent.
     """
 
     differences: tuple[str, ...] = ()
@@ -164,10 +163,10 @@ class Compared(RunEvent):
 
 @record
 class Streamed(RunEvent):
-    """A part of the reply of this turn has come: `text` is all of it so far.
+    """Another part of this turn's reply has arrived: `text` is all of the reply so far.
 
-    It is not an `Event`: only listeners with a method `receive_streamed` get it, and only if one has that method is the
-    model asked to stream its replies.
+    It is not an `Event`: only listeners with a method `receive_streamed` get it, and the model is asked to stream its
+    replies only if there is such a listener.
     """
 
     turn: int
@@ -190,14 +189,14 @@ StreamListener = Callable[[Streamed], None]
 
 
 def find_stream_listener(listener: Listener) -> StreamListener | None:
-    """Return the method of a listener that gets replies as they come in, if it has one."""
+    """Return the listener's method that gets replies as they come in, if it has one."""
     found: StreamListener | None = getattr(listener, "receive_streamed", None)
     return found
 
 
 @record
 class CombinedListener:
-    """A listener that calls others, in their order."""
+    """A listener that calls others in order."""
 
     listeners: tuple[Listener, ...]
     wants_states: bool
@@ -209,7 +208,7 @@ class CombinedListener:
 
 
 def combine_listeners(*listeners: Listener) -> Listener:
-    """Return one listener that calls all of `listeners`, in their order."""
+    """Return one listener that calls all of `listeners` in order."""
     if len(listeners) == 1:
         return listeners[0]
     streamed = [found for found in map(find_stream_listener, listeners) if found is not None]

@@ -1,12 +1,12 @@
-"""Functions of the program that the code of a block calls through a gate.
+"""Functions of the program that a block's code calls through a gate.
 
     @njrt.gated                              each call is shown to the interceptors, as a `Touch`, before it is made
     @njrt.gated(decide="allow", at_most=3)   allowed, three times in a run of a block
-    njrt.using(calls=[Mailer.send])          the same for calls by contained code, of functions without the decorator
+    njrt.using(calls=[Mailer.send])          the same for contained code's calls of functions without the decorator
 
-The gate is passed by calls from the code of a block, also through other functions and in threads that these start. Calls
-of the program itself are plain calls. With a recording each call is made once: its result is recorded, and used when the
-program is run again.
+Calls by a block's code pass the gate, including those made through other functions and in threads that these start.
+Calls by the program itself are plain calls. With a recording each call is made once: its result is recorded, and used
+when the program is run again.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class CallRule:
     decide: Decide = "ask"
     """`ask`: the interceptors around the block decide, without one the call is refused; `allow`, `deny`."""
     at_most: int | None = None
-    """How many calls one run of a block may make."""
+    """How many calls one run of a block may make at most."""
     check: Check | None = None
-    """Called with the same arguments; something false refuses the call, and so does a text, which is the reason."""
+    """Called with the same arguments; a false result refuses the call, as does a text, which gives the reason."""
     find: Find | None = None
-    """Called with `call_key()` of a call that a crash has interrupted: its result, or None if it was not made."""
+    """Called with the `call_key()` of a call that a crash interrupted: its result, or None if it was not made."""
     named: bool = False
     """A block may call it only if its text names the function, as `<pay>` or `<shop.pay>`, or its module."""
 
@@ -83,7 +83,7 @@ class GatedFunction:
         return f"{module}.{qualified}".lstrip(".")
 
     def bind(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments by parameter; arguments that do not fit are by their position."""
+        """Return the arguments by parameter, or by position if they do not fit the parameters."""
         try:
             return dict(inspect.signature(self.function).bind(*args, **named).arguments)
         except (TypeError, ValueError):
@@ -123,7 +123,7 @@ def read_call_rules(calls: Any) -> CallRules:
 
 
 def find_plain_function(function: Any) -> Any:
-    """Return the function of a bound method, as its class has it; other objects unchanged."""
+    """Return a bound method's function as its class defines it; return other objects unchanged."""
     if type(function) is MethodType:
         return function.__func__
     if type(function) is BuiltinMethodType and not isinstance(function.__self__, ModuleType):
@@ -135,9 +135,9 @@ _WRAPPED = (FunctionType, type(functools.cache(len)))
 
 
 def list_inner_functions(function: Any) -> list[Any]:
-    """Return the functions that a function wraps or dispatches to, and that its attributes give out.
+    """Return the functions that a function wraps or dispatches to, and that its attributes expose.
 
-    Such as `raw_function` of pydantic's `validate_call`, and the members of a `functools.singledispatch`.
+    Examples are `raw_function` of pydantic's `validate_call`, and the members of a `functools.singledispatch`.
     """
     found: list[Any] = []
     waiting = [function]
@@ -153,13 +153,13 @@ def list_inner_functions(function: Any) -> list[Any]:
 
 
 def add_inner_functions(rules: CallRules) -> CallRules:
-    """Return rules that also hold for the functions inside the given ones."""
+    """Return rules that also hold for the functions inside the given functions."""
     inner = {each: rule for it, rule in rules.items() for each in list_inner_functions(it)}
     return {**inner, **rules}
 
 
 def choose_strictest(rules: Iterable[CallRules]) -> CallRules:
-    """Return all rules; of several for a function one that refuses what any of them refuses."""
+    """Return all rules, joining several for one function into a rule that refuses whatever any of them refuses."""
     chosen: dict[Callable[..., Any], CallRule] = {}
     for found in rules:
         for function, rule in found.items():
@@ -168,7 +168,7 @@ def choose_strictest(rules: Iterable[CallRules]) -> CallRules:
 
 
 def nest_rules(outer: CallRules, inner: CallRules) -> CallRules:
-    """Return all rules; of two for a function `decide` of the inner one, and the restrictions of both."""
+    """Return all rules; two for one function become a rule with the inner `decide` and the restrictions of both."""
     both = {it: _join(outer[it], rule) if it in outer else rule for it, rule in inner.items()}
     return {
         **outer,
@@ -196,7 +196,7 @@ def _check_all(outer: Check, inner: Check, /, *args: Any, **named: Any) -> Any:
 
 
 def run_check(check: Check, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
-    """Return the answer of a `check`; an answer that must be awaited is a reason to refuse the call."""
+    """Return the answer of a `check`; if it would have to be awaited, return a reason to refuse the call."""
     answer = check(*args, **named)
     if not inspect.isawaitable(answer):
         return answer
@@ -206,7 +206,7 @@ def run_check(check: Check, args: tuple[Any, ...], named: Mapping[str, Any]) -> 
 
 
 class Gate(typing.Protocol):
-    """The gate that calls of gated functions pass in one run of a block."""
+    """The gate that gated functions' calls pass in one block run."""
 
     turn: int
     """The turn with the running code."""
@@ -218,16 +218,16 @@ class Gate(typing.Protocol):
         """The rules for functions without the decorator."""
 
     def call(self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Make a call if it is allowed; return its result, an awaitable for a coroutine function."""
+        """Make a call if it is allowed; return its result, which for a coroutine function is an awaitable."""
 
     def wait_for_calls(self) -> None:
-        """Wait, if an interceptor has ended the block, for the accepted calls in other threads to be recorded."""
+        """If an interceptor has ended the block, wait until the accepted calls in other threads are recorded."""
 
 
 _gates: Around[Gate | None] = Around()
 _key: ContextVar[str] = ContextVar("njrt.gates", default="")
 _names: WeakKeyDictionary[Callable[..., Any], str] = WeakKeyDictionary()
-"""The names of gated functions, by the functions that the program calls."""
+"""The names of gated functions, keyed by the functions that the program calls."""
 _is_used = False
 
 
@@ -237,7 +237,7 @@ def is_used() -> bool:
 
 
 def get_gated_name(function: Callable[..., Any]) -> str:
-    """Return the name of a gated function in a `Touch`; raise ConfigurationError for another function."""
+    """Return a gated function's name in a `Touch`; raise ConfigurationError for any other function."""
     plain = getattr(function, "__func__", function)
     name = _names.get(plain) if callable(plain) else None
     if name is None:
@@ -248,12 +248,12 @@ def get_gated_name(function: Callable[..., Any]) -> str:
 
 
 def open_gate(gate: Gate | None) -> AbstractContextManager[Gate | None]:
-    """Make the calls inside pass a gate, or none."""
+    """Make the calls inside pass a gate, or no gate."""
     return _gates.opened(gate)
 
 
 def find_gate() -> Gate | None:
-    """Return the gate of the innermost run of a block around this point, if its code runs here."""
+    """Return the gate of the innermost block run around this point, if its code runs here."""
     around = _gates.innermost()
     return around[-1] if around else None
 
@@ -271,7 +271,7 @@ async def require_awaited(found: Any, is_async: bool) -> Any:
 
 @contextmanager
 def keyed(key: str) -> Iterator[None]:
-    """Make a call outside of the gate, with its key."""
+    """Make a call outside the gate, with its key."""
     token = _key.set(key)
     try:
         with open_gate(None):
@@ -281,7 +281,7 @@ def keyed(key: str) -> Iterator[None]:
 
 
 def call_key() -> str:
-    """Return, inside a gated function, a text that is the same after a crash and another one for each call; else "".
+    """Return, in a gated function, a text that differs for each call and stays the same after a crash; "" elsewhere.
 
     Pass it on as the idempotency key, or keep it beside the effect, so that `find` can look the call up.
     """
@@ -311,9 +311,9 @@ def gated(
     find: Find | None = None,
     named: bool = False,
 ) -> Any:
-    """Make calls of a function, also an async one, by the code of blocks pass a gate.
+    """Make the calls that blocks' code makes of a function, sync or async, pass a gate.
 
-    The arguments make a `CallRule`; raises ConfigurationError if one is wrong. A refused call raises
+    The arguments make a `CallRule`; ConfigurationError is raised if one is wrong. A refused call raises
     `PermissionError` in the code, which may continue.
     """
     rule = CallRule(decide, at_most, check, find, named)

@@ -11,13 +11,13 @@
     Reserve for <order> what <catalog> has.
     """
 
-A natural function interface as in section 4.1 of the Nightjar paper: values cross the boundary between a prompt and
-its program, effects are requests of the prompt, and handlers serve them. A handler is a function of the program. Its
-result decides how the block continues:
+This is a natural function interface as in section 4.1 of the Nightjar paper: values cross the boundary between a
+prompt and its program, effects are requests from the prompt, and handlers serve them. A handler is a function of the
+program. Its result decides how the block continues:
 
 | it returns | the block |
 | --- | --- |
-| a value | resumes with it: the model sees the value, of an object also a reference |
+| a value | resumes with it: the model sees the value, and for an object also a reference |
 | `Answer(text)` | resumes with this text |
 | `Refusal(why)`, or the handler raises an exception | resumes, and the model reads the reason |
 | `Completed()` | ends, if its outputs are bound |
@@ -75,7 +75,7 @@ class _Mark(enum.Enum):
 
 Ref = Annotated[T, _Mark.OBJECT]
 """`Ref[Product]`: an object of the program, which the model names by a reference or by a variable of the block. Types
-without a JSON form are passed so, too."""
+without a JSON form are passed this way too."""
 Wire = Annotated[Any, _Mark.WIRE]
 """A value or a reference as the model sent it, for the effects `Assign`, `Ref`, `SetRef` and `Goto` of `njrt.effects`."""
 ReferenceNumber = Annotated[int, _Mark.NUMBER]
@@ -86,7 +86,7 @@ ReferenceNumber = Annotated[int, _Mark.NUMBER]
 class Handling(Generic[State]):
     """One run of a block behind an interface, as its handlers see it (state: `state`, the outcome).
 
-    A handler is given it if its first parameter is annotated with `Handling`; the model does not see this parameter.
+    A handler receives it if its first parameter is annotated with `Handling`; the model does not see this parameter.
     """
 
     place: str
@@ -100,22 +100,22 @@ class Handling(Generic[State]):
     lookup: Callable[[str], UserValue] = field(repr=False)
     """Returns the value of a variable that the prompt names; raises LookupError if it has no value."""
     assign: Callable[[str, UserValue], None] = field(repr=False)
-    """Binds an output, or a variable of the block; raises LookupError for a variable that the prompt only reads."""
+    """Binds an output or a variable of the block; raises LookupError for a variable that the prompt only reads."""
     outcome: Outcome | BaseException | None = None
-    """How the block has ended, in `finally_`; before, None."""
+    """How the block ended, in `finally_`; None before then."""
 
 
 @dataclass(frozen=True, eq=False)
 class Interface:
     """The effects of a block and their handlers, as data.
 
-    `effects` are the handlers, in a list or by the names of the effects; in a list an effect has the name of its function. The
-    model reads its typed parameters and its docstring. `rules` is a text for the model about all of them. `state`
-    makes the state for one run of a block, and `finally_` is called once with the `Handling` when the run has
+    `effects` are the handlers, in a list or keyed by effect name; in a list, each effect is named after its function.
+    The model reads a handler's typed parameters and docstring. `rules` is a text for the model about all effects.
+    `state` makes the state for one run of a block, and `finally_` is called once with the `Handling` when the run has
     ended, in whatever way.
 
-    Without an effect named `done`, the block has one, with its outputs as arguments. A block behind an interface without
-    effects is a function of its inputs: the model only gives values.
+    If no effect is named `done`, the block gets one, with its outputs as arguments. A block behind an interface
+    without effects is a function of its inputs: the model only gives values.
 
     Raises:
         ConfigurationError: a part cannot be used; the message names it.
@@ -128,7 +128,7 @@ class Interface:
     finally_: Callable[[Handling[Any]], None] | None = None
 
     def __post_init__(self) -> None:
-        """Copy the effects, and check the parts for mistakes that would appear only when a block runs."""
+        """Copy the effects, and check for mistakes that would otherwise appear only when a block runs."""
         effects = self.effects
         if not (isinstance(effects, Iterable) and isinstance(self.rules, str)):
             raise ConfigurationError("njrt.Interface: effects are a list or a dict, rules a text")
@@ -164,7 +164,7 @@ class Interface:
                 raise ConfigurationError(f"{where}: {part} must not be a coroutine function")
 
     def list_effects(self) -> list[tuple[str, Handler]]:
-        """Return the names of the effects and their handlers, in order."""
+        """Return the effects' names and handlers, in order."""
         if isinstance(self.effects, Mapping):
             return list(self.effects.items())
         return [(str(getattr(handler, "__name__", "")), handler) for handler in self.effects]

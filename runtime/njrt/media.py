@@ -5,8 +5,8 @@
     Put into <:damaged: bool> whether the car in <photo> is damaged.
     \"\"\"
 
-The model is sent the file itself beside the text that names it. Files are kept by their content: equal bytes have the
-same digest. A file that is given by its URL is not downloaded: the model's vendor does that.
+The file itself is sent to the model beside the text that names it. Files are identified by their content: equal bytes
+have the same digest. A file that is given by its URL is not downloaded here: the model's vendor does that.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SUFFIXES = {
     ".ogg": "audio/ogg",
     ".m4a": "audio/mp4",
 }
-"""The media types of files by the ends of their names."""
+"""Media types by file name extension."""
 
 _SIGNATURES = (
     (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
@@ -53,14 +53,14 @@ _SIGNATURES = (
     (re.compile(rb"fLaC"), "audio/flac"),
     (re.compile(rb"OggS"), "audio/ogg"),
 )
-"""The first bytes of files of some types."""
+"""The first bytes of files with some media types."""
 
 _OTHER_NAMES = {"image/jpg": "image/jpeg", "audio/x-wav": "audio/wav", "audio/wave": "audio/wav", "audio/mp3": "audio/mpeg"}  # fmt: skip
 _MEDIA_TYPE = re.compile(r"[\w.+-]+/[\w.+*-]+")
 
 
 def find_media_type(data: bytes) -> str | None:
-    """Return the media type of a file by its first bytes; None if they are not known."""
+    """Return the media type that a file's first bytes indicate; None if they are not known."""
     return next((kind for signature, kind in _SIGNATURES if signature.match(data)), None)
 
 
@@ -68,8 +68,8 @@ def find_media_type(data: bytes) -> str | None:
 class Media:
     """A file: its bytes and their media type, or its URL.
 
-    The type is found by the first bytes if it is not given. `identity` is the digest that identifies the file if
-    it differs from the digest of the bytes. Raises ValueError for a file that is not of this class.
+    If the type is not given, the first bytes determine it. `identity` is the digest that identifies the file, if
+    it differs from the digest of the bytes. Raises ValueError for a file that does not fit this class.
     """
 
     data: bytes = b""
@@ -79,10 +79,10 @@ class Media:
 
     kind: ClassVar[MediaKind]
     was_made: ClassVar[bool] = False
-    """Whether this process has made any file: if not, the variables of blocks need not be searched for one."""
+    """Whether this process has made any file: if not, blocks' variables need not be searched for files."""
 
     def __new__(cls, *_: object, **__: object) -> Self:
-        """Make a file; also called by `pickle` and `copy`."""
+        """Make a file; `pickle` and `copy` call this too."""
         Media.was_made = True
         return super().__new__(cls)
 
@@ -124,7 +124,7 @@ class Media:
 
     @classmethod
     def from_path(cls, path: str | PathLike[str], media_type: str = "") -> Self:
-        """Read a file. Its type is found by its first bytes, or by the end of its name."""
+        """Read a file. Its type is determined by its first bytes, or by its extension."""
         path = Path(path)
         data = path.read_bytes()
         if not data:
@@ -134,7 +134,7 @@ class Media:
 
     @classmethod
     def from_url(cls, url: str, media_type: str = "") -> Self:
-        """Return a file behind a URL, which the model's vendor downloads; the bytes of a `data:` URL are decoded here."""
+        """Return the file at a URL, which the model's vendor downloads; a `data:` URL is decoded here."""
         if not isinstance(url, str) or url[:5].lower() != "data:":
             return cls(url=url, media_type=media_type)
         head, comma, text = url[5:].partition(",")
@@ -150,28 +150,28 @@ class Media:
 
     @cached_property
     def digest(self) -> str:
-        """The identity of the file: the SHA-256 of its bytes or of its URL, in hexadecimal."""
+        """The file's identity: the SHA-256 of its bytes or its URL, in hexadecimal."""
         return self.identity or hashlib.sha256(self.data or self.url.encode()).hexdigest()
 
     @cached_property
     def base64(self) -> str:
-        """The bytes as text."""
+        """The bytes in Base64."""
         return base64.b64encode(self.data).decode()
 
     @property
     def data_url(self) -> str:
-        """The URL of the file, or one that holds its bytes."""
+        """The file's URL, or a `data:` URL with its bytes."""
         return self.url or f"data:{self.media_type};base64,{self.base64}"
 
     @property
     def shown_url(self) -> str:
-        """The URL without its query, which may hold a signature; empty without a URL."""
+        """The URL without its query, which may contain a signature; empty without a URL."""
         parts = urlsplit(self.url)
         return f"{parts.scheme}://{parts.hostname}{parts.path}" if self.url else ""
 
     @property
     def suffix(self) -> str:
-        """The end of a file name for this type, such as `.png`; empty if none is known."""
+        """The file name extension for this type, such as `.png`; empty if none is known."""
         return next((end for end, kind in SUFFIXES.items() if kind == self.media_type), "")
 
     def __repr__(self) -> str:
@@ -202,7 +202,7 @@ class Audio(Media):
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file that a message shows beside its text; `name` is how the program names it, such as `photos[0]`."""
+    """A file that a message shows beside its text; `name` is its name in the program, such as `photos[0]`."""
 
     name: str
     media: Media

@@ -5,8 +5,8 @@
     ToolMessage((ToolResult(..., "3"),))       {"results": [{"name": "run", "text": ["3"]}]}
     Reply(ModelMessage("", (run(...),)), ...)  {"calls": [{"name": "run", "code": ["x = 1"], "done": true}], ...}
 
-Text is a list of its lines. The ids of tool calls are not compared: vendors choose them at random, and they mean
-nothing outside of one conversation.
+Text is a list of its lines. The ids of tool calls are not compared, because vendors choose them at random and they
+mean nothing outside one conversation.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from njrt.messages import (
 
 
 def format_json_line(value: Any) -> str:
-    """Return one line of JSON; non-ASCII text is escaped only if UTF-8 cannot encode it."""
+    """Return one line of JSON; non-ASCII text is escaped only if it cannot be encoded in UTF-8."""
     line = json.dumps(value, ensure_ascii=False)
     try:
         line.encode()
@@ -43,7 +43,7 @@ def format_json_line(value: Any) -> str:
 
 
 def drop_empty(**fields: Any) -> dict[str, Any]:
-    """Return the fields with a value; empty ones are left out of a line."""
+    """Return the fields that have a value; a line omits empty fields."""
     return {name: value for name, value in fields.items() if value}
 
 
@@ -67,7 +67,7 @@ def parse_json_lines(lines: Iterable[str]) -> Iterator[Any]:
 
 
 MAX_SEARCHED = 20_000
-"""Characters at the end of a text that are searched for a JSON object."""
+"""How many characters at the end of a text are searched for a JSON object."""
 
 
 def find_last_object(text: str) -> dict[str, Any] | None:
@@ -93,7 +93,7 @@ def find_last_object(text: str) -> dict[str, Any] | None:
 
 
 def _read_literal(text: str) -> dict[str, Any] | None:
-    """Return the dict that a Python literal is, if it has a JSON form."""
+    """Return the value of a Python dict literal, if it has a JSON form."""
     import ast
 
     try:
@@ -105,11 +105,11 @@ def _read_literal(text: str) -> dict[str, Any] | None:
 
 
 MAX_TRIED = 500
-"""Braces that are tried as the start of an object."""
+"""How many braces are tried as the start of an object."""
 
 
 def hash_json(value: Any) -> str:
-    """Return a digest of a JSON value: the same for equal values in every process, for any order of keys."""
+    """Return a digest of a JSON value; equal values have the same digest in every process, in any key order."""
     import hashlib  # takes milliseconds; only recordings and caches need it
 
     canonical = json.dumps(value, sort_keys=True, separators=(",", ":"))
@@ -117,12 +117,12 @@ def hash_json(value: Any) -> str:
 
 
 def hash_conversation(messages: Sequence[Message]) -> str:
-    """Return a digest of the text of a conversation."""
+    """Return a digest of a conversation's text."""
     return hash_json([message_to_json(message) for message in messages])
 
 
 def list_new_messages(messages: Sequence[Message], turn: int) -> Sequence[Message]:
-    """Return the messages after the model's last one; all in the first turn, which may have examples."""
+    """Return the messages after the model's last message, or all in the first turn, which may have examples."""
     if turn == 1:
         return messages
     for index in range(len(messages) - 1, -1, -1):
@@ -178,13 +178,13 @@ def _call_to_json(call: ToolCall) -> dict[str, Any]:
 
 
 def _keep_digits(call: ToolCall) -> dict[str, str]:
-    """Return the text of arguments with numbers that JSON would round."""
+    """Return the arguments' text if it has numbers that JSON would round."""
     is_exact = write_json(call.arguments) == format_json_line(call.arguments)
     return {} if is_exact else {"raw": call.raw}
 
 
 def reply_to_json(reply: Reply) -> dict[str, Any]:
-    """Return a reply as JSON: its text and calls, its stop reason unless `end`, and its usage."""
+    """Return a reply as JSON: its text and calls, its stop reason unless it is `end`, and its usage."""
     message = reply.message
     fields: dict[str, Any] = {}
     if message.text:
@@ -205,7 +205,7 @@ def reply_to_json(reply: Reply) -> dict[str, Any]:
 
 
 def usage_to_json(usage: Usage) -> dict[str, Any]:
-    """Return the usage of a call, without unknown parts."""
+    """Return a call's usage, without unknown parts."""
     usd = {"usd": usage.usd} if usage.usd is not None else {}
     counts = {"input": usage.input, "output": usage.output} | drop_empty(cached=usage.cached)
     return counts | usd
@@ -221,9 +221,9 @@ def attempts_to_json(attempts: Iterable[CallAttempt]) -> list[dict[str, Any]]:
 
 
 def reply_from_json(fields: Mapping[str, Any], model: str) -> Reply:
-    """Return the reply of its JSON; raises LookupError, TypeError, ValueError or AttributeError if it is not one.
+    """Return a reply from its JSON; raises LookupError, TypeError, ValueError or AttributeError if it is not one.
 
-    The attempts are left out: no call is made for a stored reply.
+    The attempts are left out, because no call is made for a stored reply.
     """
     calls = tuple(_call_from_json(call) for call in fields.get("calls", ()))
     stop = fields.get("stop", "end")

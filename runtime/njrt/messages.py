@@ -2,9 +2,9 @@
 
     Request(system, messages, tools)  ──ask──>  Reply(message, stop, usage)
 
-A conversation is a tuple of messages that starts with the runtime's `UserMessage`; every
-tool call of a `ModelMessage` is answered by the `ToolMessage` right after it. The adapters in `models/`
-translate; nothing else in the runtime knows a wire format.
+A conversation is a tuple of messages that starts with the runtime's `UserMessage`. The `ToolMessage` right after a
+`ModelMessage` answers all its tool calls. The adapters in `models/` translate; nothing else in the runtime knows a
+wire format.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Json = Mapping[str, Any]
 
 
 class WrittenFloat(float):
-    """A number in JSON, and its digits as text: a `Decimal` is made of all of them, also by pydantic."""
+    """A number in JSON, and its digits as text: a `Decimal` is made from all of them, also by pydantic."""
 
     def __init__(self, text: str) -> None:
         self.digits = text
@@ -36,12 +36,12 @@ class WrittenFloat(float):
 
 
 def read_float(text: str) -> float:
-    """Return a number of JSON; a `WrittenFloat` if its float is written in another way."""
+    """Return a JSON number; it is a `WrittenFloat` if Python writes its float differently."""
     return number if repr(number := float(text)) == text else WrittenFloat(text)
 
 
 def round_floats(value: Any) -> Any:
-    """Return a value of JSON with plain floats; other objects as they are."""
+    """Return a JSON value with plain floats; other objects stay as they are."""
     if type(value) is dict:
         return {name: round_floats(item) for name, item in value.items()}
     if type(value) is list:
@@ -50,9 +50,9 @@ def round_floats(value: Any) -> Any:
 
 
 ANSWER_DECODER = json.JSONDecoder(strict=False, parse_float=WrittenFloat)
-"""Reads an answer; control characters in strings are allowed, because small models write them."""
+"""Reads an answer; strings may contain control characters, because small models write them."""
 ARGUMENT_DECODER = json.JSONDecoder(strict=False, parse_float=read_float)
-"""Reads arguments in the same way; a number is a `WrittenFloat` only if its float is written in another way."""
+"""Reads arguments in the same way; a number is a `WrittenFloat` only if Python writes its float differently."""
 
 
 @record
@@ -77,7 +77,7 @@ class ToolResult:
 
 @record
 class UserMessage:
-    """Text from the runtime to the model, and the files that are shown with it."""
+    """Text from the runtime to the model, and the files shown with it."""
 
     text: str
     attachments: tuple[Attachment, ...] = ()
@@ -85,10 +85,10 @@ class UserMessage:
 
 @record
 class VendorContent:
-    """A message of `model` exactly as its vendor sent it.
+    """A message from `model`, exactly as its vendor sent it.
 
-    Some models sign their hidden thinking and must get it back unchanged with the next request. It is not shown
-    and not compared; other models get the conversation without it.
+    Some models sign their hidden thinking and must get it back unchanged with the next request. It is neither shown
+    nor compared; other models get the conversation without it.
     """
 
     model: str
@@ -97,7 +97,7 @@ class VendorContent:
 
 @record
 class ModelMessage:
-    """A message of the model: text, tool calls, or both."""
+    """A message from the model: text, tool calls, or both."""
 
     text: str
     calls: tuple[ToolCall, ...] = ()
@@ -106,7 +106,7 @@ class ModelMessage:
 
 @record
 class ToolMessage:
-    """The results of all tool calls of the preceding `ModelMessage`, in its order."""
+    """The results of all tool calls in the preceding `ModelMessage`, in the same order."""
 
     results: tuple[ToolResult, ...]
 
@@ -127,15 +127,15 @@ class Tool:
 class Request:
     """One question to a model: the whole conversation so far.
 
-    `temperature` None means the vendor's default. `timeout` is in seconds, for one model; `seconds_left` is the
-    limit for all models together, None for no limit. `place` is the place of the block (`file.njpy:line`), `turn`
-    the number of the request in this run, from 1; both are for errors, recordings and traces, are never sent to a
-    model and are not part of a cache key. `schema` is a JSON schema for the text of the reply; adapters have the
-    server enforce it if it can. `wants_probability` asks for the probability of the answer. `on_text` is called with
-    the text of the reply so far, in another thread, while the reply comes in; None, or a model that replies at once:
-    never. `before_call` is called by a model that makes several calls for one request, before each call but the
-    first, with the usage of the previous ones; it raises a `LimitError` if no further call may be made. `call_layer`
-    returns the layer (`njrt.models.model.Layer`) around each of its calls of a model.
+    A `temperature` of None is the vendor's default. `timeout` is in seconds, for one model; `seconds_left` is the
+    limit for all models together, None for no limit. `place` is the block's place (`file.njpy:line`), `turn` the
+    number of the request in this run, from 1; both are for errors, recordings and traces, are never sent to a model
+    and are not part of a cache key. `schema` is a JSON schema for the reply's text; adapters have the server enforce
+    it if it can. `wants_probability` asks for the probability of the answer. `on_text`, unless None, is called with
+    the reply's text so far, in another thread, while the reply comes in; never if the model does not stream.
+    A model that makes several calls for one request calls `before_call` before each call except the first, with the
+    usage of the previous calls; it raises a `LimitError` if no further call may be made. `call_layer` returns the
+    layer (`njrt.models.model.Layer`) around each of its model calls.
     """
 
     system: str
@@ -168,7 +168,7 @@ class Usage:
 
 
 def add_usage(usages: Iterable[Usage]) -> Usage:
-    """Return the total usage of several calls; the price is unknown if one of theirs is."""
+    """Return the total usage of several calls; its price is unknown if the price of any call is."""
     total = Usage(usd=0.0)
     for usage in usages:
         total = Usage(
@@ -198,8 +198,8 @@ class Reply:
     """A model's answer. `model` is the name that the server reports; `source` is the origin of the reply.
 
     `attempts` are all calls that were made for it, if there were several; `usage` is then their total. `agreement`
-    is the share of the calls that agree with this reply, if several models have voted. `probability` is the product
-    over the tokens of an answer's values, if the request wants it and the server gives it.
+    is the share of the calls that agree with this reply, if several models voted. `probability` is the product of
+    the probabilities of the tokens in the answer's values, if the request wants it and the server gives it.
     """
 
     message: ModelMessage

@@ -16,7 +16,7 @@ from typing import Any
 from njrt.records import record
 
 UserValue = Any
-"""A value of the user's program, of any type."""
+"""A value in the user's program, of any type."""
 
 
 @record
@@ -47,7 +47,7 @@ class Raised:
 
     exception: BaseException
     is_reraise: bool = False
-    """Whether it is the one that the program handles around the block, by a `raise` without an operand."""
+    """Whether it is the exception that the program is handling around the block, as in `raise` without an operand."""
 
 
 Outcome = Completed | Broke | Continued | Returned | Raised

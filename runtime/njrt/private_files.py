@@ -1,11 +1,11 @@
 """Files that only their user may read, and that only their user may have written.
 
-    open_private(path, os.O_WRONLY | os.O_APPEND)      creates the file with mode 0600, or sets it
-    create_private(path)                               the same for a file of SQLite, which is not opened
-    append_private_line(path, line)                    adds a line, after any that a kill has cut off
+    open_private(path, os.O_WRONLY | os.O_APPEND)      creates the file with mode 0600, or sets its mode
+    create_private(path)                               the same for an SQLite file, without opening it
+    append_private_line(path, line)                    adds a line, after any that was cut off by a kill
     read_file(path)                                    its bytes; OSError for a device, which may have no end
-    drop_cut_line(path.read_bytes())                   lines of JSON, without one that a kill has cut off
-    check_private(path)                                PermissionError: it belongs to another user
+    drop_cut_line(path.read_bytes())                   lines of JSON, without one that was cut off by a kill
+    check_private(path)                                PermissionError if it belongs to another user
     with replacing(path) as file: ...                  the old contents or the new, never a part
     with lock_folder(path.parent): ...                 other processes that write to the folder wait
     find_cache_folder(os.environ)                      ~/.cache/njc
@@ -30,7 +30,7 @@ from typing import IO, Any
 
 
 def open_private(path: Path | str, flags: int) -> int:
-    """Open a file, create it if needed, and make it readable and writable for its user alone."""
+    """Open a file, create it if needed, and make it readable and writable only by its user."""
     handle = os.open(path, flags | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
     with suppress(OSError, AttributeError):
         if stat.S_ISREG(os.fstat(handle).st_mode):
@@ -46,7 +46,7 @@ def read_file(path: Path) -> bytes:
 
 
 def lacks_line_end(path: Path) -> bool:
-    """Return whether the last line of a file has no end, as after a kill; False for a file without lines."""
+    """Return whether a file's last line lacks its line end, as after a kill; False for a file without lines."""
     if not path.is_file() or not path.stat().st_size:
         return False
     with path.open("rb") as file:
@@ -55,9 +55,9 @@ def lacks_line_end(path: Path) -> bool:
 
 
 def drop_cut_line(data: bytes) -> bytes:
-    """Return the bytes of JSON Lines without a last line that a kill has cut off; a whole one gets its end.
+    """Return the bytes of JSON Lines without a last line that was cut off by a kill; a complete one gets its end.
 
-    A kill leaves an object without its end. Anything else, such as a mistake inside of a line, is kept, and the reader
+    A kill leaves an object without its end. Anything else, such as a mistake inside a line, is kept, and the reader
     reports it.
     """
     whole, end, last = data.rpartition(b"\n")
@@ -74,7 +74,7 @@ def drop_cut_line(data: bytes) -> bytes:
 
 
 def end_last_line(path: Path) -> None:
-    """Remove from a file of JSON Lines a last line that a kill has cut off, so that no later one is added to it."""
+    """Remove a last line that was cut off by a kill from a JSON Lines file, so that no later line is added to it."""
     if lacks_line_end(path):
         data = path.read_bytes()
         whole = drop_cut_line(data)
@@ -87,7 +87,7 @@ def end_last_line(path: Path) -> None:
 
 
 def append_private_line(path: Path, line: str, is_synced: bool = False) -> None:
-    """Add a line to a private file, whole or not at all; it survives a kill, and with `is_synced` a power failure."""
+    """Add a line to a private file, or nothing; it survives a kill, and with `is_synced` a power failure."""
     handle = open_private(path, os.O_WRONLY | os.O_APPEND)
     end_last_line(path)
     with os.fdopen(handle, "ab", buffering=0) as file:
@@ -97,18 +97,18 @@ def append_private_line(path: Path, line: str, is_synced: bool = False) -> None:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             if is_synced:
                 os.fsync(handle)
-        except OSError:  # no later line may be added to a part of this one
+        except OSError:  # no later line may be added to part of this line
             os.ftruncate(handle, size)
             raise
 
 
 _host = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
 MACHINE = hashlib.sha256(_host.encode()).hexdigest()[:6]
-"""Differs between the machines, and the containers, that share a folder."""
+"""Differs between the machines and containers that share a folder."""
 
 
 def name_temporary(path: Path) -> Path:
-    """Return a new name beside `path`, for a file that will replace it: with process, machine and a random number."""
+    """Return a new name beside `path` for its replacement, made from process, machine and a random number."""
     random = os.urandom(4).hex()
     return path.with_name(f".{path.name[-200:]}.{os.getpid()}.{MACHINE}{random}.tmp")
 
@@ -119,7 +119,7 @@ def replacing(
 ) -> Iterator[IO[Any]]:
     """Open a new file that replaces `path` at the end of the `with`: readers see the old contents or the new.
 
-    After an exception, `path` is as before. `form` has the encoding and the line ends of a text.
+    After an exception, `path` is unchanged. `form` has the encoding and line ends of a text.
     """
     temporary = name_temporary(path)
     try:
@@ -157,7 +157,7 @@ def create_private(path: Path) -> None:
 
 
 def check_private(path: Path) -> None:
-    """Raise a PermissionError if another user owns the file `path`, or may put one in its place."""
+    """Raise a PermissionError if another user owns the file `path`, or may replace it."""
     if not hasattr(os, "getuid"):
         return
     folder = path.parent.stat()
@@ -186,7 +186,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
 
 def find_cache_folder(environ: Mapping[str, str]) -> Path:
-    """Return the folder for the replies of models in the cache folder of the user."""
+    """Return the folder for models' replies in the user's cache folder."""
     return _find_user_folder(environ, "XDG_CACHE_HOME", ".cache", "Library/Caches")
 
 

@@ -1,4 +1,4 @@
-"""The pytest plugin: tests of natural programs run offline, every test on its own recording.
+"""The pytest plugin: tests of natural programs run offline, each on its own recording.
 
     tests/test_mail.py::test_triage[spam]     replays     tests/recordings/test_mail/test_triage[spam].jsonl
 
@@ -8,8 +8,8 @@
     pytest --njc-record=all         records everything again
     pytest --njc-record=off         always asks the model, and records nothing; so does NJC_RECORD=off
 
-While a test and its fixtures run, NJC_RECORD names its recording; so threads and programs that the test starts replay
-too, and nothing of the runtime is loaded before a block runs. A test with its own model or recording
+While a test and its fixtures run, NJC_RECORD names its recording. So threads and programs that the test starts replay
+it too, and no part of the runtime is loaded before a block runs. A test with its own model or recording
 (`njrt.using(model=njrt.Scripted([...]))`) is not affected.
 """
 
@@ -44,24 +44,24 @@ _MAX_NAME_CHARS = 100
 
 _outer_variable = pytest.StashKey[str | None]()
 _begun_recordings = pytest.StashKey[set[Path | str]]()
-"""The recordings that a test of this session started; other tests that share one add to it."""
+"""The recordings that a test of this session started; other tests that share a recording add to it."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--njc-record`, and the setting `njc_record` that it overrides."""
+    """Add `--njc-record` and the setting that it overrides, `njc_record`."""
     help = "natural blocks: none (only replay), once, new, all or off (always ask the model)"
     parser.getgroup("natural code").addoption("--njc-record", choices=_MODES, help=help)
     parser.addini("njc_record", help, default="none")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Ask no model from now on, at import as well as in tests, unless recording was requested."""
+    """From now on, ask no model at import or in tests, unless recording was requested."""
     config.addinivalue_line("markers", _MARKER_HELP)
     mode = _find_mode(config)
     if mode not in _MODES:
         raise pytest.UsageError(f"njc_record must be one of {', '.join(_MODES)}, not {mode!r}")
     config.stash[_outer_variable] = os.environ.get(_VARIABLE)
-    # Outside of tests, blocks run when modules are imported, mostly during collection.
+    # Outside tests, blocks run when modules are imported, mostly during collection.
     os.environ[_VARIABLE] = _format_setting(
         mode, config.rootpath / "recordings" / "collection.jsonl"
     )
@@ -102,7 +102,7 @@ def pytest_runtest_makereport(
 
 @pytest.fixture
 def njc_recording(request: pytest.FixtureRequest) -> Path | str:
-    """Return the path of the recording of this test, or `store:NAME`; it may not exist."""
+    """Return the path of this test's recording, or `store:NAME`; it may not exist."""
     return find_recording_path(request.node)
 
 
@@ -115,7 +115,7 @@ def _has_recording(recording: Path | str) -> bool:
 
 
 def find_recording_path(item: pytest.Item) -> Path | str:
-    """Return the recording of a test: the one of its marker, else one named after its file and itself."""
+    """Return a test's recording: its marker's, or else one named after its file and itself."""
     marker = item.get_closest_marker("njc_recording")
     if marker is not None:
         if len(marker.args) != 1 or marker.kwargs:
@@ -129,14 +129,14 @@ def find_recording_path(item: pytest.Item) -> Path | str:
 
 
 def _make_file_name(test: str) -> str:
-    """Return a file name for every system; if characters were replaced, a digest makes it unique."""
+    """Return a file name that is valid on every system; if characters were replaced, a digest makes it unique."""
     plain = test.replace("::", ".")
     kept = re.sub(r"[^\w.\-\[\]]", "-", plain, flags=re.ASCII)[:_MAX_NAME_CHARS]
     return kept if kept == plain else f"{kept}-{hashlib.sha256(test.encode()).hexdigest()[:8]}"
 
 
 def _find_mode(config: pytest.Config) -> str:
-    """Return the mode by the flag, else by the environment if it is `off`, else by the setting."""
+    """Return the mode given by the flag, or by the environment if that is `off`, or else by the setting."""
     flag = config.getoption("--njc-record")
     outer = config.stash.get(_outer_variable, os.environ.get(_VARIABLE))
     return str(flag or (_OFF if outer == _OFF else config.getini("njc_record")))
@@ -155,7 +155,7 @@ def _replay_recording(recording: Path | str, mode: str) -> Iterator[None]:
     finally:
         if (recorder := _find_recorder()) is not None:
             recorder.close()
-            # The next test may be the same one again.
+            # The next test may be this one again.
             sys.modules["njrt.session.settings"].get_environment_recorder.cache_clear()
         _set_variable(outer)
 
@@ -168,7 +168,7 @@ def _set_variable(value: str | None) -> None:
 
 
 def _find_recorder() -> Recorder | None:
-    """Return the recorder that NJC_RECORD configures; None also if no block has run, so that nothing is loaded."""
+    """Return the recorder that NJC_RECORD configures; None also if no block has run, to avoid loading anything."""
     if "njrt.session.layered_model" not in sys.modules:
         return None
     from njrt.session.layered_model import find_recorder

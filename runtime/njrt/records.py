@@ -4,9 +4,9 @@
     class Bound:
         value: UserValue
 
-Type checkers refuse assignments to the fields. At run time nothing does: `frozen=True` makes an object by one call of
-`object.__setattr__` for each field, which takes four times as long. A dataclass also compiles each of its methods when
-its module is imported, a third of the time to import njrt; a record compiles `__init__` and shares the others.
+Type checkers refuse assignments to the fields. At run time nothing does: `frozen=True` would call
+`object.__setattr__` for each field of a new object, which takes four times as long. A dataclass also compiles all its
+methods when its module is imported, a third of njrt's import time; a record compiles `__init__` and shares the others.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def record(cls: type[T]) -> type[T]:
-    """Make a class a dataclass with slots, which compares and hashes by its fields."""
+    """Make a class a dataclass with slots that compares and hashes by its fields."""
     made = dataclass(slots=True, eq=False, repr=False)(cls)
     get = attrgetter("__class__", *(each.name for each in fields(cast(Any, made)) if each.compare))
 

@@ -1,13 +1,13 @@
-"""Stores: texts by key and logs of lines, shared by processes, threads and, with a server, by machines.
+"""Stores: texts by key and logs of lines, shared by threads, processes and, with a server, machines.
 
     store.put("reply/9f3c", text)                    may be evicted when space runs out: a cache
-    store.swap("budget/day", old, new)               is not: True only if the text was still `old`
+    store.swap("budget/day", old, new)               is never evicted; True only if the text was still `old`
     update(store, "budget/day", add_call)            reads, changes and swaps until that succeeds
     store.append("trace/nightly", line)              the lines of a log are numbered from 1
 
 Every change is one atomic step, stored when the call returns. Every method raises `StoreError` if the store cannot be
-used; after an error of `swap` or `append` it is not known whether the change was made.
-`njrt.persistence.open_store` opens one by its URL.
+used; after an error from `swap` or `append` it is not known whether the change was made.
+`njrt.persistence.open_store` opens a store by its URL.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from njrt.errors import StoreError
 from njrt.records import record
 
 MAX_KEY_CHARS = 512
-"""The longest key."""
+"""The maximal length of a key."""
 
 UPDATE_SECONDS = 20.0
 """How long `update` tries while others change the same text."""
@@ -67,7 +67,7 @@ class Store(typing.Protocol):
         """Add a line to the end of a log; return its number, from 1."""
 
     def read_log(self, key: str, after: int = 0) -> Sequence[str]:
-        """Return the lines of a log after number `after`, in order."""
+        """Return the lines of a log after line number `after`, in order."""
 
     def list_keys(self, prefix: str) -> Sequence[str]:
         """Return the keys of texts and logs that start with `prefix`, sorted."""
@@ -79,14 +79,14 @@ class Store(typing.Protocol):
         """Delete the texts and logs with keys that start with `prefix`; return the number of texts and lines."""
 
     def now(self) -> float:
-        """Return the store's clock, in seconds since the epoch; a store on a server returns the server's clock."""
+        """Return the time by the store's clock, in seconds since the epoch; on a server it is the server's clock."""
 
     def close(self) -> None:
-        """Close the connections; they are opened again when needed."""
+        """Close the connections; they are reopened when needed."""
 
 
 def make_store_key(*parts: str) -> str:
-    """Return a key of any texts: `make_store_key("budget", "Zoë/1")` is `budget/Zo%C3%AB%2F1`."""
+    """Return a key made from any texts: `make_store_key("budget", "Zoë/1")` is `budget/Zo%C3%AB%2F1`."""
     key = "/".join(quote(part, safe="", errors="surrogatepass") for part in parts)
     if len(key) > MAX_KEY_CHARS:
         raise StoreError(f"the key {key[:60]}… has {len(key)} characters; {MAX_KEY_CHARS} fit")
@@ -94,12 +94,12 @@ def make_store_key(*parts: str) -> str:
 
 
 def encode_text(text: str) -> bytes:
-    """Return a text as a server stores it; it may have lone surrogates."""
+    """Return a text, which may contain lone surrogates, as a server stores it."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def decode_text(text: bytes) -> str:
-    """Return the text that a server has stored."""
+    """Return the text that a server stored."""
     return bytes(text).decode("utf-8", "surrogatepass")
 
 
@@ -109,7 +109,7 @@ def split_store_key(key: str) -> tuple[str, ...]:
 
 
 def update(store: Store, key: str, change: Change, seconds: float = UPDATE_SECONDS) -> str | None:
-    """Replace the text of `key` by `change(text)`, atomically; return the new text.
+    """Replace the text of `key` with `change(text)`, atomically; return the new text.
 
     If `change` returns the text unchanged, nothing is written.
     """

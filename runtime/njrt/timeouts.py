@@ -3,13 +3,13 @@
     call_with_timeout(2.0, endless)         raises DeadlineExceeded, at most a fifth of a second late
     call_with_timeout(2.0, quick)           returns what quick() returns
 
-One thread watches all such calls. When the time of one is up, code in the main thread is interrupted by a
-signal, which also ends waiting C calls, code in another thread by an asynchronous exception. If code swallows it,
-the next ones follow at once, outside of every handler in its loop. No exception reaches code after the call: its region
-is closed under the same lock that interrupts take. It is not a context manager: `__exit__` may be interrupted, too.
+One thread watches all such calls. When a call's time is up, code in the main thread is interrupted by a signal, which
+also ends waiting C calls, and code in another thread by an asynchronous exception. If code swallows it, the next ones
+follow immediately, outside every handler in its loop. No exception reaches code after the call: its region is closed
+under the same lock that interrupts take. It is not a context manager, because `__exit__` may be interrupted too.
 
 Not stopped: a C call that holds the interpreter's lock (`10 ** 10 ** 8`, a catastrophic regular expression); a waiting
-C call outside of the main thread, on systems without real-time signals, or if the program uses the same one; a loop
+C call outside the main thread, on systems without real-time signals, or if the program uses the same signal; a loop
 that makes objects with an endless `__del__`; in CPython 3.12, a loop with a `try` that ends with a comprehension.
 Functions of the program that a region calls are interrupted like any other code.
 """
@@ -37,25 +37,25 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _TICK_SECONDS: Final = 0.1
-"""Seconds between two checks of the watchdog, and between two interruptions of one region."""
+"""Seconds between the watchdog's checks, and between interruptions of one region."""
 
 _GRACE_SECONDS: Final = 0.5
 """Seconds that cancelled code has to clean up after itself."""
 
 _QUIET_TICKS: Final = 20
-"""Checks without an open region after which the watchdog sleeps until the next region."""
+"""The number of checks without an open region after which the watchdog sleeps until the next region."""
 
 _CLOCK_ERROR: Final = 0.001
 """Seconds that an event loop may be early."""
 
 _MAX_SWALLOWED: Final = 1
-"""Interruptions that code may swallow, with time to clean up, before the next ones follow at once."""
+"""How many interruptions code may swallow, with time to clean up, before the next follow immediately."""
 
 
 class StoppableClock:
-    """`time.monotonic` that can be stopped: a debugger stops it with the program (state: since when, how long, by whom).
+    """A `time.monotonic` that a debugger stops along with the program (state: since when, how long, by whom).
 
-    It continues when all threads that have stopped it let it continue.
+    It continues once all threads that stopped it have started it again.
     """
 
     def __init__(self) -> None:
@@ -70,18 +70,18 @@ class StoppableClock:
         return (time.monotonic() if stopped_at is None else stopped_at) - self._stopped_seconds
 
     def stop(self) -> None:
-        """Stop the clock of all limits of this process."""
+        """Stop the clock of all limits in this process."""
         with self._lock:
             self._threads.add(threading.get_ident())
             if self._stopped_at is None:
                 self._stopped_at = time.monotonic()
 
     def start(self) -> None:
-        """Let the clock continue, unless another thread has stopped it, too."""
+        """Let the clock continue, unless another thread has stopped it too."""
         with self._lock:
             self._threads.discard(threading.get_ident())
             if self._stopped_at is not None and not self._threads:
-                # In this order: a thread that reads the time meanwhile may get an earlier one, never a later one.
+                # In this order, a thread that reads the clock meanwhile may get an earlier time, never a later one.
                 self._stopped_seconds += time.monotonic() - self._stopped_at
                 self._stopped_at = None
 
@@ -114,14 +114,14 @@ class Region:
     thread: int
     by_signal: bool = False
     interruptions: int = 0
-    """How often it has been interrupted."""
+    """How often the call has been interrupted."""
     is_closing: bool = False
     exception: type[Interruption] | None = None
-    """The class that is raised in it; set once it has been interrupted."""
+    """The class that is raised in the call; set once it has been interrupted."""
 
 
 def call_with_timeout(seconds: float | None, action: Callable[[], T]) -> T:
-    """Call `action`, which is Python code, for at most `seconds` of wall time, else `DeadlineExceeded`.
+    """Call `action`, which is Python code, for at most `seconds` of wall time, else raise `DeadlineExceeded`.
 
     Calls may be nested and may run in many threads at once.
     """
@@ -136,8 +136,8 @@ def call_with_timeout(seconds: float | None, action: Callable[[], T]) -> T:
             region.is_closing = True
             _watchdog.unwatch(region)
     except BaseException as error:
-        # An interruption that was pending when the action ended may be raised in the `finally` above; this is the
-        # second attempt. No third is needed: nothing is sent to a thread while it runs in this module.
+        # An interruption that was pending when the action ended may be raised in the `finally` above, so this is a
+        # second attempt. No third is needed: no interruption is sent to a thread while it runs in this module.
         region.is_closing = True
         _watchdog.unwatch(region)
         if not region.interruptions or isinstance(error, KeyboardInterrupt):
@@ -151,13 +151,13 @@ def call_with_timeout(seconds: float | None, action: Callable[[], T]) -> T:
 
 
 class Allowance:
-    """Seconds that several calls share; `left` are the unused ones."""
+    """Seconds that several calls share; `left` is the unused part."""
 
     def __init__(self, seconds: float) -> None:
         self.left = seconds
 
     def call(self, most: float, action: Callable[[], T]) -> T:
-        """Call `action` as `call_with_timeout` does, for at most `most` of the seconds that are left."""
+        """Call `action` as `call_with_timeout` does, for at most `most` of the remaining seconds."""
         began = read_clock()
         try:
             return call_with_timeout(min(most, self.left), action)
@@ -166,11 +166,11 @@ class Allowance:
 
 
 async def await_with_timeout(seconds: float | None, coroutine: Coroutine[Any, Any, T]) -> T:
-    """Await `coroutine` for at most `seconds` of wall time, else `DeadlineExceeded`.
+    """Await `coroutine` for at most `seconds` of wall time, else raise `DeadlineExceeded`.
 
     While it runs, it is interrupted as by `call_with_timeout`; while it waits, its asyncio task is cancelled, as by
-    `asyncio.timeout`, so that other tasks of the thread are not affected. If it still does not end, it is
-    abandoned. Under another event loop than asyncio's, waiting is not limited.
+    `asyncio.timeout`, so that other tasks in the thread are not affected. If it still does not end, it is
+    abandoned. Under an event loop other than asyncio's, waiting is not limited.
     """
     if seconds is None:
         return await coroutine
@@ -207,7 +207,7 @@ async def await_with_timeout(seconds: float | None, coroutine: Coroutine[Any, An
 
 @dataclass(slots=True)
 class _Alarm:
-    """Until when a coroutine may run, and how often it has been cancelled since."""
+    """A coroutine's deadline, and how often it has been cancelled since."""
 
     deadline: float
     rung: int = 0
@@ -216,7 +216,7 @@ class _Alarm:
     stopped_at: float = 0.0
 
     def left(self) -> float:
-        """Return the seconds until the deadline, which waits while the alarm is stopped."""
+        """Return the seconds until the deadline; they do not decrease while the alarm is stopped."""
         return self.deadline - (self.stopped_at if self.stops else read_clock())
 
 
@@ -226,7 +226,7 @@ _alarms: ContextVar[tuple[_Alarm, ...]] = ContextVar("njrt.timeouts", default=()
 
 @contextmanager
 def stopped_alarms() -> Iterator[None]:
-    """Do not count the time inside for the limits of the coroutines around; others continue."""
+    """Exclude the time inside from the limits of the enclosing coroutines; other limits continue."""
     alarms = _alarms.get()
     for alarm in alarms:
         alarm.stopped_at = alarm.stopped_at if alarm.stops else read_clock()
@@ -243,7 +243,7 @@ def stopped_alarms() -> Iterator[None]:
 @types.coroutine
 def _drive_steps(coroutine: Coroutine[Any, Any, T], alarm: _Alarm) -> Generator[Any, Any, T]:
     """Drive a coroutine, each step in a new region; waiting is not limited."""
-    # An exception is removed before it is thrown: it would otherwise keep the frames alive that it passes through,
+    # An exception is removed before it is thrown: otherwise it would keep the frames that it passes through alive,
     # and they would keep it alive.
     thrown: list[BaseException] = []
     step: Callable[[], Any] = partial(coroutine.send, None)
@@ -268,7 +268,7 @@ def _drive_steps(coroutine: Coroutine[Any, Any, T], alarm: _Alarm) -> Generator[
             coroutine.close()
             raise
         except BaseException as error:
-            # The first time it is the cancellation, which code may catch; after that an interruption.
+            # The first time this is the cancellation, which code may catch; after that it is an interruption.
             thrown.append(Interruption() if alarm.rung > 1 else error)
             step = lambda: coroutine.throw(thrown.pop())  # noqa: E731
 
@@ -280,9 +280,9 @@ def _format_timeout(seconds: float) -> str:
 def make_service_thread(
     run: Callable[[], object], name: str, end: Callable[[], object]
 ) -> threading.Thread:
-    """Return a thread for the rest of the program: a daemon, but in a subinterpreter one that `end` ends.
+    """Return a thread for the rest of the program: a daemon, or in a subinterpreter a thread that `end` ends.
 
-    A daemon that is left at the end of a subinterpreter aborts the process; some have none.
+    A daemon that is left at the end of a subinterpreter aborts the process; some subinterpreters allow no daemons.
     """
     if not is_main_interpreter():
         getattr(threading, "_register_atexit")(end)  # noqa: B009
@@ -291,7 +291,7 @@ def make_service_thread(
 
 @cache
 def is_main_interpreter() -> bool:
-    """Return whether this is the first interpreter of the process, which all Pythons have."""
+    """Return whether this is the process's first interpreter, which exists in every Python."""
     for name in ("_interpreters", "_xxsubinterpreters"):
         with suppress(ImportError):
             interpreters = import_module(name)
@@ -300,7 +300,7 @@ def is_main_interpreter() -> bool:
 
 
 class _Watchdog:
-    """The thread that watches the open regions; started by the first region, asleep without open regions."""
+    """The thread that watches the open regions; the first region starts it, and it sleeps while none is open."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -329,7 +329,7 @@ class _Watchdog:
 
     def start(self) -> None:
         make_service_thread(self.run, "njrt-time-limit", self.end).start()
-        self.runs, self.sleeps = True, False  # not if the system has no thread left
+        self.runs, self.sleeps = True, False  # not reached if the system has no thread left
 
     def end(self) -> None:
         with self.lock:
@@ -383,7 +383,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _set_async_exception(thread: int, exception: type[BaseException]) -> None:
-    """Raise `exception` in `thread` at its next bytecode, in place of a pending one."""
+    """Raise `exception` in `thread` at its next bytecode, instead of a pending one."""
     import ctypes
 
     request = ctypes.pythonapi.PyThreadState_SetAsyncExc
@@ -391,13 +391,13 @@ def _set_async_exception(thread: int, exception: type[BaseException]) -> None:
 
 
 class _WithdrawnError(BaseException):
-    """Raised in place of an exception that is no longer needed."""
+    """Raised instead of an exception that is no longer needed."""
 
 
 def _withdraw_exception(thread: int) -> None:
-    """Remove a pending exception of this thread, by one that is caught here.
+    """Remove this thread's pending exception, by replacing it with one that is caught here.
 
-    If none took its place, the interpreter would look for one forever, and CPython 3.11 would hang under a tracer.
+    Otherwise the interpreter would look for an exception forever, and CPython 3.11 would hang under a tracer.
     """
     others: list[BaseException] = []
     while True:
@@ -407,14 +407,14 @@ def _withdraw_exception(thread: int) -> None:
                 pass
         except _WithdrawnError:
             break
-        except BaseException as error:  # of a signal; the pending one must not be raised after it
+        except BaseException as error:  # from a signal; the pending one must not be raised after it
             others.append(error)
     if others:
         raise others[0]
 
 
 def _make_exception_class(region: Region) -> type[Interruption]:
-    """Make the class to be raised for a region: the interpreter creates the instance, in the interrupted thread.
+    """Make the class to be raised for a region; the interpreter creates the instance, in the interrupted thread.
 
     Once code has swallowed an interruption, each one requests its successor, which is raised at the next check of
     the interpreter: a call, or the jump to the next iteration of a loop, which no handler in that loop covers.
@@ -428,7 +428,7 @@ def _make_exception_class(region: Region) -> type[Interruption]:
         BaseException.__init__(self, region)
         is_swallowed = region.interruptions > _MAX_SWALLOWED and not region.is_closing
         if is_swallowed and sys._getframe(1).f_code is not call_with_timeout.__code__:
-            # A call expression would end with such a check, and raise the successor here.
+            # A call expression would end with such a check and raise the successor here.
             [*map(request, threads, [ctypes.py_object(type(self))])]
 
     return type("Interruption", (Interruption,), {"__init__": __init__})
@@ -440,7 +440,7 @@ _get_handler = _signal.getsignal
 
 
 def _claim_signal() -> bool:
-    """Return whether the signal has the handler of this module; installs it if the signal is unused."""
+    """Return whether the signal has this module's handler; install it if the signal is unused."""
     if not hasattr(signal, "SIGRTMIN") or not hasattr(signal, "pthread_kill"):
         return False
     handler = _get_handler(_SIGNAL)

@@ -16,11 +16,11 @@ from njrt.message_json import format_json_line
 from njrt.values.adapters import format_validation_errors, get_adapter
 
 NO_OTHER_KEYS = {"extra": "forbid"}
-"""As `__pydantic_config__` of a dataclass, it refuses keys that are not fields; else they are ignored."""
+"""As a dataclass's `__pydantic_config__`, it refuses keys that are not fields; otherwise they are ignored."""
 
 
 class InvalidJsonError(ValueError):
-    """A text is not JSON, or not of the type that is expected; names the field."""
+    """A text is not JSON, or not of the expected type; the message names the field."""
 
 
 def to_json(value: Any) -> str:
@@ -39,7 +39,7 @@ def from_json(text: str, expected: Any) -> Any:
 
 
 def validate_value(value: Any, expected: Any) -> Any:
-    """Build `expected` from parsed JSON, or raise `InvalidJsonError`; texts of numbers count as numbers."""
+    """Build `expected` from parsed JSON, or raise `InvalidJsonError`; numbers given as text are accepted."""
     from pydantic import ValidationError
 
     try:
@@ -49,7 +49,7 @@ def validate_value(value: Any, expected: Any) -> Any:
 
 
 def describe_validation_error(error: Any) -> str:
-    """Return the first problem that pydantic found, with its field."""
+    """Describe the first problem that pydantic found, with its field."""
     first = error.errors(include_url=False)[0]
     if first["type"] == "json_invalid":
         is_half = "hex escape" in first["ctx"]["error"]
@@ -58,7 +58,7 @@ def describe_validation_error(error: Any) -> str:
 
 
 def make_json_value(value: Any) -> Any:
-    """Return the JSON form of a value by pydantic; infinite numbers and NaN become text."""
+    """Return pydantic's JSON form of a value; infinite numbers and NaN become text."""
     from pydantic_core import to_jsonable_python
 
     return _spell_infinite(to_jsonable_python(value))

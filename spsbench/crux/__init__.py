@@ -1,1 +1,1 @@
-"""CruxEval: models that predict outputs, inputs and states of programs."""
+"""CruxEval: models predict the outputs, inputs and states of programs."""

@@ -1,11 +1,11 @@
-"""Find the answer in a reply, and refuse answers that are more than values.
+"""Find the answer in a reply, and reject answers that are more than values.
 
     find_output("assert f([1]) == [2]  # as f adds one")     "[2]"
     find_call("[ANSWER]assert f([1]) == [2][/ANSWER]")       "f([1])"
 
-An answer is run. An output must be a value: literals, operators, and calls of Python's own types. The arguments of a
-call may be any expression, as in CruxEval (`lambda x: x < 2`), but without names that give access to the
-program or the machine, without private names, and without assignments. `inf` and `nan` are floats.
+Answers are executed. An output must be a value: literals, operators, and calls to Python's own types. The arguments
+of a call may be any expression, as in CruxEval (`lambda x: x < 2`), but without private names, assignments, or names
+that give access to the program or the machine. `inf` and `nan` are read as floats.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CONSTRUCTORS = {
     *("range", "set", "str", "tuple", "Counter", "Decimal", "Fraction", "OrderedDict"),
     *("defaultdict", "deque"),
 }
-"""Constructors that a program has to import are names only if it does."""
+"""Those from modules, such as `Counter`, exist only if the program imports them."""
 FORBIDDEN_NAMES = {
     *("breakpoint", "compile", "delattr", "dir", "eval", "exec", "exit", "f", "getattr"),
     *("globals", "help", "input", "locals", "memoryview", "object", "open", "quit", "setattr"),
@@ -28,7 +28,7 @@ FORBIDDEN_NAMES = {
     *("multiprocessing", "os", "pathlib", "pickle", "posix", "shutil", "signal", "socket"),
     *("subprocess", "sys", "tempfile", "threading"),
 }
-"""Also modules that a program may have imported; as attributes too: `collections.abc.sys`."""
+"""Includes modules that a program may have imported; also refused as attributes: `collections.abc.sys`."""
 PLAIN_NODES = (
     *(ast.Expression, ast.Constant, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.Starred),
     *(ast.keyword, ast.UnaryOp, ast.BinOp, ast.unaryop, ast.operator, ast.Load),
@@ -38,19 +38,19 @@ _FENCE = re.compile(r"```(?:python)?\n?(.*?)(?:```|\Z)", re.DOTALL)
 
 
 def find_output(reply: str) -> str | None:
-    """Return the value in a reply, on the right side of an assertion or bare; None without one."""
+    """Return the value in a reply, bare or on the right side of an assertion, or None."""
     for text in _list_candidates(reply):
         side = _split_assertion(text)
         found = _write_floats(side[1] if side else text)
         node = _parse(found)
         if node is not None and _is_plain_node(node):
-            # A tuple in parentheses: after `assert x == 1, 2` the 2 is a message.
+            # Parenthesize tuples: in `assert x == 1, 2` the 2 would be a message.
             return ast.unparse(node) if isinstance(node, ast.Tuple) else found
     return None
 
 
 def _write_floats(text: str) -> str:
-    """Return `inf` and `nan`, which Python writes but does not read, as calls; other text unchanged."""
+    """Return `inf` and `nan`, which Python writes but cannot read, as `float` calls; leave other text unchanged."""
     node = _parse(text)
     names = [part for part in ast.walk(node) if isinstance(part, ast.Name)] if node else []
     if node is None or not any(name.id in ("inf", "nan") for name in names):
@@ -66,7 +66,7 @@ class _FloatWriter(ast.NodeTransformer):
 
 
 def find_call(reply: str) -> str | None:
-    """Return the call of `f` in a reply: in an assertion, bare, or as its arguments; None without one."""
+    """Return the call to `f` in a reply, in an assertion, bare, or only its arguments, or None."""
     for text in _list_candidates(reply):
         side = _split_assertion(text)
         for found in (side[0],) if side else (text, f"f({text})"):
@@ -76,7 +76,7 @@ def find_call(reply: str) -> str | None:
 
 
 def _list_candidates(reply: str) -> Iterator[str]:
-    """Yield texts that may be the answer: tagged, fenced, all of the reply, each line."""
+    """Yield texts that may be the answer: tagged or fenced parts, the whole reply, each line."""
     for pattern in (_TAG, _FENCE):
         for found in pattern.findall(reply):
             yield found.strip()
@@ -85,7 +85,7 @@ def _list_candidates(reply: str) -> Iterator[str]:
 
 
 def _split_assertion(text: str) -> tuple[str, str] | None:
-    """Return the two sides of `assert f(...) == ...`, the last one in a text; None without one."""
+    """Return the two sides of the last `assert f(...) == ...` in a text, or None."""
     module = _parse_as(text, "exec")
     for statement in reversed(module.body) if isinstance(module, ast.Module) else ():
         test = getattr(statement, "test" if isinstance(statement, ast.Assert) else "value", None)
@@ -116,7 +116,7 @@ def _is_call_of_f(node: ast.expr | None) -> bool:
 
 
 def is_harmless_call(text: str) -> bool:
-    """Return whether a text is a call of `f`, with arguments that cannot influence the judgement."""
+    """Return whether a text is a call to `f` with arguments that cannot influence the judgement."""
     node = _parse(text)
     if not isinstance(node, ast.Call) or not _is_call_of_f(node):
         return False

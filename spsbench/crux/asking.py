@@ -3,7 +3,7 @@
     list_jobs(run, problems, 120.0, None)     [CruxJob(AnswerTrial("output", "direct", "sample_7", ...), ...), ...]
     answer_job(CruxJob(AnswerTrial("output", "direct", "sample_7", "openai/local", 1), problem, run, ...))   ->  AnswerResult(...)
 
-A job has all that it needs, so that it can run in another process or on another machine.
+A job contains everything it needs, so it can run in another process or on another machine.
 """
 
 from __future__ import annotations
@@ -65,23 +65,23 @@ KEPT_REPLY_CHARS = 500
 
 
 class AskingStoppedError(Exception):
-    """The command was stopped before the question was asked: the trial has no result."""
+    """The command was stopped before the question was sent, so the trial has no result."""
 
 
 @dataclass(frozen=True, slots=True)
 class CruxJob:
-    """A trial and everything that is needed to run it."""
+    """A trial and everything needed to run it."""
 
     trial: CruxTrial
     problem: CruxProblem
     run: CruxRun
     seconds: float
-    """For one reply."""
+    """The time limit for one reply."""
     base_url: str | None
 
 
 class Asker:
-    """Asks a model, or returns the right replies (state: the last reply, and the usage so far)."""
+    """Asks a model, or returns the right replies itself (state: the last reply, and the usage so far)."""
 
     def __init__(self, job: CruxJob, stop: threading.Event | None) -> None:
         self._counter, self._stop = UsageCounter(), stop
@@ -122,7 +122,7 @@ class Asker:
 
 
 def answer_job(job: CruxJob, stop: threading.Event | None = None) -> CruxResult | LostTrial:
-    """Run a job; it is lost if the model's server fails. `stop` ends it early, with an `AskingStoppedError`."""
+    """Run a job; it is lost if the model's server fails. Setting `stop` ends it early with `AskingStoppedError`."""
     trace = trace_problem(job.problem)
     try:
         match job.trial:
@@ -187,7 +187,7 @@ def list_jobs(
     trace = functools.cache(trace_problem)
     trials = list(list_trials(run, sample_problems(problems, None, run.seed), trace))
     for name in dict.fromkeys(trial.problem for trial in trials):
-        trace(problems[name])  # a problem that cannot be used is named before the first question
+        trace(problems[name])  # report an unusable problem before the first question
     return [CruxJob(trial, problems[trial.problem], run, seconds, base_url) for trial in trials]
 
 
@@ -211,7 +211,7 @@ def list_trials(
 def _choose_problems_with_steps(
     run: CruxRun, problems: Sequence[CruxProblem], trace: TraceProblem
 ) -> list[list[tuple[Action, str]]]:
-    """Return, for each number up to the wanted one, the actions and the problem of each: the first that have a step."""
+    """Return rounds that pair each action with a problem; an action takes the first problems with such a step."""
     columns: dict[Action, list[tuple[Action, str]]] = {action: [] for action in ACTIONS}
     for problem in problems:
         wanting = [action for action in ACTIONS if len(columns[action]) < run.states]
@@ -225,7 +225,7 @@ def _choose_problems_with_steps(
     return [[pair for pair in row if pair is not None] for row in rows]
 
 
-# ── the files and the run that the flags of the command request ──────────────────────────────────
+# ── the files and the run that the command's flags request ───────────────────────────────────────
 
 
 def report_results(file: Path) -> None:
@@ -236,7 +236,7 @@ def report_results(file: Path) -> None:
 
 
 def score_files(values: Mapping[str, Any]) -> None:
-    """Score files of generations, and append the scores to the results file if one is named."""
+    """Score generation files, and append the scores to the results file if one is given."""
     problems, _ = read_problems(values["data"])
     found = [score_file(file, values["task"], problems) for file in values["score"]]
     context = click.get_current_context()
@@ -250,7 +250,7 @@ def score_files(values: Mapping[str, Any]) -> None:
 def score_file(
     file: Path, task: str | None, problems: Mapping[str, CruxProblem]
 ) -> GenerationsResult:
-    """Score a file of generations."""
+    """Score one generation file."""
     named = [name for name in ("output", "input") if name in file.name]
     if task is None and len(named) != 1:
         raise click.UsageError(f"choose with --task whether {file.name} has outputs or inputs")
@@ -283,7 +283,7 @@ def score_file(
 
 
 def ask_questions(values: Mapping[str, Any]) -> int:
-    """Ask the remaining questions and print the tables; returns the exit code."""
+    """Ask the remaining questions, print the tables, and return the exit code."""
     workers = Workers(values["jobs"], values["scheduler"])
     problems, digest = read_problems(values["data"])
     run = build_run(values, problems, digest, workers)
@@ -298,7 +298,7 @@ def ask_questions(values: Mapping[str, Any]) -> int:
 def build_run(
     values: Mapping[str, Any], problems: Mapping[str, CruxProblem], digest: str, workers: Workers
 ) -> CruxRun:
-    """Return the run that the flags request, of the problems of a file with this digest."""
+    """Return the run that the flags request on the problems of the file with this digest."""
     flags.require_model(values["model"])
     flags.check_executor(values["executor"], values["scheduler"])
     refuse_unknown_model(values["model"])

@@ -1,4 +1,4 @@
-"""`spsbench crux`: predicting outputs, inputs and states of the functions of CruxEval.
+"""`spsbench crux`: predict outputs, inputs and states of CruxEval's functions.
 
 spsbench crux --data cruxeval.jsonl --model openai/local --sample 100 --out crux.jsonl
 spsbench crux --data cruxeval.jsonl --model openai/local --tasks states --states 50

@@ -1,11 +1,11 @@
-"""The questions of each task and form, and the answers in the replies.
+"""The questions for each task and form, and the answers in the replies.
 
     conversation = converse("output", "action", problem, trace, max_steps=40)
     question = next(conversation)            Question(system, messages=("PROGRAM ...",), right='{"event": "return", ...}')
     conversation.send(reply)                 StopIteration("[2]"): the answer
 
-A conversation never calls a model. Each question has the right reply with it, from the trace: it replaces the model
-in runs without one.
+A conversation never calls a model. Each question carries the right reply, taken from the trace, which replaces the
+model in runs without one.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Question:
 
     system: str
     messages: tuple[str, ...]
-    """Of the user and the model in turn, the user's first and last."""
+    """Messages of the user and the model in turn; the first and the last are the user's."""
     right: str
     """A right reply."""
 
@@ -94,7 +94,7 @@ Conversation = Generator[Question, str, str | None]
 def converse(
     task: CruxTask, form: CruxForm, problem: CruxProblem, trace: StateTrace, max_steps: int
 ) -> Conversation:
-    """Return the conversation about the output or the input of a problem."""
+    """Return the conversation about a problem's output or input."""
     if form in ("direct", "trace"):
         return _ask_directly(task, problem, trace if form == "trace" else None)
     action: Action = "step_return" if form == "action" else "step_over"
@@ -124,7 +124,7 @@ def _ask_directly(task: CruxTask, problem: CruxProblem, trace: StateTrace | None
 def _ask_for_end(
     task: CruxTask, problem: CruxProblem, trace: StateTrace, step: ActionStep, max_steps: int
 ) -> Conversation:
-    """Ask for state after state, until the model predicts that the function is left, or entered."""
+    """Ask for state after state, until the model predicts that the function returns or is called."""
     messages = [_describe_step(trace, step)]
     for _ in range(max_steps):
         reply = yield Question(DEBUGGER_SYSTEM, tuple(messages), _find_right_reply(trace, step))
@@ -142,7 +142,7 @@ def _ask_for_end(
 
 
 def _find_index(trace: StateTrace, step: ActionStep) -> int:
-    """Return the state after a step; at the end of the trace the same."""
+    """Return the index of the state after a step, or of the same state at the end of the trace."""
     found = find_target(trace.states, step)
     return step.index if found is None else found
 
@@ -166,7 +166,7 @@ def ask_for_state(trace: StateTrace, step: ActionStep) -> Question:
 
 
 def score_state(trace: StateTrace, step: ActionStep, reply: str) -> StateScore:
-    """Return how right the reply to `ask_for_state` is."""
+    """Return the score of a reply to `ask_for_state`."""
     index = _find_index(trace, step)
     held = list_locals(trace.states)
     is_same_function = trace.states[index].depth == trace.states[step.index].depth
@@ -178,11 +178,11 @@ def score_state(trace: StateTrace, step: ActionStep, reply: str) -> StateScore:
     )
 
 
-# ── a program with the states of a run in comments ─────────────────────────────────────────────────
+# ── a program with the states of a run as comments ─────────────────────────────────────────────────
 
 
 def annotate_source(trace: StateTrace, hidden: int | None = None) -> str:
-    """Return the program with its states, but without the content of the state with the index `hidden`."""
+    """Return the program with its states as comments, leaving out the content of the state at index `hidden`."""
     states = [
         ProgramState(state.event, state.line, state.depth) if index == hidden else state
         for index, state in enumerate(trace.states)
@@ -191,7 +191,7 @@ def annotate_source(trace: StateTrace, hidden: int | None = None) -> str:
 
 
 def _list_steps(states: Sequence[ProgramState]) -> list[LineStep]:
-    """Return the effect of each state's line; a state has the changes of the previous state in the same function."""
+    """Return the effect of each state's line, which the next state in the same function shows as its changes."""
     steps: list[LineStep] = []
     running: list[int] = []
     words = {"exception": "raise", "return": "return"}

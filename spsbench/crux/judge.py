@@ -1,16 +1,16 @@
-"""Judge answers: run them in a process with limits.
+"""Judge answers by running them in a process with limits.
 
     with Judge() as judge:
         judge.accepts("def f(n):\\n    return n + 1", "4", "f(3)")      True: `assert 4 == f(3)` holds
 
     {"program": "assert 4 == 3 + 1", "seconds": 3.0}   ──main──>   {"passed": true}
 
-The rule is from CruxEval: the function and `assert OUTPUT == ANSWER` run without an exception.
+An answer is right by CruxEval's rule if the function and `assert OUTPUT == ANSWER` run without an exception.
 
-The process forks for each program, so that none affects the next one. A program has limits on time, memory and the size
-of files, no network if the system allows that, and an audit hook (PEP 578) that refuses connections, processes, changes
-of files, and loading C: a barrier against mistakes, not a sandbox. A program passes by a number that it does not know, so
-that one that exits early has not passed. Systems without `fork` run one program in a process; `Judge` then starts another.
+The process forks for each program, so that no program affects the next. Programs have limits on time, memory and file
+size, no network if the system allows that, and an audit hook (PEP 578) that refuses connections, processes, file
+changes and loading C: a barrier against mistakes, not a sandbox. A pass is reported by a random number that the
+program does not know, so exiting early is not a pass. Without `fork`, `Judge` starts a process for each program.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from typing import Any
 from njc.worker import Worker, make_clean_environment, open_channel
 
 CHECK_SECONDS = 3.0
-"""The time of one check; CruxEval's own scorer has the same."""
+"""The time limit for one check, the same as in CruxEval's own scorer."""
 START_SECONDS = 60.0
-"""Extra seconds for a process, on a machine with other load."""
+"""Extra time allowed for a process on a busy machine."""
 
 
 class Judge:
-    """Checks answers (state: the process that runs them, started when it is needed)."""
+    """Checks answers (state: the process that runs them, started when needed)."""
 
     def __init__(self, seconds: float = CHECK_SECONDS) -> None:
         self._seconds = seconds
@@ -52,7 +52,7 @@ class Judge:
         self._folder.cleanup()
 
     def accepts(self, code: str, output: str, answer: str) -> bool:
-        """Return whether an answer is right; the same question is run once."""
+        """Return whether an answer is right; repeated questions run only once."""
         program = f"{code}\nassert {output} == {answer}"
         if program not in self._verdicts:
             self._verdicts[program] = self._run(program)
@@ -65,7 +65,7 @@ class Judge:
             )
         try:
             program.encode()
-        except UnicodeEncodeError:  # a lone surrogate: not a program
+        except UnicodeEncodeError:  # a lone surrogate is not a program
             return False
         self._worker.send({"program": program, "seconds": self._seconds})
         try:
@@ -99,14 +99,14 @@ CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 
 
 def refuse(event: str, arguments: tuple[Any, ...]) -> None:
-    """Raise `PermissionError` for refused events (an audit hook)."""
+    """Raise `PermissionError` for refused events; an audit hook."""
     is_writing = event == "open" and isinstance(arguments[2], int) and arguments[2] & WRITE_FLAGS
     if is_writing or event.startswith(REFUSED_PREFIXES):
         raise PermissionError(f"{event} is refused")
 
 
 def leave_network() -> None:
-    """Move this process to an empty network, if the system lets it."""
+    """Move this process to an empty network namespace, if the system allows it."""
     with suppress(OSError, AttributeError):
         unshare = ctypes.CDLL(None).unshare
         if unshare(CLONE_NEWNET) != 0:
@@ -125,7 +125,7 @@ def limit_resources(seconds: float) -> None:
 
 
 def run_program(program: str, seconds: float) -> bool:
-    """Run a program in this process; whether it ended without an exception."""
+    """Run a program in this process; return whether it ended without an exception."""
     limit_resources(seconds)
     sys.addaudithook(refuse)
     try:

@@ -1,11 +1,10 @@
-"""Predicted states: how they are shown to a model, read from its replies, and scored.
+"""Predicted states: show states to a model, read predictions from its replies, and score them.
 
     show_state(states, locals, 2)     {"event": "line", "line": 4, "locals": {"n": "1"}}
     parse_prediction(reply)           PredictedState("line", 3, {"n": "1", "total": "1"})
     score_prediction(predicted, ...)  StateScore(event=True, line=True, locals={"n": True, "total": False}, ...)
 
-Values are compared as Python reads them, so that neither quotes nor spaces matter; text that is not a literal is compared
-literally.
+Values are compared as Python reads them, so quotes and spaces do not matter; other text is compared literally.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ MAX_LITERAL_CHARS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class PredictedState:
-    """A state as a model has described it; missing parts are None or empty."""
+    """A state as described by a model; missing parts are None or empty."""
 
     event: str | None = None
     line: int | None = None
@@ -42,7 +41,7 @@ class StateScore:
     event: bool
     line: bool
     locals: Mapping[str, bool]
-    """The variables of the state, and others that were predicted, which are wrong."""
+    """Whether each variable is right; predicted variables that the state does not have are wrong."""
     value: bool | None
     """None if the state has no value."""
 
@@ -73,7 +72,7 @@ def show_state(state: ProgramState, held: Locals) -> str:
 
 
 def parse_prediction(reply: str) -> PredictedState | None:
-    """Return the state in a reply, which may have other text around it; None without one."""
+    """Return the state in a reply, which may be surrounded by other text, or None."""
     found = next(_find_objects(reply), None)
     if found is None:
         return None
@@ -87,7 +86,7 @@ def parse_prediction(reply: str) -> PredictedState | None:
 
 
 def _to_text(value: object) -> str:
-    """Return a predicted value as text: models also write values as JSON, not as the text of one."""
+    """Return a predicted value as text; some models write the value itself as JSON instead."""
     return value if isinstance(value, str) else render_value(value)
 
 
@@ -128,12 +127,12 @@ def score_prediction(
 
 
 def is_same_value(one: str, other: str) -> bool:
-    """Return whether two texts are the same value."""
+    """Return whether two texts denote the same value."""
     return one == other or normalize_value(one) == normalize_value(other)
 
 
 def normalize_value(text: str) -> str:
-    """Return the text of an expression as Python writes it; any other text without spaces around it."""
+    """Return an expression's text as Python writes it, or any other text stripped of outer spaces."""
     text = text.strip()
     problems = (ValueError, SyntaxError, MemoryError, RecursionError, TypeError)
     with suppress(*problems):
@@ -144,7 +143,7 @@ def normalize_value(text: str) -> str:
 
 
 def build_call(code: str, held: Mapping[str, str]) -> str | None:
-    """Return the call of `f` with these variables: `f(1, *(2, 3), sep=',')`; None without a function `f`."""
+    """Return the call to `f` with these variables, such as `f(1, *(2, 3), sep=',')`; None if there is no `f`."""
     functions = (node for node in ast.parse(code).body if isinstance(node, ast.FunctionDef))
     function = next((node for node in functions if node.name == "f"), None)
     if function is None:

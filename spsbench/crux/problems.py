@@ -1,9 +1,9 @@
-"""The problems of CruxEval, from the file that its repository publishes.
+"""CruxEval's problems, read from the file in its repository.
 
     read_problems(file)   ->  {"sample_0": CruxProblem("sample_0", "def f(nums): ...", "[1, 1]", "[(2, 1)]"), ...}, digest
 
-The format of `data/cruxeval.jsonl` in github.com/facebookresearch/cruxeval has a function `f`, the arguments of
-a call, and its result, as Python expressions. Files with other functions have the same fields.
+Each line of `data/cruxeval.jsonl` in github.com/facebookresearch/cruxeval has a function `f`, the arguments of a
+call, and its result, as Python expressions. Files with other functions must have the same fields.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from spsbench.states.trace import StateTrace
 from spsbench.states.values import render_value
 
 STRATA = "quarter of the functions by length"
-"""The property that a sample represents in proportion."""
+"""The property used to stratify samples."""
 MAX_STATES = 1_000
-"""Of the trace of one problem; traces of CruxEval have up to 627."""
+"""The maximum length of one problem's trace; CruxEval's traces have up to 627 states."""
 _turn = threading.Lock()
-"""One thread at a time records: tools of `sys.monitoring` and modules belong to the process."""
+"""Only one thread records at a time, because modules and `sys.monitoring` tools belong to the process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class CruxProblem:
 
 
 def read_problems(file: Path) -> tuple[dict[str, CruxProblem], str]:
-    """Return the problems of a file by id, and its digest; `InputError` names the file and a line that is not one."""
+    """Return a file's problems by id, and its digest; `InputError` names the file and an invalid line."""
     problems: dict[str, CruxProblem] = {}
 
     def add(number: int, row: object) -> None:
@@ -70,7 +70,7 @@ def read_problems(file: Path) -> tuple[dict[str, CruxProblem], str]:
 def sample_problems(
     problems: Mapping[str, CruxProblem], size: int | None, seed: int
 ) -> list[CruxProblem]:
-    """Return a random sample without replacement, in random order, with as many short functions as long ones.
+    """Return a random sample without replacement, in random order, stratified by function length.
 
     A larger sample of the same seed starts with the smaller one.
     """
@@ -80,10 +80,10 @@ def sample_problems(
 
 
 def trace_problem(problem: CruxProblem) -> StateTrace:
-    """Return the states of the call of a problem, up to its return.
+    """Return the states of a problem's call, up to its return.
 
-    The data set is trusted: its code runs in this process. Raises InputError if the call raises, runs too long,
-    runs no code of the problem, or has another result.
+    The data set is trusted: its code runs in this process. Raises InputError if the call raises, runs too long, runs
+    none of the problem's code, or returns a different result.
     """
     with _turn, _without_terminal():
         try:
@@ -100,7 +100,7 @@ def trace_problem(problem: CruxProblem) -> StateTrace:
         case BaseException() as error:
             raise InputError(_describe_raise(problem, error))
     states = found.trace.states
-    # Generators that the call has left open are closed after its end.
+    # Generators that the call leaves open are closed after it returns.
     ends = (n for n, state in enumerate(states) if (state.event, state.depth) == ("return", 0))
     end = next(ends, None)
     if end is None or found.trace.is_cut:
@@ -114,7 +114,7 @@ def trace_problem(problem: CruxProblem) -> StateTrace:
 
 @contextmanager
 def _without_terminal() -> Iterator[None]:
-    """Empty the standard input and discard printed text, as in the process that judges answers."""
+    """Make standard input empty and discard output, as in the process that judges answers."""
     before, sys.stdin = sys.stdin, io.StringIO()
     try:
         with redirect_stdout(io.StringIO()):
@@ -128,9 +128,9 @@ def _describe_raise(problem: CruxProblem, error: BaseException) -> str:
 
 
 def _has_result(problem: CruxProblem, value: object, names: dict[str, object]) -> bool:
-    """Return whether the call has the result of the problem, read with the names of its program.
+    """Return whether the call returned the problem's result, which is evaluated with the program's names.
 
-    Raises InputError if the result is not an expression, so that no answer could be right.
+    Raises InputError if the result is not an expression, because no answer could be right.
     """
     try:
         try:

@@ -1,4 +1,4 @@
-"""The lines of a results file of `spsbench crux`: JSON Lines, one for each start and one for each result.
+"""Lines of a `spsbench crux` results file: JSON Lines, one for each start and one for each result.
 
 {"kind": "crux run", "started": "2026-03-01T09:30:00Z", "model": "openai/local", "sample": 40, "seed": 1, ...}
 {"kind": "answer", "task": "output", "form": "direct", "problem": "sample_7", "passed": true, ...}
@@ -20,8 +20,8 @@ CruxForm = Literal["direct", "action", "path", "trace"]
 
     direct   the code, and the call without its result or the result without its call
     action   one action of a debugger: `step_return` from the call, `inv_step_call` from the return
-    path     the way there in single steps: `step_over` to the return, `inv_step_over` to the call
-    trace    as direct, and the code has the states of the run in comments, without the answer
+    path     the same in single steps: `step_over` to the return, `inv_step_over` to the call
+    trace    as direct, and the code has the states of the run as comments, without the answer
 """
 TASKS: tuple[CruxTask, ...] = get_args(CruxTask)
 FORMS: tuple[CruxForm, ...] = get_args(CruxForm)
@@ -30,7 +30,7 @@ FORMS: tuple[CruxForm, ...] = get_args(CruxForm)
 
 @dataclass(frozen=True, slots=True)
 class AnswerTrial(TrialLine):
-    """One question for the output or the input of a problem."""
+    """One question about a problem's output or input."""
 
     task: CruxTask
     form: CruxForm
@@ -44,13 +44,13 @@ class AnswerTrial(TrialLine):
 
 @dataclass(frozen=True, slots=True)
 class StateTrial(TrialLine):
-    """One question for a state: an action of a problem, the step chosen by a seed."""
+    """One question about a state: an action on a problem, at a step chosen by a seed."""
 
     action: Action
     problem: str
     model: str
     repeat: Ordinal
-    """Each has another step."""
+    """Each repeat has a different step."""
 
     def __str__(self) -> str:
         return f"{self.action} {self.problem} #{self.repeat}"
@@ -81,9 +81,9 @@ class AnswerResult(AnswerTrial):
     kind: Literal["answer"] = field(default="answer", kw_only=True)
     passed: bool
     answer: str | None
-    """None if the reply has none."""
+    """None if the reply contains none."""
     reply: str
-    """The last one, cut at 500 characters."""
+    """The last reply, cut at 500 characters."""
     usage: CruxUsage
 
     def describe(self) -> tuple[str, str]:
@@ -96,13 +96,13 @@ class StateResult(StateTrial):
 
     kind: Literal["state"] = field(default="state", kw_only=True)
     index: int
-    """The state before the action, from 0."""
+    """The index of the state before the action, from 0."""
     line: int | None
-    """Of a breakpoint."""
+    """The line of a breakpoint."""
     depth: int
-    """Of the state before the action."""
+    """The call depth of the state before the action."""
     distance: int
-    """States from there to the predicted one, that one included."""
+    """The number of states from there to the predicted one, inclusive."""
     score: StateScore
     reply: str
     """Cut at 500 characters."""
@@ -115,33 +115,33 @@ class StateResult(StateTrial):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CruxRun(SampledRun):
-    """One start of `spsbench crux` on a results file; `sample` counts the drawn problems."""
+    """One start of `spsbench crux` on a results file; `sample` is the number of problems drawn."""
 
     kind: Literal["crux run"] = "crux run"
     tasks: tuple[str, ...]
     """output, input, states"""
     forms: tuple[CruxForm, ...]
     problems: int
-    """Of the data set."""
+    """The number in the data set."""
     data: str
     """The first 16 digits of the SHA-256 of the data set."""
     sample: int
     states: int
-    """Steps for each action."""
+    """The number of steps for each action."""
     repeats: int
     temperature: float
     max_steps: int
-    """Replies in one conversation."""
+    """The maximum number of replies in one conversation."""
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationsResult(TrialLine):
-    """The scores of a file of generations; pass@k in per cent."""
+    """The scores of a generation file; pass@k in per cent."""
 
     kind: Literal["generations"] = field(default="generations", kw_only=True)
     task: CruxTask
     file: str
-    """Its name, without folders."""
+    """The file name, without folders."""
     sha256: str
     """The first 16 digits."""
     problems: int
@@ -149,10 +149,10 @@ class GenerationsResult(TrialLine):
     pass_at_1: float
     pass_at_5: float | None
     published_pass_at_1: float | None
-    """From the file itself; None if it has no scores."""
+    """The score in the file itself; None if it has no scores."""
     published_pass_at_5: float | None
     differing: int | None
-    """Problems with other scores in the file; None if it has no scores."""
+    """The number of problems with different scores in the file; None if it has no scores."""
 
     @property
     def trial(self) -> tuple[str, str]:

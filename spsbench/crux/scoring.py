@@ -1,11 +1,11 @@
-"""Scores of answers: pass@k, and whole files of generations in the format of CruxEval.
+"""Score answers: pass@k, and whole generation files in CruxEval's format.
 
     score_generations({"sample_0": ["[1]", "[2]"], ...}, problems, "output", judge)
         ->  GenerationScores({"sample_0": (True, False), ...}, pass_at_1=..., pass_at_5=...)
 
 The rules follow `evaluation/` in github.com/facebookresearch/cruxeval, so that its published scores can be
-reproduced: an answer to an output problem that repeats the call is not counted, nor is one to an input problem that
-has no call; if none of the others is right, all are wrong.
+reproduced: answers that repeat the call of an output problem, or contain no call for an input problem, are not
+counted; if none of the other answers is right, all are wrong.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ AnswersByProblem = Mapping[str, Annotated[Sequence[str], MinLen(1)]]
 
 
 def compute_pass_at_k(answers: int, right: int, k: int) -> float:
-    """Return pass@k as CruxEval counts it: 1.0 also with fewer than `k` answers."""
+    """Return pass@k as CruxEval counts it: 1.0 even with fewer than `k` answers."""
     return 1.0 if answers - right < k else estimate_pass_at_k(answers, right, k)
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedGenerations:
-    """A file of generations; the scores are there in files that CruxEval's scorer has written."""
+    """A generation file; it has scores if CruxEval's scorer wrote it."""
 
     raw_generations: AnswersByProblem
     raw_scored_generations: Mapping[str, Sequence[bool]] | None = None
@@ -43,7 +43,7 @@ class PublishedGenerations:
 
 @dataclass(frozen=True, slots=True)
 class GenerationScores:
-    """Which answers are right. pass@k in per cent."""
+    """Which answers are right, and pass@k in per cent."""
 
     passed: Mapping[str, tuple[bool, ...]]
     pass_at_1: float
@@ -52,7 +52,7 @@ class GenerationScores:
 
 
 def read_generations(text: str) -> PublishedGenerations:
-    """Read generations: with scores, or only answers by problem."""
+    """Read generations, with scores or with only the answers by problem."""
     try:
         found: PublishedGenerations = from_json(text, PublishedGenerations)
         return found
@@ -70,7 +70,7 @@ def score_generations(
     judge: Judge,
     count: Callable[[int], object] = lambda done: None,
 ) -> GenerationScores:
-    """Score the answers to each of the problems; `count(1)` is called after each."""
+    """Score the answers to each problem; `count(1)` is called after each problem."""
     if unknown := generations.keys() - problems.keys():
         raise InputError(f"the problems have no {min(unknown)}; is this their file?")
     if missing := problems.keys() - generations.keys():
@@ -80,7 +80,7 @@ def score_generations(
         passed[name] = score_answers(generations[name], problem, task, judge)
         count(1)
     counts = [(len(found), sum(found)) for found in passed.values()]
-    # As CruxEval's scorer adds them up, to the last digit.
+    # Summed in the same way as by CruxEval's scorer, to match its last digit.
     first, fifth = (
         sum(compute_pass_at_k(*count, k) for count in counts) / len(counts) * 100 for k in (1, 5)
     )
@@ -91,7 +91,7 @@ def score_generations(
 def score_answers(
     answers: Sequence[str], problem: CruxProblem, task: CruxTask, judge: Judge
 ) -> tuple[bool, ...]:
-    """Return which of the counted answers are right."""
+    """Return whether each counted answer is right; if none is, all answers are wrong."""
     counted = [
         each for each in answers if (problem.call not in each if task == "output" else "f(" in each)
     ]

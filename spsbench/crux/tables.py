@@ -2,8 +2,8 @@
 
     build_tables(results)    Table("Problems", ...), Table("Actions", ...), Table("Depths", ...), Table("Generations", ...)
 
-pass@1 and pass@k, for as many answers as each problem has, are as in `spsbench.report.by_problem`. The interval of a
-rate is Wilson's (1927) at 95 %, with the number of problems, or of steps, as its size.
+pass@1 and pass@k, with k the number of answers per problem, are computed as in `spsbench.report.by_problem`. The
+interval of a rate is Wilson's (1927) at 95 %, with the number of problems or steps as the sample size.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def build_tables(results: Results) -> list[Table]:
 
 
 def build_answer_table(answers: Sequence[AnswerResult]) -> Table:
-    """Return pass@1 and pass@k of each task and form."""
+    """Return pass@1 and pass@k for each task and form."""
     rows = []
     for key, group in group_answers(answers).items():
         passes = group_passes(group, lambda result: result.problem)
@@ -88,7 +88,7 @@ def build_answer_table(answers: Sequence[AnswerResult]) -> Table:
 
 
 def build_difference_table(answers: Sequence[AnswerResult]) -> Table:
-    """Return how much more one form passes than another, for each task."""
+    """Return the differences in pass@1 between forms, for each task."""
     rows = list_difference_rows(group_answers(answers), lambda result: result.problem, make_uniform)
     columns = (
         *("model", "task", "form", "minus", "problems"),
@@ -112,7 +112,7 @@ def group_answers(answers: Sequence[AnswerResult]) -> dict[tuple[str, ...], list
 def build_state_table(
     name: str, title: str, states: Sequence[StateResult], key: Callable[[StateResult], str]
 ) -> Table:
-    """Return how right the predicted states are, by a key."""
+    """Return the scores of the predicted states, grouped by a key."""
     rows = []
     ordered = sorted(states, key=lambda result: (result.model, order_name(key(result))))
     for labels, group in group_by(ordered, lambda result: (result.model, key(result))).items():
@@ -144,19 +144,19 @@ def build_state_table(
 
 
 def name_direction_and_depth(result: StateResult) -> str:
-    """Name the direction of an action and the depth of its calls, for a row."""
+    """Name an action's direction and call depth, for a row."""
     direction = "inverse" if is_inverse(result.action) else "forward"
     return f"{direction}, depth {result.depth}"
 
 
 def order_name(name: str) -> tuple[int, str]:
-    """Sort actions in their order, then other names alphabetically (a key)."""
+    """Sort key: actions in their order, then other names alphabetically."""
     known = [str(action) for action in ACTIONS]
     return (known.index(name) if name in known else len(known), name)
 
 
 def build_generations_table(generations: Sequence[GenerationsResult]) -> Table:
-    """Return the scores of published generations, by us and by their authors."""
+    """Return our scores and the authors' scores of published generations."""
     rows = [
         (
             result.file,
@@ -180,7 +180,7 @@ def build_generations_table(generations: Sequence[GenerationsResult]) -> Table:
 
 
 def format_share(parts: Sequence[bool]) -> str:
-    """Return how many parts are right, of how many."""
+    """Return how many parts are right, out of how many."""
     return f"{sum(parts)}/{len(parts)}" if parts else "-"
 
 

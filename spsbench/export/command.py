@@ -1,4 +1,4 @@
-"""`spsbench export`: passed results, as JSON Lines with a data card.
+"""`spsbench export`: passing results, as JSON Lines with a data card.
 
 spsbench export --repairs r.jsonl --data quixbugs.jsonl --traces traces/ --out export
     export/repairs.jsonl    (buggy, trace, rationale, fix, tests)
@@ -29,7 +29,7 @@ KNOWN_DATA: Mapping[str, tuple[str, str]] = {
     "b1376d72be4bd016": ("HumanEvalFix (bigcode-project/octopack)", "MIT"),
     "e6595af11c28b032": ("QuixBugs (jkoppel/QuixBugs)", "MIT"),
 }
-"""Source and licence of files of problems, by the first 16 digits of their SHA-256."""
+"""Source and licence of problem files, by the first 16 digits of their SHA-256."""
 UNKNOWN_DATA = ("not known to this command", "that of its source")
 
 

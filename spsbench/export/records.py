@@ -3,8 +3,8 @@
     RepairRecord(problem="quixbugs/gcd", buggy=..., failing_test=..., trace=..., rationale=..., fix=..., tests=...)
     EffectRecord(place="shop.njpy:12", instruction=..., before={"spent": "int = 3"}, effect=..., after={...})
 
-Not exported: fixes that no longer pass, replies without a rationale, effects that were refused, runs that failed or that
-a trace holds without states, questions of `njrt.llm`, and secrets.
+Not exported: fixes that no longer pass, replies without a rationale, refused effects, runs that failed or have no
+states in the trace, questions of `njrt.llm`, and secrets.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RunTests = Callable[[str, str], TestOutcome]
 
 
 def _means(meaning: str) -> Any:
-    """Return a field with its meaning, which the data card shows."""
+    """Return a field with its meaning, to be shown in the data card."""
     return field(metadata={"meaning": meaning})
 
 
@@ -65,14 +65,14 @@ class EffectRecord:
 
 
 def list_fields(record: type[RepairRecord | EffectRecord]) -> list[tuple[str, str]]:
-    """Return the fields of a kind of record, with their meanings."""
+    """Return the fields of a record type, with their meanings."""
     return [(each.name, each.metadata["meaning"]) for each in fields(record)]
 
 
 def list_repair_records(
     results: Iterable[RepairResult], problems: Mapping[str, RepairProblem], run: RunTests
 ) -> Iterator[RepairRecord]:
-    """Yield the repairs that pass, each fix of a problem once."""
+    """Yield the repairs that pass, without repeated fixes of a problem."""
     seen: set[tuple[str, str]] = set()
     for result in results:
         problem = problems.get(result.problem)
@@ -103,7 +103,7 @@ def list_repair_records(
 
 @dataclass(slots=True)
 class _BlockTrace:
-    """A run of a block in a trace (state: its variables, its effects, their `ending` still empty)."""
+    """A run of a block in a trace (state: its variables, and its effects with `ending` still empty)."""
 
     began: BeganLine
     state: dict[str, str]
@@ -127,7 +127,7 @@ class _BlockTrace:
 
 
 def list_effect_records(lines: Iterable[TraceLine]) -> Iterator[EffectRecord]:
-    """Yield the effects of the runs that ended without an error of the runtime, run by run."""
+    """Yield the effects of runs that ended without a runtime error, run by run."""
     runs: dict[str, _BlockTrace] = {}
     for line in lines:
         match line:
@@ -144,17 +144,17 @@ def list_effect_records(lines: Iterable[TraceLine]) -> Iterator[EffectRecord]:
 
 # ── no secret is exported ──────────────────────────────────────────────────────────────────────────
 # Traces are redacted when they are written, unless the program sets `redact=False`; records are always redacted, by the
-# rules of `njrt.rendering.redaction`. A fix is not changed: with another text it would not be the one that passed.
+# rules of `njrt.rendering.redaction`. Fixes are not changed, because a changed fix might not pass the tests.
 
 
 def has_secret(record: RepairRecord) -> bool:
-    """Return whether a text of a record has the shape of a secret."""
+    """Return whether any text in a record has the shape of a secret."""
     texts = [value for value in asdict(record).values() if isinstance(value, str)]
     return any(redact_shapes(text) != text for text in texts)
 
 
 def redact_effect(record: EffectRecord) -> EffectRecord:
-    """Return the record without values of variables with the name of a secret, and without texts of such a shape."""
+    """Return the record without the values of variables named like secrets, and without texts shaped like secrets."""
     redactor = Redactor()
     for variables in (record.before, record.after):
         for name, text in variables.items():
@@ -171,7 +171,7 @@ def redact_effect(record: EffectRecord) -> EffectRecord:
 
 
 def _find_value(text: str) -> str:
-    """Return the value of a variable in a trace: `str = 'hunter2'`."""
+    """Return the value of a variable as a trace writes it, such as `str = 'hunter2'`."""
     return text.partition(" = ")[2] or text
 
 

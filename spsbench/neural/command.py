@@ -1,4 +1,4 @@
-"""`spsbench trajectories`, `spsbench train`, `spsbench predict`: a neural debugger from a seed.
+"""`spsbench trajectories`, `spsbench train`, `spsbench predict`: build a neural debugger from a seed.
 
 spsbench trajectories --seed 1 --programs 50000 --out data     programs with calls, and steps in their executions
 spsbench train data --size medium --steps 6000 --out medium    a network; the same command continues it

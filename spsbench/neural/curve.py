@@ -1,4 +1,4 @@
-"""The curve of a training: a point at each checkpoint, a line of JSON each.
+"""A training curve: one point per checkpoint, each a line of JSON.
 
 {"size": "small", "parameters": 147328, "step": 250, "programs": 2000, "exact": 0.21, ...}
 """
@@ -16,23 +16,23 @@ from spsbench.journal import read_rows
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """How good a network is after some steps."""
+    """The quality of a network after some steps."""
 
     size: str
     parameters: int
     step: int
     programs: int
-    """Programs that it was trained on."""
+    """The number of programs it was trained on."""
     train_loss: float
-    """Mean loss of a token since the point before."""
+    """The mean loss per token since the previous point."""
     valid_loss: float
     exact: float
-    """The share of the steps of programs held out that are right in every part."""
+    """The share of held-out programs' steps that are right in every part."""
     steps_held_out: int
     seconds: float
-    """Of training, without measuring and reading data."""
+    """The training time, without evaluating and reading data."""
     device: str = "cpu"
-    """The processor, as JAX names it."""
+    """JAX's name of the processor."""
 
     def describe(self) -> str:
         return (
@@ -42,17 +42,17 @@ class CurvePoint:
 
 
 def read_curve(path: Path) -> list[CurvePoint]:
-    """Return the points of a file."""
+    """Return the points in a file."""
     return read_rows(path, CurvePoint, "not a point of a curve")
 
 
-# ── the curves of trainings as a picture ───────────────────────────────────────────────────────────
+# ── training curves as a picture ───────────────────────────────────────────────────────────────────
 
 
 def draw_curves(points: Sequence[CurvePoint], baseline: float) -> str:
-    """Return an SVG of the share of exact steps by the number of programs, with a line at the share of the baseline.
+    """Return an SVG of the share of exact steps by the number of programs, with a line for the baseline.
 
-    Needs matplotlib (the extra `bench`).
+    Requires matplotlib (the extra `bench`).
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure

@@ -1,10 +1,10 @@
-"""A data set of trajectories: made from a seed, divided by program, read back as it was written.
+"""A data set of trajectories: generated from a seed, split by program, read back as written.
 
     write_dataset(Path("data"), seed=1, programs=20_000)     train.jsonl, valid.jsonl, test.jsonl, card.md
 
-The programs are generated, and run in this process. A program occurs once, and so does a step with the same stack, action
-and result. The digest of a program's text chooses its part, for every seed: two data sets never have the same program
-in different parts. Other programs, such as CruxEval's, are files beside these, and are not for training.
+The programs are generated and run. Programs occur only once, as do steps with the same stack, action and result. The
+digest of a program's text determines its part for every seed, so two data sets never have the same program in
+different parts. Other programs, such as CruxEval's, are in separate files and are not for training.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from spsbench.states.trajectories import (
 
 PARTS: Mapping[str, float] = {"train": 0.96, "valid": 0.02, "test": 0.02}
 STATES_PER_PROGRAM = 6
-"""How many states of a program have their steps in the data."""
+"""The maximum number of states per program that have their steps in the data."""
 MAX_STATES = 300
 CHUNK = 100
-"""Programs that a process makes at a time."""
+"""The number of programs that a process generates at a time."""
 
 
 def choose_part(source: str) -> str:
@@ -52,7 +52,7 @@ def choose_part(source: str) -> str:
 
 
 def generate_trajectory(seed: int, number: int) -> Trajectory:
-    """Return the trajectory of a program; the same for the same seed and number."""
+    """Return the trajectory of a generated program, determined by the seed and number."""
     random = Random(f"{seed} {number}")
     program = write_program(random)
     recording = record_call(program.source, program.call, max_states=MAX_STATES, ends_program=True)
@@ -60,7 +60,7 @@ def generate_trajectory(seed: int, number: int) -> Trajectory:
 
 
 def sample_trajectory(trace: StateTrace, random: Random) -> Trajectory:
-    """Return a trajectory with all actions of some states, each with one breakpoint."""
+    """Return a trajectory with all actions in some states, and one breakpoint in each."""
     size = min(len(trace.states), STATES_PER_PROGRAM)
     chosen = sorted(random.sample(range(len(trace.states)), size))
     taken = list_taken_steps(trace.states, is_cut=trace.is_cut)
@@ -74,12 +74,12 @@ def sample_trajectory(trace: StateTrace, random: Random) -> Trajectory:
 
 
 def sample_whole_trajectory(trace: StateTrace) -> Trajectory:
-    """Return a trajectory of a program that was not generated; the same for the same program."""
+    """Return a trajectory of a program that was not generated, determined by its text."""
     return sample_trajectory(trace, Random(trace.source))
 
 
 def drop_repeated_steps(trace: StateTrace, steps: Iterable[TakenStep]) -> list[TakenStep]:
-    """Return the steps; of several with the same stack, action and result the first."""
+    """Return the steps, only the first of those with the same stack, action and result."""
     stacks = list_stacks(trace.states)
     kept: dict[str, TakenStep] = {}
     for step in steps:
@@ -101,9 +101,9 @@ def write_dataset(
     others: Mapping[str, Iterable[Trajectory]],
     workers: int = 0,
 ) -> dict[str, int]:
-    """Write the data of a seed, other trajectories by name, and the card; returns the programs of each file.
+    """Write a seed's data, other trajectories by name, and the card; return the number of programs in each file.
 
-    The programs of the seed are run in `workers` processes, or in this one. A larger number has the same ones, first.
+    The seed's programs are run in `workers` processes, or in this one. A larger number starts with the same programs.
     """
     read = {name: list(found) for name, found in others.items()}
     folder.mkdir(parents=True, exist_ok=True)
@@ -147,7 +147,7 @@ def _generate_texts(seed: int, numbers: Sequence[int]) -> list[TrajectoryText]:
 
 
 def drop_repeated_programs(texts: Iterable[TrajectoryText]) -> Iterator[TrajectoryText]:
-    """Yield the texts; of several with the same program the first."""
+    """Yield the texts, only the first of those with the same program."""
     seen: set[bytes] = set()
     for each in texts:
         digest = sha256(each.source.encode()).digest()
@@ -157,7 +157,7 @@ def drop_repeated_programs(texts: Iterable[TrajectoryText]) -> Iterator[Trajecto
 
 
 def count_steps(trajectory: Trajectory) -> Counter[str]:
-    """Return the counts of one program; `inner` are the steps inside of calls."""
+    """Return the counts of one program; `inner` counts the steps inside calls."""
     states, steps = trajectory.trace.states, trajectory.steps
     return Counter(
         programs=1,
@@ -170,7 +170,7 @@ def count_steps(trajectory: Trajectory) -> Counter[str]:
 
 
 def add_counts(total: Counter[str], more: Counter[str]) -> None:
-    """Add the counts of a program to a part."""
+    """Add a program's counts to the totals of its part."""
     deepest = max(total["deepest"], more["deepest"])
     total.update(more)
     total["deepest"] = deepest
@@ -184,7 +184,7 @@ def read_part(folder: Path, name: str) -> Iterator[Trajectory]:
 
 
 def read_texts(path: Path) -> Iterator[str]:
-    """Yield the lines of each trajectory as one text, so that they are read when they are needed."""
+    """Yield the lines of each trajectory as one text, to be parsed only when needed."""
     held: list[str] = []
     with path.open(encoding="utf-8") as lines:
         for line in lines:

@@ -1,4 +1,4 @@
-"""The predictor of `njc debug --predicted spsbench.neural.debugging:MODEL.npz`.
+"""The predictor for `njc debug --predicted spsbench.neural.debugging:MODEL.npz`.
 
 open_predictor(Path("model.npz")).start(source, "fact(3)")     the state at the call; nothing is run
 """
@@ -22,18 +22,18 @@ RUN_SECONDS = 10.0
 
 
 def open_predictor(model: Path) -> DebugPredictor:
-    """Return the predictor of a network."""
+    """Return the predictor for a network file."""
     return DebugPredictor(NeuralDebugger(load_network(model)))
 
 
 @dataclass(frozen=True, slots=True)
 class DebugPredictor:
-    """Answers by a network, and checks by running."""
+    """Predicts states with a network, and runs programs to check them."""
 
     debugger: NeuralDebugger
 
     def start(self, source: str, call: str) -> StackState:
-        """Return the state at a call of a function with literals; raise ValueError for other calls."""
+        """Return the state at a function call with literal arguments; raise ValueError for other calls."""
         function, given = _parse_call(source, call)
         held = {name: _render_literal(value) for name, value in given.items()}
         return StackState("call", (Frame(find_first_line(function), held),))
@@ -44,13 +44,13 @@ class DebugPredictor:
         return self.debugger.predict(source, state, action, line)
 
     def replace(self, state: StackState, name: str, text: str) -> StackState:
-        """Return the state with another value of a variable of the innermost function."""
+        """Return the state with a new value for a variable of the innermost function."""
         frame = state.frames[-1]
         held = {**frame.locals, name: _render_literal(ast.parse(text, mode="eval").body)}
         return replace(state, frames=(*state.frames[:-1], Frame(frame.line, held)))
 
     def write_call(self, source: str, call: str, name: str, text: str) -> str:
-        """Return a call with another value of a parameter; raise ValueError if there is no such parameter."""
+        """Return a call with a new value for a parameter; raise ValueError if there is no such parameter."""
         function, given = _parse_call(source, call)
         if name not in given:
             raise ValueError(
@@ -65,9 +65,9 @@ class DebugPredictor:
     def run(
         self, file: Path, source: str, call: str, steps: Sequence[tuple[Action, int | None]]
     ) -> StackState | None:
-        """Run a call in a separate process, and return the state after steps; None if they lead past its end.
+        """Run a call in a separate process, and return the state after some steps; None if they lead past its end.
 
-        Raises ValueError if the program did not come to the call, or did not end within the limits of a recording.
+        Raises ValueError if the program did not reach the call, or a limit stopped it before these steps ended.
         """
         found = record_in_process(ProgramTask(str(file), source, (), call, seconds=RUN_SECONDS))
         states = found.trace.states
@@ -85,7 +85,7 @@ class DebugPredictor:
 
 
 def _parse_call(source: str, call: str) -> tuple[ast.FunctionDef, dict[str, ast.expr]]:
-    """Return the function of a call, and the value of each parameter, defaults included, in their order."""
+    """Return the called function, and the value of each parameter in order, including defaults."""
     function = _find_function(source, call)
     node = ast.parse(call.strip(), mode="eval").body
     assert isinstance(node, ast.Call)

@@ -1,13 +1,13 @@
-"""Steps as tokens: questions to a model, and its answers.
+"""Steps as tokens: the questions to a model, and its answers.
 
     source      <line 1>def f(n):<line 2>    return n + 1
     state       <frame><line 2>n<=>3<;><at><line 2>return n + 1<line>
     action      <step_over>                                               or <breakpoint><line 2>
     answer      <return><keep 0><frame><line 2><value>4<stop>             or <end><stop>
 
-An answer has the event, how many of the outer frames stay as they are, and the frames after them: variables that differ
-from the frame of the same depth in the state shown (`<frame>`), or all of them (`<fresh>`). Reading an answer gives the
-whole stack.
+An answer has the event, the number of outer frames that stay unchanged, and the remaining frames, either with the
+variables that differ from the frame at the same depth in the state shown (`<frame>`), or with all variables
+(`<fresh>`). Reading an answer gives the whole stack.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class UnreadableAnswerError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class StepEncoder:
-    """Writes sources, states, actions and answers as ids."""
+    """Encodes sources, states, actions and answers as ids."""
 
     vocabulary: Vocabulary
 
     def encode_source(self, source: str) -> list[int]:
-        """Return the ids of a program, each line with its number."""
+        """Return the ids of a program, with numbered lines."""
         lines = source.splitlines()
         if len(lines) > MAX_LINES:
             raise TooLongError(f"the program has {len(lines)} lines; {MAX_LINES} can be written")
@@ -71,7 +71,7 @@ class StepEncoder:
         return [*self._mark(f"<{action}>"), *([self._mark_line(line)] if line is not None else [])]
 
     def encode_answer(self, before: StackState, after: StackState | None) -> list[int]:
-        """Return the ids of the state that an action leads to, as changes of the state before."""
+        """Return the ids of the state that an action leads to, as changes to the previous state."""
         if after is None:
             return self._mark("<end>", STOP)
         kept = count_kept_frames(before, after)
@@ -124,7 +124,7 @@ class StepEncoder:
 
 
 def count_kept_frames(before: StackState, after: StackState) -> int:
-    """Return how many outer frames are in both stacks; the innermost one after an action is never counted."""
+    """Return how many outer frames both stacks share; the innermost frame after an action is never counted."""
     pairs = zip(before.frames, after.frames[:-1], strict=False)
     return next(
         (depth for depth, (one, other) in enumerate(pairs) if one != other),
@@ -133,13 +133,13 @@ def count_kept_frames(before: StackState, after: StackState) -> int:
 
 
 def is_fresh(before: StackState, after: StackState, depth: int) -> bool:
-    """Return whether an answer has all variables of a frame: it is new, or has just been called."""
+    """Return whether an answer has all variables of a frame, because it is new or has just been called."""
     is_called = after.event == "call" and depth == after.depth
     return is_called or depth > before.depth
 
 
 def read_answer(names: Sequence[str], before: StackState) -> StackState | None:
-    """Return the state of an answer, None at the end of the program; raise UnreadableAnswerError for other answers."""
+    """Return the state in an answer, None at the end of the program; raise UnreadableAnswerError for other answers."""
     if list(names) == ["<end>", STOP]:
         return None
     try:
@@ -150,7 +150,7 @@ def read_answer(names: Sequence[str], before: StackState) -> StackState | None:
 
 @dataclass(slots=True)
 class _AnswerReader:
-    """Reads an answer from left to right (state: the rest of it)."""
+    """Reads an answer from left to right (state: the unread rest)."""
 
     names: list[str]
     before: StackState

@@ -1,4 +1,4 @@
-"""An evaluation: predictors on parts of a data set, and on CruxEval, as lines of a results file.
+"""Evaluate predictors on parts of a data set and on CruxEval, as lines of a results file.
 
 {"part": "test", "predictor": "network", "group": "action", "name": "step_over", "steps": 600, "exact": 310, ...}
 {"part": "CruxEval", "predictor": "network", "group": "task", "name": "input", "steps": 100, "exact": 0, ...}
@@ -34,7 +34,7 @@ from spsbench.states.trace import StackState, StateTrace, list_stacks
 from spsbench.states.trajectories import Trajectory
 
 NGRAM_PROGRAMS = 10_000
-"""Programs of the training data for the n-grams."""
+"""The number of training programs for the n-grams."""
 HEADINGS = ("part", "predictor", "group", "name", "steps", "exact", "place", "values", "ms")
 CruxTraces = Sequence[tuple[CruxProblem, StateTrace]]
 
@@ -42,7 +42,7 @@ CruxTraces = Sequence[tuple[CruxProblem, StateTrace]]
 def evaluate(
     data: Path, model: Path | None, parts: Sequence[str], programs: int, crux: CruxTraces
 ) -> Iterator[ScoreRow]:
-    """Yield the rows of all predictors on all parts, and on CruxEval."""
+    """Yield the rows for all predictors on all parts and on CruxEval."""
     for name, predictor in list_predictors(data, model):
         for part in parts:
             found = islice(read_part(data, part), programs)
@@ -52,7 +52,7 @@ def evaluate(
 
 
 def list_predictors(data: Path, model: Path | None) -> Iterator[tuple[str, Predictor]]:
-    """Yield the baselines, and the network if there is one."""
+    """Yield the baselines, and the network if one is given."""
     network = None if model is None else NeuralDebugger(load_network(model))
     yield "last state", LastState()
     yield "n-gram", NGram.learn(islice(read_part(data, "train"), NGRAM_PROGRAMS))
@@ -61,7 +61,7 @@ def list_predictors(data: Path, model: Path | None) -> Iterator[tuple[str, Predi
 
 
 def read_crux_traces(path: Path, size: int) -> CruxTraces:
-    """Return a sample of the problems of CruxEval, with their executions."""
+    """Return a sample of CruxEval's problems, with their executions."""
     problems, _ = read_problems(path)
     with naming(path):
         return [(each, trace_problem(each)) for each in sample_problems(problems, size, 1)]
@@ -73,7 +73,7 @@ def write_rows(path: Path, rows: Sequence[ScoreRow]) -> None:
 
 
 def format_rows(rows: Sequence[ScoreRow]) -> str:
-    """Return the rows as a table of text, with shares of the steps."""
+    """Return the rows as a text table, with shares of the steps."""
     return format_text_table(HEADINGS, [list_cells(row) for row in rows], labels=4)
 
 
@@ -87,31 +87,31 @@ def list_cells(row: ScoreRow) -> tuple[str, ...]:
     return (row.part, row.predictor, row.group, row.name, f"{row.steps:,}", *shares, time)
 
 
-# ── how many steps a predictor answers exactly ─────────────────────────────────────────────────────
+# ── how many steps a predictor predicts exactly ────────────────────────────────────────────────────
 
 
 MAX_PATH = 60
-"""Steps over until an output is given up."""
+"""The number of steps over before giving up on an output."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepScore:
-    """One step, as it was predicted."""
+    """The score of one predicted step."""
 
     action: Action
     depth: int
     kind: str
-    """Of the values that change: `int`, `list`, ..., `none` or `several`."""
+    """The kind of the values that change: `int`, `list`, ..., `none` or `several`."""
     is_exact: bool
     is_place_right: bool
-    """Whether event, lines and functions are right."""
+    """Whether the event and the line of each frame are right."""
     are_values_right: bool
     milliseconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreRow:
-    """The steps of one group."""
+    """The scores of one group of steps."""
 
     part: str
     predictor: str
@@ -122,13 +122,13 @@ class ScoreRow:
     place: int | None = None
     values: int | None = None
     milliseconds: float | None = None
-    """Median of a step."""
+    """The median time per step."""
 
 
 def score_steps(
     predictor: Predictor, trajectories: Iterable[Trajectory], read_clock: Callable[[], float]
 ) -> Iterator[StepScore]:
-    """Yield the score of each step, timed by a clock in seconds."""
+    """Yield the score of each step, timed with a clock that returns seconds."""
     for trajectory in trajectories:
         stacks = list_stacks(trajectory.trace.states)
         for step in trajectory.steps:
@@ -144,7 +144,7 @@ def score_steps(
 
 
 NO_ANSWER = StackState("line", ())
-"""An answer that is not a state."""
+"""Represents an answer that is not a state."""
 
 
 def _predict(
@@ -177,7 +177,7 @@ def name_changes(before: StackState, after: StackState | None) -> str:
 
 
 def name_kind(text: str) -> str:
-    """Return the kind of a value: the name of its type, `object` if it is not a literal."""
+    """Return the kind of a value: its type's name, or `object` if it is not a literal."""
     try:
         return type(ast.literal_eval(text)).__name__
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -215,7 +215,7 @@ def tabulate(part: str, predictor: str, scores: Sequence[StepScore]) -> Iterator
 def score_crux(
     predictor: Predictor, problems: Iterable[tuple[CruxProblem, StateTrace]]
 ) -> dict[str, int]:
-    """Return how many problems are right, by task."""
+    """Return the number of right problems, by task."""
     right = {"output by step_return": 0, "output by step_over": 0, "input": 0}
     with Judge() as judge:
         for problem, trace in problems:
@@ -237,7 +237,7 @@ def _is_output(answer: StackState | None, last: StackState) -> bool:
 
 
 def _follow(predictor: Predictor, source: str, state: StackState) -> StackState | None:
-    """Return the state after steps over, up to a return of the outermost function."""
+    """Return the state after repeated steps over, up to the return of the outermost function."""
     reached: StackState | None = state
     for _ in range(MAX_PATH):
         if reached is None or not reached.frames or (reached.event, reached.depth) == ("return", 0):

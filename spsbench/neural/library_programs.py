@@ -1,10 +1,10 @@
-"""Random functions over strings, lists and dictionaries, with the methods of Python's own types.
+"""Random functions on strings, lists and dictionaries, using the methods of Python's own types.
 
     write_function(Random(4))      ["def f(text, n):", "    k = text.count('a')", ...], ["'banana'", "3"]
 
 Each expression and statement is a template with typed holes: `{text}` is a variable of that type, `{char}` a literal.
-The functions have one to three parameters, conditions, loops and early returns. All of them end: no loop changes its
-own sequence. Some raise, such as `max` of an empty list.
+The functions have one to three parameters, conditions, loops and early returns. All of them end, because no loop
+changes its own sequence. Some raise exceptions, as `max` does for an empty list.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ CHANGES = _split(
     {table}.pop({char}, None)  {table}.setdefault({text}, {digit})
     """
 )
-"""Statements that change a variable that exists."""
+"""Statements that change an existing variable."""
 LOOPS: Sequence[tuple[str, tuple[Kind, ...]]] = (
     ("for {0} in {text}:", ("text",)),
     ("for {0} in {numbers}:", ("int",)),
@@ -116,7 +116,7 @@ LOOPS: Sequence[tuple[str, tuple[Kind, ...]]] = (
     ("for {0}, {1} in {table}.items():", ("text", "int")),
     ("for {0} in {table}:", ("text",)),
 )
-"""Heads of loops, and the kinds of their variables."""
+"""Loop headers, and the kinds of their variables."""
 GROWING = frozenset(
     _split(
         """
@@ -125,7 +125,7 @@ GROWING = frozenset(
         """
     )
 )
-"""These could double a value, so that a loop would take all memory: they are only used outside of loops."""
+"""Templates that may double a value; used only outside loops, where repetition cannot exhaust memory."""
 _HOLE = re.compile(r"\{(int|text|numbers|words|table|flag|digit|place|char)\}|(\{\{|\}\})")
 _HOLE_KINDS = re.compile(r"\{(int|text|numbers|words|table|flag)\}")
 _MAX_DEPTH = 2
@@ -138,10 +138,10 @@ class _FunctionWriter:
     random: Random
     held: dict[Kind, list[str]] = field(default_factory=dict)
     letters: set[str] = field(default_factory=set)
-    """Texts of loops: letters, words or keys."""
+    """Loop variables that are texts: letters, words or keys."""
 
     def name(self, kind: Kind) -> str:
-        """Return a new variable."""
+        """Return the name of a new variable."""
         taken = {name for names in self.held.values() for name in names}
         free = [name for name in NAMES[kind] if name not in taken]
         name = self.random.choice(free or [f"{NAMES[kind][0]}{len(taken)}"])
@@ -151,9 +151,9 @@ class _FunctionWriter:
     def fill(
         self, templates: Sequence[str], busy: Sequence[str], kept: Sequence[str] = ()
     ) -> str | None:
-        """Return a random template of variables that exist, with its holes filled; None without one.
+        """Return a random template filled with existing variables, or None if no template can be filled.
 
-        The first hole gets a name that is not in `kept`. A loop has names in `busy`.
+        The first hole gets a name that is not in `kept`. Inside a loop, `busy` is not empty.
         """
         for template in self.random.sample(templates, len(templates)):
             if busy and template in GROWING:
@@ -193,7 +193,7 @@ class _FunctionWriter:
         return repr(self.random.choice(CHARACTERS))
 
     def block(self, size: int, depth: int, busy: Sequence[str]) -> Lines:
-        """Return statements, unindented; `busy` are the variables that loops go over."""
+        """Return unindented statements; `busy` are the variables of the surrounding loops."""
         lines: Lines = []
         for _ in range(2 * size):
             write = self.random.choices(
@@ -262,7 +262,7 @@ class _FunctionWriter:
         return [head.format(*made), *indent(body)]
 
     def leave(self, busy: Sequence[str] = ()) -> str:
-        """Return a return of a variable, or of an expression."""
+        """Return a `return` statement with a variable or an expression."""
         kind = self.random.choice([kind for kind, names in self.held.items() if names])
         text = self.fill(EXPRESSIONS[kind], busy) if self.random.random() < 0.4 else None
         return f"return {text or self.random.choice(self.held[kind])}"
@@ -272,12 +272,12 @@ CHARACTERS = "abcdefghinorst  ,.-:_xyzABT01"
 
 
 def indent(lines: Lines) -> Lines:
-    """Return lines of a block."""
+    """Return the lines, indented as a block."""
     return [f"    {line}" for line in lines]
 
 
 def write_function(random: Random) -> tuple[Lines, list[str]]:
-    """Return the lines of a function, and random arguments of a call."""
+    """Return the lines of a function, and random arguments for a call."""
     writer = _FunctionWriter(random)
     kinds: list[Kind] = random.choices(
         ("text", "int", "numbers", "words", "table"), (6, 3, 4, 2, 2), k=random.choice((1, 2, 2, 3))
@@ -320,7 +320,7 @@ def write_text(random: Random) -> str:
 
 
 def write_word(random: Random, low: int, high: int) -> str:
-    """Return a word of some letters, sometimes with capitals."""
+    """Return a word of random letters, sometimes capitalized."""
     letters = random.choices(string.ascii_lowercase, k=random.randint(low, high))
     word = "".join(letters)
     return random.choice((word, word, word.upper(), word.capitalize(), word[:1] * len(word)))

@@ -1,8 +1,8 @@
-"""The network in numpy: the answers of a trained model, a token at a time.
+"""The network in numpy: a trained model's answers, generated token by token.
 
 network = load_network(Path("model.npz"))
 prefix = network.read(network.start(), ids)        the source and a state, once for all actions
-network.answer(prefix, ids, stop)                  the ids that follow, the likeliest each time
+network.answer(prefix, ids, stop)                  the ids that follow, always the likeliest
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Array = Any
 
 @dataclass(frozen=True, slots=True)
 class NetworkSize:
-    """The form of a network."""
+    """The dimensions of a network."""
 
     vocabulary: int
     width: int
@@ -37,7 +37,7 @@ class NetworkSize:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A text that a network has read: keys and values of each layer, and the scores of the next token."""
+    """The state after reading a text: the keys and values of each layer, and the scores of the next token."""
 
     keys: tuple[Array, ...]
     values: tuple[Array, ...]
@@ -45,7 +45,7 @@ class Reading:
 
     @property
     def length(self) -> int:
-        """The tokens that were read."""
+        """The number of tokens read."""
         return len(self.keys[0])
 
 
@@ -77,7 +77,7 @@ class Network:
         return Reading(tuple(keys), tuple(values), self.weights["embed"] @ last)
 
     def answer(self, before: Reading, ids: Sequence[int], stop: int, limit: int) -> list[int]:
-        """Return the likeliest tokens after `ids`, up to `stop`, or `limit` of them."""
+        """Return the likeliest tokens after `ids`, up to `stop` or at most `limit` of them."""
         reading = self.read(before, ids)
         found: list[int] = []
         while len(found) < limit:
@@ -130,7 +130,7 @@ def _softmax(scores: Array) -> Array:
 
 
 def write_network(network: Network) -> bytes:
-    """Return a network as an `.npz` file, its weights with 16 bits each."""
+    """Return a network as an `.npz` file with 16-bit weights."""
     head = json.dumps({"size": asdict(network.size), "words": network.vocabulary.words})
     weights = {name: array.astype(np.float16) for name, array in network.weights.items()}
     file = io.BytesIO()
@@ -139,7 +139,7 @@ def write_network(network: Network) -> bytes:
 
 
 def load_network(path: Path) -> Network:
-    """Return the network of an `.npz` file; InputError names a file without one."""
+    """Return the network in an `.npz` file; InputError names a file that contains none."""
     try:
         with np.load(path, allow_pickle=False) as file:
             head = json.loads(str(file["head"]))

@@ -1,11 +1,11 @@
-"""Programs and their steps as rows of tokens, for the training of a network.
+"""Programs and their steps as rows of tokens, for training a network.
 
     pack_texts(encoder, 384, [(text, [2, 0, 1]), ...])     {"tokens": array of shape (rows, 384), "positions": ..., ...}
 
     source   state 1   action 1, answer   action 2, answer   state 2   action 1, answer   padding
 
-A row is a tree: the source is its trunk, each state is a branch of it, and each action with its answer a branch of
-that. A token sees the tokens before it in its branches only.
+A row is a tree: the source is the trunk, each state is a branch of the trunk, and each action with its answer is a
+branch of its state. A token sees only the tokens before it on its path from the trunk.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Row = Any
 class PackedRow:
     """One program (state: the tokens so far).
 
-    `states` and `actions` number the branches, 0 for the trunk; `answers` has 1 for tokens to be predicted.
+    `states` and `actions` number the branches, with 0 for the trunk; `answers` is 1 for tokens to be predicted.
     """
 
     tokens: list[int] = field(default_factory=list)
@@ -41,7 +41,7 @@ class PackedRow:
     answers: list[int] = field(default_factory=list)
 
     def add(self, tokens: Sequence[int], begin: int, state: int, action: int, asked: int) -> None:
-        """Add tokens of a branch; all from `asked` on are to be predicted."""
+        """Add the tokens of a branch; those from `asked` on are to be predicted."""
         self.tokens += tokens
         self.positions += range(begin, begin + len(tokens))
         self.states += [state] * len(tokens)
@@ -52,7 +52,7 @@ class PackedRow:
 def pack_trajectory(
     encoder: StepEncoder, trajectory: Trajectory, size: int, order: Sequence[int]
 ) -> PackedRow | None:
-    """Return as many states of a trajectory as there is room for, by `order`; None if there is room for none."""
+    """Return as many states of a trajectory as fit, taken in `order`; None if none fits."""
     source = trajectory.trace.source
     stacks, lines = list_stacks(trajectory.trace.states), source.splitlines()
     groups = [list(steps) for _, steps in groupby(trajectory.steps, lambda step: step.index)]
@@ -93,7 +93,7 @@ def _pack_state(
 
 
 def stack_rows(rows: Sequence[PackedRow], size: int) -> dict[str, Row]:
-    """Return rows as arrays, padded to a size; padding is a branch that nothing else sees."""
+    """Return rows as arrays, padded to a size; the padding is a branch that no other token sees."""
     arrays = {}
     for name in PackedRow.__slots__:
         padding = -1 if name == "states" else 0
@@ -111,7 +111,7 @@ def parse_trajectory(text: str) -> Trajectory:
 
 
 def list_texts(trajectory: Trajectory) -> Iterator[str]:
-    """Yield the texts of a trajectory that a vocabulary is collected from."""
+    """Yield a trajectory's texts, for collecting a vocabulary."""
     yield from trajectory.trace.source.splitlines()
     for state in trajectory.trace.states:
         yield from state.changed
@@ -121,9 +121,9 @@ def list_texts(trajectory: Trajectory) -> Iterator[str]:
 def pack_texts(
     encoder: StepEncoder, size: int, texts: Sequence[tuple[str, Sequence[int]]]
 ) -> dict[str, Row]:
-    """Return the rows of trajectories, each a text and the order of its states.
+    """Return the rows of trajectories, each given as a text and the order of its states.
 
-    The row of a program that is too long is empty.
+    A program that is too long gets an empty row.
     """
     rows = [
         pack_trajectory(encoder, parse_trajectory(text), size, order) or PackedRow()

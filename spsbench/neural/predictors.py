@@ -1,10 +1,10 @@
-"""Predict the state after an action of a debugger, without running the program: the network, and two baselines.
+"""Predict the state after a debugger action, without running the program: the network, and two baselines.
 
 NeuralDebugger(network).predict(source, state, "step_over")     StackState(...), or None: the program has ended
 
 last state   the variables as they are, at the line after (before, for inverse actions)
-n-gram       the most frequent answer in the training data after this action, event and line of code; less of
-             them is compared if they are new
+n-gram       the most frequent answer in the training data after this action, event and line of code, or after
+             less of this context if it is new
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from spsbench.states.trajectories import Trajectory
 
 MAX_ANSWER = 200
 MAX_CONTEXT = 1_500
-"""The largest number of tokens of a source and a state."""
+"""The maximum number of tokens in a source and a state."""
 
 
 class NoPredictionError(ValueError):
@@ -52,7 +52,7 @@ class Predictor(Protocol):
 
 @dataclass(slots=True)
 class NeuralDebugger:
-    """Predicts by a network (state: the last source and the last state, as the network has read them)."""
+    """Predicts with a network (state: the network's readings of the last source and the last state)."""
 
     network: Network
     names: list[str] = field(init=False)
@@ -108,7 +108,7 @@ class LastState:
 
 
 Answer = tuple[str, ...]
-"""Names of tokens; numbers of lines are relative to the current line: `<line +1>`."""
+"""Token names; line numbers are relative to the current line: `<line +1>`."""
 
 
 @dataclass(slots=True)
@@ -150,7 +150,7 @@ class NGram:
 
 
 def _list_keys(lines: list[str], state: StackState, action: Action) -> Iterator[object]:
-    """Yield keys, the most specific first: two lines of code, one, its first word, none."""
+    """Yield keys, the most specific first: two lines of code, one line, its first word, nothing."""
     place = state.frames[-1].line
     text = lines[place - 1].strip() if 0 < place <= len(lines) else ""
     other = lines[place - (2 if is_inverse(action) else 0) : place + 1][:1]

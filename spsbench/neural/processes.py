@@ -1,4 +1,4 @@
-"""Map a function over items in other processes, in order, a few items ahead.
+"""Map a function over items in other processes, in order, working a few items ahead.
 
 batches = map_in_processes(pack, items, workers=8)      the same as map(pack, items), for workers=0 in this process
 """
@@ -16,7 +16,7 @@ from typing import TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 AHEAD = 4
-"""Items ahead for each process: they wait in memory."""
+"""The number of items that each process works ahead; their results wait in memory."""
 
 
 def map_in_processes(
@@ -38,7 +38,7 @@ def map_in_processes(
 
 
 def _end_with_parent() -> None:
-    """End this process when the one that started it was killed: nothing else ends it then."""
+    """End this process if its parent is killed, because nothing else would end it."""
     Thread(target=_wait_for_parent, daemon=True).start()
 
 

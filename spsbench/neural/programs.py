@@ -28,12 +28,12 @@ CLASSES = ("Box", "Counter", "Account", "Timer")
 WORDS = ("abc", "hello", "cat", "noon", "xyz", "tree", "ab", "data")
 ERRORS = ("ValueError", "KeyError", "TypeError", "IndexError")
 LIBRARY_SHARE = 0.5
-"""The share of the programs that are one function with methods of Python's own types."""
+"""The share of programs that are a single function using the methods of Python's own types."""
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedProgram:
-    """A program, and the call that is recorded."""
+    """A program, and the call to record."""
 
     source: str
     call: str
@@ -41,12 +41,12 @@ class GeneratedProgram:
 
 @dataclass(slots=True)
 class _Writer:
-    """Writes one program (state: its helpers, the uses of them that `main` may have, the names taken)."""
+    """Writes one program (state: its helpers, their possible uses in `main`, and the names taken)."""
 
     random: Random
     helpers: Lines = field(default_factory=list)
     uses: list[Callable[[str, str], Lines]] = field(default_factory=list)
-    """Each returns statements that assign to the first name and read the second one."""
+    """Each returns statements that assign to the first name and read the second."""
     taken: set[str] = field(default_factory=set)
 
     def choose(self, texts: Sequence[str], unless: str = "") -> str:
@@ -58,7 +58,7 @@ class _Writer:
         return name
 
     def pick_numbers(self, count: int) -> list[str]:
-        """Return different names of variables."""
+        """Return distinct variable names."""
         return self.random.sample(NUMBERS, count)
 
     def number(self, low: int = 1, high: int = 9) -> int:
@@ -80,7 +80,7 @@ class _Writer:
         return f"{left} {self.choose(('>', '<', '==', '>='))} {self.choose((*others, str(self.number())))}"
 
     def statements(self, count: int, *names: str) -> Lines:
-        """Return assignments, some of them conditional, unindented."""
+        """Return unindented assignments, some of them conditional."""
         lines: Lines = []
         for _ in range(count):
             name = self.choose(names)
@@ -100,7 +100,7 @@ class _Writer:
 
 
 def write_program(random: Random) -> GeneratedProgram:
-    """Return a program; the same for the same random numbers."""
+    """Return a program determined by the random numbers."""
     if random.random() < LIBRARY_SHARE:
         lines, arguments = write_function(random)
         return GeneratedProgram("\n".join(lines) + "\n", f"f({', '.join(arguments)})")

@@ -1,14 +1,14 @@
-"""Train the network from scratch, in steps that a kill interrupts and the same command continues.
+"""Train the network from scratch; after an interruption, the same command continues.
 
     train(TrainingPlan(data, out, SIZES["small"], steps=6_000), show)
 
-    out/plan.json          the plan; another one does not continue this one
-    out/checkpoint         weights, optimizer and step, replaced as a whole after every `every` steps
-    out/curve.jsonl        a line at each checkpoint: step, programs seen, loss and exact match on programs held out
+    out/plan.json          the plan; a different plan cannot continue this training
+    out/checkpoint         weights, optimizer and step, replaced as a whole every `every` steps
+    out/curve.jsonl        a line per checkpoint: step, programs seen, loss and exact match on held-out programs
     out/model.npz          the network for `network`, at each checkpoint
 
-Rows of a batch, their order and the first weights are made from the seed: on one thread of one machine the same plan gives
-the same curve, whether it was interrupted or not.
+The rows of a batch, their order and the initial weights depend only on the seed: with one thread on one machine, the
+same plan gives the same curve, whether it was interrupted or not.
 """
 
 from __future__ import annotations
@@ -55,15 +55,15 @@ VOCABULARY_PROGRAMS = 2_000
 VALID_PROGRAMS = 200
 WARMUP = 100
 DECAY = 0.2
-"""The last share of the steps; the learning rate falls to nothing in it."""
+"""The final share of the steps, over which the learning rate falls to zero."""
 Batch = dict[str, Any]
-"""Arrays of `packing`, by name."""
+"""Arrays from `packing`, by name."""
 Weights = Any
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingPlan:
-    """A training."""
+    """The settings of a training."""
 
     data: Path
     out: Path
@@ -73,14 +73,14 @@ class TrainingPlan:
     """Steps between checkpoints."""
     batch: int = 8
     length: int = 384
-    """Tokens of a row."""
+    """Tokens per row."""
     rate: float = 2e-3
     seed: int = 1
     workers: int = 0
-    """Processes that prepare the batches; 0: this one."""
+    """The number of processes that prepare batches; 0: this process."""
 
     def describe(self) -> dict[str, Any]:
-        """Return the values that cannot change when a training is continued."""
+        """Return the values that must not change when a training continues."""
         plan = asdict(self)
         for name in ("data", "out", "workers"):
             plan.pop(name)
@@ -88,7 +88,7 @@ class TrainingPlan:
 
 
 def train(plan: TrainingPlan, show: Callable[[str], None]) -> CurvePoint:
-    """Train, or continue; returns the last point of the curve."""
+    """Start or continue a training, and return the last point of the curve."""
     plan.out.mkdir(parents=True, exist_ok=True)
     _claim_folder(plan)
     texts = list(read_texts(plan.data / "train.jsonl"))
@@ -115,7 +115,7 @@ def train(plan: TrainingPlan, show: Callable[[str], None]) -> CurvePoint:
 
 
 def draw_order(seed: str) -> list[int]:
-    """Return an order of the states of a program."""
+    """Return a random order for the states of a program."""
     order = list(range(64))
     Random(seed).shuffle(order)
     return order
@@ -134,7 +134,7 @@ def _claim_folder(plan: TrainingPlan) -> None:
 
 @dataclass(slots=True)
 class _Trainer:
-    """A training (state: the weights, the optimizer, how many steps were made)."""
+    """A training (state: the weights, the optimizer, and the number of steps made)."""
 
     plan: TrainingPlan
     vocabulary: Vocabulary
@@ -174,7 +174,7 @@ class _Trainer:
         return cls(plan, vocabulary, StepEncoder(vocabulary), size, optimizer, weights, moments)
 
     def prepare_batches(self, texts: Sequence[str]) -> Iterator[Batch]:
-        """Yield the batches of the steps that are left."""
+        """Yield the batches for the remaining steps."""
         pack = partial(pack_texts, self.encoder, self.plan.length)
         chosen = (self._choose_texts(texts, step) for step in range(self.step, self.plan.steps))
         return map_in_processes(pack, chosen, self.plan.workers)
@@ -192,7 +192,7 @@ class _Trainer:
         return chosen
 
     def list_valid_batches(self, trajectories: Sequence[Trajectory]) -> list[Batch]:
-        """Return the batches of programs held out."""
+        """Return the batches of held-out programs."""
         order, length = draw_order("valid"), self.plan.length
         rows = [
             row
@@ -206,7 +206,7 @@ class _Trainer:
         ]
 
     def train_batch(self, batch: Batch) -> Any:
-        """Make a step; returns its loss."""
+        """Make a step, and return its loss."""
         self.weights, self.moments, loss = _make_step(
             Network(self.size), self.optimizer, self.weights, self.moments, batch
         )
@@ -234,7 +234,7 @@ class _Trainer:
         )
 
     def save(self, point: CurvePoint) -> None:
-        """Write the network, the curve and last the checkpoint, which makes them count."""
+        """Write the network and the curve, and finally the checkpoint, which makes them valid."""
         out = self.plan.out
         network = export_network(self.size, self.vocabulary, self.weights)
         replace_file(out / "model.npz", inference.write_network(network))
@@ -290,7 +290,7 @@ def _measure_batch(network: nn.Module, weights: Weights, batch: Batch) -> tuple[
 
 
 def _list_right(batch: Batch, right: Any) -> Any:
-    """Return for each answer of a batch whether all of its tokens are the likeliest: then it would be the answer."""
+    """Return for each answer in a batch whether all its tokens are the likeliest, so that it would be generated."""
     asked = batch["answers"][:, 1:] > 0
     branches = np.stack(
         [np.broadcast_to(np.arange(len(asked))[:, None], asked.shape)]
@@ -374,7 +374,7 @@ def rotate(x: Array, cos: Array, sin: Array) -> Array:
 
 
 def find_seen(states: Array, actions: Array) -> Array:
-    """Return which token sees which: those before it in its own branch."""
+    """Return which tokens each token sees: those before it on its own path."""
     causal = jnp.tril(jnp.ones((states.shape[1], states.shape[1]), bool))
     state, action = states[:, None], actions[:, None]
     own_state = (state == 0) | (state == states[..., None])

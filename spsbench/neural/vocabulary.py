@@ -3,8 +3,8 @@
     vocabulary.encode_text("x = [4, 137]")    ids of "x", " = ", "[", "4", ", ", "1", "3", "7", "]"
     vocabulary.decode([...])                   "x = [4, 137]"
 
-Words are from the training data; other words are spelled by characters, and numbers from 100 on by digits, so that
-every text has ids and comes back unchanged. Markers, such as `<stop>`, are not text.
+Words come from the training data; other words are spelled by characters, and numbers from 100 on by digits, so that
+every text can be encoded and decoded unchanged. Markers, such as `<stop>`, are not text.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _PIECES = re.compile(
     re.DOTALL,
 )
 MIN_COUNT = 20
-"""How often the training data have a word of the vocabulary."""
+"""The minimum number of occurrences of a word in the training data."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The words; the ids of markers, bytes and numbers are before theirs, and always the same."""
+    """The words; the ids of markers, bytes and numbers come first and never change."""
 
     words: tuple[str, ...]
     ids: dict[str, int] = field(init=False, repr=False, compare=False)
@@ -67,7 +67,7 @@ class Vocabulary:
 
 
 def decode_names(names: Iterable[str]) -> str:
-    """Return the text of names that are not markers."""
+    """Return the text of names; markers are not allowed among them."""
     parts = [
         bytes([int(name[6:-1])] if name in _BYTE_NAMES else name.encode("utf-8")) for name in names
     ]

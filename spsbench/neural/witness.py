@@ -1,4 +1,4 @@
-"""The neural debugger as the model that predicts effects of blocks.
+"""The neural debugger as a model that predicts the effects of blocks.
 
     njrt.using(predict="python:spsbench.neural.witness:medium/model.npz")
 
@@ -6,8 +6,8 @@
     Step:  total = sum(prices)                       ->        total = sum(prices)        ->  total = 7
                                                                return                         END: goes on
 
-The code of the effect becomes a function of the variables, which the network steps through. It never sees the
-instruction: it predicts the effect of the code, not its purpose.
+The code of the effect becomes a function of the variables, and the network steps through it. The network never sees
+the instruction: it predicts the effect of the code, not its purpose.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from spsbench.results import InputError
 from spsbench.states.trace import Frame, StackState
 
 MAX_STEPS = 60
-"""Steps over of one effect."""
+"""The maximum number of steps over in one effect."""
 _REQUEST = re.compile(r"Variables before the step:\n\n(.*?)\n\nStep:\n\n(.*)", re.DOTALL)
 _VARIABLE = re.compile(r"([^\W\d]\w*) = (.*)")
 _JUMP = re.compile(r"(break|continue|return|raise)\b\s*(.*)")
 
 
 def open_model(file: str) -> Witness:
-    """Return the model of a network file; raise ConfigurationError if the file has no network."""
+    """Return the model for a network file; raise ConfigurationError if the file has no network."""
     try:
         return Witness(NeuralDebugger(load_network(Path(file))), file)
     except InputError as problem:
@@ -40,7 +40,7 @@ def open_model(file: str) -> Witness:
 
 
 class Witness:
-    """A model that answers requests for predictions, and no others."""
+    """A model that answers only requests for predictions."""
 
     protocol: Protocol = "text"
 
@@ -51,8 +51,8 @@ class Witness:
     def ask(self, request: Request) -> Reply:
         """Return the predicted variables and ending, in the form of `njrt.session.prediction`.
 
-        If the network has no answer, the reply has the reason, and no prediction. Raises ModelError for other
-        requests.
+        If the network has no answer, the reply contains the reason instead of a prediction. Raises ModelError for
+        other requests.
         """
         text = "".join(part.text for part in request.messages if isinstance(part, UserMessage))
         found = _REQUEST.search(text)
@@ -67,7 +67,7 @@ class Witness:
         return Reply(ModelMessage(said), model=self.name)
 
     async def aask(self, request: Request) -> Reply:
-        """Do the same; an answer takes milliseconds."""
+        """Do the same synchronously, because an answer takes only milliseconds."""
         return self.ask(request)
 
     def _predict(self, variables: dict[str, str], code: str, deadline: float) -> str:

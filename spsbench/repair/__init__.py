@@ -1,1 +1,1 @@
-"""Repair of the programs of data sets by a model: with execution traces, with the failing test only, with neither."""
+"""A model repairs programs from data sets: with execution traces, with only the failing test, or with neither."""

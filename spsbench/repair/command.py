@@ -1,4 +1,4 @@
-"""`spsbench repair` and `spsbench mutants`: the repair of buggy programs by a model, and more such programs.
+"""`spsbench repair` and `spsbench mutants`: a model repairs buggy programs, and more such programs are made.
 
 spsbench repair --data humanevalfix.jsonl --model openai/gpt-4.1 --samples 5 --out repairs.jsonl
 spsbench repair --data quixbugs.jsonl --conditions trace,test --sample 20 --seed 1 --model openai/local --out r.jsonl

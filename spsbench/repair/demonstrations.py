@@ -1,10 +1,10 @@
-"""Right repairs of earlier turns, shown as turns of the conversation before the question.
+"""Right repairs from earlier turns, shown in the conversation before the question.
 
     read_demonstrations(results, problems)          one for each problem with a repair that passed
     choose_similar(demonstrations, problem)         the two with the most similar programs
 
-This is a turn of self-training as in NExT (Ni et al., 2024, arXiv:2404.14662), by prompts in place of weights: a model
-repairs programs; repairs that pass their tests are shown, with their rationales, to the same model in the next turn.
+This is a turn of self-training as in NExT (Ni et al., 2024, arXiv:2404.14662), with prompts instead of weights:
+repairs that pass their tests are shown, with their rationales, to the same model in the next turn.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from spsbench.repair.prompt import make_repair_prompt
 from spsbench.repair.results import RepairResult
 
 SHOWN = 2
-"""Demonstrations of a repair."""
+"""The number of demonstrations shown for a repair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def read_demonstrations(
     seconds: float,
     has_steps: bool = True,
 ) -> tuple[Demonstration, ...]:
-    """Return a demonstration for each problem: its shortest right repair, asked with or without the steps of the run."""
+    """Return a demonstration for each repaired problem: its shortest right repair, with or without the run's steps."""
     right: dict[str, tuple[str, str]] = {}
     for result in results:
         if not result.passed or result.problem not in problems:
@@ -88,7 +88,7 @@ def _ask_about(problem: RepairProblem, seconds: float, has_steps: bool) -> str:
 def choose_similar(
     demonstrations: Sequence[Demonstration], problem: RepairProblem
 ) -> tuple[Demonstration, ...]:
-    """Return the demonstrations that share most tokens with a program, the most similar one last; never its own."""
+    """Return the demonstrations that share most tokens with a program, the most similar last, excluding its own."""
     wanted = _list_tokens(problem.code)
 
     def measure_likeness(one: Demonstration) -> tuple[float, str]:
@@ -100,7 +100,7 @@ def choose_similar(
 
 
 def _list_tokens(code: str) -> frozenset[str]:
-    """Return the names, operators and constants of a program; its words if Python cannot split it."""
+    """Return the names, operators and constants of a program, or its words if Python cannot tokenize it."""
     try:
         tokens = list(tokenize.generate_tokens(io.StringIO(code).readline))
     except (tokenize.TokenError, SyntaxError):

@@ -1,4 +1,4 @@
-"""Buggy programs for `spsbench repair`, made of the right programs of MBPP.
+"""Buggy programs for `spsbench repair`, made from the right programs of MBPP.
 
 mbpp.jsonl  ->  read_mbpp  ->  list_mutations  ->  the tests notice?  ->  mutants.jsonl, in the format of HumanEvalFix
 """
@@ -24,7 +24,7 @@ from spsbench.results import parse_json_lines
 def write_mutants(
     data: Path, out: Path, sample: int | None, seed: int, each: int, test_seconds: float
 ) -> str:
-    """Write the mutants of a file of MBPP, and return how many they are of each kind."""
+    """Write the mutants of an MBPP file, and return the number of each kind as text."""
     with naming(data):
         lines, _ = read_data_file(data)
         programs = list(parse_json_lines(lines, lambda _, row: read_mbpp(row), "not of MBPP"))
@@ -43,7 +43,7 @@ def write_mutants(
 def find_noticed(
     program: RightProgram, random: Random, most: int, seconds: float
 ) -> Iterator[tuple[Mutation, FailedTests]]:
-    """Yield mutations that the tests of a program notice, in random order."""
+    """Yield the mutations that a program's tests detect, in random order."""
     if not isinstance(run_tests(program.code, program.tests, seconds), PassedTests):
         return
     mutations = list_mutations(program.code)
@@ -61,7 +61,7 @@ def find_noticed(
 def format_mutant(
     program: RightProgram, mutation: Mutation, failure: FailedTests, number: int
 ) -> str:
-    """Return a mutant as a line of HumanEvalFix; the task is a comment above the program."""
+    """Return a mutant as a line in HumanEvalFix's format; the task is a comment above the program."""
     task = "".join(f"# {line}\n" for line in program.text.splitlines())
     return json.dumps(
         {
@@ -95,7 +95,7 @@ class RightProgram:
 
     name: str
     text: str
-    """The text of the task."""
+    """The description of the task."""
     code: str
     tests: str
     entry_point: str
@@ -112,7 +112,7 @@ class Mutation:
 
 
 def read_mbpp(row: Mapping[str, Any]) -> RightProgram:
-    """Read a line of MBPP; raises LookupError, TypeError or SyntaxError for something else."""
+    """Read a line of MBPP; raises LookupError, TypeError or SyntaxError for anything else."""
     code = "\n".join(row["code"].splitlines()).expandtabs(4).strip() + "\n"
     tests = "\n".join([row.get("test_setup_code", ""), *row["test_list"]]).strip() + "\n"
     names = {node.name for node in ast.parse(code).body if isinstance(node, ast.FunctionDef)}
@@ -122,7 +122,7 @@ def read_mbpp(row: Mapping[str, Any]) -> RightProgram:
 
 
 def list_mutations(code: str) -> list[Mutation]:
-    """Return all mutations of a program, in the order of its text."""
+    """Return all mutations of a program, in source order."""
     lines = [line.encode() for line in code.splitlines(keepends=True)]
     starts = [0]
     for line in lines:

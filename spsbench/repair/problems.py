@@ -3,8 +3,8 @@
     {"task_id": "Python/0", "prompt": "def ...", "buggy_solution": "...", "test": "def check(...) ...", ...}
     {"name": "bitcount", "buggy": "def bitcount(n): ...", "correct": "...", "tests": [[[127], 7], ...]}
 
-A test of QuixBugs becomes an `assert`: generators are listed, the pairs of `hanoi` compared as lists, and `sqrt` within its
-epsilon, as QuixBugs's own tests do; like these, it leaves out one test each of `knapsack` and `levenshtein`.
+QuixBugs tests become `assert` statements. As in QuixBugs's own tests, generators become lists, the pairs of `hanoi`
+are compared as lists and `sqrt` within its epsilon, and one test each of `knapsack` and `levenshtein` is left out.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any
 from spsbench.results import InputError, parse_json_lines
 
 STRATA = "data set and type of bug"
-"""The property that a sample represents in proportion."""
+"""The property used to stratify samples."""
 _SLOW_TESTS = {"knapsack": 6404180, "levenshtein": "amanaplanacanalpanama"}
-"""The first argument of tests that are left out."""
+"""The first arguments of the tests that are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,17 +28,17 @@ class RepairProblem:
     name: str
     code: str
     tests: str
-    """Python that raises nothing if the program is right."""
+    """Python code that raises nothing if the program is right."""
     entry_point: str
     """The function that is tested."""
     correct: str
     """A right program; used only by the scripted model, never shown."""
     kind: str = ""
-    """The data set, and in HumanEvalFix the type of the bug."""
+    """The data set and, for HumanEvalFix, the type of the bug."""
 
 
 def parse_repair_problems(lines: Iterable[str]) -> Iterator[RepairProblem]:
-    """Read a data set; `InputError` names a line that is of neither format."""
+    """Read a data set; `InputError` names a line that has neither format."""
 
     def parse(number: int, row: dict[str, Any]) -> RepairProblem:
         if "test_list" in row:

@@ -1,4 +1,4 @@
-"""The prompts of a repair: the program, and the parts of its failure that the condition shows.
+"""Repair prompts: the program, and the parts of its failure that the condition shows.
 
     ```python
     def total(prices):                  # (1) prices = [3, 4]           the steps: conditions `trace` and turns
@@ -6,7 +6,7 @@
     ```
     This test fails: assert total([3, 4]) == 7                          all conditions but `neither`
 
-All conditions have the same system prompt and the same task at the end.
+All conditions have the same system prompt, and end with the same task.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _write_parts(
 
 
 def annotate_program(code: str, trace: ExecutionTrace) -> str | None:
-    """Return the program with the steps as comments, which are shortened until it fits; None if it is not Python."""
+    """Return the program with the steps as comments, shortened until it fits, or None if it is not Python."""
     try:
         ast.parse(code)
     except (SyntaxError, ValueError):

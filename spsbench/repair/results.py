@@ -1,9 +1,9 @@
-"""The lines of a file of repairs: JSON Lines, one for each start of the command and one for each repair.
+"""Lines of a repairs file: JSON Lines, one for each start of the command and one for each repair.
 
     {"kind": "repair run", "started": ..., "model": ..., "settings": {...}, "hardware": {...}, ...}
     {"kind": "repair", "problem": "quixbugs/gcd", "condition": "trace", "model": ..., "sample": 1, "passed": true, ...}
 
-A line has the model's output, and no text of a data set: `spsbench repair --rescore` tests it again with the data.
+A line has the model's output but no text from a data set: `spsbench repair --rescore` tests it again with the data.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Condition = Literal[
     "trace", "test", "neither", "rationale",
     "turn1", "turn2", "turn3", "turn1-test", "turn2-test", "turn3-test",
 ]  # fmt: skip
-"""The texts that the model sees with the buggy program.
+"""The texts that the model sees in addition to the buggy program.
 
     trace       the failing test, and the steps of its run as comments in the program
     test        the failing test
-    neither     that a test fails
-    rationale   the failing test, and the rationale that another model wrote
-    turn1       as `trace`, after two similar right repairs of the first turn; turn2, turn3 likewise
+    neither     only that a test fails
+    rationale   the failing test, and a rationale by another model
+    turn1       as `trace`, after two similar right repairs from the first turn; turn2, turn3 likewise
     turn1-test  as `test`, after the same repairs, asked without steps; turn2-test, turn3-test likewise
 """
 TURNS: tuple[Condition, ...] = ("turn1", "turn2", "turn3")
@@ -36,13 +36,13 @@ WITH_STEPS: frozenset[Condition] = frozenset(("trace", *TURNS))
 
 @dataclass(frozen=True, slots=True)
 class RepairSettings:
-    """The budget of a repair, the same under all conditions."""
+    """The budget of a repair, which is the same under all conditions."""
 
     calls: int = 1
     tokens: int | None = None
-    """Input and output of all calls of a repair; no call is made once they are used."""
+    """Input and output tokens of all calls in a repair; no call is made once they are used up."""
     reply_tokens: int = 1024
-    """The longest reply."""
+    """The maximum length of a reply."""
     temperature: float | None = None
     test_seconds: float = 5.0
 
@@ -62,7 +62,7 @@ class RepairTrial(TrialLine):
 
 @dataclass(frozen=True, slots=True)
 class RepairReply:
-    """One reply, and the result of the tests of its code."""
+    """One reply, and the test result of its code."""
 
     rationale: str
     code: str
@@ -84,9 +84,9 @@ class RepairResult(RepairTrial):
     """Wall time, tests included."""
     started: Timestamp
     error: str = ""
-    """The reason if the model did not answer: the prompt was too long."""
+    """The reason if the model did not answer because the prompt was too long."""
     shown_rationale: str = ""
-    """By another model, under the condition `rationale`."""
+    """The other model's rationale, under the condition `rationale`."""
     shown: tuple[str, ...] = ()
     """The problems of the right repairs shown, under the condition of a turn."""
 
@@ -103,17 +103,17 @@ class RepairRun(SampledRun):
 
     kind: Literal["repair run"] = "repair run"
     data: Mapping[str, str]
-    """The names of the data files, and the heads of their SHA-256."""
+    """The names of the data files, and the first digits of their SHA-256."""
     problems: int
-    """In the data."""
+    """The number in the data."""
     conditions: tuple[Condition, ...]
     samples: int
-    """Repairs of each problem under each condition."""
+    """The number of repairs of each problem under each condition."""
     settings: RepairSettings
     rationales: str
     """The model that wrote the rationales of the condition `rationale`."""
     turns: Mapping[str, str] = field(default_factory=dict)
-    """The files of earlier turns by condition, each as the head of its SHA-256."""
+    """The files of earlier turns by condition, each as the first digits of its SHA-256."""
 
 
 REPAIR_KINDS = (RepairRun, RepairResult)

@@ -1,4 +1,4 @@
-"""One repair: a model corrects a program until its tests pass or the budget is used.
+"""One repair: a model corrects a program until its tests pass or the budget is used up.
 
     execute_repair(RepairJob(trial, problem, settings, base_url))   ->  RepairResult(passed=True, ...)
 
@@ -60,18 +60,18 @@ from spsbench.trials.workers import LostTrial, Workers
 
 @dataclass(frozen=True, slots=True)
 class RepairJob:
-    """A repair under one condition, with all that is needed to run it, also on another machine."""
+    """A repair under one condition, with everything needed to run it, possibly on another machine."""
 
     trial: RepairTrial
     problem: RepairProblem
     settings: RepairSettings
     base_url: str | None = None
     rationale: str = ""
-    """By another model, for the condition `rationale`."""
+    """The other model's rationale, for the condition `rationale`."""
     seconds: float = 600.0
-    """For one reply."""
+    """The time limit for one reply."""
     demonstrations: tuple[Demonstration, ...] = ()
-    """Right repairs of an earlier turn, for the condition of a turn."""
+    """Right repairs from an earlier turn, for the condition of a turn."""
 
     def evaluate(self, code: str) -> TestOutcome:
         program = complete_program(code, self.problem.code)
@@ -80,7 +80,7 @@ class RepairJob:
         return run_tests(program, self.problem.tests, seconds, traces=traces)
 
     def check(self, code: str) -> tuple[str, ...]:
-        """Accept every program: all are run; the process of its tests has limits."""
+        """Accept every program, because its tests run in a process with limits."""
         return ()
 
     def make_request(
@@ -91,7 +91,7 @@ class RepairJob:
         turn: int,
         temperature: float | None,
     ) -> Request:
-        """Ask for the corrected program."""
+        """Return the request for the corrected program."""
         assert isinstance(evaluation, FailedTests), "a right program is not repaired"
         prompt = make_repair_prompt(self.trial.condition, code, evaluation, self.rationale)
         shown = [
@@ -110,7 +110,7 @@ class RepairJob:
         )
 
     def read_reply(self, text: str) -> Proposal:
-        """Return the program of a reply, and its rationale."""
+        """Return the program in a reply, and its rationale."""
         code = find_program(text, self.problem.entry_point)
         return Proposal(remove_step_comments(code), read_rationale(text))
 
@@ -152,7 +152,7 @@ def execute_repair(job: RepairJob, stop: threading.Event | None = None) -> Repai
     )
 
 
-# ── the trials of a run, and earlier results that they cannot be compared with ─────────────────────
+# ── the trials of a run, and earlier results that cannot be compared with them ─────────────────────
 
 
 Rationales = Mapping[str, str]
@@ -169,9 +169,9 @@ def list_jobs(
     seconds: float,
     base_url: str | None,
 ) -> list[RepairJob]:
-    """Return all repairs: sample by sample, problem by problem, condition by condition.
+    """Return all repairs, by sample, then problem, then condition.
 
-    The condition `rationale` is left out for problems without one.
+    The condition `rationale` is skipped for problems without a rationale.
     """
     return [
         RepairJob(
@@ -191,7 +191,7 @@ def list_jobs(
 
 
 def list_differences(run: RepairRun, rationales: Rationales, found: Results) -> Iterator[str]:
-    """Yield repairs of a file with another budget, other data or another rationale."""
+    """Yield descriptions of earlier repairs with a different budget, data or rationale."""
     for earlier in found.select(RepairRun):
         if earlier.model == run.model and earlier.settings != run.settings:
             yield f"repairs by {earlier.model} with another budget ({earlier.settings})"
@@ -214,7 +214,7 @@ def find_differing_verdicts(
     seconds: float,
     show_line: Callable[[str], None],
 ) -> Iterator[RepairResult]:
-    """Yield the results with another verdict when the programs of all replies are tested again."""
+    """Yield the results that get a different verdict when the programs in all replies are tested again."""
     for number, result in enumerate(results, 1):
         problem = problems[result.problem]
         programs = (complete_program(reply.code, problem.code) for reply in result.replies)
@@ -224,7 +224,7 @@ def find_differing_verdicts(
             yield result
 
 
-# ── the files and the run that the flags of the command request ──────────────────────────────────
+# ── the files and the run that the command's flags request ───────────────────────────────────────
 
 
 def repair_problems(values: Mapping[str, Any]) -> int:
@@ -277,7 +277,7 @@ def _read_results(path: Path) -> tuple[RepairResult, ...]:
 def _build_run(
     values: Mapping[str, Any], size: int, digests: dict[str, str], writer: str, workers: Workers
 ) -> tuple[RepairRun, dict[Condition, Turn]]:
-    """Return the run that the flags request, of a data set of this size, and the earlier turns that it shows."""
+    """Return the run that the flags request on a data set of this size, and the earlier turns that it shows."""
     flags.require_model(values["model"])
     conditions: Any = flags.list_names(values["conditions"], CONDITIONS, "condition")
     if ("rationale" in conditions) != (values["rationales"] is not None):
@@ -301,7 +301,7 @@ def _build_run(
 def _read_turns(
     values: Mapping[str, Any], conditions: tuple[Condition, ...]
 ) -> dict[Condition, Turn]:
-    """Read the right repairs of earlier turns."""
+    """Return the right repairs from earlier turns, by condition."""
     if len(values["turn"]) > len(TURNS):
         raise click.UsageError(f"--turn can be given {len(TURNS)} times")
     by_turn = zip(zip(TURNS, TEST_TURNS, strict=True), values["turn"], strict=False)
@@ -334,7 +334,7 @@ def _read_turns(
 
 
 def _read_rationales(path: Path | None) -> tuple[dict[str, str], str]:
-    """Return the first rationale of each problem, passed or not, and the models that wrote them."""
+    """Return the first rationale for each problem, passed or not, and the models that wrote them."""
     if path is None:
         return {}, ""
     rationales: dict[str, str] = {}
@@ -346,7 +346,7 @@ def _read_rationales(path: Path | None) -> tuple[dict[str, str], str]:
 
 
 def rescore_repairs(path: Path, data: tuple[Path, ...], seconds: float) -> None:
-    """Test the fixes of a file again; a verdict that differs is an error."""
+    """Test the fixes in a file again; a different verdict is an error."""
     problems, _ = read_problems(data)
     results = [result for result in _read_results(path) if result.problem in problems]
     if not results:

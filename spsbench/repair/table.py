@@ -1,4 +1,4 @@
-"""The results of repairs as tables of text and as a Markdown report.
+"""Repair results as text tables and as a Markdown report.
 
 model  condition  problems  samples  pass@1            95 %  pass@k            95 %  no code  calls  tokens in  out
 -----  ---------  --------  -------  ------  --------------  ------  --------------  -------  -----  ---------  ---
@@ -44,7 +44,7 @@ def group_results(results: Iterable[RepairResult]) -> dict[tuple[str, ...], list
 
 
 def list_summary_rows(results: Iterable[RepairResult]) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each model and condition: pass@1, with several samples pass@k, and means of a repair."""
+    """Yield a row for each model and condition: pass@1, pass@k for several samples, and means per repair."""
     for key, group in group_results(results).items():
         passes = group_passes(group, lambda result: result.problem)
         yield (
@@ -57,13 +57,13 @@ def list_summary_rows(results: Iterable[RepairResult]) -> Iterator[tuple[str, ..
 
 
 def compare_conditions(results: Iterable[RepairResult], uniform: Uniform) -> list[tuple[str, ...]]:
-    """Return a row for each pair of conditions of a model that have problems in common."""
+    """Return a row for each pair of a model's conditions that have problems in common."""
     groups = group_results(results)
     return list_difference_rows(groups, lambda result: result.problem, lambda: uniform)
 
 
 def list_tables(found: Results) -> list[Table]:
-    """Return the rates, and the differences if a model has several conditions."""
+    """Return the table of rates, and the differences if a model has several conditions."""
     rates = make_text_table(SUMMARY_HEADINGS, list_summary_rows(found.select(RepairResult)), 2)
     rows = compare_conditions(found.select(RepairResult), make_uniform())
     return [rates, *([make_text_table(DIFFERENCE_HEADINGS, rows, 3)] if rows else [])]

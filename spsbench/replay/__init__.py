@@ -1,1 +1,1 @@
-"""Replay traces of other people's runs on this runtime."""
+"""Replay the traces of other people's runs on this runtime."""

@@ -1,4 +1,4 @@
-"""Whether our answer to an effect is equivalent to the recorded one, and which of our names are the recorded ones.
+"""Compare our answer to an effect with the recorded answer, and map the recorded names to ours.
 
     recorded                                        ours
     "[1, 2]"                                        [1, 2]                                     equivalent
@@ -6,8 +6,8 @@
     {"type": "list", "items": [2, {Ref 5}]}         [3, {Ref 7}]                               differ, but 5 is our 7
     "Error during tool call: ..."                   `y` is not bound yet                       both refuse: equivalent
 
-Values are compared, not texts. Not detected: attributes that only one answer shows, the rest of a shortened answer, and
-whether two errors have the same cause. Two references are equivalent if they may be the same object.
+Values are compared, not texts. Not detected: attributes that only one answer shows, the missing rest of a shortened
+answer, and whether two errors have the same cause. Two references are equivalent if they may be the same object.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ UUID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A reference in an answer; without an address if it cannot be used in a later effect."""
+    """A reference in an answer; it has no address if it cannot be used in a later effect."""
 
     address: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """An object or a class in an answer: the attributes that are shown of it."""
+    """The attributes shown of an object or a class in an answer."""
 
     values: Mapping[str, Any]
 
 
 class NameMap:
-    """Our references and UUIDs for the recorded ones, in one block (state: the names in the answers so far)."""
+    """Maps recorded references and UUIDs to ours in one block (state: the names in the answers so far)."""
 
     def __init__(self, references: Mapping[int, int] = {}, uuids: Mapping[str, str] = {}) -> None:
         self.references = dict(references)
         self.uuids = dict(uuids)
 
     def learn(self, recorded: Any, ours: Any) -> None:
-        """Learn from two values at the same place of two answers, also if the answers differ elsewhere."""
+        """Learn from two values at the same place in two answers, even if the answers differ elsewhere."""
         match recorded, ours:
             case Reference(int(theirs)), Reference(int(mine)):
                 self.references[theirs] = mine
@@ -67,7 +67,7 @@ class NameMap:
     def translate(self, wire: WireValue) -> WireValue:
         """Return a recorded argument with our references and UUIDs.
 
-        An object is sent without the attributes with references that no answer of ours has shown: its methods and
+        An object is sent without attributes that refer to objects none of our answers has shown, such as methods and
         inherited attributes.
         """
         match wire:
@@ -92,7 +92,7 @@ class NameMap:
 
 
 def compare_answers(recorded: WireValue, ours: str, failed: bool, names: NameMap) -> bool:
-    """Return whether our answer, a refusal if it `failed`, is equivalent to the recorded one; teach `names` both."""
+    """Return whether our answer (a refusal if it `failed`) is equivalent to the recorded answer; update `names`."""
     if isinstance(recorded, str) and recorded.startswith("Error"):
         return failed
     if failed:
@@ -111,10 +111,10 @@ def compare_answers(recorded: WireValue, ours: str, failed: bool, names: NameMap
 
 
 def list_interpretations(answer: WireValue, depth: int = 2) -> Iterator[Any]:
-    """Yield the possible values of an answer: the answer itself, its text read as JSON or Python, and its last line.
+    """Yield possible values of an answer: itself, and its text and last line read as JSON or Python.
 
-    `str(prices)` is answered by `[1, 2]` there and by `'[1, 2]'` here, so a text is read twice. Our answers in
-    the sets with references end in a line with the reference.
+    The answer to `str(prices)` is `[1, 2]` there and `'[1, 2]'` here, so a text is read twice. In effect sets with
+    references, our answers end in a line with the reference.
     """
     yield parse_wire(answer)
     if isinstance(answer, str) and depth:
@@ -130,7 +130,7 @@ def list_interpretations(answer: WireValue, depth: int = 2) -> Iterator[Any]:
 
 
 def parse_wire(wire: Any) -> Any:
-    """Return a value of the interface, recorded or ours, as Python values, `Reference` and `Attributes`."""
+    """Return a recorded value or one of ours as Python values, `Reference` and `Attributes`."""
     match wire:
         case {"type": "Ref", "addr": int(address)}:
             return Reference(address)
@@ -156,18 +156,18 @@ def parse_wire(wire: Any) -> Any:
 
 
 def parse_pair(pair: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Return a pair of a dict or of attributes; a key that is an object is known by its text."""
+    """Return a pair from a dict or from attributes; a key that is an object is represented by its text."""
     key = pair["key"]
     return key if isinstance(key, str | int | float | None) else str(key), parse_wire(pair["value"])
 
 
 def is_equivalent(recorded: Any, ours: Any, before: NameMap) -> bool:
-    """Return whether two values are the same but for references and UUIDs without another meaning in `before`."""
+    """Return whether two values are equal, up to references and UUIDs that `before` does not map otherwise."""
     match recorded, ours:
         case Reference(int(theirs)), Reference(int(mine)):
             return before.references.get(theirs, mine) == mine
         case Reference(), str(text) if '"Ref"' in text:
-            return False  # the reference in this text is compared by its number
+            return False  # a reference in this text is compared by its number
         case Reference(), _:
             return True
         case Attributes(theirs), Attributes(mine):

@@ -2,7 +2,7 @@
 
 spsbench replay traces.jsonl                                     on our programs
 spsbench replay traces.jsonl --programs nightjarpy/benchmarks/programs --results results.jsonl
-spsbench replay --export trace.jsonl > traces.jsonl              from a trace file of ours
+spsbench replay --export trace.jsonl > traces.jsonl              from one of our trace files
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def command(traces: TextIO, programs: Path | None, results: TextIO | None, expor
 
 
 def replay_traces(file: TextIO, programs: Path | None, results: TextIO | None) -> str:
-    """Replay all traces, on our programs or on the programs of a folder, and format the results."""
+    """Replay all traces, on our programs or on those in a folder, and format the results."""
     from spsbench.journal import naming
     from spsbench.replay.programs import load_migrated_program, load_suite_program
     from spsbench.replay.replaying import format_replay_table, keep_last_runs, replay_trace

@@ -1,13 +1,13 @@
-"""Our own runs, in the format of the traces that Nightjar's authors publish.
+"""Our own runs, in the format of the traces published by Nightjar's authors.
 
     NJC_TRACE=trace.jsonl njc run mail.njpy
     spsbench replay --export trace.jsonl > traces.jsonl       and back: spsbench replay traces.jsonl
 
     build_traces(lines)     (Trace(program="mail", model="gpt-4.1", run=0, blocks=...), ...)
 
-A trace file of njrt has events, interleaved for concurrent blocks; a published trace has the blocks of one
-program one after the other, in the order of their starts. `menu/natural.njpy:12` is a block of the program
-`menu`, `mail.njpy:12` of `mail`.
+A trace file of njrt contains events, interleaved for concurrent blocks; a published trace contains the blocks of one
+program in sequence, in the order of their starts. The block `menu/natural.njpy:12` belongs to the program `menu`, and
+`mail.njpy:12` to `mail`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class PartialBlock:
     opening: str = ""
     replies: list[TracedReply] = field(default_factory=list)
     answers: list[list[tuple[str, ...]]] = field(default_factory=list)
-    """For each reply the answers to its calls; an outcome is not an answer."""
+    """The answers to the calls in each reply; an outcome is not an answer."""
 
     def build_block(self) -> TracedBlock:
         """Return the run in the published format."""
@@ -52,7 +52,7 @@ class PartialBlock:
 
 
 def build_traces(lines: Iterable[str]) -> tuple[Trace, ...]:
-    """Read a trace file of njrt; one trace for each program and model in it."""
+    """Read a trace file of njrt, and return one trace for each program and model in it."""
     blocks: dict[str, PartialBlock] = {}
 
     def add(number: int, text: str) -> None:
@@ -72,7 +72,7 @@ def build_traces(lines: Iterable[str]) -> tuple[Trace, ...]:
 
 
 def add_line(line: EventLine, blocks: dict[str, PartialBlock]) -> None:
-    """Add a line of a trace to the run that it belongs to."""
+    """Add a line of a trace to its run."""
     match line:
         case BeganLine():
             blocks[line.run] = PartialBlock(parse_program_name(line.place), line.model)
@@ -89,7 +89,7 @@ def add_line(line: EventLine, blocks: dict[str, PartialBlock]) -> None:
 
 
 def parse_program_name(place: str) -> str:
-    """Return the program that a block belongs to, by its place."""
+    """Return the program that the block at a place belongs to."""
     *folders, file = place.rpartition(":")[0].split("/")
     stem = file.partition(".")[0]
     return folders[-1] if folders and stem == "natural" else stem

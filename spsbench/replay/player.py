@@ -1,13 +1,13 @@
-"""Replay a recorded trace as the model of a program, and record the answers that differ from the recorded ones.
+"""Replay a recorded trace as the model of a program, and note answers that differ from the recorded ones.
 
     replayer = TraceReplayer(trace)
     with njrt.using(model=replayer.model, effects=trace.effects):
         program.main()
     replayer.divergences     (Divergence(block=2, call="eval str(inventory)", recorded=..., ours=...), ...)
 
-Each recorded reply is sent again, with its references and UUIDs translated, independent of the answers. Left out are
-replies with only refused effects; code that failed is sent, because it may have run in part. A block takes
-the next recorded block with the same opening, or else the same variables, or else the next.
+Each recorded reply is sent again, with its references and UUIDs translated, regardless of the answers. Replies with
+only refused effects are left out; code that failed is sent, because part of it may have run. A block takes the next
+recorded block with the same opening, else the next with the same variables, else the next.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Divergence:
 
 
 class TraceReplayer:
-    """The model that sends a trace's replies (state: the blocks that are left, those in progress)."""
+    """The model that sends a trace's replies (state: the remaining blocks, and those in progress)."""
 
     def __init__(self, trace: Trace) -> None:
         self.left = list(enumerate(trace.blocks, 1))
@@ -58,13 +58,13 @@ class TraceReplayer:
                 self.unanswered += 1
                 raise ModelError(f"the trace has no block left for {request.place}")
             number, block = self.left.pop(self.find_nearest(opening.text))
-            # The opening is the same object in all requests of a run, and lives as long as we hold it.
+            # The opening is the same object in all requests of a run, and we keep it alive.
             self.playing[id(opening)] = BlockReplayer(number, block, opening)
             self.played.append(self.playing[id(opening)])
         return self.playing[id(opening)].reply(request)
 
     def find_nearest(self, opening: str) -> int:
-        """Return the position in `left` of the block that a block with this opening takes."""
+        """Return the position in `left` of the recorded block for a block with this opening."""
         blocks = [block for _, block in self.left]
         equal = [at for at, block in enumerate(blocks) if block.opening == opening]
         known = find_prompt_names(opening)
@@ -80,14 +80,14 @@ class TraceReplayer:
         return tuple(sorted(found, key=lambda divergence: divergence.block))
 
     def count_same_endings(self, runs: Iterable[BlockRun]) -> int:
-        """Return how many blocks ended as recorded, if the record has the ending; `runs` are the program's accounts."""
+        """Return how many blocks ended as recorded, as far as the record shows; `runs` are the program's block runs."""
         outcomes = {id(run.calls[0].request.messages[0]): run.outcome for run in runs if run.calls}
         endings = [(outcomes.get(id(block.opening)), block.block.ending) for block in self.played]
         return sum(here != "failed" and there in (here, None) for here, there in endings)
 
 
 class BlockReplayer:
-    """One block in progress (state: how many of its replies were sent, the divergences so far)."""
+    """One block in progress (state: how many of its replies were sent, and the divergences so far)."""
 
     def __init__(self, number: int, block: TracedBlock, opening: UserMessage) -> None:
         self.number = number
@@ -140,7 +140,7 @@ class BlockReplayer:
             self.found.append(divergence)
 
     def list_divergences(self) -> list[Divergence]:
-        """Return the divergences; the last one if the block ended earlier than recorded."""
+        """Return the divergences, including the ending if the block ended earlier than recorded."""
         unsent = len(self.replies) - self.sent
         if not unsent:
             return self.found
@@ -150,7 +150,7 @@ class BlockReplayer:
 
 
 def was_refused(reply: TracedReply) -> bool:
-    """Return whether all effects of a reply were refused, so that they changed nothing; False for code."""
+    """Return whether all effects in a reply were refused and so changed nothing; False for code."""
     return bool(reply.calls) and all(
         traced.is_failed and traced.call.name not in CODE_EFFECTS for traced in reply.calls
     )
@@ -168,5 +168,5 @@ def format_calls(calls: Iterable[TracedCall]) -> str:
 
 
 def format_recorded_value(wire: WireValue) -> str:
-    """Return a JSON value; a text without quotes."""
+    """Return a JSON value as text; strings have no quotes."""
     return wire if isinstance(wire, str) else json.dumps(wire, ensure_ascii=False)

@@ -1,6 +1,6 @@
-"""The programs for recorded traces: ours, or the original ones.
+"""The programs for recorded traces: ours, or the original programs.
 
-load_suite_program(trace)                              our program of the trace's name, checked as a task
+load_suite_program(trace)                              our program with the trace's name, checked as a task
 load_migrated_program(trace, Path("benchmarks"))       benchmarks/menu.py or benchmarks/menu/menu.py, migrated
                                                        from nightjarpy; its function `run` has its own checks
 """
@@ -28,11 +28,11 @@ RunChecks = Callable[[], CheckOutcomes]
 
 
 class CannotReplayError(Exception):
-    """A trace has no program."""
+    """A trace cannot be replayed on a program."""
 
 
 def load_suite_program(trace: Trace) -> RunChecks:
-    """Return our program of the trace's name, if it has the variables of the trace's prompts."""
+    """Return our program with the trace's name, if it has the variables of the trace's prompts."""
     name = next((name for name in list_program_names(trace.program) if name in TASK_NAMES), None)
     if name is None:
         raise CannotReplayError(
@@ -77,11 +77,11 @@ def load_migrated_program(trace: Trace, programs: Path) -> RunChecks:
     code = require_compiled_code(compile_source(migration.source, project=options))
 
     def play() -> CheckOutcomes:
-        # Not the name of a module that Python's library imports.
+        # The name must not be that of a module that Python's library imports.
         module = make_program_module(f"replayed.{name}", code, f"{name}.njpy")
         try:
             _, _, checks = module.run()
-        except Exception:  # as recorded: a program that raises has no checks
+        except Exception:  # as in the recording, a program that raises has no checks
             return {}
         return {str(check): passed is True for check, passed in checks.items()}
 
@@ -89,7 +89,7 @@ def load_migrated_program(trace: Trace, programs: Path) -> RunChecks:
 
 
 def require_compiled_code(compilation: Compilation) -> bytes:
-    """Return the compiled program, if it could be compiled."""
+    """Return the compiled program; raise `CannotReplayError` if it does not compile."""
     if compilation.output is None:
         error = next(found for found in compilation.diagnostics if found.severity == "error")
         raise CannotReplayError(f"{error.path}:{error.line} does not compile: {error.message}")

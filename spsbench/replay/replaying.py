@@ -1,13 +1,13 @@
-"""Replay recorded traces on our runtime, and compare their effects, the state, and the checks.
+"""Replay recorded traces on our runtime, and compare effects, state and checks.
 
     $ spsbench replay traces.jsonl --results results.jsonl
     program                model              run  blocks  calls  effects  refused  same answers  checks  recorded
     filter_numbers         gpt-4.1-2025-04-14   0     3/3     12       12        0           4/9     0/3       3/3
       block 1, eval str(numbers): recorded [42, 911, 1337], here [200, 404, 301]
 
-Each trace is played on the program of its name, from its start. Its replies are sent as they were recorded,
-independent of our answers: a trace that was taken from other inputs diverges at the first effect that reads one, and
-the line below shows where. Not detected: a divergence that neither an answer nor a check depends on.
+Each trace is played on the program with its name, from the start. Its replies are sent as recorded, regardless of our
+answers: a trace recorded on other inputs diverges at the first effect that reads one, and the line below its row
+shows where. Not detected: divergences that affect neither an answer nor a check.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_SHOWN_CHARS = 60
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """The result of one trace on a program."""
+    """The result of replaying one trace on a program."""
 
     trace: Trace
     blocks: int
@@ -41,7 +41,7 @@ class ReplayResult:
     effects: int
     refused: int
     compared: int
-    """Effects with both a recorded answer and ours."""
+    """Effects that have both a recorded answer and ours."""
     agreed: int
     """Effects with equivalent answers."""
     checks: CheckOutcomes
@@ -51,19 +51,19 @@ class ReplayResult:
 
     @property
     def has_recorded_checks(self) -> bool:
-        """Whether every check has the outcome that was recorded."""
+        """Whether every check has the recorded outcome."""
         return dict(self.checks) == self.recorded_checks
 
     @property
     def is_not_worse(self) -> bool:
-        """Whether every check holds that held in the recorded run."""
+        """Whether every check that held in the recorded run holds."""
         recorded = self.recorded_checks or {}
         return all(self.checks.get(name, False) for name, held in recorded.items() if held)
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedTrace:
-    """A trace that has no program, and why."""
+    """A trace that was not replayed, and the reason."""
 
     trace: Trace
     reason: str
@@ -115,7 +115,7 @@ def replay_trace(
 
 
 def format_replay_table(replays: Sequence[ReplayResult | SkippedTrace]) -> str:
-    """Return a row for each trace, its first divergence below, and the totals."""
+    """Return a row for each trace, with its first divergence below, and the totals."""
     columns = (
         f"{'blocks':>8}{'calls':>7}{'effects':>9}{'refused':>9}{'same answers':>14}{'checks':>9}"
     )
@@ -126,7 +126,7 @@ def format_replay_table(replays: Sequence[ReplayResult | SkippedTrace]) -> str:
 
 
 def format_replay_rows(replay: ReplayResult | SkippedTrace) -> Iterator[str]:
-    """Yield the row of one trace, and its first divergence."""
+    """Yield the row for one trace, and its first divergence."""
     trace = replay.trace
     name = f"{trace.program:27}{trace.model.rpartition('/')[2]:26}{trace.run:4}"
     match replay:
@@ -150,7 +150,7 @@ def format_replay_rows(replay: ReplayResult | SkippedTrace) -> Iterator[str]:
 
 
 def count_passed(checks: CheckOutcomes) -> str:
-    """Return how many checks hold, of how many."""
+    """Return how many checks hold, out of how many."""
     return f"{sum(checks.values())}/{len(checks)}"
 
 

@@ -1,4 +1,4 @@
-"""Traces of agents, in the format that Nightjar's authors publish.
+"""Agent traces, in the format published by Nightjar's authors.
 
     {"file_name": "menu", "model": "openai/gpt-4.1", "run": 0, "trace": [
         {"role": "user", "content": "Subtract from <inventory> what the <order> takes."},
@@ -9,8 +9,8 @@
     trace_to_json(trace)       the same as a JSON object
     parse_evaluations(lines)   {("menu", 0): {"test_sushi": True, ...}, ...}, from their results files
 
-A line is one run of one program, and each `user` message starts a block. There are two dialects: a tool call is
-written as above, or as `{"id", "name", "args"}`, with answers that are JSON texts. Both are read; the first is
+Each line is one run of a program, and each `user` message starts a block. There are two dialects: a tool call is
+written as above, or as `{"id", "name", "args"}` with answers as JSON texts. Both can be read; only the first is
 written.
 """
 
@@ -31,7 +31,7 @@ from spsbench.results import parse_json_lines
 
 NAME_PATTERN = re.compile(r"(?<!<)<:?([A-Za-z_]\w*)[^<>]*>")
 INPUTS_PATTERN = re.compile(r"\n(?:---|Type and Value [^\n]*)(?:\n|$)")
-"""The separator of a prompt and its inputs: ours, and theirs."""
+"""The separator between a prompt and its inputs: ours, and theirs."""
 EFFECT_SETS: tuple[EffectSet, ...] = (
     *("nightjar", "direct", "shared-eval", "baseline", "isolated-eval"),
 )
@@ -48,11 +48,11 @@ PROGRAM_RENAMES = {
     "calendar_tool": "calendar",
     "mask_sensitive_information": "mask_sensitive_info",
 }
-"""Published names of programs, and ours. Published files use both."""
+"""Published program names, and ours. Published files use both."""
 
 CheckOutcomes = Mapping[str, bool]
 RunKey = tuple[str, int]
-"""Our name of a program, and the number of the run."""
+"""Our name for a program, and the number of the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class TracedCall:
 
     @property
     def is_failed(self) -> bool:
-        """Whether the call was answered with an error, in the words of nightjarpy."""
+        """Whether the answer to the call is an error, as worded by nightjarpy."""
         return any(isinstance(each, str) and each.startswith("Error") for each in self.answers)
 
 
@@ -85,7 +85,7 @@ class TracedBlock:
 
     @property
     def names(self) -> frozenset[str]:
-        """The variables that the prompt refers to, as far as its text shows them."""
+        """The variables that the prompt refers to, as far as its text shows."""
         return find_prompt_names(self.opening)
 
     @property
@@ -113,7 +113,7 @@ class Trace:
 
     @property
     def effects(self) -> EffectSet:
-        """The effect set that has most of the called tools."""
+        """The effect set that contains most of the called tools."""
         called = {
             traced.call.name
             for block in self.blocks
@@ -125,18 +125,18 @@ class Trace:
 
 
 def find_prompt_names(opening: str) -> frozenset[str]:
-    """Return the names between angle brackets in a prompt; of a dotted one the first part."""
+    """Return the names in angle brackets in a prompt; only the first part of a dotted name."""
     return frozenset(NAME_PATTERN.findall(INPUTS_PATTERN.split(opening)[0]))
 
 
 def list_program_names(name: str) -> list[str]:
-    """Return all names of a program: the given one first."""
+    """Return all names of a program, the given name first."""
     ours = PROGRAM_RENAMES.get(name, name)
     return [name, ours, *(theirs for theirs, known in PROGRAM_RENAMES.items() if known == ours)]
 
 
 def parse_evaluations(lines: Iterable[str]) -> dict[RunKey, CheckOutcomes]:
-    """Read a published results file: the outcomes of the checks of each run; the last line of a run counts."""
+    """Read a published results file: the check outcomes of each run; the last line about a run counts."""
 
     def parse(number: int, written: Json) -> tuple[RunKey, CheckOutcomes]:
         name, checks = str(written["file_name"]), dict(written["hard_eval"])
@@ -181,7 +181,7 @@ def parse_traced_block(chat: Sequence[Json]) -> TracedBlock:
 
 
 def parse_content_text(content: WireValue) -> str:
-    """Return the text of a message, whole or in parts."""
+    """Return the text of a message, whether stored whole or in parts."""
     match content:
         case str():
             return content

@@ -2,9 +2,9 @@
 
     build_advice(rows, fresh)    Advice("Use direct: it passes most, ...", (("direct", "passes 71% of the checks ..."), ...))
 
-Two methods are equally good, as far as the data shows, if the interval of their paired difference over common programs
-contains zero, or if these are fewer than `MIN_PROGRAMS`. Of the methods as good as the best, the advice takes the one of
-least cost, in dollars or else in tokens. Not detected: whether other programs or models would order them differently.
+Two methods are equally good, as far as the data shows, if the interval of their paired difference over common
+programs contains zero, or if these are fewer than `MIN_PROGRAMS`. Among the methods as good as the best, the advice
+picks the cheapest, in dollars or else in tokens. Not detected: whether the order holds for other programs or models.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from spsbench.report.measures import (
 from spsbench.script import SCRIPTED
 
 MIN_PROGRAMS = 6
-"""Programs that a comparison needs: all of five agree with a chance of 2 in 32 (sign test), all of six of 2 in 64."""
+"""Programs needed for a comparison: by chance, five agree in 2 of 32 cases (sign test), six in 2 of 64."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """The advice, and a sentence for each method: the best first, those tried on fewer programs last."""
+    """The advice, and a sentence for each method: the best first, methods tried on fewer programs last."""
 
     advice: str
     sentences: tuple[tuple[str, str], ...]
@@ -45,7 +45,7 @@ def build_advice(rows: Sequence[MethodSummary], fresh: Callable[[], Uniform]) ->
     comparable = [row for row in ranked if len(row.by_program) == most]
     best = comparable[0]
     gaps = {row.method: compare_to_best(row, best, fresh()) for row in ranked if row is not best}
-    # The lead of the best method may be chance.
+    # The best method's lead may be due to chance.
     equals = [row for row in comparable if row is best or (gaps[row.method] or (0.0, 0.0))[0] <= 0]
     sentences = []
     for row in ranked:
@@ -57,18 +57,18 @@ def build_advice(rows: Sequence[MethodSummary], fresh: Callable[[], Uniform]) ->
 
 
 def format_coverage_note(coverage: Coverage) -> str:
-    """Return a sentence on missing trials; empty if none is missing."""
+    """Return a sentence about missing trials, or "" if none are missing."""
     return "" if coverage.is_whole else f" This is over {format_coverage(coverage)} only."
 
 
 DifferenceInterval = tuple[float, float] | None
-"""The interval of how much more the best method passes than another; None over too few programs."""
+"""The interval of the best method's lead over another method; None over too few programs."""
 
 
 def compare_to_best(
     row: MethodSummary, best: MethodSummary, uniform: Uniform
 ) -> DifferenceInterval:
-    """Return how far a method is behind the best, over the programs that both have."""
+    """Return how far a method is behind the best, over the programs that both have trials of."""
     is_short = len(list_leads(best, row)) < MIN_PROGRAMS
     return None if is_short else compute_difference_interval(best, row, uniform)
 
@@ -128,7 +128,7 @@ def format_choice(
 
 
 def format_method_sentence(row: MethodSummary, compared: str) -> str:
-    """Return the pass rate and the cost of a method, in one sentence with its comparison."""
+    """Return a sentence with a method's pass rate, cost, and comparison with the best method."""
     rate, seconds = row.rate, format_mean_duration(row.seconds.mean)
     between = f" ({format_percent(rate.low)} to {format_percent(rate.high)})"
     dollars = f" (${row.cost.mean:.4f})" if row.cost and row.cost.high else ""
@@ -145,12 +145,12 @@ def format_method_sentence(row: MethodSummary, compared: str) -> str:
 
 
 def format_percent(rate: float) -> str:
-    """Return a rate as the tables round it: 0.065 is 0.07 there and 7 % here, not the 6 % of Python's format."""
+    """Return a rate rounded as in the tables: 0.065 is 0.07 there and 7 % here, not 6 % as in Python's own format."""
     return f"{float(f'{rate:.2f}'):.0%}"
 
 
 def format_comparison(row: MethodSummary, best: MethodSummary, gap: DifferenceInterval) -> str:
-    """Return how far a method is behind the best on their common programs, and whether that may be chance."""
+    """Return how far a method is behind the best on their common programs, and whether chance may explain it."""
     leads = list_leads(best, row)
     if not leads:
         return f"; no program was tried with both this and {best.method}"
@@ -175,7 +175,7 @@ def has_all_prices(rows: Sequence[MethodSummary]) -> bool:
 
 
 def compute_run_tokens(row: MethodSummary) -> float:
-    """Return the tokens of a trial once the program is built."""
+    """Return the tokens of a trial, without those for building the program."""
     return row.tokens - row.build_tokens.mean
 
 

@@ -3,10 +3,10 @@
     estimate_pass_at_k(10, 3, 5)                       0.917: from 10 samples, 3 of them passed
     estimate_rate({"gcd": [True, False], ...}, 2)      RateEstimate(k=2, problems=31, rate=0.6, low=0.43, high=0.75)
 
-pass@k is the unbiased estimator of Chen et al. (2021, arXiv:2107.03374): 1 - C(n - c, k) / C(n, k) for n samples, c of them
-passing, averaged over problems. Its interval is Wilson's (1927) at 95 % with the number of problems as its size: the
-samples of a problem are not independent. The interval of a difference is paired: the middle 95 % of a bootstrap over the
-problems that both have; it is missing if all problems have the same difference.
+pass@k is the unbiased estimator of Chen et al. (2021, arXiv:2107.03374): 1 - C(n - c, k) / C(n, k) for n samples, c
+of them passing, averaged over problems. Its interval is Wilson's (1927) at 95 %, with the number of problems as the
+sample size, because the samples of one problem are not independent. The interval of a difference is paired: the
+middle 95 % of a bootstrap over the common problems. It is missing if the difference is the same for all problems.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from spsbench.report.measures import Uniform, compute_bootstrap_interval
 from spsbench.results import group_by
 
 SamplesByProblem = Mapping[str, Sequence[bool]]
-"""Which samples of each problem passed."""
+"""Whether each sample of each problem passed."""
 
 
 class PassedOrNot(Protocol):
-    """A result of a problem."""
+    """A result for a problem."""
 
     @property
     def passed(self) -> bool:
-        """Whether it is right."""
+        """Whether the result is right."""
 
 
 Item = TypeVar("Item", bound=PassedOrNot)
@@ -50,40 +50,40 @@ class RateEstimate:
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
-    """How much more one passes than the other, over the problems that both have."""
+    """How much higher the first pass rate is than the second, over their common problems."""
 
     problems: int
     difference: float
     interval: tuple[float, float] | None
     """None if all problems have the same difference."""
     better: int
-    """Problems with a higher rate in the first."""
+    """The number of problems with a higher rate in the first."""
     worse: int
 
 
 def estimate_pass_at_k(samples: int, passed: int, k: int) -> float:
-    """Return the chance that at least one of `k` samples passes, estimated from `passed` of `samples`."""
+    """Return the chance that at least one of `k` samples passes, estimated from `passed` out of `samples`."""
     if not 0 <= passed <= samples or not 1 <= k <= samples:
         raise ValueError(f"no pass@{k} from {passed} of {samples} samples")
     return 1.0 - comb(samples - passed, k) / comb(samples, k)
 
 
 def estimate_rate(passes: SamplesByProblem, k: int = 1) -> RateEstimate:
-    """Estimate pass@k; each problem has at least `k` samples."""
+    """Estimate pass@k; each problem must have at least `k` samples."""
     found = [estimate_pass_at_k(len(samples), sum(samples), k) for samples in passes.values()]
     low, high = compute_pass_interval(sum(found), len(found))
     return RateEstimate(k, len(found), fmean(found), low, high)
 
 
 def count_samples(passes: SamplesByProblem) -> int:
-    """Return the samples that every problem has at least."""
+    """Return the smallest number of samples of any problem."""
     return min(map(len, passes.values()))
 
 
 def compare_rates(
     one: SamplesByProblem, other: SamplesByProblem, uniform: Uniform
 ) -> PairedDifference | None:
-    """Compare pass@1; None if no problem has both."""
+    """Compare pass@1; return None if there are no common problems."""
     differences = [fmean(one[name]) - fmean(other[name]) for name in one if name in other]
     if not differences:
         return None
@@ -108,7 +108,7 @@ def list_difference_rows(
     problem: Callable[[Item], str],
     fresh: Callable[[], Uniform],
 ) -> list[tuple[str, ...]]:
-    """Return a row for each pair of conditions, by keys that end in the condition: two keys, and the difference."""
+    """Return a row for each pair of conditions, which end their keys: both keys, and the difference."""
     passes = {key: group_passes(group, problem) for key, group in groups.items()}
     return [
         (*one, other[-1], *format_difference(found))
@@ -124,7 +124,7 @@ def format_rate(estimate: RateEstimate, between: str = " to ") -> tuple[str, str
 
 
 def list_rate_cells(passes: SamplesByProblem, between: str = " to ") -> tuple[str, ...]:
-    """Return cells: problems, samples of each, pass@1 and its interval, and pass@k of several samples."""
+    """Return cells: problems, samples of each, pass@1 and its interval, and pass@k for several samples."""
     samples = count_samples(passes)
     several = format_rate(estimate_rate(passes, samples), between) if samples > 1 else ("", "")
     once = format_rate(estimate_rate(passes), between)

@@ -1,4 +1,4 @@
-"""`spsbench report`: the methods compared, and their costs, from the results of runs; and the other reports.
+"""`spsbench report`: compare the methods and their costs, from the results of runs; and the other reports.
 
 spsbench report results.jsonl                          as text
 spsbench report results.jsonl graph.jsonl --out DIR    text, Markdown, CSV, and a page: DIR/index.html
@@ -47,7 +47,7 @@ def command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
 
 
 def make_report_command(name: str, module: str, *, has_markdown: bool = True) -> click.Command:
-    """Return the command that reports results files by the `REPORT` of a module."""
+    """Return the command that reports on results files with the `REPORT` of a module."""
 
     def command(results: tuple[Path, ...], out: Path | None = None, check: bool = False) -> None:
         from spsbench.report.results_report import report_files

@@ -1,10 +1,10 @@
-"""All results files together: trials by setting, and the case studies.
+"""The combined data of all results files: trials by setting, and the case studies.
 
     collect_data({"local.jsonl": lines, "graph.jsonl": lines})
         ReportData(trials={Setting("openai/local"): (TrialResult(...), ...)}, asked=(GraphResult(...), ...), ...)
 
-Of two lines about the same trial, the later one counts. Trials that were cut off by a limit on cost do not count; a
-remark counts them. Results of two versions of a program are not reported together.
+Of two lines about the same trial, the later one counts. Trials cut off by a limit on cost do not count; a remark
+gives their number. Results of two versions of a program are never reported together.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ReportData:
 
 
 def collect_data(files: Mapping[str, Sequence[str]]) -> ReportData:
-    """Read the lines of all files; `InputError` names a line that cannot be read."""
+    """Read the lines of all files; `InputError` names an unreadable line."""
     trials: dict[Setting, dict[Trial, TrialResult]] = {}
     runs: dict[Setting, list[BenchmarkRun]] = {}
     asked: dict[GraphTrial, GraphResult] = {}
@@ -82,9 +82,9 @@ def collect_data(files: Mapping[str, Sequence[str]]) -> ReportData:
 def refuse_other_version(
     result: TrialResult, name: str, versions: dict[str, tuple[str, str]]
 ) -> None:
-    """Raise `InputError` if another result is of another version of the same program.
+    """Raise `InputError` if an earlier result is from another version of the same program.
 
-    `versions` has the digest of each program so far, with the file of its first result.
+    `versions` holds the digest of each program so far, with the file of its first result.
     """
     method = METHODS.get(result.method)
     if method is None:
@@ -99,7 +99,7 @@ def refuse_other_version(
 
 
 def to_trial_result(solved: Gsm8kResult) -> TrialResult:
-    """Return a problem of GSM8K as a trial with one check, the answer."""
+    """Return a GSM8K result as a trial result with one check: the answer."""
     return TrialResult(
         program=f"problem {solved.problem}",
         method=solved.method,

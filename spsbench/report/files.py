@@ -1,10 +1,10 @@
-"""The files of a report: read results files, build the report, write it, or compare it with a folder.
+"""The files of a report: read results files, build the report, and compare it with a folder.
 
     files = build_report_files([Path("local.jsonl"), Path("graph.jsonl")], out)   {"index.html": ..., "report.md": ..., ...}
     find_file_differences(files, out)      the files of the folder that are missing or differ
 
-Random numbers have a fixed seed, and no time of day is used: the same results make the same bytes, as long as
-matplotlib is the same. A comparison leaves the drawings out: the tables and the results have their numbers.
+Random numbers have a fixed seed and the clock is not used, so the same results give the same bytes with the same
+matplotlib. A comparison ignores the drawings, because the tables and the results have their numbers.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ NO_TEMPERATURE = "no temperature set: the vendor's default, or 0 for models of p
 
 
 def make_uniform() -> Uniform:
-    """Return the random numbers of a report, from the start."""
+    """Return the random number generator of a report, at its start."""
     return Random(SEED).random
 
 
 def build_report_files(paths: Sequence[Path], out: Path | None) -> dict[str, str]:
-    """Return the files of the report by name; without a folder only the text."""
+    """Return the files of the report by name; only the text if no folder is given."""
     texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in paths}
     data = collect_data({path.name: split_lines(text) for path, text in texts.items()})
     plain = [name for name in TASK_NAMES if not load_task(name).needs_python]
@@ -47,7 +47,7 @@ def build_report_files(paths: Sequence[Path], out: Path | None) -> dict[str, str
 
 
 def find_file_differences(files: Mapping[str, str], out: Path) -> list[str]:
-    """Return the files of the folder that are missing or differ from the report, each with the first place."""
+    """Return the files in the folder that are missing or differ from the report, each with the first difference."""
     return [
         f"{out / name}: {difference}"
         for name, text in files.items()
@@ -56,7 +56,7 @@ def find_file_differences(files: Mapping[str, str], out: Path) -> list[str]:
 
 
 def describe_difference(path: Path, text: str) -> str:
-    """Return how a file differs from a text, drawings left out; empty if it does not."""
+    """Return how a file differs from a text, ignoring drawings; empty if it does not."""
     if not path.is_file():
         return "is missing"
     found, expected = (
@@ -93,7 +93,7 @@ def list_run_facts(data: ReportData) -> Iterator[tuple[str, str]]:
 
 
 def list_source_facts(texts: Mapping[Path, str], out: Path | None) -> Iterator[tuple[str, str]]:
-    """Yield the results files of the report, and the command that builds it again."""
+    """Yield the results files used by the report, and the command that rebuilds it."""
     for path, text in texts.items():
         digest = compute_digest(text.encode())
         yield "Results", f"{path.name}, {len(split_lines(text)):,} lines, sha256 {digest}"

@@ -1,11 +1,11 @@
-"""Summaries of trials: means with their spread, and how many trials are missing.
+"""Summaries of trials: means with their spread, and the number of missing trials.
 
     summarize_method(setting, method, results, scope, uniform)
         -> MethodSummary("direct", rate=PassRate(0.71, sd=0.02, low=0.60, high=0.81), run_seconds=Spread(8.1, 0.9, 61.0), ...)
 
-Every program has the same weight: a mean is over programs, and for each over its repeats. The deviation is over the
-whole repeats, with n - 1. The interval is the middle 95 % of a bootstrap in two stages: programs are drawn with
-replacement, and of each its repeats. Not covered: the model, the machine, and how the checks were chosen.
+Every program has the same weight: means are taken over each program's repeats, then over programs. The standard
+deviation is over complete repeats, with n - 1. The interval is the middle 95 % of a two-stage bootstrap: programs are
+drawn with replacement, then repeats of each. Not covered: the model, the machine, and the choice of the checks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TypeVar
 from spsbench.results import TrialResult, group_by
 
 Uniform = Callable[[], float]
-"""Returns the next random number from 0 up to 1; seeded, so that a report is reproducible."""
+"""Returns the next random number in [0, 1); seeded, so that reports are reproducible."""
 
 BOOTSTRAP_ROUNDS, SEED = 2000, 2026
 
@@ -27,11 +27,11 @@ Sampled = TypeVar("Sampled")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """The common settings of the methods in a comparison."""
+    """The settings shared by the methods in a comparison."""
 
     model: str
     temperature: float | None = None
-    """None: the vendor's default, and 0 for models of plain text."""
+    """None: the vendor's default, or 0 for plain-text models."""
 
     def __str__(self) -> str:
         return (
@@ -43,7 +43,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class MeasureScope:
-    """The trials that a method should have: `repeats` of each program."""
+    """The trials that a method should have: `repeats` for each program."""
 
     programs: tuple[str, ...]
     repeats: int
@@ -56,7 +56,7 @@ class Coverage:
     scope: MeasureScope
     programs: int
     whole_repeats: int
-    """Repeats that have all programs of the scope."""
+    """The number of repeats that contain all programs of the scope."""
     trials: int
 
     @property
@@ -67,7 +67,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class PassRate:
-    """A pass rate. `sd` is None with fewer than two whole repeats."""
+    """A pass rate. `sd` is None with fewer than two complete repeats."""
 
     mean: float
     sd: float | None
@@ -86,7 +86,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class MethodSummary:
-    """One method in one setting, over all of its trials, also failed ones."""
+    """One method in one setting, over all its trials, including failed ones."""
 
     setting: Setting
     method: str
@@ -110,12 +110,12 @@ class MethodSummary:
 
     @property
     def reused_calls(self) -> int:
-        """Calls that a cache answered, without tokens and cost."""
+        """The number of calls answered by a cache, which have no tokens or cost."""
         return sum(result.reused_calls for result in self.results)
 
     @property
     def tokens(self) -> float:
-        """Tokens of a trial, in and out, building included."""
+        """The mean tokens of a trial, input and output, including the build."""
         return self.input_tokens.mean + self.output_tokens.mean + self.build_tokens.mean
 
 
@@ -169,12 +169,12 @@ def group_by_program(
 
 
 def compute_program_mean(values: Mapping[str, Sequence[float]]) -> float:
-    """Return the mean over programs of each one's mean over its repeats."""
+    """Return the mean over programs of each program's mean over its repeats."""
     return fmean(map(fmean, values.values()))
 
 
 def find_whole_repeats(results: Iterable[TrialResult], scope: MeasureScope) -> list[list[float]]:
-    """Return the shares of the trials of each repeat that has all programs of the scope."""
+    """Return the trials' shares for each repeat that contains all programs of the scope."""
     repeats = group_by(sorted(results, key=lambda each: each.repeat), lambda each: each.repeat)
     shares = [[result.share for result in group] for group in repeats.values()]
     return [each for each in shares if len(each) == len(scope.programs)]
@@ -183,8 +183,8 @@ def find_whole_repeats(results: Iterable[TrialResult], scope: MeasureScope) -> l
 def compute_bootstrap_interval(
     programs: Sequence[Sequence[float]], uniform: Uniform
 ) -> tuple[float, float]:
-    """Return the middle 95 % of the means of programs drawn with replacement, each with repeats drawn likewise."""
-    means = sorted(  # `sum` of floats is not the same before Python 3.12
+    """Return the middle 95 % of the means of programs drawn with replacement, with repeats drawn likewise."""
+    means = sorted(  # `sum` adds floats differently before Python 3.12
         fmean(
             fmean(sample_with_replacement(repeats, uniform))
             for repeats in sample_with_replacement(programs, uniform)
@@ -198,15 +198,15 @@ def compute_bootstrap_interval(
 def compute_difference_interval(
     one: MethodSummary, other: MethodSummary, uniform: Uniform
 ) -> tuple[float, float]:
-    """Return the interval of how much more `one` passes than `other`, over the programs that both have.
+    """Return the interval of the lead of `one` over `other` in pass rate, over the programs that both have.
 
-    Paired: programs are drawn, each with the difference of its two pass rates.
+    The interval is paired: programs are drawn, each with the difference of its two pass rates.
     """
     return compute_bootstrap_interval([[each] for each in list_leads(one, other)], uniform)
 
 
 def list_leads(one: MethodSummary, other: MethodSummary) -> list[float]:
-    """Return how much more `one` passes of each program that both have."""
+    """Return the lead of `one` in pass rate, for each program that both have."""
     rates, others = one.by_program, other.by_program
     return [rates[name] - others[name] for name in rates if name in others]
 
@@ -217,7 +217,7 @@ def sample_with_replacement(values: Sequence[Sampled], uniform: Uniform) -> list
 
 
 def format_coverage(coverage: Coverage) -> str:
-    """Return the number of trials behind a mean, as text, or the share of them if some are missing."""
+    """Return the number of trials behind a mean as text, out of the expected number if some are missing."""
     scope = coverage.scope
     if coverage.is_whole:
         return f"{coverage.trials} trials"

@@ -1,10 +1,10 @@
-"""The plots of the page, drawn by matplotlib from the rows of the tables, as inline SVG.
+"""The plots on the page, drawn by matplotlib from the table rows, as inline SVG.
 
     draw_rate_plots(rows, published, numbers)    pass rate against seconds: a numbered mark for each method
     draw_graph_plots(asked, numbers)             the growing graph: a line for each method
 
 A plot is 360 units wide, the width of a phone. Its colours come from the page's style, so that it follows light and
-dark: matplotlib draws with placeholders, which `render_svg` replaces. Texts stay texts, in the reader's fonts.
+dark mode: matplotlib draws with placeholders, which `render_svg` replaces. Text remains text, in the reader's fonts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MethodNumbers = Mapping[str, str]
-"""The number that marks a method in the plots."""
+"""The number that marks each method in the plots."""
 
 COLOURS = svg.make_placeholders(
     *("ground", "ink", "soft", "line", "ours", "theirs", "in", "cached", "out", "build"),
@@ -56,7 +56,7 @@ TOKEN_KINDS = {
     "out": "output",
     "build": "build, once",
 }
-"""The parts of a token bar, by their colours."""
+"""The parts of a token bar, by colour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A mark of a method: its position, and its description for a pointer that rests on it."""
+    """A method's mark: its position, and the description shown when the pointer rests on it."""
 
     x: float
     y: float
@@ -88,7 +88,7 @@ def number_methods(methods: Iterable[str]) -> MethodNumbers:
 def draw_rate_plots(
     rows: Sequence[MethodSummary], published: PublishedTable, numbers: MethodNumbers
 ) -> list[Plot]:
-    """Pass rate against seconds: a plot for each model, ours first, all with the same axes."""
+    """Draw pass rate against seconds: a plot for each model, ours first, all with the same axes."""
     points = [
         (f"measured: {row.setting}", make_rate_point(row.method, row.seconds.mean, row.rate.mean))
         for row in rows
@@ -116,7 +116,7 @@ def draw_rate_plots(
 
 
 def make_rate_point(method: str, seconds: float, rate: float) -> Point:
-    """Return the mark of one method."""
+    """Return the mark for one method."""
     return Point(seconds, rate, method, f"{method}: {rate:.0%} in {seconds:.1f} s")
 
 
@@ -178,9 +178,9 @@ def draw_token_bars(rows: Sequence[MethodSummary]) -> Plot:
 
 
 def draw_graph_plots(asked: Sequence[GraphResult], numbers: MethodNumbers) -> list[Plot]:
-    """Return the growing graph: a line for each method, over questions and repeats.
+    """Draw the growing graph: a line for each method, averaged over questions and repeats.
 
-    A prompt that was too long to be sent counts as wrong, and has no tokens and no seconds.
+    A prompt that was too long to be sent counts as wrong, and has no tokens or seconds.
     """
     sent = [result for result in asked if result.ending != "too long"]
     shown: tuple[tuple[str, str, Sequence[GraphResult], Callable[[GraphResult], float]], ...] = (
@@ -213,7 +213,7 @@ def draw_graph_plots(asked: Sequence[GraphResult], numbers: MethodNumbers) -> li
 def compute_means(
     results: Sequence[GraphResult], measure: Callable[[GraphResult], float]
 ) -> Mapping[str, Mapping[int, float]]:
-    """Return the mean of each method at each size."""
+    """Return the mean for each method at each size."""
     ordered = sorted(results, key=lambda result: result.size)
     groups = group_by(ordered, lambda result: result.method)
     return {
@@ -242,20 +242,20 @@ def make_axes(x_label: str, y_label: str, height: float = 3.7) -> tuple[Figure, 
 
 
 def find_log_ends(values: Iterable[float]) -> tuple[float, float]:
-    """Return the round numbers (1, 2 or 5 with zeros) around positive values."""
+    """Return the round numbers (1, 2 or 5 times a power of ten) that enclose positive values."""
     positive = [value for value in values if value > 0] or [1.0]
     low, high = 1 / round_up(1 / min(positive)), round_up(max(positive))
     return low, (high if high > low else 10 * low)
 
 
 def round_up(value: float) -> float:
-    """Return the smallest 1, 2 or 5 with zeros that is not below `value`."""
+    """Return the smallest number not below `value` that is 1, 2 or 5 times a power of ten."""
     size = 10.0 ** math.floor(math.log10(value))
     return next(size * step for step in (1, 2, 5, 10) if size * step >= value * (1 - 1e-9))
 
 
 def set_log_scale(axes: Axes, name: str, ends: tuple[float, float]) -> None:
-    """Make an axis logarithmic between round numbers, with labels such as 500, 20k, 1M."""
+    """Make an axis logarithmic between round numbers, with labels such as 500, 20k and 1M."""
     from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
 
     axes.set(**{f"{name}scale": "log", f"{name}lim": ends})
@@ -276,7 +276,7 @@ def set_rate_scale(axes: Axes) -> None:
 
 MARK_RADIUS = 8.5
 Place = tuple[float, float]
-"""In points, from the lower left corner of the drawing."""
+"""A position in points, from the lower left corner of the drawing."""
 
 
 def draw_numbered_marks(
@@ -286,9 +286,9 @@ def draw_numbered_marks(
     numbers: MethodNumbers,
     colours: Sequence[str],
 ) -> list[str]:
-    """Draw a circle with a number for each point, moved aside if it would cover another; return their descriptions.
+    """Draw a numbered circle for each point, moved aside if it would cover another; return the descriptions.
 
-    A line connects a moved circle with its point.
+    A line connects a moved circle to its point.
     """
     figure.draw_without_rendering()
     scale = figure.dpi / 72

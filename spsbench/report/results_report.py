@@ -1,7 +1,7 @@
-"""Reports on results files, one section for each file: as text, or as Markdown that `--check` compares.
+"""Reports on results files, with a section for each file: as text, or as Markdown that `--check` compares.
 
 REPORT.format_text(results)                                        the tables as text
-report_files(REPORT, [Path("r.jsonl")], Path("r.md"), check=False)     the file in Markdown
+report_files(REPORT, [Path("r.jsonl")], Path("r.md"), check=False)     writes the Markdown file
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 RunT = TypeVar("RunT", bound=RunLine)
 Facts = Iterable[tuple[str, str]]
-"""Names and texts: the place, the time and the settings of measurements."""
+"""Pairs of name and text: the place, time and settings of measurements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +33,13 @@ class ResultsReport:
 
     command: str
     package: str
-    """It has the template `report.md`."""
+    """The package that contains the template `report.md`."""
     kinds: tuple[type, ...]
     list_tables: Callable[[Results], list[Table]]
     list_facts: Callable[[Results], Facts]
 
     def format_text(self, results: Results) -> str:
-        """Return the tables that the commands print, each below its title if it has one."""
+        """Return the tables as the commands print them, each below its title if it has one."""
         from spsbench.report.table import format_table
 
         tables = self.list_tables(results)
@@ -47,7 +47,7 @@ class ResultsReport:
         return "\n\n".join(parts)
 
     def render(self, files: Sequence[tuple[Path, Results]], command: str) -> str:
-        """Return the report in Markdown; the same results make the same text."""
+        """Return the report in Markdown; the same results give the same text."""
         from spsbench.report.measures import BOOTSTRAP_ROUNDS, SEED
 
         return render_template(
@@ -71,7 +71,7 @@ class ResultsReport:
 def report_files(
     report: ResultsReport, results: Sequence[Path], out: Path | None, check: bool
 ) -> None:
-    """Print results files as text, write them as Markdown, or, with `check`, compare them with that file."""
+    """Print reports as text, write them as Markdown or, with `check`, compare them with the Markdown file."""
     found = [(path, read_results_file(path, report.kinds)) for path in results]
     if out is None:
         for path, read in found:
@@ -86,7 +86,7 @@ def report_files(
 
 
 def format_sample(asked: int, population: int, noun: str, runs: Iterable[SampledRun]) -> str:
-    """Return how many of how many were asked, and how they were drawn: `12 of 195 problems, drawn with seed 1`."""
+    """Return the size of a sample and how it was drawn: `12 of 195 problems, drawn with seed 1`."""
     if asked >= population:
         return f"all {population} {noun}"
     draws = (
@@ -99,9 +99,9 @@ def format_sample(asked: int, population: int, noun: str, runs: Iterable[Sampled
 def list_run_facts(
     runs: Sequence[RunT], noun: str, describe: Callable[[RunT, Sequence[RunT]], Facts]
 ) -> Facts:
-    """Return facts about runs, with the machine and the time; runs that only continued another are not repeated.
+    """Return facts about runs, with the machine and the date; identical facts are not repeated.
 
-    `describe` is given a run, and all runs of its model.
+    `describe` is called with a run, and all runs of its model.
     """
     seen: dict[tuple[str, str], None] = {}
     for run in runs:
@@ -125,7 +125,7 @@ def describe_versions(run: RunLine) -> str:
 
 
 def describe_machines(runs: Iterable[RunLine], noun: str) -> str:
-    """Return the hardware of runs, and their `noun` at a time: `..., 2 cores; trials at a time: 1, 4 (threads)`."""
+    """Return the hardware of runs, and their number of jobs: `..., 2 cores; trials at a time: 1, 4 (threads)`."""
     machines: dict[str, dict[str, dict[int, None]]] = {}
     for run in runs:
         hardware = run.hardware
@@ -143,7 +143,7 @@ def describe_machines(runs: Iterable[RunLine], noun: str) -> str:
 
 
 def render_template(package: str, name: str, *, is_html: bool = False, **values: Any) -> str:
-    """Return a template of a package; needs jinja2 (the extra `bench`)."""
+    """Render a package's template; requires jinja2 (the extra `bench`)."""
     require_packages("the report", "njpy[bench]", "jinja2")
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
@@ -161,7 +161,7 @@ def render_template(package: str, name: str, *, is_html: bool = False, **values:
 
 
 def render_inline_code(text: str) -> str:
-    """Return a text for HTML, its parts in `backticks` as code."""
+    """Return a text as HTML, with parts in `backticks` as code."""
     from markupsafe import Markup, escape
 
     return Markup(re.sub("`(.+?)`", r"<code>\1</code>", str(escape(text))))

@@ -1,4 +1,4 @@
-"""Tables of text, with numbers if they are known, and their forms: text and CSV; templates/table.md has the form in Markdown.
+"""Text tables, with numbers where known, rendered as text and CSV; templates/table.md renders them as Markdown.
 
 table = make_text_table(("model", "passed"), [("local", "0.71")])
 format_table(table)               aligned columns, numbers to the right
@@ -21,7 +21,7 @@ CSV_COLUMNS = ("table", "row", "column", "source", "text", "mean", "sd", "low", 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A text, and its numbers if it has any: a mean, and a standard deviation or a range."""
+    """A text, and its numbers if any: a mean, and a standard deviation or a range."""
 
     text: str
     mean: float | None = None
@@ -32,7 +32,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A row of a table, a cell for each column."""
+    """A table row, with a cell for each column."""
 
     source: RowSource
     cells: tuple[Cell, ...]
@@ -44,7 +44,7 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table. The first `labels` columns name the row, the others are measurements."""
+    """A table. The first `labels` columns name the row; the others are measurements."""
 
     name: str
     title: str

@@ -4,7 +4,7 @@
         | paper    | GPT-4.1      | Nightjar           | 0.78 ± 0.03 | 19.6 (3.0-72.1) | ... |           |
         | measured | openai/local | nightjar           | 0.52 ± 0.02 | 31.2 (4.1-96.0) | ... | 75 trials |
 
-Rows are sorted by method. Numbers of the paper are quoted as printed.
+Rows are sorted by method. The paper's numbers are quoted as printed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def make_spread_cell(spread: Spread, digits: int = 1, range_digits: int | None =
 
 
 def parse_published_cell(text: str) -> Cell:
-    """Return a cell of the paper, with the numbers printed in it."""
+    """Return a cell from the paper, with the numbers printed in it."""
     found = re.fullmatch(r"([\d.]+)(?: ± ([\d.]+))?(?: \(([\d.]+)-([\d.]+)\)| \([\d.]+%\))?", text)
     if found is None:
         return Cell(text)
@@ -83,7 +83,7 @@ SUITE_COLUMNS: Mapping[str, Callable[[MethodSummary], Cell]] = {
     ),
     "trials": lambda row: Cell(format_coverage(row.coverage)),
 }
-"""The cell of a measured row in each column of a table of methods."""
+"""How to make the cell of a measured row in each column of a method table."""
 
 
 def is_compiled(method: str) -> bool:
@@ -92,7 +92,7 @@ def is_compiled(method: str) -> bool:
 
 
 def has_effects(method: str) -> bool:
-    """Return whether the method has effects, or uses of an interpreter."""
+    """Return whether the method performs effects or uses an interpreter."""
     return method not in METHODS or (
         METHODS[method].has_interpreter
         or (METHODS[method].is_natural and METHODS[method].mode in ("live", "auto"))
@@ -102,7 +102,7 @@ def has_effects(method: str) -> bool:
 def build_suite_table(
     published: PublishedTable, rows: Sequence[MethodSummary], notes: Sequence[str] = ()
 ) -> Table:
-    """Return a table of methods: the paper's rows, each followed by ours of the same method."""
+    """Return a table of methods: the paper's rows, each followed by our rows for the same method."""
     columns = ("source", *published.columns, "95 % interval", "trials")
     named_rows = [
         (
@@ -127,7 +127,7 @@ def build_suite_table(
 
 
 def build_measured_row(row: MethodSummary, columns: Iterable[str]) -> TableRow:
-    """Return the measurements of a method, in these columns."""
+    """Return a row with a method's measurements in these columns."""
     return TableRow("measured", tuple(SUITE_COLUMNS[column](row) for column in columns))
 
 
@@ -163,7 +163,7 @@ def build_full_table(rows: Sequence[MethodSummary]) -> Table:
 
 
 def list_reuse_notes(rows: Iterable[MethodSummary]) -> list[str]:
-    """Return a note for each row with lower seconds, tokens and cost because a cache answered."""
+    """Return a note for each row with lower seconds, tokens and cost because of cached answers."""
     return [
         f"{row.setting}, {row.method}: a cache answered {row.reused_calls:,} calls; seconds, tokens and cost exclude them."
         for row in rows
@@ -177,9 +177,9 @@ def build_count_table(
     counts: Mapping[str, Mapping[str, int]],
     notes: Sequence[str] = (),
 ) -> Table:
-    """Return a table of counts: a row for each category, a column for each of the paper's models and our methods.
+    """Return a table of counts, with a row for each category and a column for each paper model and method of ours.
 
-    `names` maps the paper's categories to ours, "" if no rule can detect one; `counts` are ours by column.
+    `names` maps the paper's categories to ours, or to "" if no rule detects one; `counts` are our counts by column.
     """
     printed = {title: tuple(map(parse_published_cell, cells)) for title, *cells in published.rows}
     blank = (EMPTY_CELL,) * (len(published.columns) - 1)

@@ -1,4 +1,4 @@
-"""Write the report on results: the rows of its tables, and its files.
+"""Write the report on results: its table rows and its files.
 
 build_report(data, programs, plain, fresh)    Report(parts=..., tables=...)
 render_report(report, facts)                  {"index.html": ..., "report.md": ..., "report.txt": ..., "report.csv": ...}
@@ -37,7 +37,7 @@ from spsbench.results import GraphResult, TrialResult, group_by
 from spsbench.studies.graph_asking import group_graph_results
 
 UniformFactory = Callable[[], Uniform]
-"""Restarts the random numbers, so that no interval depends on other parts of a report."""
+"""Restarts the random numbers, so that no interval depends on other parts of the report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Report:
 def build_report(
     data: ReportData, programs: Sequence[str], plain: Sequence[str], fresh: UniformFactory
 ) -> Report:
-    """Build the report. `plain` are the programs that need no feature of Python."""
+    """Build the report. `plain` are the programs that require no Python features."""
     whole = summarize_trials(data, programs, fresh)
     parts = tuple(
         SettingSection(rows, build_advice(rows, fresh))
@@ -71,7 +71,7 @@ def build_report(
 def summarize_trials(
     data: ReportData, programs: Sequence[str], fresh: UniformFactory
 ) -> list[MethodSummary]:
-    """Return a row for each setting and each method that has trials of these programs."""
+    """Return a row for each setting and method with trials of these programs."""
     rows: list[MethodSummary] = []
     for setting, results in data.trials.items():
         asked = (run.repeats for run in data.runs.get(setting, ()))
@@ -103,13 +103,13 @@ METHODS_BY_TABLE: Mapping[int, tuple[str, ...]] = {
     ),
     7: ("manual", "shared-python", "nightjar", "direct", "natural"),
 }
-"""The methods of a table that does not show all: the paper's, `direct`, `natural` and `rewritten`."""
+"""The methods in tables that do not show all: the paper's, `direct`, `natural` and `rewritten`."""
 
 
 def build_suite_tables(
     data: ReportData, whole: Sequence[MethodSummary], plain: Sequence[str], fresh: UniformFactory
 ) -> Iterator[Table]:
-    """Yield the tables 1, 2, 4, 5, 6, 7 and 8."""
+    """Yield tables 1, 2, 4, 5, 6, 7 and 8."""
     rows: Mapping[int, Sequence[MethodSummary]] = {
         1: summarize_trials(data, ["graph"], fresh),
         2: whole,
@@ -142,7 +142,7 @@ TABLE_NOTES: Mapping[int, tuple[str, ...]] = {
 
 
 def summarize_gsm8k(data: ReportData, fresh: UniformFactory) -> Iterator[MethodSummary]:
-    """Yield a row for each model and method that solved problems of GSM8K."""
+    """Yield a row for each model and method with results on GSM8K."""
     results = [to_trial_result(problem) for problem in data.solved]
     for model in dict.fromkeys(result.model for result in results):
         own = [result for result in results if result.model == model]
@@ -179,7 +179,7 @@ RECOVERY_ROWS = {
 
 
 def build_count_tables(whole: Sequence[MethodSummary]) -> Iterator[Table]:
-    """Yield the tables 9, 10 and 11, for the paper's method and ours."""
+    """Yield tables 9, 10 and 11, for the paper's method and ours."""
     shown = {
         f"{row.setting}, {row.method}": row.results
         for row in whole
@@ -207,7 +207,7 @@ ANALYSED_METHODS = ("nightjar", "direct", "natural")
 
 
 def build_graph_table(asked: Sequence[GraphResult]) -> Table:
-    """Return the growing graph, in numbers."""
+    """Return the growing graph as a table of numbers."""
     by_model = group_by(asked, lambda result: result.model).values()
     groups = [group for results in by_model for group in group_graph_results(results)]
     return Table(
@@ -221,7 +221,7 @@ def build_graph_table(asked: Sequence[GraphResult]) -> Table:
 
 
 def build_graph_cells(group: Sequence[GraphResult]) -> tuple[Cell, ...]:
-    """Return the cells of one method at one size."""
+    """Return the cells for one method at one size."""
     first = group[0]
     sent = [result for result in group if result.ending != "too long"]
 
@@ -282,12 +282,12 @@ def render_report_markdown(report: Report, facts: Facts) -> str:
 
 
 Facts = Sequence[tuple[str, str]]
-"""The foot of the report: names and texts."""
+"""The report's footer: names and texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingSection:
-    """One setting: its methods' rows, and the advice that follows from them."""
+    """One setting: the rows of its methods, and the resulting advice."""
 
     rows: tuple[MethodSummary, ...]
     answer: Advice
@@ -304,7 +304,7 @@ class SettingSection:
 
 
 def render_report_page(report: Report, facts: Facts) -> str:
-    """Render the page; needs jinja2 and matplotlib (the extra `bench`)."""
+    """Render the page; requires jinja2 and matplotlib (the extra `bench`)."""
     measured = {row.method for part in report.parts for row in part.rows}
     measured |= {result.method for result in report.asked}
     numbers = number_methods({*METHOD_BY_PAPER_NAME.values(), *measured})

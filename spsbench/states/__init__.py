@@ -1,1 +1,1 @@
-"""States of executed programs: recording them, and reading and writing them in two forms."""
+"""States of executed programs: record them, and read and write them in two forms."""

@@ -35,12 +35,12 @@ Action = Literal[
 ]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 _OWN_ENDS: Mapping[Action, StateEvent] = {"step_return": "return", "inv_step_call": "call"}
-"""The actions that a state of this event does not have."""
+"""The action is not possible in states with this event."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActionStep:
-    """An action in a state of a trace; `line` is for a breakpoint."""
+    """An action in a state of a trace; `line` is set for a breakpoint."""
 
     index: int
     action: Action
@@ -80,13 +80,13 @@ def _stops_at(state: ProgramState, step: ActionStep, depth: int) -> bool:
 
 
 def list_steps(states: Sequence[ProgramState], action: Action) -> list[ActionStep]:
-    """Return all steps of a trace by one action: from each state that it leads away from, a breakpoint on each line ahead."""
+    """Return all steps of a trace by one action that lead to a state; for a breakpoint, to each line ahead."""
     taken = (step for step in _take_steps(states, (action,)) if step.target is not None)
     return [ActionStep(step.index, action, step.line) for step in taken]
 
 
 def choose_step(states: Sequence[ProgramState], action: Action, seed: str) -> ActionStep | None:
-    """Return a random step of a trace by an action, the same for the same seed; None without one."""
+    """Return a random step of a trace by an action, determined by the seed, or None if no step exists."""
     steps = list_steps(states, action)
     return random.Random(seed).choice(steps) if steps else None
 
@@ -96,13 +96,13 @@ class TakenStep(ActionStep):
     """An action that was taken in a state of a trace."""
 
     target: int | None = None
-    """The state that it led to; None after the last one."""
+    """The index of the state it led to; None if past the last state."""
 
 
 def list_taken_steps(states: Sequence[ProgramState], *, is_cut: bool = False) -> list[TakenStep]:
-    """Return every step of a trace: each action in each state, a breakpoint on each line that ran.
+    """Return every step of a trace: each action in each state, with a breakpoint on each line that ran.
 
-    Of a trace that is cut, the steps that lead nowhere are left out: their end is not known.
+    In a cut trace, steps that lead past its end are left out, because their target is unknown.
     """
     return [
         step

@@ -5,8 +5,8 @@
         end                       line     total = int = 7
                                   return   completed
 
-Each run of a block becomes a function of a program that is written for the purpose: its lines are the effects. A block
-that the code of an effect has run is called by that line. Variables are texts, as a model is shown them.
+Each run of a block becomes a function of a program generated for this purpose; its lines are the effects. A block
+that an effect's code ran is called by that line. Variables are texts, as shown to a model.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from spsbench.states.trace import ProgramState, StateTrace
 
 INDENT = "    "
 BlockRuns = Mapping[int, Sequence[Step]]
-"""The steps of each run of a block, the entry first, in the order of the entries."""
+"""The steps of each run of a block, starting with its entry; runs are in the order of their entries."""
 CalledRuns = Mapping[int | None, Sequence[int]]
-"""The runs that the code of each run called; under None, the runs that no other called."""
+"""The runs called by the code of each run; under None, the runs that no other run called."""
 
 
 def read_block_traces(lines: Iterable[TraceLine]) -> Iterator[StateTrace]:
-    """Return a trace for each run of a block that no other block has called, in the order of their starts."""
+    """Return a trace for each run of a block that no other block called, in the order of their starts."""
     timeline = build_timeline(lines)
     for line in timeline.problems:
         if not line.problem.startswith("cut off"):
@@ -46,7 +46,7 @@ def read_block_traces(lines: Iterable[TraceLine]) -> Iterator[StateTrace]:
 
 
 def make_block_trace(runs: BlockRuns, called: CalledRuns, run: int) -> StateTrace:
-    """Return the states of a run, of the blocks that it called, and the program that they are states of."""
+    """Return the states of a run and of the blocks that it called, with the program that they belong to."""
     writer = _BlockWriter(runs, called)
     writer.add_run(run, 0)
     is_cut = runs[run][-1].kind != "exit"
@@ -54,7 +54,7 @@ def make_block_trace(runs: BlockRuns, called: CalledRuns, run: int) -> StateTrac
 
 
 class _BlockWriter:
-    """Writes runs as a program and its states (state: both so far)."""
+    """Writes runs as a program and its states (state: the program and states so far)."""
 
     def __init__(self, runs: BlockRuns, called: CalledRuns) -> None:
         self._runs, self._called = runs, called
@@ -62,7 +62,7 @@ class _BlockWriter:
         self.states: list[ProgramState] = []
 
     def add_run(self, run: int, depth: int) -> None:
-        """Add a run and the runs inside of it, with its text before theirs."""
+        """Add a run and the runs inside it, with its text before theirs."""
         began, *steps = self._runs[run]
         effects = [step for step in steps if step.kind == "effect" and step.is_done and step.effect]
         text = [f"# {line}" for line in began.instruction.split("\n")]
@@ -78,7 +78,7 @@ class _BlockWriter:
             while inner and self._runs[inner[0]][0].number < until:
                 self.add_run(inner.pop(0), depth + 1)
             changes = effect.changes
-        for called in inner:  # of an effect that had not ended
+        for called in inner:  # by an effect that had not ended
             self.add_run(called, depth + 1)
         if not steps or (ended := steps[-1]).kind != "exit":
             return
@@ -90,7 +90,7 @@ class _BlockWriter:
         self.states.append(ProgramState("return", last, depth, value=value))
 
     def _add_text(self, *lines: str, indent: int = 0) -> int:
-        """Add lines to the program, all but the first indented further; returns the number of the first."""
+        """Add lines to the program, all but the first indented further; return the first line's number."""
         number = len(self.source) + 1
         self.source += [
             INDENT * (indent + bool(position)) + line for position, line in enumerate(lines)

@@ -1,10 +1,10 @@
 """`spsbench states`: the states of an executed program, in one of two forms.
 
 spsbench states prog.py                            run the program; its states as JSON Lines
-spsbench states prog.py --call "find([3, 1], 1)"   only what this call runs
+spsbench states prog.py --call "find([3, 1], 1)"   only the code that this call runs
 spsbench states trace.jsonl --form tokens          the natural blocks of a trace file, as tokens
-spsbench states prog.states                        from one form into the other
-spsbench states prog.py --actions                  also the steps of a debugger between them
+spsbench states prog.states                        convert from one form into the other
+spsbench states prog.py --actions                  also write a debugger's steps between them
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def check_expression(call: str) -> None:
 def run_program(
     file: Path, arguments: tuple[str, ...], call: str | None, max_states: int, seconds: float | None
 ) -> StateTrace:
-    """Run a program and record its states; its output goes to standard error."""
+    """Run a program and record its states; the program's output goes to standard error."""
     from spsbench.results import InputError
     from spsbench.states.process import ProgramTask, record_in_process
 
@@ -132,7 +132,7 @@ def run_program(
 
 
 def read_traces(file: Path) -> list[StateTrace]:
-    """Return the traces of a file in one of the two forms, or of a trace file of natural blocks."""
+    """Return the traces in a file that has one of the two forms or is a trace file of natural blocks."""
     from njc.trace_lines import read_trace
     from spsbench.journal import naming
     from spsbench.results import InputError

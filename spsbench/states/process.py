@@ -1,14 +1,14 @@
-"""Record a program in a separate process, which ends also if the program does not.
+"""Record a program in a separate process, which ends even if the program does not.
 
     record_in_process(ProgramTask("prog.py", source, ("one",), seconds=10))
         ->  ProcessRecording(StateTrace(...), ProgramEnd("ran", "ValueError", "bad"))
 
-    FOLDER/task.json   ──main──>   FOLDER/started, states.jsonl (each state when it is recorded), end.json
+    FOLDER/task.json   ──main──>   FOLDER/started, states.jsonl (each state as it is recorded), end.json
 
-So the states survive any end of the process: a crash, `os._exit`, a signal. At the time limit the child stops
-the program by an exception; a process that still runs two seconds later is killed with its child processes.
+The states therefore survive any end of the process: a crash, `os._exit`, a signal. At the time limit, the child stops
+the program by an exception; a process still running two seconds later is killed with its child processes.
 
-Not covered: processes of the program that lead another session, and all of them if standard input is a terminal.
+Not killed: child processes in another session, and all child processes if standard input is a terminal.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from spsbench.states.recording import MAX_STATES
 from spsbench.states.trace import ProgramState, StateTrace
 
 GRACE_SECONDS = 2.0
-"""From the time limit until the process is killed."""
+"""The time from the time limit until the process is killed."""
 STARTED = "started"
-"""The file that a child makes when it starts the program."""
+"""The file that a child creates when it starts the program."""
 _POLL_SECONDS = 0.05
 _START = (
     "import sys; sys.path[:] = {path!r}; from spsbench.states.process import main; main({folder!r})"
@@ -59,10 +59,10 @@ class ProgramTask:
 class ProgramEnd:
     """How a program ended.
 
-    uncompilable    it is not Python
+    uncompilable    the program is not valid Python
     before          it raised an exception before the call
     late            it did not reach the call in time
-    ran             it ended, by an exception if there is an `error`
+    ran             it ended, with an exception if there is an `error`
     timed_out       it did not end in time
     lost            its process ended before it
     """
@@ -76,16 +76,16 @@ class ProgramEnd:
 
 @dataclass(frozen=True, slots=True)
 class ProcessRecording:
-    """The states of a program, and how it ended."""
+    """A program's states, and how it ended."""
 
     trace: StateTrace
     end: ProgramEnd
     was_killed: bool = False
-    """Whether the process continued after the time limit."""
+    """Whether the process had to be killed."""
 
 
 def record_in_process(task: ProgramTask) -> ProcessRecording:
-    """Record a program; its standard output is standard error."""
+    """Record a program, with its standard output sent to standard error."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "task.json").write_text(to_json(task), encoding="utf-8")
@@ -95,7 +95,7 @@ def record_in_process(task: ProgramTask) -> ProcessRecording:
         end = from_json(written.read_text("utf-8"), ProgramEnd) if written.exists() else None
     if end is None:
         end = _describe_missing_end(task, exit_code, has_states=bool(states))
-    # In a process that was stopped, a state may be lost between two events.
+    # If the process was stopped, a state may have been lost between two events.
     is_cut = end.is_cut or end.stage in ("timed_out", "lost")
     return ProcessRecording(StateTrace(task.source, states, is_cut), end, exit_code is None)
 
@@ -130,14 +130,14 @@ def _run_child(folder: Path, seconds: float | None) -> int | None:
 
 
 def _read_states(path: Path) -> Iterator[ProgramState]:
-    """Yield the states in the file of a child; a last one that was being written is left out."""
+    """Yield the states in a child's file, leaving out a partly written last state."""
     text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
     for line in text.split("\n")[:-1]:
         yield from_json(line, ProgramState)
 
 
 def _describe_missing_end(task: ProgramTask, exit_code: int | None, has_states: bool) -> ProgramEnd:
-    """Return the end of a program that did not report it."""
+    """Return the end of a program that did not report its end."""
     if exit_code is None:
         return ProgramEnd("late" if task.call and not has_states else "timed_out")
     if exit_code < 0:
@@ -151,8 +151,8 @@ def _describe_missing_end(task: ProgramTask, exit_code: int | None, has_states: 
 def main(name: str) -> None:
     """Record the program of a folder, in the child.
 
-    The program has the standard input of the command, and its standard error in place of standard output. A process that
-    the program makes by `os.fork` writes nothing.
+    The program has the command's standard input, and its standard error in place of standard output. Processes that
+    the program creates with `os.fork` write nothing.
     """
     folder, process = Path(name), os.getpid()
     _end_with_parent()
@@ -166,7 +166,7 @@ def main(name: str) -> None:
 
 
 def _end_with_parent() -> None:
-    """Have this process killed when its parent ends, if the system can (Linux)."""
+    """Have this process killed when its parent ends, if the system supports it (Linux)."""
     with suppress(Exception):
         import ctypes
 
@@ -211,7 +211,7 @@ def _record(task: ProgramTask, keep: Callable[[ProgramState], None]) -> ProgramE
 
 
 def _describe_error(error: BaseException) -> tuple[str, str]:
-    """Return the class of an exception and its text, which the program may be unable to give."""
+    """Return the class of an exception and its text, which the program's code may fail to give."""
     try:
         return type(error).__name__, str(error)
     except BaseException:

@@ -4,12 +4,12 @@
         f(3)
     recorder.states          [ProgramState("call", 1, 0, {"n": "3"}), ProgramState("line", 2, 0), ...]
 
-`sys.monitoring` is used if there is a free tool (Python 3.12), else `sys.settrace`; the states are the same. They end
-early, and are marked as cut, at the maximum of states, near the limit of recursion, and if, under `sys.settrace`, the
-program sets another trace function or a signal handler raises an exception. A comprehension without `await` is one line.
+`sys.monitoring` is used if a tool id is free (Python 3.12), else `sys.settrace`; the states are the same. They end
+early, marked as cut, at the maximum of states, near the recursion limit, or, under `sys.settrace`, if the program
+sets another trace function or a signal handler raises. A comprehension without `await` is one line.
 
-Not detected: other threads; code in C; the insides of comprehensions and generator expressions; names with two underscores at
-both ends; items of an asynchronous generator; before Python 3.13, the end of a deleted object before the next state.
+Not recorded: other threads; code in C; the insides of comprehensions and generator expressions; dunder names; items
+of an asynchronous generator. Before Python 3.13, a deleted object lives until the next state.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp)
 
 Backend = Literal["monitoring", "settrace"]
 KeepState = Callable[[ProgramState], None]
-"""Is given a state."""
+"""Called with each state."""
 
 
 class StateLimitError(BaseException):
@@ -50,23 +50,23 @@ class StateLimitError(BaseException):
 
 @dataclass(slots=True)
 class _Activation:
-    """A function that is being run (state: its variables as of the last state)."""
+    """A running function (state: its variables as of the last state)."""
 
     frame: FrameType
     shown: dict[str, str] = field(default_factory=dict)
     line: int = 0
-    """Of its last `line`."""
+    """The line of its last `line` event."""
     has_raised: bool = False
     offset: int = -1
-    """Of the instruction with the last line event, even if it was not a state."""
+    """The offset of the instruction with the last line event, even if that was not a state."""
     event_line: int = 0
     """The line of this event."""
     comprehension: Span | None = None
-    """The comprehension that this instruction is in."""
+    """The comprehension that contains this instruction."""
 
 
 class StateRecorder:
-    """Records states inside a `with` (state: those so far, and the functions that are being run)."""
+    """Records states inside a `with` (state: the states so far, and the running functions)."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class StateRecorder:
     ) -> None:
         """Choose the code to record; with `ends_program`, a `StateLimitError` ends it at the maximum of states.
 
-        `keep` is given each state when it is recorded.
+        `keep` is called with each state as it is recorded.
         """
         self.is_cut = False
         self._ends_program = ends_program
@@ -108,9 +108,9 @@ class StateRecorder:
         return code.co_filename == self._file and not is_expression_code(code)
 
     def add(self, event: StateEvent, frame: FrameType, value: str | None = None) -> None:
-        """Record a state of a function; one that runs again without a call is called first.
+        """Record a state of a function, preceded by a call if the function resumes without one.
 
-        Near the limit of recursion there may be no room for this. The states then end here.
+        Near the recursion limit there may be no room for this; the states then end here.
         """
         try:
             self._add(event, frame, value)
@@ -139,20 +139,20 @@ class StateRecorder:
             self._stack.pop()
 
     def add_exception(self, frame: FrameType, error: BaseException) -> None:
-        """Record an exception, unless it is the end of a comprehension, which the function runs from Python 3.12 on."""
+        """Record an exception, unless it ends a comprehension, which is part of the function from Python 3.12 on."""
         if not (ends_iteration(error, frame) and self._find_comprehension(frame)):
             self.add("exception", frame, render_value(error))
 
     def is_unwinding(self, frame: FrameType) -> bool:
-        """Return whether an exception leaves a generator at its `yield`: no line follows, or only the line of a `with`."""
+        """Return whether an exception leaves a generator at its `yield`, followed by no line or only a `with` line."""
         last = self._stack[-1]
         is_behind = last.has_raised and last.line not in (0, self._get_line(frame))
         return is_behind or self.states[-1].event == "exception"
 
     def _begins_line(self, frame: FrameType) -> bool:
-        """Return whether a line event is a state: a comprehension is one line, its first.
+        """Return whether a line event is a state; a comprehension counts as one line, its first.
 
-        Python 3.12 and later run it as a part of the function, with separate line events, from its iterable on.
+        Python 3.12 and later run it as part of the function, with separate line events from its iterable on.
         """
         last, offset = self._stack[-1], frame.f_lasti
         is_forward, last.offset = offset > last.offset, offset
@@ -167,7 +167,7 @@ class StateRecorder:
         return before != here and last.line != 0 and not first <= last.line <= final
 
     def _find_comprehension(self, frame: FrameType) -> Span | None:
-        """Return the outermost comprehension around the instruction of a frame that belongs to the same function."""
+        """Return the outermost comprehension around a frame's instruction that belongs to the same function."""
         if not self._comprehensions:
             return None
         at = list_spans(frame.f_code)[max(frame.f_lasti, 0) // 2]
@@ -220,12 +220,12 @@ def _get_span(node: ast.expr) -> Span:
 
 @functools.lru_cache(maxsize=256)
 def _find_first_offset(code: CodeType, span: Span) -> int:
-    """Return the offset of the first instruction of a part of the program."""
+    """Return the offset of the first instruction in a part of the program."""
     return 2 * next(n for n, at in enumerate(list_spans(code)) if is_within(at, span))
 
 
 def make_event_source(recorder: StateRecorder, backend: Backend | None) -> EventSource:
-    """Return the source of the events; by default `sys.monitoring`, if it has a free tool."""
+    """Return the source of the events: by default `sys.monitoring`, if a tool id is free."""
     if backend == "settrace" or sys.version_info < (3, 12):
         return TraceFunction(recorder)
     free = [tool for tool in TOOL_IDS if sys.monitoring.get_tool(tool) is None]
@@ -235,7 +235,7 @@ def make_event_source(recorder: StateRecorder, backend: Backend | None) -> Event
 
 
 class TraceFunction:
-    """Events of `sys.settrace` (state: the trace function that was there before)."""
+    """Events of `sys.settrace` (state: the previous trace function)."""
 
     def __init__(self, recorder: StateRecorder) -> None:
         self._recorder = recorder
@@ -243,12 +243,12 @@ class TraceFunction:
         self._function = self._enter
 
     def start(self) -> None:
-        """Start to record this thread."""
+        """Start recording this thread."""
         self._before = sys.gettrace()
         sys.settrace(self._function)
 
     def stop(self) -> None:
-        """Put the former trace function back; the states are cut if another one has taken the place of this."""
+        """Restore the previous trace function; the states are cut if another function has replaced this one."""
         if sys.gettrace() is not self._function:
             self._recorder.is_cut = True
         sys.settrace(self._before)
@@ -273,14 +273,14 @@ class TraceFunction:
         return self._handle
 
     def _is_left_by_exception(self, frame: FrameType) -> bool:
-        """Return whether a function is left by an exception: `sys.settrace` reports None for it, too."""
+        """Return whether an exception leaves a function; `sys.settrace` reports None for this, too."""
         if is_at_yield(frame):  # an exception was thrown into a generator, or it yields
             return self._recorder.is_unwinding(frame)
         return not is_at_exit(frame)
 
 
 class MonitoringTool:
-    """Events of `sys.monitoring` (state: the tool that is in use)."""
+    """Events of `sys.monitoring` (state: the tool in use)."""
 
     def __init__(self, recorder: StateRecorder, tool: int) -> None:
         self._recorder = recorder
@@ -289,7 +289,7 @@ class MonitoringTool:
         self._events: tuple[int, ...] = ()
 
     def start(self) -> None:
-        """Start to record this thread."""
+        """Start recording this thread."""
         monitoring: Any = sys.monitoring  # type: ignore[attr-defined]
         events = monitoring.events
         handlers = {
@@ -312,7 +312,7 @@ class MonitoringTool:
         monitoring.set_events(self._tool, sum(handlers))
 
     def stop(self) -> None:
-        """Give the tool back."""
+        """Free the tool."""
         monitoring: Any = sys.monitoring  # type: ignore[attr-defined]
         monitoring.set_events(self._tool, 0)
         for event in self._events:
@@ -320,7 +320,7 @@ class MonitoringTool:
         monitoring.free_tool_id(self._tool)
 
     def _handle_jump(self, code: CodeType, offset: int, target: int) -> None:
-        """Handle a jump back to the same line as a new start of the line, which has no event."""
+        """Treat a jump back to the same line as a new start of the line, which has no event."""
         if target < offset and self._recorder.wants(code):
             positions = list_spans(code)
             if positions[offset // 2][0][0] == positions[target // 2][0][0]:

@@ -1,4 +1,4 @@
-"""States as the tokens of Code World Model, which predicts executions.
+"""States as the tokens of Code World Model, a model that predicts executions.
 
     <|begin_of_text|><|trace_context_start|>def f(n):  # << START_OF_TRACE
         return n + 1
@@ -7,9 +7,9 @@
     <|return_sep|><|action_sep|>    return n + 1<|arg_sep|>"4"<|frame_sep|><|end_of_text|>
 
 (Without line breaks between states.) The format is from "Trace Prediction" in PROMPTING_GUIDE.md of
-github.com/facebookresearch/cwm, which leaves open: `..` is the value that a variable had in the last state of the
-function; lines that are not unique end in a comment, `# line 7`; a return by an exception has the value `null`; a
-return with a line that changed variables has all variables; a cut trace has no end token. Reading is exact.
+github.com/facebookresearch/cwm. Where that leaves the format open: `..` is the value that a variable had in the
+function's last state; duplicate lines end in a comment, `# line 7`; a return by an exception has the value `null`; a
+return with a line that changed variables has all variables; a cut trace has no end token. Reading is lossless.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _STATE = re.compile(
 
 
 def write_tokens(trace: StateTrace) -> str:
-    """Return a trace as tokens, without a newline at its end.
+    """Return a trace as tokens, without a trailing newline.
 
-    Raises InputError if the program has one of the tokens in its text.
+    Raises InputError if the program's text contains one of the tokens.
     """
     lines = _mark_lines(trace.source)
     context = list(lines)
@@ -75,7 +75,7 @@ def _mark_lines(source: str) -> list[str]:
         )
     lines = source.split("\n")
     counts = Counter(lines)
-    # A line may also look as if it had one of our comments.
+    # A line may also look as if it ends in one of our comments.
     return [
         f"{line}  # line {number}"
         if counts[line] > 1 or _LINE_COMMENT.search(line) or line.endswith(START_COMMENT)
@@ -89,7 +89,7 @@ def _to_json(value: object) -> str:
 
 
 def read_tokens(text: str) -> Iterator[StateTrace]:
-    """Yield the traces that a text has, one after another; raise InputError for anything else."""
+    """Yield the traces in a text, one after another; raise InputError for anything else."""
     between, *documents = text.split(BEGIN)
     if between.strip() or not documents:
         raise InputError(f"states as tokens start with {BEGIN}")

@@ -1,4 +1,4 @@
-"""The states of one execution: the data, and its form as JSON Lines.
+"""The states of one execution, as data and as JSON Lines.
 
     def f(n):            {"kind": "source", "source": "def f(n):\\n    return n + 1\\n"}
         return n + 1     {"kind": "state", "event": "call", "line": 1, "depth": 0, "changed": {"n": "3"}, ...}
@@ -6,7 +6,7 @@
     f(3)                 {"kind": "state", "event": "return", "line": 2, "depth": 0, "value": "4", ...}
                          {"kind": "end", "states": 3, "is_cut": false}
 
-The states are in the order of time. With their depths they are a tree in preorder: a call is the parent of the
+The states are in chronological order. With their depths they form a tree in preorder: a call is the parent of the
 states after it that are deeper than its caller's, up to its return.
 """
 
@@ -29,7 +29,7 @@ class ProgramState:
     """One state of a program.
 
         call         a function is entered; `changed` has its arguments
-        line         a line is about to run; `changed` has the differences from the function's last `call` or `line`
+        line         a line is about to run; `changed` has the changes since the function's last `call` or `line`
         exception    an exception was raised, or has reached this function; `value` is the exception
         return       a function is left; `value` is its result, None if an exception leaves it; `changed` has
                      the changes by its last line
@@ -39,9 +39,9 @@ class ProgramState:
 
     event: StateEvent
     line: int
-    """From 1."""
+    """The line number, from 1."""
     depth: int
-    """Functions of the program that are being run outside of this one."""
+    """The number of the program's running functions around this one."""
     changed: dict[str, str] = field(default_factory=dict)
     removed: tuple[str, ...] = ()
     """Variables that are no longer bound, in alphabetical order."""
@@ -56,7 +56,7 @@ class StateTrace:
     source: str
     states: tuple[ProgramState, ...]
     is_cut: bool = False
-    """Whether states are missing at the end, because there were too many."""
+    """Whether states are missing at the end, for example because there were too many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def list_locals(states: Iterable[ProgramState]) -> list[Locals]:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A function that is being run: the line of its last state, and its variables as text."""
+    """A running function: the line of its last state, and its variables as text."""
 
     line: int
     locals: Locals
@@ -136,16 +136,16 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class StackState:
-    """A state, with all functions that are being run; the innermost one is the last."""
+    """A state, with all running functions, the innermost last."""
 
     event: StateEvent
     frames: tuple[Frame, ...]
     value: str | None = None
-    """The value that is returned, or the exception."""
+    """The returned value, or the exception."""
 
     @property
     def depth(self) -> int:
-        """The functions around the innermost one."""
+        """The number of functions around the innermost one."""
         return len(self.frames) - 1
 
 

@@ -3,8 +3,8 @@
     {"kind": "source", ...}  {"kind": "state", ...} ...  {"kind": "end", ...}       the trace, as `trace` writes it
     {"steps": [[0, "step_over", null, 1], [0, "breakpoint", 3, 7], ...], "kind": "steps"}
 
-A step has the number of a state, an action, the line of a breakpoint, and the number of the state that it leads to, null
-at the end of the program.
+A step consists of a state's number, an action, the line of a breakpoint, and the number of the state it leads to,
+which is null at the end of the program.
 """
 
 from __future__ import annotations

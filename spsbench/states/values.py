@@ -3,9 +3,9 @@
     render_value(Point(1, 2))              Point(x=1, y=2)         its own attributes; `__repr__` is not called
     render_value("x" * 1000, 10)           'xxxxxxxxx...
 
-Values of Python's own types are rendered as Python writes them, so that `ast.literal_eval` reads the text of a whole
-value; the elements of a set are sorted by their text. Not shown: values of properties, and the state of
-iterators, views, slices, files and most other objects in C.
+Values of Python's own types are rendered as Python writes them, so `ast.literal_eval` can read the text of a whole
+value; set elements are sorted by their text. Not shown: values of properties, and the state of iterators, views,
+slices, files and most other objects implemented in C.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ CUT = "..."
 Pieces = Iterator[str]
 """The text of a value, in pieces."""
 WriteValue = Callable[[Any, int, tuple[int, ...]], Pieces]
-"""Writes a value, given the limit of characters and the identities of the values around it."""
+"""Writes a value, given the character limit and the identities of the enclosing values."""
 
 
 def render_value(value: object, limit: int = MAX_VALUE_CHARS) -> str:
-    """Return a value as text of at most `limit` characters and the mark of a cut."""
+    """Return a value as text of at most `limit` characters, plus a mark if it was cut."""
     text = _join_pieces(_write(value, limit, ()), limit)
     return text if len(text) <= limit else text[:limit] + CUT
 
 
 def _join_pieces(pieces: Pieces, limit: int) -> str:
-    """Return the text of the pieces; those after more than `limit` characters are not made."""
+    """Return the text of the pieces, without producing more once it exceeds `limit` characters."""
     taken, length = [], 0
     for piece in pieces:
         taken.append(piece)
@@ -66,7 +66,7 @@ def _write(value: Any, limit: int, outer: tuple[int, ...]) -> Pieces:
 
 
 def _write_object(value: Any, limit: int, outer: tuple[int, ...]) -> Pieces:
-    """Yield an object of another class: as its base type, or by its attributes."""
+    """Yield an object of another class as its base type, or by its attributes."""
     cls = type(value)
     write = next((_WRITERS[id(base)] for base in get_mro(cls) if id(base) in _WRITERS), None)
     attributes = read_attributes(value)
@@ -98,7 +98,7 @@ def _join(parts: Iterable[tuple[str, Any]], limit: int, outer: tuple[int, ...]) 
 
 
 def _make_repr_writer(cls: Any) -> WriteValue:
-    """Return a function that writes objects by the `__repr__` of the class itself, also of its subclasses."""
+    """Return a function that writes objects with the class's own `__repr__`, including objects of subclasses."""
 
     def write(value: Any, limit: int, outer: tuple[int, ...]) -> Pieces:
         yield cls.__repr__(value)
@@ -233,7 +233,7 @@ _EXACT_WRITERS: Mapping[int, WriteValue] = {
     id(time): _write_time,
     id(array): _write_array,
 }
-"""Not for objects of subclasses, which may define methods that a `__repr__` calls."""
+"""Not used for objects of subclasses, which may define methods that a `__repr__` calls."""
 
 _WRITERS = {id(cls): write for cls, write in _WRITERS_BY_CLASS.items()}
-"""By identity: the metaclass of a program's class may have a `__hash__`."""
+"""Keyed by identity, because the metaclass of a program's class may define `__hash__`."""

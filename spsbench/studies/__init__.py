@@ -1,1 +1,1 @@
-"""The case studies: a graph that grows, and school problems."""
+"""The case studies: a growing graph, and school maths problems."""

@@ -5,8 +5,8 @@ spsbench graph --model scripted                      the time of njc itself, wit
 spsbench gsm8k --model openai/local                  the 20 problems of the sample
 spsbench gsm8k test.jsonl --model openai/gpt-4.1 --repeats 3 --out gsm8k.jsonl
 
-`graph` compares pass-by-copy of a large object with shared state; for school problems shared state has no advantage and
-should have no cost.
+`graph` compares passing a large object by copy with shared state; for school problems, shared state has no advantage
+and should have no cost.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     ask_graph_question(GraphTrial(1000, "direct", "openai/local", 1, "who"), model, StudyLimits())
         ->  GraphResult(passed=True, ...)
 
-`manual` is the program that passes by copy: the whole graph is in the prompt, and after an update the whole graph
-is in the reply. In the other methods the prompt works on the program's own graph. Only the program's `main` is
-timed, without building and checking the graph.
+`manual` is the program that passes by copy: the whole graph is in the prompt and, after an update, in the reply. With
+the other methods, the prompt works on the program's own graph. Only the program's `main` is timed, without building
+and checking the graph.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def ask_graph_question(trial: GraphTrial, model: Model | None, limits: StudyLimi
 
 @functools.lru_cache(maxsize=1)
 def prepare_graph(size: int) -> tuple[CitationGraph, dict[str, GraphQuestion]]:
-    """Return the graph of a size and the questions on it."""
+    """Return the graph of a given size and the questions on it."""
     graph = build_citation_graph(size)
     return graph, build_questions(graph)
 
@@ -65,8 +65,8 @@ QUESTION_NAMES = ("cite", "publish", "retract", "who", "how many", "leave")
 def list_graph_trials(
     sizes: str, methods: str, questions: str, model: str, repeats: int
 ) -> Iterator[GraphTrial]:
-    """Yield all questions to ask: the smallest graphs and the first repeats first."""
-    # Methods that differ in how a graph is passed, and not in a cache or static code.
+    """Yield all questions to ask, starting with the smallest graphs and the first repeats."""
+    # Only methods that differ in how a graph is passed, not those with a cache or static code.
     comparable = tuple(
         name
         for name, method in METHODS.items()
@@ -94,18 +94,18 @@ COLUMNS = (
 
 
 def format_graph_table(results: Iterable[GraphResult]) -> str:
-    """Return the means over the questions and repeats of each size and method."""
+    """Return the means over questions and repeats, for each size and method."""
     return format_text_table(COLUMNS, [*map(make_graph_row, group_graph_results(results))], 2)
 
 
 def group_graph_results(results: Iterable[GraphResult]) -> Iterable[list[GraphResult]]:
-    """Return the results of each size and method together; the smallest graphs first."""
+    """Return the results grouped by size and method, the smallest graphs first."""
     ordered = sorted(results, key=lambda result: result.size)
     return group_by(ordered, lambda result: (result.size, result.method)).values()
 
 
 def make_graph_row(group: Sequence[GraphResult]) -> tuple[str, ...]:
-    """Return the means of one group. A prompt that was too long was not sent: it counts only in `right`."""
+    """Return the means of one group; prompts too long to be sent are left out of the usage columns."""
     first = group[0]
     sent = [result for result in group if result.calls]
     measured = (

@@ -1,9 +1,9 @@
-"""Citation graphs of any size, and six questions with known answers on each.
+"""Citation graphs of any size, each with six questions with known answers.
 
     graph = build_citation_graph(1000)    1000 papers, each citing up to three older ones; always the same graph
     build_questions(graph)["who"].queries              ("Which papers cite paper 500?",)
 
-The graph grows by its number of papers, but the work for a question does not.
+The graph grows with the number of papers, but the work for a question does not.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class CitationGraph:
 
 @dataclass(frozen=True, slots=True)
 class GraphQuestion:
-    """Queries to run on a fresh graph, the right responses, and the replies of a perfect model."""
+    """Queries to run on a fresh graph, the right responses, and a perfect model's replies."""
 
     name: str
     queries: tuple[str, ...]
@@ -44,7 +44,7 @@ class GraphQuestion:
     perfect: CaseScript
 
     def holds(self, responses: list[Response], nodes: set[int], edges: dict[int, set[int]]) -> bool:
-        """Return whether these are the right responses, and this the right graph."""
+        """Return whether the responses and the graph are right."""
         cited = {paper: frozenset(citing) for paper, citing in edges.items() if citing}
         return (
             tuple(responses) == self.responses
@@ -54,7 +54,7 @@ class GraphQuestion:
 
 
 def build_citation_graph(size: int) -> CitationGraph:
-    """Return the graph of so many papers; each but the first cites one to three older ones."""
+    """Return a graph with `size` papers; each but the first cites one to three older papers."""
     if size < MIN_PAPERS:
         raise ValueError(f"a graph has {MIN_PAPERS} papers or more, not {size}")
     citing: dict[int, set[int]] = {}
@@ -69,7 +69,7 @@ def build_citation_graph(size: int) -> CitationGraph:
 
 
 def build_questions(graph: CitationGraph) -> dict[str, GraphQuestion]:
-    """Return the six questions on a graph, by name; they are about papers in the middle of it."""
+    """Return the six questions on a graph by name; they are about papers in its middle."""
     size = len(graph.nodes)
     cited = min(
         (paper for paper, citing in graph.edges.items() if len(citing) > 1),
@@ -127,7 +127,7 @@ def build_questions(graph: CitationGraph) -> dict[str, GraphQuestion]:
 def make_question(
     name: str, query: str, code: str, left: CitationGraph, response: Response = None
 ) -> GraphQuestion:
-    """Return a query that has an answer, or else changes the graph."""
+    """Return a question with a query that has an answer or, without a `response`, changes the graph."""
     if response is None:
         edges = sorted(left.edges.items())
         listed = [{"cited": paper, "citing": sorted(citing)} for paper, citing in edges]
@@ -144,13 +144,13 @@ def make_manual_answer(**parts: Any) -> dict[str, Any]:
 
 
 def add_citation(graph: CitationGraph, citing: int, cited: int) -> CitationGraph:
-    """Return the graph with one more citation, perhaps by a new paper."""
+    """Return the graph with one more citation, possibly by a new paper."""
     edges = {**graph.edges, cited: graph.edges.get(cited, frozenset()) | {citing}}
     return CitationGraph(graph.nodes | {citing}, edges)
 
 
 def remove_paper(graph: CitationGraph, paper: int) -> CitationGraph:
-    """Return the graph without a paper and all that it cites or is cited by."""
+    """Return the graph without a paper and its citations in both directions."""
     kept = {cited: citing - {paper} for cited, citing in graph.edges.items() if cited != paper}
     edges = {cited: citing for cited, citing in kept.items() if citing}
     return CitationGraph(graph.nodes - {paper}, edges)

@@ -54,7 +54,7 @@ class Problem:
     answer: float
 
     def is_solved_by(self, found: object) -> bool:
-        """Return whether a value is the answer, up to the rounding of floats."""
+        """Return whether a value is the answer, up to floating-point rounding."""
         return (
             isinstance(found, int | float)
             and math.isfinite(found)
@@ -63,7 +63,7 @@ class Problem:
 
 
 def parse_problems(lines: Iterable[str]) -> Iterator[Problem]:
-    """Read a file of problems; `InputError` names a line that cannot be read."""
+    """Read a file of problems; `InputError` names an unreadable line."""
 
     def parse(number: int, written: dict[str, str]) -> Problem:
         final = written["answer"].rpartition("####")[2].strip()
@@ -74,12 +74,12 @@ def parse_problems(lines: Iterable[str]) -> Iterator[Problem]:
 
 
 def read_sample_problems() -> list[str]:
-    """Return the problems that come with the benchmark, one a line."""
+    """Return the problems that come with the benchmark, one per line."""
     text = files("spsbench.studies").joinpath("gsm8k_sample.jsonl").read_text("utf-8")
     return text.splitlines(keepends=True)
 
 
-# ── the means over many problems of GSM8K ──────────────────────────────────────────────────────────
+# ── the means over many GSM8K problems ─────────────────────────────────────────────────────────────
 
 
 COLUMNS = ("method", "problems", "pass rate", "seconds", "effects", "calls")
@@ -104,7 +104,7 @@ def format_gsm8k_table(results: Iterable[Gsm8kResult]) -> str:
 
 
 def make_gsm8k_row(method: str, group: Sequence[Gsm8kResult]) -> tuple[str, ...]:
-    """Return the means of one method; with repeats, the spread of the pass rate over them."""
+    """Return the means for one method, with the spread of the pass rate if there are repeats."""
     repeats = sorted({result.repeat for result in group})
     rates = [mean(result.passed for result in group if result.repeat == each) for each in repeats]
     spread = f" ± {stdev(rates):.2f}" if len(rates) > 1 else ""

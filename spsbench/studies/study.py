@@ -49,11 +49,11 @@ from spsbench.trials.experiment import Experiment, run_experiment
 from spsbench.trials.machine import read_timestamp
 
 SETUP_ERRORS = (AuthenticationError, ConfigurationError, ModelNotFoundError, NoModelError)
-"""Errors of the set-up: no model can be asked."""
+"""Setup errors: no model can be asked."""
 MAX_CONTEXT = 1_000_000
-"""Tokens of a prompt; the limit of the paper's GPT-4.1."""
+"""The maximum number of tokens in a prompt, as for the paper's GPT-4.1."""
 CHARS_PER_TOKEN = 2.0
-"""A lower bound: prompts that are too long are mostly numbers and brackets."""
+"""A lower bound, because prompts that are too long are mostly numbers and brackets."""
 
 
 class PromptTooLongError(NaturalError):
@@ -65,16 +65,16 @@ class StudyLimits:
     """The limits of one run of a program."""
 
     effects: int = 100
-    """Effects of a block, and model calls: the 100 steps of the paper's case study."""
+    """The maximum number of effects in a block, and of model calls: the 100 steps of the paper's case study."""
     seconds: float = 1000.0
     context: int = MAX_CONTEXT
     temperature: float | None = None
-    """None: the vendor's default, and 0 for models of plain text, as in natural blocks."""
+    """None: the vendor's default, or 0 for plain-text models, as in natural blocks."""
 
 
 @dataclass(frozen=True, slots=True)
 class StudyOutcome:
-    """The end of a program, its result, and its usage."""
+    """How a program ended, its result, and its usage."""
 
     started: Timestamp
     ending: StudyEnding
@@ -95,7 +95,7 @@ class UsageCounter:
     """A layer that measures the calls of a program (state: the sums so far)."""
 
     context: int = MAX_CONTEXT
-    """Tokens of the longest prompt that is sent."""
+    """The maximum number of tokens in a prompt that is sent."""
     calls: int = 0
     seconds: float = 0.0
     input: int = 0
@@ -105,7 +105,7 @@ class UsageCounter:
     cost: float | None = 0.0
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
-        """Ask and count, or raise `PromptTooLongError`."""
+        """Ask the model and count the usage, or raise `PromptTooLongError`."""
         chars = count_characters(request)
         self.chars = max(self.chars, chars)
         if chars > self.context * CHARS_PER_TOKEN:
@@ -129,7 +129,7 @@ class UsageCounter:
         self.cost = None if usd is None or self.cost is None else self.cost + usd
 
     def make_measures(self, seconds: float, effects: int) -> Measures:
-        """Return all measures of a program that took `seconds`."""
+        """Return all measures of a program run that took `seconds`."""
         own = round(max(0.0, seconds - self.seconds), 6)
         timed = (round(seconds, 6), round(self.seconds, 6), own)
         tokens = (self.input, self.cached, self.output)
@@ -137,7 +137,7 @@ class UsageCounter:
 
 
 def count_characters(request: Request) -> int:
-    """Return the length of a conversation."""
+    """Return the length of a conversation, in characters."""
     total = len(request.system)
     for message in request.messages:
         match message:
@@ -152,16 +152,16 @@ def count_characters(request: Request) -> int:
 
 @functools.cache
 def load_study_program(name: str, file: str) -> ModuleType:
-    """Return the manual program of a case study, or the natural one."""
+    """Return a case study's manual or natural program."""
     return load_manual_program(name) if file == "manual.py" else load_natural_program(name)
 
 
 def run_study(
     action: Callable[[], Any], model: Model, method: Method, limits: StudyLimits
 ) -> StudyOutcome:
-    """Run a program under a method; an exception of the program is a result, one of `SETUP_ERRORS` is raised.
+    """Run a program under a method; only `SETUP_ERRORS` are raised, other exceptions are results.
 
-    Output of the model's code is not shown.
+    The output of the model's code is not shown.
     """
     started = read_timestamp()
     temperature = limits.temperature
@@ -207,9 +207,9 @@ def run_study(
 
 
 def format_study_error(error: Exception) -> str:
-    """Return an exception on one line, without the address of a server, because results are published.
+    """Return an exception on one line, without server addresses, because results are published.
 
-    It names the commands' option for the limit of a call.
+    For a time limit, the text names the commands' option `--seconds`.
     """
     line = f"{type(error).__name__}: {error}".split("\n")[0]
     line = line.replace("raise `max_call_seconds`", "raise --seconds")
@@ -217,14 +217,14 @@ def format_study_error(error: Exception) -> str:
 
 
 def is_prompt_too_long(error: Exception) -> bool:
-    """Return whether a request was rejected because of its length; vendors report it only in the text of the error."""
+    """Return whether a request was rejected because of its length, which vendors report only in the error text."""
     return isinstance(error, PromptTooLongError) or (
         isinstance(error, RejectedRequestError)
         and any(words in str(error) for words in ("context", "too long"))
     )
 
 
-# ── common parts of the commands of the case studies ───────────────────────────────────────────────
+# ── common parts of the case study commands ────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +241,7 @@ def run_case_study(
     jobs: Sequence[StudyJob],
     format_results: Callable[[list[Any]], str],
 ) -> int:
-    """Run the missing trials, print the table of all trials that were asked for, and return the exit code."""
+    """Run the missing trials, print the table of all requested trials, and return the exit code."""
 
     def play(job: StudyJob, stop: threading.Event | None = None) -> StudyResult:
         return job.play(job.trial)

@@ -1,9 +1,9 @@
-"""BFCL's multi-turn tasks: 200 conversations with file systems, cars, tickets, trades and travels.
+"""BFCL's multi-turn tasks: 200 conversations about file systems, cars, tickets, trading and travel.
 
     load_bfcl_tasks()    ->  (SuiteTask("multi_turn_base_0", ...), ...)
 
-Data, classes and checker come from the package `bfcl-eval`, and nothing of it is copied. The checker makes the noted
-calls again on new objects, and compares state and results, turn by turn, after the right calls on other objects.
+Data, classes and checker come from the package `bfcl-eval`; nothing is copied from it. The checker repeats the
+recorded calls on new objects, makes the right calls on others, and compares state and results turn by turn.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ def load_bfcl_tasks() -> tuple[SuiteTask, ...]:
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a file of JSON."""
+    """Return the values in a JSON Lines file."""
     return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
 
 
 def make_task(entry: Mapping[str, Any], answers: list[list[str]], data: Path) -> SuiteTask:
-    """Return the task of an entry of the data."""
+    """Return the task for an entry in the data."""
     paths = importlib.import_module(CONFIGURATION).CLASS_FILE_PATH_MAPPING
     classes: list[type] = [
         getattr(importlib.import_module(paths[name]), name) for name in entry["involved_classes"]
@@ -86,7 +86,7 @@ def make_task(entry: Mapping[str, Any], answers: list[list[str]], data: Path) ->
 
 
 def list_methods(cls: type) -> dict[str, Any]:
-    """Return the public methods of a class, also the inherited ones."""
+    """Return the public methods of a class, including inherited ones."""
     return {
         name: method
         for name, method in inspect.getmembers(cls, inspect.isfunction)
@@ -95,7 +95,7 @@ def list_methods(cls: type) -> dict[str, Any]:
 
 
 def open_bench(entry: Mapping[str, Any], classes: list[type], data: Path) -> Bench:
-    """Return the tools of an entry on new objects, which note the calls of their methods."""
+    """Return an entry's tools on new objects, which record calls to their methods."""
     log = CallLog()
     excluded = entry.get("excluded_function", ())
     objects = {cls: make_object(cls, entry, log, excluded) for cls in classes}
@@ -111,7 +111,7 @@ def open_bench(entry: Mapping[str, Any], classes: list[type], data: Path) -> Ben
 
 
 def make_object(cls: type, entry: Mapping[str, Any], log: CallLog, excluded: list[str]) -> Any:
-    """Return an object of a class as the entry starts with it, None in place of methods that are left out."""
+    """Return an object in the entry's initial state, with None in place of excluded methods."""
     methods: dict[str, Any] = {
         name: log.watch(method, is_method=True) for name, method in list_methods(cls).items()
     }
@@ -123,7 +123,7 @@ def make_object(cls: type, entry: Mapping[str, Any], log: CallLog, excluded: lis
 
 
 def make_tool(doc: Mapping[str, Any], function: Any) -> SuiteTool:
-    """Return the tool of a description, without the text about the class that all of its methods repeat."""
+    """Return the tool for a description, without the text about the class that all its methods repeat."""
     description = doc["description"].rpartition("Tool description: ")[2]
     parameters = convert_schema(doc["parameters"])
     shown = ", ".join(list_parameters(doc["parameters"]))
@@ -131,7 +131,7 @@ def make_tool(doc: Mapping[str, Any], function: Any) -> SuiteTool:
 
 
 def list_parameters(schema: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the parameters of a description as Python: `folder: str`, `a: bool = False`."""
+    """Yield a description's parameters as Python: `folder: str`, `a: bool = False`."""
     for name, value in schema["properties"].items():
         text = f"{name}: {PYTHON_TYPES.get(value['type'], value['type'])}"
         default = None if value.get("default") == "None" else value.get("default")
@@ -139,7 +139,7 @@ def list_parameters(schema: Mapping[str, Any]) -> Iterator[str]:
 
 
 def convert_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema of BFCL as a strict JSON schema: optional values are null instead of missing."""
+    """Return a BFCL schema as a strict JSON schema, with optional values null instead of missing."""
     found = {key: schema[key] for key in ("description", "enum") if key in schema}
     found["type"] = JSON_TYPES.get(schema["type"], schema["type"])
     if "items" in schema:
@@ -174,11 +174,11 @@ def write_natural_code(calls: tuple[str, ...], owners: Mapping[str, type]) -> st
 
 
 def judge_calls(entry: Mapping[str, Any], answers: list[list[str]], played: Played) -> bool:
-    """Return the verdict of BFCL's checker on the noted calls."""
+    """Return the verdict of BFCL's checker on the recorded calls."""
     path = "bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker"
     checker = importlib.import_module(path).multi_turn_checker
     turns = [*played.calls, *([[]] * len(answers))][: len(answers)]
     steps = [[turn] if turn else [] for turn in turns]
-    # The checker keeps its objects by the name of the model, which is therefore new.
+    # The checker keeps its objects under the model's name, so a new name is needed.
     verdict = checker(steps, answers, dict(entry), CATEGORY, f"m{secrets.token_hex(8)}")
     return bool(verdict["valid"])

@@ -1,9 +1,9 @@
-"""The form `codeact`: Python as action, in the form of CodeAct (Wang et al., arXiv 2402.01030), in our words.
+"""The form `codeact`: Python as actions, in the style of CodeAct (Wang et al., arXiv 2402.01030), in our own words.
 
     "<execute>\\ncd(folder='document')\\n</execute>"    ->  UserMessage("<observation>\\n{...}\\n</observation>")
     "<solution>42</solution>"                         ->  TurnEnd(42)
 
-The code runs as the code of natural blocks does: under the same guard and the same limit of seconds. Variables stay.
+The code runs like the code of natural blocks, under the same guard and the same time limit. Variables persist.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ END_RULES = {
     True: "When you know the answer, reply with nothing but the answer between <solution> and </solution>{form}.",
     False: "When nothing of the request is left to do, reply with <solution>done</solution>.",
 }
-"""By whether the task has a value."""
+"""Keyed by whether the task has a value."""
 ACTION = re.compile(r"<execute>(.*?)(?:</execute>|\Z)", re.DOTALL)
 SOLUTION = re.compile(r"<solution>(.*?)(?:</solution>|\Z)", re.DOTALL)
 FENCED = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
@@ -50,10 +50,10 @@ def write_system(task: SuiteTask, bench: Bench) -> str:
 
 
 def make_act(task: SuiteTask, bench: Bench) -> Act:
-    """Return the function that runs code; a reply with a solution, or without both, ends the turn.
+    """Return the function that runs code; a reply with a solution, or with neither code nor solution, ends the turn.
 
-    A solution beside code was written before the model saw the result. It counts if the task has no value and the code
-    ran, or if the model gives the same reply again.
+    A solution beside code was written before the model saw the result. It counts only if the task has no value and
+    the code ran, or if the model repeats the reply.
     """
     variables = {} if task.result is None else dict(bench.variables)
     variables |= {tool.name: tool.function for tool in bench.tools}
@@ -82,7 +82,7 @@ def make_act(task: SuiteTask, bench: Bench) -> Act:
 
 
 def find_action(text: str) -> str | None:
-    """Return the code of a reply: between the tags, or in a fence if a reply has no tag."""
+    """Return the code in a reply: between the tags, or in a fence if the reply has no tags."""
     if tagged := ACTION.search(text):
         fenced = FENCED.search(tagged[1])
         return fenced[1] if fenced else tagged[1]
@@ -91,7 +91,7 @@ def find_action(text: str) -> str | None:
 
 
 def run_action(code: str, scope: Scope) -> tuple[str, bool]:
-    """Run a piece of code; returns its output and its value, or its error, and whether it has run to its end."""
+    """Run a piece of code; return its output and value, or its error, and whether it ran to the end."""
     snippet = prepare(code.strip("\n"), scope)
     if isinstance(snippet, Refusal):
         return snippet.message, False
@@ -109,7 +109,7 @@ def run_action(code: str, scope: Scope) -> tuple[str, bool]:
 
 
 def script(task: SuiteTask, turn: int) -> Sequence[Said]:
-    """Return the right code of a turn, and its end."""
+    """Return the right code for a turn, and the reply that ends it."""
     calls = "\n".join(task.truth[turn])
     acts = [f"<execute>\n{calls}\n</execute>"] if calls else []
     if task.result is None:

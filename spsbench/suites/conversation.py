@@ -2,8 +2,8 @@
 
     JSON_CALLS.play(task, bench, model, SuiteLimits())    ->  the value of the last turn
 
-A kind of conversation is a system prompt, the tools of its requests, and a function that reads replies: a reply is answered by
-a message, or ends the turn.
+A kind of conversation consists of a system prompt, the tools of its requests, and a function that reads replies: a
+reply is answered with a message, or ends the turn.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from njrt.models.scripted import Said
 from spsbench.suites.task import Bench, SuiteLimits, SuiteTask, read_value
 
 SHOWN_CHARS = 2000
-"""Characters of one result that are shown to the model, in all conversations."""
+"""The maximum number of characters of one result that are shown to the model, in all conversations."""
 DONE = "Done."
 MAX_EQUAL = 3
-"""Equal replies in a row, to the same effect, after which a task fails, as blocks do by `max_repeats`."""
+"""The number of consecutive equal replies with the same effect that fails a task, like `max_repeats` of blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +45,12 @@ class ConversationKind:
     write_system: Callable[[SuiteTask, Bench], str]
     make_act: Callable[[SuiteTask, Bench], Act]
     script: Callable[[SuiteTask, int], Sequence[Said]]
-    """Return the right replies in a turn."""
+    """Returns the right replies in a turn."""
     make_tools: Callable[[SuiteTask, Bench], tuple[Tool, ...]] = lambda task, bench: ()
-    """Return the tools of a request; by default none, because the system prompt has all."""
+    """Returns the tools of a request; by default none, because the system prompt has everything."""
 
     def play(self, task: SuiteTask, bench: Bench, model: Model, limits: SuiteLimits) -> Any:
-        """Play all turns of a task; returns the value of the last one."""
+        """Play all turns of a task, and return the value of the last turn."""
         act = self.make_act(task, bench)
         request = Request(
             self.write_system(task, bench),
@@ -67,7 +67,7 @@ class ConversationKind:
 
 
 def _play_turn(request: Request, act: Act, model: Model, calls: int) -> tuple[Request, Any]:
-    """Ask until the model ends the turn; returns the conversation so far and the value."""
+    """Ask until the model ends the turn; return the conversation so far and the value."""
     seen: list[object] = []
     for _ in range(calls):
         message = model.ask(request).message
@@ -87,7 +87,7 @@ def _add(request: Request, message: Message) -> Request:
 
 
 def end_turn(text: str, task: SuiteTask) -> TurnEnd:
-    """Return the end of a turn by a text, which is the value if the task has one and the text fits."""
+    """Return the end of a turn that ends with a text, which is the value if the task has one and the text fits."""
     try:
         return TurnEnd(read_value(text, task.result) if task.result is not None else None)
     except ValueError:

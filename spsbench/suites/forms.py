@@ -1,4 +1,4 @@
-"""The forms of putting a task to a model, and the right replies in each.
+"""The forms of giving a task to a model, and the right replies in each.
 
 FORMS["json"].play(task, bench, model, limits)     ->  the value, if the task has one
 make_right_model(FORMS["json"], task)              ->  a scripted model that knows the ground truth
@@ -48,13 +48,13 @@ from spsbench.suites.task import (
 )
 
 SHOWN_CHARS = 6000
-"""Characters of one variable that are shown: an object with all its methods."""
+"""The maximum of characters shown per variable, enough for an object with all its methods."""
 
 
 def play_block(
     effects: EffectSet, task: SuiteTask, bench: Bench, model: Model, limits: SuiteLimits
 ) -> Any:
-    """Run the block once in each turn; returns the value of the last one."""
+    """Run the block once in each turn, and return the value of the last run."""
     earlier: tuple[tuple[str, Any], ...] = ()
     value = None
     with njrt.using(
@@ -68,7 +68,7 @@ def play_block(
         max_code_seconds=CODE_SECONDS,
         max_reply_tokens=limits.reply_tokens,
         show_chars=SHOWN_CHARS,
-        redact=False,  # tasks have passwords of their users, which all other forms see
+        redact=False,  # tasks contain their users' passwords, which all other forms see
     ):
         for turn in task.turns:
             bench.log.start_turn()
@@ -83,7 +83,7 @@ def play_block(
 
 @functools.cache
 def load_program(block: str, names: tuple[str, ...]) -> ModuleType:
-    """Compile the program of a block, and return it as a module."""
+    """Compile the program for a block, and return it as a module."""
     source = write_program(block, names)
     compilation = compile_source(SourceFile("suite.njpy", source.encode()))
     assert compilation.output is not None, compilation.diagnostics
@@ -91,7 +91,7 @@ def load_program(block: str, names: tuple[str, ...]) -> ModuleType:
 
 
 def write_program(block: str, names: tuple[str, ...]) -> str:
-    """Return the program of a block: a function that takes its variables and returns its output."""
+    """Return the program for a block: a function that takes its variables and returns its output."""
     types = [name for name in vars(values) if re.search(rf"<:\w+:.*\b{name}\b", block)]
     imports = f"from {values.__name__} import {', '.join(types)}\n\n\n" if types else ""
     output = re.findall(r"<:(\w+)", block)[-1]
@@ -102,7 +102,7 @@ def write_program(block: str, names: tuple[str, ...]) -> str:
 
 
 def write_system(task: SuiteTask, bench: Bench) -> str:
-    """Return the prompt of the package: plain text, Python calls, functions as JSON."""
+    """Return the package's own prompt: plain text, Python calls, functions as JSON."""
     texts = importlib.import_module("bfcl_eval.constants.default_prompts")
     style = texts.PROMPT_STYLE_TEMPLATES["classic"]
     functions = [
@@ -125,7 +125,7 @@ def write_system(task: SuiteTask, bench: Bench) -> str:
 
 
 def make_act(task: SuiteTask, bench: Bench) -> Act:
-    """Return the function that makes the calls of a list."""
+    """Return the function that makes the calls in a list."""
     tools = {tool.name: tool for tool in bench.tools}
 
     def act(message: ModelMessage) -> Message | TurnEnd:
@@ -147,7 +147,7 @@ def make_act(task: SuiteTask, bench: Bench) -> Act:
 
 
 def script(task: SuiteTask, turn: int) -> Sequence[Said]:
-    """Return the right list of calls of a turn, and its end."""
+    """Return the right list of calls for a turn, and the reply that ends it."""
     calls = ", ".join(task.truth[turn])
     return [*([f"[{calls}]"] if calls else []), DONE]
 
@@ -168,9 +168,9 @@ class Form:
     suites: tuple[SuiteName, ...]
     play: Play
     script: Script
-    """Return the right replies in a turn."""
+    """Returns the right replies in a turn."""
     takes_tools: bool = True
-    """Whether it can do tasks with tools."""
+    """Whether the form supports tasks with tools."""
 
 
 FORMS: Mapping[FormName, Form] = {

@@ -1,9 +1,9 @@
-"""The form `json`: JSON tool calls in the vendors' form; a reply without a call ends the turn.
+"""The form `json`: JSON tool calls as defined by the vendors; a reply without a call ends the turn.
 
     ModelMessage("", (ToolCall("cd", {"folder": "document"}),))
         ->  ToolMessage((ToolResult("cd", '{"current_working_directory": "document"}'),))
 
-A value is given by one more tool, `answer`.
+A value is returned with an extra tool, `answer`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ END_RULES = {
     True: "When you know the answer, give it by calling `answer`.",
     False: "When nothing of the request is left to do, reply with one short sentence and no call.",
 }
-"""By whether the task has a value."""
+"""Keyed by whether the task has a value."""
 
 
 def write_system(task: SuiteTask, bench: Bench) -> str:
@@ -53,7 +53,7 @@ def write_system(task: SuiteTask, bench: Bench) -> str:
 
 
 def make_tools(task: SuiteTask, bench: Bench) -> tuple[Tool, ...]:
-    """Return the tools of a request, and the one for the answer."""
+    """Return the tools of a request, including the tool for the answer."""
     tools = tuple(Tool(each.name, each.description, each.parameters) for each in bench.tools)
     if task.result is None:
         return tools
@@ -84,7 +84,7 @@ def make_act(task: SuiteTask, bench: Bench) -> Act:
 def perform_call(
     each: ToolCall, tools: Mapping[str, SuiteTool], task: SuiteTask
 ) -> ToolResult | TurnEnd:
-    """Make one tool call; a right use of `answer` ends the turn."""
+    """Make one tool call; a valid call of `answer` ends the turn."""
     arguments, problem = each.arguments, f"there is no tool `{each.name}`"
     if arguments is None:
         problem = "the arguments are not a JSON object"
@@ -99,7 +99,7 @@ def perform_call(
 
 
 def call_tool(tool: SuiteTool, arguments: Mapping[str, Any]) -> str:
-    """Call a tool with arguments from JSON, without the null ones; returns the result or the error as text."""
+    """Call a tool with arguments from JSON, omitting nulls; return the result or the error as text."""
     named = {name: value for name, value in arguments.items() if value is not None}
     positional: list[Any] = []
     parameters = inspect.signature(tool.function).parameters.values()
@@ -115,7 +115,7 @@ def call_tool(tool: SuiteTool, arguments: Mapping[str, Any]) -> str:
 
 
 def script(task: SuiteTask, turn: int) -> Sequence[Said]:
-    """Return the right tool calls of a turn, and its end."""
+    """Return the right tool calls for a turn, and the reply that ends it."""
     parsed = [parse_call(text) for text in task.truth[turn]]
     calls: list[Said] = [[call(name, **arguments) for name, arguments in parsed]] if parsed else []
     if task.result is None:

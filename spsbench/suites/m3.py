@@ -1,9 +1,9 @@
-"""M3ToolEval: CodeAct's tasks with tools: DNA, messages, trade, travel, a small web.
+"""M3ToolEval, CodeAct's tasks with tools: DNA, messages, trade, travel, a small web.
 
     load_m3_tasks(Path("scripts/eval/m3tooleval"))    ->  (SuiteTask("dna_sequencer/...", ...), ...)
 
-The folder comes from the repository xingyaoww/code-act (MIT). Its modules are imported from there, without the progress
-bar and the IPython shell that its own runner needs. The verdict on an answer is the suite's.
+The folder comes from the repository xingyaoww/code-act (MIT). Its modules are imported from there, without the
+progress bar and the IPython shell that only its own runner needs. Answers are judged by the suite's own code.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def load_m3_tasks(folder: Path) -> tuple[SuiteTask, ...]:
 
 @contextlib.contextmanager
 def open_package(folder: Path) -> Iterator[None]:
-    """Make the folder importable, quietly, with stubs for the imports that only its runner needs."""
+    """Make the folder importable, without output, and with stubs for the imports that only its runner needs."""
     stubs = {name: ModuleType(name) for name in (PACKAGE, f"{PACKAGE}.repl", "tqdm")}
     stubs[PACKAGE].__path__ = [str(folder)]
     vars(stubs[f"{PACKAGE}.repl"])["PythonREPL"] = None
@@ -90,14 +90,14 @@ def make_task(kind: str, task: Any) -> SuiteTask:
 
 
 def open_bench(task: Any) -> Bench:
-    """Return the tools of a task, with a new state."""
+    """Return the tools of a task, with fresh state."""
     log = CallLog()
     tools = tuple(make_tool(tool, log) for tool in copy.deepcopy(dict(task.tools)).values())
     return Bench(tools, {tool.name: tool.function for tool in tools}, log)
 
 
 def make_tool(tool: Any, log: CallLog) -> SuiteTool:
-    """Return a tool with its signature and description in the suite."""
+    """Return a tool with the suite's signature and description."""
     stub = make_stub(tool.fn_signature, tool.description, tool.function)
     return SuiteTool(
         tool.name, tool.fn_signature, tool.description, make_parameters(stub), log.watch(stub)
@@ -105,7 +105,7 @@ def make_tool(tool: Any, log: CallLog) -> SuiteTool:
 
 
 def make_stub(signature: str, description: str, function: Any) -> Any:
-    """Return a function with this signature and docstring that calls another one."""
+    """Return a function with this signature and docstring that calls another function."""
     name, _, rest = signature.partition("(")
     inner = re.match(r"(.*?)\)\s*(->|$)", rest)
     names = [part.partition(":")[0].strip() for part in (inner[1] if inner else "").split(",")]

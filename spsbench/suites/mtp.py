@@ -1,10 +1,10 @@
-"""byLLM's tasks of Meaning-Typed Programming: the nine with known answers.
+"""byLLM's tasks from Meaning-Typed Programming: the nine tasks with known answers.
 
     load_mtp_tasks(Path("mtp-evaluation"))    ->  (SuiteTask("math_problem", ...), ...)
 
-The folder is a clone of jaseci-labs/mtp-evaluation. Its licence is not stated: the inputs are read from its programs when
-the command runs. It has no expected answers; the judgements are ours. The four other tasks have no right answer. The
-tool of the Wikipedia task looks up short texts of ours, so that it needs no network.
+The folder is a clone of jaseci-labs/mtp-evaluation. It states no licence, so the inputs are read from its programs
+when the command runs. It has no expected answers; the judgements are ours. The four other tasks have no single right
+answer. The tool of the Wikipedia task looks up short texts that we wrote, so it needs no network.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class MtpTask:
     inputs: Mapping[str, str]
     """The variables of the block, each with a regular expression for the text before its literal in the program."""
     question: str
-    """With `<name>` for each input."""
+    """The question's text, with `<name>` for each input."""
     result: Any
     answer: Any
     accepts: Callable[[Any], bool]
@@ -39,7 +39,7 @@ class MtpTask:
 
 
 def has_word(word: str, text: str) -> bool:
-    """Return whether a text has a word, in any case."""
+    """Return whether a text contains a word, ignoring case."""
     return word.casefold() in text.casefold()
 
 
@@ -193,7 +193,7 @@ def write_expression(value: Any) -> str:
 
 
 def read_inputs(folder: Path, task: MtpTask) -> Mapping[str, Any]:
-    """Return the inputs of a task, from its program; raises `InputError` if they are not there."""
+    """Return the inputs of a task from its program; raises `InputError` if they are not found."""
     path = folder / "benchmarks" / task.name / f"{task.name}_mtllm.jac"
     try:
         text = path.read_text(encoding="utf-8")
@@ -206,7 +206,7 @@ def read_inputs(folder: Path, task: MtpTask) -> Mapping[str, Any]:
 
 
 def read_literal(path: Path, text: str, before: str) -> Any:
-    """Return the literal that follows a text: the shortest one that Python reads."""
+    """Return the literal that follows a text: the shortest one that Python can parse."""
     found = re.search(before + r"(?=[\"'\[{])", text)
     rest = text[found.end() :] if found else ""
     for end in re.finditer(r"[\"'\]}]", rest):

@@ -1,4 +1,4 @@
-"""A run of `spsbench suite`: its trials, each a task in a form that is played, measured and judged.
+"""A run of `spsbench suite`: in each trial, a task in one form is played, measured and judged.
 
 list_jobs(run, tasks, model, keep=None)    [SuiteJob(SuiteTrial("mtp", "math_problem", "json", ...), ...), ...]
 play_job(job)                              SuiteResult(passed=True, ...)
@@ -56,9 +56,9 @@ from spsbench.trials.workers import LostTrial, Workers
 def list_jobs(
     run: SuiteRun, tasks: Sequence[SuiteTask], model: Model | None, keep: Path | None
 ) -> list[SuiteJob]:
-    """Return all trials of a run: repeat by repeat, task by task, form by form.
+    """Return all trials of a run, by repeat, then task, then form.
 
-    A run that is stopped early has compared all forms on the same tasks. Without a model, a script knows the ground truth.
+    A run that is stopped early has thus compared all forms on the same tasks. Without a model, a script replies.
     """
     uniform = Random(run.seed).random
     chosen = draw_sample(
@@ -80,24 +80,24 @@ def list_jobs(
 
 @dataclass(frozen=True, slots=True)
 class SuiteJob:
-    """A trial and its ingredients."""
+    """A trial and everything needed to run it."""
 
     trial: SuiteTrial
     task: SuiteTask
     limits: SuiteLimits
     model: Model | None
-    """None: a script that knows the ground truth."""
+    """None: a script replies with the ground truth."""
     keep: Path | None = None
 
 
 @dataclass(slots=True)
 class TimeLimit:
-    """A layer that ends a task when its seconds are used."""
+    """A layer that ends a task when its time is used up."""
 
     ends: float
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
-        """Ask with the time that is left, or raise `TimeLimitError`."""
+        """Ask with the remaining time as the limit, or raise `TimeLimitError`."""
         left = self.ends - time.monotonic()
         try:
             if left > 0:
@@ -110,7 +110,7 @@ class TimeLimit:
 
 @dataclass(slots=True)
 class Transcript:
-    """A layer that writes a conversation (state: the file)."""
+    """A layer that writes the conversation to a file (state: the file)."""
 
     path: Path
 
@@ -130,7 +130,7 @@ class Transcript:
 
 
 def open_transcript(job: SuiteJob) -> Transcript | None:
-    """Return the transcript of a trial, its file empty, if transcripts are kept."""
+    """Return the transcript of a trial, with an empty file, if transcripts are kept."""
     if job.keep is None:
         return None
     trial = job.trial
@@ -142,7 +142,7 @@ def open_transcript(job: SuiteJob) -> Transcript | None:
 
 
 def play_job(job: SuiteJob, stop: threading.Event | None = None) -> SuiteResult | LostTrial:
-    """Play a task; it is lost if the model's server fails. `stop` is ignored, because a task has a limit."""
+    """Play a task; it is lost if the model's server fails. `stop` is ignored, because tasks have a time limit."""
     form, task, limits = FORMS[job.trial.form], job.task, job.limits
     started, began = read_timestamp(), time.monotonic()
     counter, transcript = UsageCounter(), open_transcript(job)
@@ -182,7 +182,7 @@ def play_job(job: SuiteJob, stop: threading.Event | None = None) -> SuiteResult 
     )
 
 
-# ── the run that the flags of the command request ────────────────────────────────────────────────
+# ── the run that the command's flags request ─────────────────────────────────────────────────────
 
 
 def play_suite(values: Mapping[str, Any]) -> int:
@@ -197,7 +197,7 @@ def play_suite(values: Mapping[str, Any]) -> int:
 
 
 def build_run(values: Mapping[str, Any], tasks: int) -> SuiteRun:
-    """Return the run that the flags request, of a suite with so many tasks."""
+    """Return the run that the flags request, on a suite with this number of tasks."""
     flags.require_model(values["model"])
     names = tuple(form.name for form in FORMS.values() if values["suite"] in form.suites)
     forms: Any = flags.list_names(values["forms"], names, "form")

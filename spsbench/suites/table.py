@@ -1,4 +1,4 @@
-"""The results of suites as tables of text: a row for each form, the differences between forms, published figures.
+"""The results of suites as text tables: a row for each form, the differences between forms, published figures.
 
 suite  form     tasks  passed             95 %  calls  tool calls  tokens in  out  seconds  at a limit
 -----  -------  -----  ------  ---------------  -----  ----------  ---------  ---  -------  ----------
@@ -34,14 +34,14 @@ THEIR_HEADINGS = ("suite", "model", "form", "passed", "source")
 
 
 def group_results(results: Iterable[SuiteResult]) -> dict[tuple[str, ...], list[SuiteResult]]:
-    """Return the results by suite and form, in their orders."""
+    """Return the results by suite and form, in the order of the tables."""
     forms = list(FORMS)
     ordered = sorted(results, key=lambda each: (SUITES.index(each.suite), forms.index(each.form)))
     return group_by(ordered, lambda each: (each.suite, each.form))
 
 
 def list_summary_rows(results: Iterable[SuiteResult]) -> list[tuple[str, ...]]:
-    """Return a row for each suite and form: the rate, the means of calls, tokens and seconds, and the limits."""
+    """Return a row for each suite and form: the rate, means of calls, tokens and seconds, and tasks at a limit."""
     return [
         (
             *key,
@@ -58,7 +58,7 @@ def list_summary_rows(results: Iterable[SuiteResult]) -> list[tuple[str, ...]]:
 
 
 def compare_forms(results: Iterable[SuiteResult]) -> list[tuple[str, ...]]:
-    """Return a row for each pair of forms of a suite, over the tasks that both have."""
+    """Return a row for each pair of a suite's forms, over the tasks that both have."""
     return list_difference_rows(group_results(results), lambda each: each.task, make_uniform)
 
 

@@ -1,8 +1,8 @@
 """A task of a suite, independent of its form.
 
-    bench = task.open()                        its tools and objects, as new
+    bench = task.open()                        its tools and objects, freshly made
     bench.log.start_turn()
-    bench.tools[0].function(folder="document") a call, noted in `bench.log`
+    bench.tools[0].function(folder="document") a call, recorded in `bench.log`
     task.judge(Played(bench.log.turns, None))  True
 
 A suite is data: tasks, tools and a checker. A form (`spsbench.suites.forms`) plays any of them.
@@ -29,18 +29,18 @@ T = TypeVar("T")
 
 
 class CallLog:
-    """The calls of tools, as Python text, turn by turn (state: the calls so far)."""
+    """The tool calls, as Python text, turn by turn (state: the calls so far)."""
 
     def __init__(self) -> None:
         self.turns: list[list[str]] = []
         self._is_inside = False
 
     def start_turn(self) -> None:
-        """Note the calls that follow under a new turn."""
+        """Record the following calls under a new turn."""
         self.turns.append([])
 
     def watch(self, function: Callable[P, T], *, is_method: bool = False) -> Callable[P, T]:
-        """Return the function, each call of it noted; calls that a noted call makes are not."""
+        """Return the function with its calls recorded, except those made within a recorded call."""
 
         @functools.wraps(function)
         def watched(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -72,17 +72,17 @@ class SuiteTool:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """The tools and the objects of one run of a task."""
+    """The tools and objects of one run of a task."""
 
     tools: tuple[SuiteTool, ...] = ()
     variables: Mapping[str, Any] = field(default_factory=dict)
-    """Objects, functions and values by the names that the natural block reads."""
+    """Objects, functions and values, by the names under which the natural block reads them."""
     log: CallLog = field(default_factory=CallLog)
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """The result of a run: the calls of tools by turn, and the value."""
+    """The result of a run: the tool calls by turn, and the value."""
 
     calls: list[list[str]]
     value: Any = None
@@ -94,7 +94,7 @@ class SuiteTask:
 
     name: str
     stratum: str
-    """The kind of task; a sample has its share of each."""
+    """The kind of task, used to stratify samples."""
     turns: tuple[str, ...]
     """The user's requests, one after the other."""
     block: str
@@ -102,13 +102,13 @@ class SuiteTask:
     open: Callable[[], Bench]
     judge: Callable[[Played], bool]
     result: Any = None
-    """The type of the value; None: without a value, the calls count."""
+    """The type of the value; None if the task has no value, so only the calls count."""
     answer: Any = None
     """A right value."""
     truth: tuple[tuple[str, ...], ...] = ()
     """The right calls by turn, as Python text with named arguments."""
     later_block: str = ""
-    """The text that the block of later turns has besides; `<earlier>` has the turns before, with their results."""
+    """Extra text for the block in later turns; `<earlier>` has the previous turns, with their results."""
     natural_truth: tuple[str, ...] = ()
     """The right code of a natural block by turn."""
 
@@ -128,7 +128,7 @@ def read_value(text: str, kind: Any) -> Any:
 
 
 def fit_value(value: Any, kind: Any) -> Any:
-    """Return a value as one of its type, or raise a ValueError with the reason. Anything has a text."""
+    """Return a value converted to its type, or raise a ValueError with the reason. Any value can become text."""
     if kind is str:
         return str(value)
     return validate_value(value, kind)
@@ -139,14 +139,14 @@ def dump_value(value: Any, kind: Any) -> Any:
     return TypeAdapter(kind).dump_python(value, mode="json")
 
 
-# ── the lines of a results file of `spsbench suite` ────────────────────────────────────────────────
+# ── the lines of a `spsbench suite` results file ───────────────────────────────────────────────────
 
 
 SuiteName = Literal["bfcl", "m3", "mtp"]
 SUITES: tuple[SuiteName, ...] = ("bfcl", "m3", "mtp")
 FormName = Literal["json", "codeact", "natural", "answer", "bfcl"]
 SuiteEnding = Literal["finished", "limit", "raised", "too long"]
-"""How a task ended. `limit`: its calls or seconds were used; `too long`: a prompt did not fit into the model's context."""
+"""How a task ended. `limit`: its calls or time ran out; `too long`: a prompt did not fit into the model's context."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ class SuiteResult(SuiteTrial):
     calls: int
     """Model calls."""
     tool_calls: int
-    """Calls of the suite's tools."""
+    """Calls to the suite's tools."""
     input_tokens: int
     output_tokens: int
     seconds: float
@@ -208,7 +208,7 @@ class SuiteRun(SampledRun):
     suite: SuiteName
     forms: tuple[FormName, ...]
     tasks: int
-    """In the suite."""
+    """The number of tasks in the suite."""
     repeats: int
     limits: SuiteLimits
     strata: str = "kind of task"

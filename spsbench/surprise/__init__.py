@@ -1,1 +1,1 @@
-"""Whether `njrt.using(predict=...)` notices wrong effects: planted ones in the 25 programs."""
+"""Whether `njrt.using(predict=...)` notices wrong effects, planted in the 25 programs."""

@@ -1,10 +1,10 @@
-"""Surprise, combined with facts about the effect by a logistic model that is tested on other programs.
+"""Combine surprise with facts about the effect, in a logistic model that is tested on other programs.
 
     combine_alarms(results, uniform)
         -> Alarm("surprise", auc=0.61, ...), Alarm("the effect", ...), Alarm("surprise and the effect", ...)
 
 The scores of a program's effects come from a model fitted to the effects of all other programs. Not covered: other
-models, and mistakes that are rarer than half of the effects.
+models, and cases where fewer than half of the effects are mistakes.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ FEATURES = {
     "the effect": slice(2, 6),
     "surprise and the effect": slice(0, 6),
 }
-"""The columns of `make_features` that each alarm is made from."""
+"""The columns of `make_features` that each alarm uses."""
 RIDGE = 1.0
-"""The penalty of the squared weights, so that features that separate all examples have finite weights."""
+"""The penalty on the squared weights, which keeps them finite if features separate all examples."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """How well the scores of some features find mistakes in programs that they were not fitted to."""
+    """How well scores from some features find mistakes in programs that they were not fitted to."""
 
     features: str
     auc: float
-    """The share of pairs of a wrong and a right effect with scores in this order; ties count half."""
+    """How often a wrong effect scores higher than a right one, as a share of all such pairs; ties count half."""
     interval: tuple[float, float]
     gain: float
-    """The gain in `auc` over the features before (`FEATURES`); 0 for the first."""
+    """The gain in `auc` over the previous entry of `FEATURES`; 0 for the first."""
     gain_interval: tuple[float, float]
     hits: float
-    """Mistakes among as many alarms as there are surprises; equal scores share the last places."""
+    """Mistakes found with as many alarms as there are surprises; equal scores share the last places."""
 
 
 def make_features(result: SurpriseResult) -> list[float]:
@@ -53,7 +53,7 @@ def make_features(result: SurpriseResult) -> list[float]:
 
 
 def combine_alarms(results: Sequence[SurpriseResult], uniform: Uniform) -> list[Alarm]:
-    """Return an alarm for each set of features; intervals are of a bootstrap over programs."""
+    """Return an alarm for each set of features; intervals are from a bootstrap over programs."""
     examples = np.array([make_features(result) for result in results], float)
     wrong = np.array([result.planted != "none" for result in results])
     programs = np.array([result.program for result in results])
@@ -84,13 +84,13 @@ def combine_alarms(results: Sequence[SurpriseResult], uniform: Uniform) -> list[
 
 
 def score_held_out(examples: np.ndarray, wrong: np.ndarray, programs: np.ndarray) -> np.ndarray:
-    """Return a score for each effect, from a logistic model of all other programs."""
+    """Return a score for each effect, from a logistic model fitted to all other programs."""
     rows = np.column_stack([np.ones(len(examples)), examples])
     scores = np.zeros(len(rows))
     for program in dict.fromkeys(programs):
         inside = programs == program
         scores[inside] = rows[inside] @ fit_logistic(rows[~inside], wrong[~inside])
-    return scores.round(9)  # equal features have equal scores
+    return scores.round(9)  # so that equal features have equal scores
 
 
 def fit_logistic(rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
@@ -106,7 +106,7 @@ def fit_logistic(rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
 
 
 def compute_auc(scores: np.ndarray, wrong: np.ndarray) -> float:
-    """Return the share of pairs in order (Mann and Whitney, 1947); .5 if there is no pair."""
+    """Return the share of pairs in the right order (Mann and Whitney, 1947), or 0.5 if there are no pairs."""
     pairs = scores[wrong][:, None] - scores[~wrong]
     return float((np.sign(pairs) / 2 + 0.5).mean()) if pairs.size else 0.5
 

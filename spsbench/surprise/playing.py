@@ -1,4 +1,4 @@
-"""Play a case of a task with one effect predicted: from the perfect script, and with a mistake.
+"""Play a case of a task and predict one effect, both from the perfect script and with a mistake.
 
 list_planted_effects()                     PlantedEffect("menu", "one", 1, code, mutation), ...
 play_effect(effect, is_wrong, model)       PlayedEffect(Prediction(...), EffectFacts("break", 1, 12)), or None if the case ended before
@@ -50,11 +50,11 @@ from spsbench.trials.machine import read_timestamp
 from spsbench.trials.workers import LostTrial, Workers
 
 STRATA = "kind of mistake"
-"""The property that a sample represents in proportion."""
+"""The property used to stratify samples."""
 NOT_CHOSEN = "this effect is not predicted"
 MAX_CODE_SECONDS = 10.0
 _turn = threading.Lock()
-"""Cases of one process take turns: modules and the standard output belong to the process."""
+"""Cases in one process take turns, because modules and standard output belong to the process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class PlantedEffect:
     program: str
     case: str
     piece: int
-    """From 1."""
+    """The number of the effect within the case, from 1."""
     mutation: PlantedMutation
 
     def __str__(self) -> str:
@@ -72,9 +72,9 @@ class PlantedEffect:
 
 
 def list_planted_effects(choose: Callable[[int], int]) -> Iterator[PlantedEffect]:
-    """Yield all effects of all programs that can be mutated, each with one mutation; `choose(n)` is below n.
+    """Yield all effects of all programs that can be mutated, each with one mutation; `choose(n)` returns 0 to n - 1.
 
-    Of the kinds of mistakes that its code can have, each is as likely.
+    All kinds of mistakes that are possible in an effect's code are equally likely.
     """
     for name in TASK_NAMES:
         for case, lines in load_script(name).lines.items():
@@ -88,7 +88,7 @@ def list_planted_effects(choose: Callable[[int], int]) -> Iterator[PlantedEffect
 
 @dataclass(slots=True)
 class OneEffectModel:
-    """Answers about one effect with a given reply (state: how many effects there were, and the request)."""
+    """Answers about one effect with a given reply (state: the number of effects so far, and the request)."""
 
     protocol: Protocol
     name: str
@@ -98,7 +98,7 @@ class OneEffectModel:
     asked: int = 0
 
     def ask(self, request: Request) -> Reply:
-        """Return the reply to the chosen effect; a `ModelError` for others, or without a reply so far."""
+        """Return the reply for the chosen effect; raise `ModelError` for others, or if there is no reply yet."""
         self.asked += 1
         if self.asked == self.wanted:
             self.request = request
@@ -121,10 +121,10 @@ class PlayedEffect:
 def play_effect(
     effect: PlantedEffect, is_wrong: bool, model: Model, seconds_per_reply: float = 600.0
 ) -> PlayedEffect | None:
-    """Play the case of an effect, which is predicted; with `is_wrong`, it has its mistake.
+    """Play the case of an effect and predict the effect, with its mistake if `is_wrong`.
 
-    The case is played twice, for the request and with the reply, so that it does not run while the model is asked.
-    Raises ModelError if the model gave no reply.
+    The case is played twice, to get the request and then with the reply, so that it does not run while the model
+    replies. Raises ModelError if the model gives no reply.
     """
     probe = OneEffectModel(model.protocol, model.name, effect.piece)
     _play_case(effect, is_wrong, probe)
@@ -172,7 +172,7 @@ def _play_case(effect: PlantedEffect, is_wrong: bool, predictor: Model) -> list[
 
 
 class PerformedEffects:
-    """A listener that keeps the effects and their changes (state: these events)."""
+    """A listener that keeps the events about effects and their changes (state: these events)."""
 
     wants_states = True
 
@@ -192,24 +192,24 @@ def describe_effect(done: Performed) -> EffectFacts:
     return EffectFacts(ending, len(changes), sum(len(text or "") for text in changes.values()))
 
 
-# ── jobs: one effect as it is, or with its mistake ─────────────────────────────────────────────────
+# ── jobs: one effect, either as it is or with its mistake ──────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
 class SurpriseJob:
-    """A trial and everything that is needed to run it."""
+    """A trial and everything needed to run it."""
 
     trial: SurpriseTrial
     effect: PlantedEffect
     base_url: str | None
     seconds: float
-    """For one reply."""
+    """The time limit for one reply."""
 
 
 def answer_surprise(
     job: SurpriseJob, stop: threading.Event | None = None
 ) -> SurpriseResult | LostTrial:
-    """Predict the effect of a job; it is lost if the model's server fails. `stop` is for longer jobs."""
+    """Predict the effect of a job; it is lost if the model's server fails. `stop` is ignored: a job is short."""
     trial, started = job.trial, read_timestamp()
     predictor = load_model(trial.model, job.base_url)
     assert predictor is not None, "a script cannot predict"
@@ -236,7 +236,7 @@ def answer_surprise(
 def list_jobs(
     effects: Sequence[PlantedEffect], model: str, base_url: str | None, seconds: float
 ) -> list[SurpriseJob]:
-    """Return the predictions of effects, each once right and once with its mistake."""
+    """Return two jobs for each effect: one as it is, and one with its mistake."""
     return [
         SurpriseJob(
             SurpriseTrial(effect.program, effect.case, effect.piece, planted, model),
@@ -275,7 +275,7 @@ def predict_effects(values: Mapping[str, Any]) -> int:
     return run_experiment(predictions, REPORT.format_text)
 
 
-# ── wrong effects, planted into the code of a perfect script ───────────────────────────────────────
+# ── wrong effects, planted in the code of a perfect script ─────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +287,7 @@ class PlantedMutation:
 
 
 def list_mutations(code: str) -> tuple[PlantedMutation, ...]:
-    """Return all mutations of a piece of code that change its text, in the order of the code."""
+    """Return all mutations of a piece of code that change its text, in source order."""
     tree = ast.parse(code)
     plain = ast.unparse(tree)
     found = [mutation for mutation in _mutate(tree) if mutation.code != plain]

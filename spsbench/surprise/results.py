@@ -1,4 +1,4 @@
-"""The lines of a file of surprises, JSON Lines: one for each start of the command, one for each predicted effect.
+"""Lines of a surprises file, JSON Lines: one for each start of the command and one for each predicted effect.
 
 {"kind": "surprise run", "model": ..., "effects": 118, "sample": 10, "seed": 1, "hardware": {...}, ...}
 {"kind": "surprise", "program": "menu", "case": "one", "piece": 1, "planted": "wrong value", "is_surprise": true, ...}
@@ -32,29 +32,29 @@ class SurpriseTrial(TrialLine):
 
 @dataclass(frozen=True, slots=True)
 class EffectFacts:
-    """How an effect ended, and how much it changed of the variables that its block sees."""
+    """How an effect ended, and how much it changed the variables that its block sees."""
 
     ending: str
     """`goes on`, `refused`, or the jump: `break`, `continue`, `return` or `raise`."""
     variables: int
-    """Variables that are new, different or no longer bound."""
+    """The number of variables that are new, changed or no longer bound."""
     characters: int
-    """Of the lines that show their new values in traces, such as `int = 3`."""
+    """The length of the lines that show their new values in traces, such as `int = 3`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SurpriseResult(SurpriseTrial):
-    """The prediction of an effect, compared with the effect."""
+    """The prediction of an effect, compared with the actual effect."""
 
     kind: Literal["surprise"] = field(default="surprise", kw_only=True)
     is_surprise: bool
     mismatches: tuple[str, ...]
     problem: str
-    """The reason if the prediction was not compared, such as an effect that the runtime refused."""
+    """The reason if the prediction was not compared, for example because the runtime refused the effect."""
     input_tokens: int
     output_tokens: int
     seconds: float
-    """Of the prediction."""
+    """The time taken by the prediction."""
     started: str
     facts: EffectFacts | None = None
     """None in results of earlier versions, and if the case ended before the effect."""
@@ -70,7 +70,7 @@ class SurpriseRun(SampledRun):
 
     kind: Literal["surprise run"] = "surprise run"
     effects: int
-    """Effects of the perfect scripts that have a mutation."""
+    """The number of effects in the perfect scripts that have a mutation."""
 
 
 SURPRISE_KINDS = (SurpriseRun, SurpriseResult)

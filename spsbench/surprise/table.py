@@ -64,7 +64,7 @@ def list_alarm_rows(results: Sequence[SurpriseResult]) -> Iterator[tuple[str, ..
 def list_cost_rows(
     results: Sequence[SurpriseResult], uniform: Uniform
 ) -> Iterator[tuple[str, ...]]:
-    """Yield tokens and seconds of the predictions that were made; the interval is from a bootstrap over effects."""
+    """Yield the tokens and seconds per prediction made; intervals are from a bootstrap over effects."""
     by_effect = group_by(
         (result for result in results if result.output_tokens),
         lambda result: (result.program, result.case, result.piece),
@@ -83,7 +83,7 @@ def list_combined_rows(
     results: Sequence[SurpriseResult], uniform: Uniform
 ) -> Iterator[tuple[str, ...]]:
     """Yield a row for each set of features, if the results have facts about the effects."""
-    from spsbench.surprise.combining import combine_alarms  # it needs numpy
+    from spsbench.surprise.combining import combine_alarms  # requires numpy
 
     known = [result for result in results if result.facts]
     alarms = sum(result.is_surprise for result in known)

@@ -5,7 +5,7 @@
     manual-code-interpreter:
         llm(prompt)  ->  model: python("17 * 23")  ->  "391"  ->  model: answer(391)  ->  391
 
-Blocks, `llm` and static builds ask through the same layers, so that nothing but the method differs.
+Blocks, `llm` and static builds ask through the same layers, so that only the method differs.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from spsbench.trials.interpreter import Interpreter, InterpreterOutput
 
 
 def load_model(name: str, base_url: str | None) -> Model | None:
-    """Return the model of a name, at an address if one is given; None if scripts answer."""
+    """Return the model with this name, at `base_url` if given; None if scripts answer."""
     if name == SCRIPTED:
         return None
     return choose_model(Options(model=name, base_url=base_url), os.environ)
@@ -47,7 +47,7 @@ def load_model(name: str, base_url: str | None) -> Model | None:
 
 @dataclass(frozen=True, slots=True)
 class RequestDefaults:
-    """A layer that sets the trial's temperature, if a request has none, and its timeout."""
+    """A layer that sets the timeout, and the trial's temperature for requests without one."""
 
     temperature: float | None = None
     seconds: float | None = None
@@ -62,7 +62,7 @@ class RequestDefaults:
 
 @dataclass(slots=True)
 class CostLimit:
-    """A layer that refuses calls once the limit is spent (state: the cost so far, and whether it refused).
+    """A layer that refuses calls once the limit is spent (state: the cost so far, and whether it has refused a call).
 
     The last call may exceed the limit.
     """
@@ -83,9 +83,9 @@ class CostLimit:
 
 @dataclass(slots=True)
 class TrialCache:
-    """A layer that keeps replies for a trial that is run again (state: the count of each request).
+    """A layer that stores replies in case a trial is run again (state: the count of each request).
 
-    The same request may come twice in a trial, and is then asked twice, with separate entries.
+    A request may occur twice in a trial, and is then sent twice, with separate entries.
     """
 
     store: ReplyStore
@@ -94,7 +94,7 @@ class TrialCache:
     times: dict[str, int] = field(default_factory=dict)
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
-        """Answer the n-th equal request by the n-th reply that was kept."""
+        """Answer the n-th equal request with the n-th stored reply."""
         key = make_request_key(request, self.name)
         self.times[key] = self.times.get(key, 0) + 1
         name = f"{self.name} #{self.times[key]}"
@@ -117,11 +117,11 @@ CODE_BLOCK = re.compile(r"```run[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class InterpreterModel(ModelAround):
-    """A model that may run Python before it answers; each request has its own interpreter."""
+    """A model that may run Python before it answers; each request gets its own interpreter."""
 
     model: Model
     limits: TrialLimits
-    """Its `effects` limit the pieces of code of one request."""
+    """`effects` limits the pieces of code per request."""
     listener: Listener
     interpreter: Callable[[], Interpreter] = Interpreter
 
@@ -170,7 +170,7 @@ class InterpreterModel(ModelAround):
 
 
 def find_code_requests(reply: Reply, by_tools: bool) -> list[str]:
-    """Return the code that a reply requests; none if it answers."""
+    """Return the pieces of code that a reply requests; empty if it answers."""
     if not by_tools:
         return CODE_BLOCK.findall(reply.message.text)[:1]
     calls = reply.message.calls

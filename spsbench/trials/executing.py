@@ -1,9 +1,9 @@
-"""Run a job in a separate process: started, watched, killed when its time is up, and its output read.
+"""Run a job in a separate process: start it, watch it, kill it when its time is up, and read its output.
 
     execute_job(job)   ->  TrialResult(...)
 
 The process has a temporary folder and a process group, which is killed as a whole: nothing that a program or a
-model's code has started in the group survives its trial.
+model's code starts in the group survives its trial.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ SERVER_VARIABLES = ("NJC_BASE_URL", "NJC_API_KEY", "NJC_ALLOW_HTTP")
 
 
 class TrialStoppedError(Exception):
-    """The runner was stopped while the trial ran: the trial has no result."""
+    """The runner was stopped while the trial ran, so the trial has no result."""
 
 
 def execute_job(
     job: Job, stop: threading.Event | None = None, read_clock: Callable[[], float] = time.monotonic
 ) -> TrialResult:
-    """Run a job; `stop` ends it early, with a `TrialStoppedError`. Its limit of time is by `read_clock`, in seconds."""
+    """Run a job; `stop` ends it early with `TrialStoppedError`. `read_clock` returns seconds, for its time limit."""
     with tempfile.TemporaryDirectory(prefix="spsbench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         started = read_timestamp()
@@ -100,9 +100,9 @@ def execute_job(
 def _run_process(
     folder: Path, job: Job, stop: threading.Event | None, read_clock: Callable[[], float]
 ) -> tuple[list[str], float, int | None]:
-    """Run the process of a trial; return its report, its seconds and its exit code, None if its time was up.
+    """Run the process of a trial; return its report, its seconds, and its exit code or None if its time was up.
 
-    A process that has ended by itself before it is killed is in time, even if this one notices it late.
+    A process that ends by itself before it is killed is in time, even if this is noticed late.
     """
     began = read_clock()
     report: list[str] = []
@@ -125,7 +125,7 @@ def _run_process(
                 return report, read_clock() - began, code
             report.append(message["line"])
         worker.kill()
-        with suppress(TimeoutError):  # of a process that has left the group and holds the pipe
+        with suppress(TimeoutError):  # a process that left the group may hold the pipe open
             closes = time.monotonic() + CLOSING_SECONDS
             while (message := worker.receive(max(0.0, closes - time.monotonic()))) is not None:
                 report.append(message["line"])
@@ -134,7 +134,7 @@ def _run_process(
 
 
 def make_trial_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a trial, without the settings of njc except for the model's server."""
+    """Return the environment of a trial, without njc's settings except those for the model's server."""
     return {
         name: value
         for name, value in environ.items()
@@ -143,7 +143,7 @@ def make_trial_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def read_last_line(file: Path) -> str:
-    """Return the last line of a file that is not empty."""
+    """Return the last non-empty line of a file."""
     with file.open("rb") as lines:
         lines.seek(max(0, file.stat().st_size - 4000))
         text = lines.read().decode("utf-8", "replace").strip()
@@ -165,11 +165,11 @@ MAX_MESSAGE_CHARACTERS = 300
 
 @dataclass(frozen=True, slots=True)
 class TrialOutput:
-    """The results of the ended process of a trial."""
+    """The results of a trial's process after its end."""
 
     started: str
     seconds: float
-    """From the start of the process to its end."""
+    """The time from the start of the process to its end."""
     exit_code: int | None
     """None if it was killed because its time was up."""
     last_line: str
@@ -181,7 +181,7 @@ class TrialOutput:
 
 
 def build_trial_result(trial: Trial, task: Task, output: TrialOutput) -> TrialResult:
-    """Put together the result of a trial."""
+    """Return the result of a trial."""
     played = output.report.cases
     checks = {
         f"{case.name}: {check.text}": case.name in played
@@ -224,7 +224,7 @@ def build_trial_result(trial: Trial, task: Task, output: TrialOutput) -> TrialRe
 
 
 def find_failure(result: TrialResult, task: Task, output: TrialOutput) -> Failure | None:
-    """Return the reason for failed checks: the end of the trial, or else the problem of its first case that failed."""
+    """Return the reason for failed checks: how the trial ended, or else the problem in its first failed case."""
     method, built = METHODS[result.method], output.report.built
     match result.ending:
         case "cost limit":
@@ -242,7 +242,7 @@ def find_failure(result: TrialResult, task: Task, output: TrialOutput) -> Failur
             known = category in ("server", "rejected", "limit", "no answer", "unclassified")
             return Failure(category if known else "not built", truncate_first_line(message))
     if not all(result.checks.values()):
-        # The program may have caught the error and gone on without an answer.
+        # The program may have caught the error and continued without an answer.
         for error in sum(output.cases, output.building).unanswered:
             if classify_failure(error) == "server":
                 return Failure("server", truncate_first_line(error))
@@ -268,7 +268,7 @@ def truncate_first_line(text: str) -> str:
     return line if len(line) <= MAX_MESSAGE_CHARACTERS else f"{line[:MAX_MESSAGE_CHARACTERS]}..."
 
 
-# ── the trials of a run, and results that they cannot be compared with ─────────────────────────────
+# ── the trials of a run, and results that cannot be compared with them ─────────────────────────────
 
 
 def list_trials(
@@ -276,15 +276,15 @@ def list_trials(
 ) -> tuple[Trial, ...]:
     """Return all trials of a run, in order.
 
-    A repeat runs all programs and methods before the next one starts, and a program's methods are run together: a run
-    that is stopped early has compared all methods on the same programs.
+    Each repeat runs all programs and methods before the next repeat starts, and a program's methods are run together,
+    so a run that is stopped early has compared all methods on the same programs.
     """
     places = product(range(1, repeats + 1), programs, tuple(methods))
     return tuple(Trial(program, method, model, repeat) for repeat, program, method in places)
 
 
 def refuse_other_programs(found: Results) -> None:
-    """Raise `InputError` if a result is of another version of its program or checks."""
+    """Raise `InputError` if a result is from another version of its program or checks."""
     for result in found.select(TrialResult):
         method = METHODS.get(result.method)
         if method and result.digest != digest_program(result.program, method.file):
@@ -295,7 +295,7 @@ def refuse_other_programs(found: Results) -> None:
             )
 
 
-# ── the run that the flags of the command request ────────────────────────────────────────────────
+# ── the run that the command's flags request ─────────────────────────────────────────────────────
 
 
 def run_benchmark(values: Mapping[str, Any], plain: bool) -> int:
@@ -339,7 +339,7 @@ def build_run(values: Mapping[str, Any]) -> BenchmarkRun:
 
 
 def refuse_unknown_model(model: str, limit_cost: float | None = None) -> None:
-    """Raise a `UsageError` for an unknown model, or one without a price if cost is limited."""
+    """Raise a `UsageError` for an unknown model or, if cost is limited, for a model without a known price."""
     base_url = os.environ.get("NJC_BASE_URL")
     try:
         if load_model(model, base_url) is None:

@@ -1,10 +1,10 @@
-"""A resumable experiment: runs the trials that its file lacks, and writes each result at once.
+"""A resumable experiment: runs the trials missing from its file, and writes each result immediately.
 
     run_experiment(Experiment("repairs", Path("repairs.jsonl"), REPAIR_KINDS, jobs, execute_repair, run), format_text)
         ->  0, the exit code
 
-The same experiment continues at the end of its file. Trials are run in the order of the jobs: a run that is stopped early
-should have compared all conditions on the same problems.
+The same experiment continues at the end of its file. Trials are run in the order of the jobs, which should be such
+that a run stopped early has compared all conditions on the same problems.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ from spsbench.trials.workers import ExecuteJob, LostTrial, RunnableJob, Workers,
 JobT = TypeVar("JobT", bound=RunnableJob)
 
 EXIT_UNFINISHED, EXIT_COST_LIMIT = 1, 3
-"""Exit codes: trials are left because a cluster or a server failed; because the limit on cost was reached."""
+"""Exit codes if trials are left because a cluster or a server failed, or because the limit on cost was reached."""
 
 
 @dataclass(frozen=True, slots=True)
 class Experiment(Generic[JobT]):
-    """The trials, the file of results, and the run that is to be recorded."""
+    """The trials, the results file, and the run to record."""
 
     noun: str
-    """The noun for trials in messages, in the plural."""
+    """The plural noun for trials in messages."""
     out: Path | None
-    """None: results are only printed."""
+    """The results file; None: results are only printed."""
     kinds: tuple[type, ...]
     """The kinds of lines in the file."""
     jobs: Sequence[JobT]
-    """All trials, also the finished ones."""
+    """All trials, including finished ones."""
     execute: ExecuteJob[JobT, Any]
     run: RunLine | None = None
-    """The line of the file for this start."""
+    """The line in the file for this start."""
     compared: tuple[str, ...] = ()
-    """Fields of the run: results with another value cannot be compared with new ones."""
+    """Fields of the run; results with other values cannot be compared with new ones."""
     workers: Workers = field(default_factory=Workers)
     refuse: Callable[[Results], object] = lambda found: None
     """Raises `InputError` for other reasons."""
     limit_cost: float | None = None
-    """Of the whole file, in US dollars. The jobs then have a field `usd` for the rest."""
+    """The limit for the whole file, in US dollars. The jobs must then have a field `usd` for the remainder."""
     display: Callable[[RunProgress], AbstractContextManager[ShowResult]] = show_lines
 
 
@@ -65,7 +65,7 @@ class _Budget:
         return self.limit is not None and self.spent >= self.limit
 
     def assign(self, job: Any) -> Any:
-        """Return a job with the rest as its limit."""
+        """Return a job with the remainder as its limit."""
         return job if self.limit is None else replace(job, usd=self.limit - self.spent)
 
 
@@ -155,7 +155,7 @@ def _run_jobs(
 
 
 def refuse_other_settings(found: Results, run: RunLine, compared: Sequence[str], noun: str) -> None:
-    """Raise `InputError` if an earlier run has another value of a compared field."""
+    """Raise `InputError` if an earlier run has a different value in a compared field."""
 
     def list_settings(of: RunLine) -> dict[str, object]:
         settings: dict[str, object] = {}
@@ -182,4 +182,4 @@ def refuse_other_settings(found: Results, run: RunLine, compared: Sequence[str],
 
 
 FLAGS = {"calls": "max-calls"}
-"""The options with another name than the field of the run."""
+"""The options with names that differ from the field of the run."""

@@ -5,7 +5,7 @@
 
     {"code": "print('so')\\n6 * 7"}   ──main──>   {"text": "so\\n42\\n", "failed": false}
 
-The code cannot import the modules of the project, and has neither the environment nor the input of the trial.
+The code cannot import the project's modules, and has neither the trial's environment nor its input.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Interpreter:
         self.close()
 
     def run(self, code: str) -> InterpreterOutput:
-        """Run a piece of code, for at most `seconds`; after that the variables are lost."""
+        """Run a piece of code for at most `seconds`; if it takes longer, the variables are lost."""
         if self._worker is None:
             environment = {"PYTHONPATH": f"{Path(spsbench.__file__).parents[1]}"}
             self._worker = Worker("spsbench.trials.interpreter", Path("/"), environment)
@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def hide_project() -> None:
-    """Leave only the modules of an isolated interpreter, and an empty environment."""
+    """Leave only the modules of an isolated interpreter and an empty environment."""
     folder = os.environ.pop("PYTHONPATH")
     sys.path[:] = [path for path in sys.path if path not in ("", os.getcwd(), folder)]
     for name in [name for name in sys.modules if name.split(".")[0] in ("njc", "njrt", "spsbench")]:

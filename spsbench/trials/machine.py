@@ -1,4 +1,4 @@
-"""The machine of a run: processor, memory, versions, and its time. Names of machines and people are left out.
+"""The machine of a run: processor, memory, versions and time. Names of machines and people are left out.
 
 BenchmarkRun(started=read_timestamp(), ..., **describe_machine())
 """
@@ -29,7 +29,7 @@ def describe_machine() -> dict[str, Any]:
 
 
 def read_timestamp() -> str:
-    """Return the time now: ISO 8601, UTC, in whole seconds."""
+    """Return the current time in ISO 8601, in UTC and whole seconds."""
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
@@ -51,7 +51,7 @@ def _read_memory_gib() -> float:
 
 
 def read_package_versions() -> dict[str, str]:
-    """Return the versions of the packages that are installed."""
+    """Return the versions of those reported packages that are installed."""
     found = {}
     for package in REPORTED_PACKAGES:
         try:

@@ -2,7 +2,7 @@
 
     {"job": "{...}"}   ──main──>   {"line": "{...}"} for each line of the report; *.trace.jsonl in the folder
 
-It ends when the process that started it does, so that it does not continue asking a model.
+It ends when the process that started it ends, so that it stops sending requests to a model.
 
 It builds the program, plays the cases, and writes the lines of `spsbench.trials.report` as it goes. The folder
 gets a trace for each case, and one for the build.
@@ -67,7 +67,7 @@ PLACEHOLDER_REPLY = "```python\nllm('')\n```"
 
 
 def run_trial(job: Job, folder: Path, write_line: WriteReportLine) -> None:
-    """Build the program, play its cases, and report each."""
+    """Build the program, play its cases, and report the result of each."""
     runner = TrialRunner(
         job, METHODS[job.trial.method], folder, *_make_model_and_layers(job, folder)
     )
@@ -92,7 +92,7 @@ def run_trial(job: Job, folder: Path, write_line: WriteReportLine) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TrialRunner:
-    """Plays the cases of a trial under its method, with its model."""
+    """Plays the cases of a trial, using its method and model."""
 
     job: Job
     method: Method
@@ -107,7 +107,7 @@ class TrialRunner:
         return any(isinstance(layer, CostLimit) and layer.has_refused for layer in self.layers)
 
     def build(self, write_line: WriteReportLine) -> ModuleType | None:
-        """Build the program and report the time or the problem; None if it fails."""
+        """Build the program, and report the time or the problem; return None if the build fails."""
         began = time.monotonic()
         try:
             notified = Notified("build", TraceFile(self.folder / BUILD_TRACE))
@@ -164,7 +164,7 @@ class TrialRunner:
 
 
 def _make_model_and_layers(job: Job, folder: Path) -> tuple[Model | None, tuple[Layer, ...]]:
-    """Return the trial's model, and the layers around it in every method."""
+    """Return the trial's model, and the layers around it."""
     model = load_model(job.trial.model, job.base_url)
     if model is None:
         return None, ()
@@ -193,21 +193,21 @@ def _make_model_and_layers(job: Job, folder: Path) -> tuple[Model | None, tuple[
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A trial and everything that is needed to run it."""
+    """A trial and everything needed to run it."""
 
     trial: Trial
     limits: TrialLimits = field(default_factory=TrialLimits)
     temperature: float | None = None
     base_url: str | None = None
     cache: str | None = None
-    """A folder that keeps replies for trials that are run again."""
+    """A folder that stores replies in case trials are run again."""
     keep: str | None = None
     """A folder that gets a copy of the trial's folder: its traces, its output, its lock."""
     usd: float | None = None
-    """The limit on the cost of this trial."""
+    """The limit on the cost of this trial, in US dollars."""
 
 
-# ── builds the program of a trial for its method ───────────────────────────────────────────────────
+# ── building the program of a trial for its method ─────────────────────────────────────────────────
 
 
 class NotBuiltError(Exception):
@@ -215,7 +215,7 @@ class NotBuiltError(Exception):
 
 
 def build_program(program: str, method: Method, folder: Path) -> ModuleType:
-    """Return a program's module; in the static modes the model of `njrt.using` writes code for it."""
+    """Return a program's module; in static modes, the model of `njrt.using` writes its code."""
     if not method.is_natural:
         return load_manual_program(program)
     if not method.is_static:
@@ -252,7 +252,7 @@ def read_tuned_forms(program: str) -> tuple[TunedBlock, ...]:
 
 
 def main() -> None:
-    """Run the job that the parent sends."""
+    """Run the job sent by the parent."""
     channel = open_channel()
     job: Job = from_json(channel.receive()["job"], Job)
     run_trial(job, Path.cwd(), lambda line: channel.send({"line": to_json(line)}))

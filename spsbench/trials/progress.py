@@ -18,11 +18,11 @@ from spsbench.results import group_by
 
 show_message = partial(click.echo, err=True)
 ShowResult = Callable[[Any, float], None]
-"""Called with each result, and the seconds until the last one."""
+"""Called with each result, and the estimated seconds until the last result."""
 
 
 class ProgressRow(NamedTuple):
-    """The progress of one method: means over its trials so far, seconds with the build."""
+    """The progress of one method: means over its trials so far; seconds include the build."""
 
     method: str
     done: int
@@ -41,7 +41,7 @@ class RunProgress:
 
     @property
     def left(self) -> int:
-        """How many trials have no result."""
+        """The number of trials without a result."""
         return len(self.trials) - len(self.results)
 
     def add(self, result: Any) -> None:
@@ -57,7 +57,7 @@ class RunProgress:
         return tuple(rows)
 
     def format_status(self, seconds_left: float | None = None) -> str:
-        """Return a line about all results, with the time left if it is known and others are to come."""
+        """Return a line about all results, with the time left if it is known and trials remain."""
         costs = [result.cost for result in self.results.values()]
         parts = [f"{len(self.results)} of {len(self.trials)} trials"]
         priced = [cost for cost in costs if cost is not None]
@@ -70,7 +70,7 @@ class RunProgress:
         return ", ".join(parts)
 
     def format_result(self, result: Any, seconds_left: float | None = None) -> str:
-        """Return a line about the last result, with the time left if others are to come."""
+        """Return a line about the last result, with the time left if trials remain."""
         done, total = len(self.results), len(self.trials)
         verdict, details = result.describe()
         rest = "" if seconds_left is None else f"about {format_time_left(seconds_left)} left"
@@ -87,7 +87,7 @@ def format_time_left(seconds: float) -> str:
 
 
 class Pace:
-    """How fast results come (state: when the running jobs were taken, and how long the others took)."""
+    """How fast results arrive (state: when the running jobs were taken, and how long the others took)."""
 
     def __init__(self, read_clock: Callable[[], float]) -> None:
         self._read_clock = read_clock
@@ -105,7 +105,7 @@ class Pace:
         self._ended += 1
 
     def estimate_seconds_left(self, left: int) -> float:
-        """Return the time until `left` jobs have ended; call it after the end of one."""
+        """Return the estimated time until `left` jobs have ended; call this only after a job has ended."""
         now, mean = self._read_clock(), self._seconds / self._ended
         running = sum(max(0.0, mean - (now - taken)) for taken in self._taken.values())
         waiting = mean * (left - len(self._taken))

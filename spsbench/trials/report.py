@@ -1,4 +1,4 @@
-"""The report of a trial's process, a line at a time, so that a killed trial has reported its progress.
+"""The report of a trial's process, written line by line, so that a killed trial has reported its progress.
 
 {"kind": "built", "seconds": 0.12, "problem": ""}
 {"kind": "case", "name": "one", "checks": {"one sushi is sold": true, ...}, "error": null, "seconds": 2.3}

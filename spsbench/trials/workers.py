@@ -1,11 +1,11 @@
-"""Run jobs: in a number of processes of this machine at a time, or on a Dask cluster.
+"""Run jobs, several at a time on this machine or on a Dask cluster.
 
     for result in run_jobs(jobs, execute_job, 4, None): ...                        on this machine, 4 at a time
     for result in run_jobs(jobs, execute_job, None, "tcp://cluster:8786"): ...     on a cluster
 
-Jobs are taken one by one, when a slot is free and the last result has been handled: the caller may stop at any time, and
-running jobs are then completed. After Ctrl-C, or an exception of a job, the results of the jobs that run are yielded
-before it is raised; a second Ctrl-C drops them. A trial that repeatedly loses its workers of a cluster is a `LostTrial`.
+Jobs are taken one by one, when a slot is free and the last result has been handled. The caller may stop at any time;
+running jobs are then completed. After Ctrl-C or a job's exception, the results of the running jobs are yielded before
+it is raised; a second Ctrl-C drops them. If the cluster workers of a trial die repeatedly, it becomes a `LostTrial`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WORKER_WAIT_SECONDS = 30.0
 
 
 class RunnableJob(Protocol):
-    """A trial with everything needed to run it; sent to other machines."""
+    """A trial with everything needed to run it; can be sent to other machines."""
 
     @property
     def trial(self) -> Any:
@@ -39,9 +39,9 @@ class RunnableJob(Protocol):
 JobT = TypeVar("JobT", bound=RunnableJob)
 ResultT = TypeVar("ResultT")
 ExecuteJob = Callable[[JobT, threading.Event], ResultT]
-"""A function of a module that runs a job; the event ends it early, if it can. On a cluster, it is given only the job."""
+"""A module-level function that runs a job; the event may end it early. On a cluster, it gets only the job."""
 MAX_SERVER_FAILURES = 3
-"""Consecutive trials that the model's server may fail before a run stops, with one job at a time."""
+"""How many consecutive trials the model's server may fail before a run stops, with one job at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +49,17 @@ class Workers:
     """Where jobs run."""
 
     jobs: int | None = None
-    """How many at a time; by default one on this machine, or as many as a cluster has threads."""
+    """The number of jobs at a time; by default one on this machine, or as many as a cluster has threads."""
     scheduler: str | None = None
     """The address of a Dask scheduler."""
 
     @property
     def most_failures(self) -> int:
-        """How many jobs in a row may be lost; jobs that run at the same time may fail for one reason."""
+        """How many jobs in a row may be lost; jobs that run at the same time may fail for the same reason."""
         return MAX_SERVER_FAILURES - 1 + (self.jobs or 1)
 
     def describe_start(self, executor: str = "threads") -> dict[str, Any]:
-        """Return the fields of a `RunLine` that are not options; `executor` is used without a cluster."""
+        """Return the fields of a `RunLine` that are not options; `executor` applies without a cluster."""
         return {
             "started": read_timestamp(),
             "jobs": self.jobs or 1,
@@ -156,7 +156,7 @@ def _run_on_cluster(
 
 
 def _connect_to_cluster(address: str) -> Any:
-    """Return a client of the cluster, when it has a worker."""
+    """Return a client for the cluster, once it has a worker."""
     import distributed
 
     try:

@@ -1,1 +1,1 @@
-"""Commands on source: build, check, explain, show, and running type checkers."""
+"""Commands for source code: build, check, explain, show, and running type checkers."""

@@ -1,6 +1,6 @@
-"""`njc check src`: report all findings in natural code, and write nothing.
+"""`njc check src`: report all findings in natural code without writing anything.
 
-njc check - --stdin-filename src/mail.njpy < buffer     one source that an editor has not saved
+njc check - --stdin-filename src/mail.njpy < buffer     a source that an editor has not saved
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _correct_findings(
 def _read_contents(
     sources: Sequence[Path], project: Project, stdin_filename: Path
 ) -> dict[Unit, SourceFile]:
-    """Read the sources: the files, or the one on standard input."""
+    """Read the sources: the files, or a source from standard input."""
     if _STDIN not in sources:
         units = find_units(sources, project, writes=False)
         for unit in units:

@@ -26,7 +26,7 @@ class CommandAfterDashes(click.Command):
         return super().parse_args(ctx, args[:end])
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """Name the other command in the line of the usage."""
+        """Name the other command in the usage line."""
         return [*super().collect_usage_pieces(ctx), "-- CHECKER [ARG]..."]
 
 

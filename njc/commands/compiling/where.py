@@ -1,4 +1,4 @@
-"""`njc where out/mail.py:41`: the line of the source; `njc where src/mail.njpy:37`: the compiled line."""
+"""`njc where out/mail.py:41`: the source line; `njc where src/mail.njpy:37`: the compiled line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def command(console: Console, places: tuple[str, ...], **flags: Any) -> None:
 
 
 def _parse_place(place: str) -> tuple[Path, int]:
-    """Read `FILE:LINE`, or `FILE:LINE:COLUMN` as tools print it."""
+    """Read `FILE:LINE`, or `FILE:LINE:COLUMN`, which tools print."""
     found = re.fullmatch(r"(.+?):(0*[1-9]\d{0,8})(?::[^:]*)?", place)
     if found is None:
         raise ConfigurationError(f"`{place}` is not a place; write FILE:LINE, such as mail.py:41")
@@ -40,7 +40,7 @@ def _parse_place(place: str) -> tuple[Path, int]:
 
 
 def find_counterpart(file: Path, line: int, project: Project) -> tuple[Path, int]:
-    """Map a line of a compiled file to its source, or the reverse; raises ConfigurationError if the file is neither."""
+    """Map a compiled file's line to its source, or the reverse; raises ConfigurationError if the file is neither."""
     data = read_file(file)
     if line > (count := len(data.splitlines()) + 1):
         raise ConfigurationError(f"{format_path(file)} has no line {line}; its last is {count}")

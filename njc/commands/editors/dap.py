@@ -17,6 +17,6 @@ def command() -> None:
 
     require_stdin("an editor writes to it")
     outgoing = sys.stdout
-    sys.stdout = sys.stderr  # nothing but messages may be written to standard output
+    sys.stdout = sys.stderr  # only messages may be written to standard output
     with ending_by_exception():
         Adapter(sys.stdin.buffer, outgoing.buffer).serve()

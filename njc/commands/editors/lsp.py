@@ -21,12 +21,12 @@ def command(ctx: click.Context, /, stdio: bool) -> None:
     require_packages("njc lsp", "njpy[lsp]", "pygls", "lsprotocol", "cattrs")
     from njc.editors.language_server.serving.features import make_server
 
-    logging.getLogger("pygls").setLevel(logging.CRITICAL)  # our handlers log what fails
+    logging.getLogger("pygls").setLevel(logging.CRITICAL)  # our handlers log failures
     require_stdin("an editor writes to it")
     outgoing = sys.stdout
-    sys.stdout = sys.stderr  # nothing but messages may be written to standard output
+    sys.stdout = sys.stderr  # only messages may be written to standard output
     server = make_server()
     server.start_io(sys.stdin.buffer, outgoing.buffer)
-    with suppress(OSError):  # else Python 3.13 writes the error of the finalizer to standard error
+    with suppress(OSError):  # otherwise Python 3.13 writes the finalizer's error to standard error
         outgoing.close()
     ctx.exit(int(not server.is_shut_down))

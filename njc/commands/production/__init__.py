@@ -1,1 +1,1 @@
-"""Commands for programs in production: many rows, recordings that grow old, other models."""
+"""Commands for programs in production: many rows, ageing recordings, other models."""

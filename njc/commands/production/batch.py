@@ -1,4 +1,4 @@
-"""`njc batch mail.njpy:triage rows.jsonl --out results.jsonl`: call a natural function for every row of a file."""
+"""`njc batch mail.njpy:triage rows.jsonl --out results.jsonl`: call a natural function for every row in a file."""
 
 from __future__ import annotations
 
@@ -149,9 +149,9 @@ def command(
                 else:
                     spent = store.read_counts().usage.usd
                     left = None if max_usd is None else max(0.0, max_usd - spent)
-                    # A cluster runs as many as it is given, so that `--jobs` is all of them.
+                    # A cluster runs as many calls as it gets, so `--jobs` is their total number.
                     most_calls = jobs if jobs and address else 2 * count_jobs(kind, jobs)
-                    # The threads of this process count their usage together.
+                    # This process's threads count their usage together.
                     with (
                         limit(usd=left, option=BUDGET_OPTION),
                         open_executor(kind, loaded.name, jobs, address) as submit,
@@ -173,7 +173,7 @@ def command(
 
 
 def _check_out(out: Path, *inputs: Path) -> Path:
-    """Return the file of results that `out` names; ConfigurationError if it cannot be replaced by results."""
+    """Return the result file that `out` names; raises ConfigurationError if results cannot replace it."""
     if out.exists() and not out.is_file():
         raise ConfigurationError(
             f"{format_path(out)} is not a regular file; write to a file, beside which the state of the batch can be"
@@ -195,7 +195,7 @@ def _summarize(store: BatchStore, out: Path) -> str:
 
 
 class ProgressPainter:
-    """One line on a terminal: the progress, the cost, and the time left (state: whether it is shown)."""
+    """A terminal line: the progress, the cost, and the time left (state: whether it is shown)."""
 
     def __init__(self, console: Console, store: BatchStore, count: int | None) -> None:
         self._console = console
@@ -229,7 +229,7 @@ class ProgressPainter:
         )
 
     def show_interrupt(self, calls: int) -> None:
-        """Report the calls to wait for after Ctrl-C."""
+        """Report how many calls to wait for after Ctrl-C."""
         self.close()
         if calls:
             self._console.note(

@@ -1,4 +1,4 @@
-"""`njc canary`: the canaries of blocks in the mode `auto`, as the store has them, and alarms to be cleared."""
+"""`njc canary`: the stored canaries of blocks in mode `auto`, and alarms to clear."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def command(
 
 
 def matches(name: str, blocks: Sequence[str]) -> bool:
-    """Return whether a name of the store, with its digest, is one of these."""
+    """Return whether a name in the store, which includes a digest, is one of these."""
     return name in blocks or name.rpartition(" ")[0] in blocks
 
 

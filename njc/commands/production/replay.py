@@ -44,7 +44,7 @@ def command(console: Console, words: Sequence[str], drift: bool) -> int:
 
 
 def format_drift(lines: Sequence[str]) -> str:
-    """Return the requests that no longer match, and the entries that no program asks for, by recording."""
+    """Return the requests that no longer match, and the entries that no program requests, by recording."""
     by_recording: defaultdict[str, list[str]] = defaultdict(list)
     unused: dict[str, list[tuple[str, int, str]]] = {}
     for line in parse_json_lines(lines):

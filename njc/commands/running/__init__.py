@@ -1,1 +1,1 @@
-"""Commands that run a program, or read the traces and the usage of its runs."""
+"""Commands that run a program, or read its runs' traces and usage."""

@@ -1,4 +1,4 @@
-"""`njc compare SRC -- pytest -q`: build in each mode, run a command on each build, and compare."""
+"""`njc compare SRC -- pytest -q`: build in each mode, run a command on each build, and compare the results."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def command(
 
 
 def _split_arguments(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
-    """Separate the sources from the command; without sources click has removed the `--`."""
+    """Separate the sources from the command; without sources, click has removed the `--`."""
     words = list(arguments)
     sources: list[str] = []
     if "--" in words:
@@ -163,7 +163,7 @@ def _split_arguments(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
 
 
 def _list_available_modes(units: Sequence[Unit], project: Project) -> list[str]:
-    """List all modes, static-learned only if code has been learned."""
+    """Return all modes, with static-learned only if code has been learned."""
     lock = read_lock(get_lock_path(project, units[0].root))
     learned = any(entry.mode.endswith(LEARNED_SUFFIX) for entry in lock.entries.values())
     return [mode for mode in MODES if learned or mode != "static-learned"]
@@ -178,7 +178,7 @@ def _parse_modes(text: str) -> list[str]:
 
 
 def _compute_digest(units: Sequence[Unit], words: Sequence[str], project: Project) -> str:
-    """Name this comparison by its sources, options and command."""
+    """Return a name for this comparison, from its sources, options and command."""
     parts = [unit.path.encode() + read_source(unit).data for unit in units]
     parts += [repr(words).encode(), repr(project.options).encode()]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:12]
@@ -187,7 +187,7 @@ def _compute_digest(units: Sequence[Unit], words: Sequence[str], project: Projec
 def _build_mode(
     sources: Sequence[Path], project: Project, mode: str, request: HoleRequest
 ) -> ModeBuild:
-    """Build in one mode; an error becomes the `failure` of the build."""
+    """Build in one mode; an error becomes the build's `failure`."""
     began = time.monotonic()
     units = find_units(sources, project)
     failure, used = "", tuple[LockEntry, ...]()
@@ -200,7 +200,7 @@ def _build_mode(
             failure = format_finding_messages(write_static_build(units, project, static))
     except NaturalError as error:
         failure = str(error)
-    # The code may have been written by an earlier build; it counts all the same.
+    # The code may have been written by an earlier build; it counts nevertheless.
     usages = (
         ModeUsage(entry.attempts, entry.tokens.input, entry.tokens.output, entry.usd or 0.0)
         for entry in used
@@ -216,7 +216,7 @@ def _run_all(
     words: Sequence[str],
     runs: int,
 ) -> Iterator[ComparedRun]:
-    """Yield the runs of the command; runs of the same build that are in the file of results are not repeated.
+    """Yield the command's runs; runs of the same build that are in the result file are not repeated.
 
     Raises ConfigurationError if a run did not use the build.
     """

@@ -1,4 +1,4 @@
-"""`njc debug prog.njpy ARGS`: step through natural code, forward and back, full-screen or by lines."""
+"""`njc debug prog.njpy ARGS`: step through natural code, forward and back, full-screen or line by line."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def command(
 
 
 def serve_predictions(predicted: str, program: Path | None, call: str | None) -> None:
-    """Read commands by lines, and show the answers of a model."""
+    """Read commands line by line, and show a model's answers."""
     if program is None or call is None:
         raise ConfigurationError("--predicted needs a program and --call 'FUNCTION(ARGUMENTS)'")
     try:
@@ -141,7 +141,7 @@ def check_program(program: Path) -> None:
 
 
 def read_timeline(console: Console, path: Path) -> Timeline:
-    """Return the steps of a trace, and show its unreadable lines; raises ConfigurationError without steps."""
+    """Return a trace's steps, and show its unreadable lines; raises ConfigurationError without steps."""
     index = read_trace_index(console, open_trace(str(path)))
     if not len(timeline := build_timeline(read_trace(index.path))):
         raise ConfigurationError(f"{format_path(path)} has no steps; NJC_TRACE=FILE writes traces")
@@ -149,6 +149,6 @@ def read_timeline(console: Console, path: Path) -> Timeline:
 
 
 def is_plain_terminal() -> bool:
-    """Return whether the full screen does not work on this terminal."""
+    """Return whether full-screen mode does not work on this terminal."""
     is_terminal = sys.stdin.isatty() and sys.stdout is not None and sys.stdout.isatty()
     return not is_terminal or os.environ.get("TERM", "") in ("", "dumb")

@@ -1,4 +1,4 @@
-"""`njc eval mail.njpy:route cases.jsonl`: the pass rate of a function on cases, of models and versions side by side."""
+"""`njc eval mail.njpy:route cases.jsonl`: a function's pass rate on cases, with models and versions side by side."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def command(
         file = Path(target.rpartition(":")[0]).absolute()
         root = Path(_call_git(file.parent, "rev-parse", "--show-toplevel").strip())
         here = set_variable(VERSION_VARIABLE, _compute_version(root))
-        with ending_by_exception():  # so that the files of the other version are removed
+        with ending_by_exception():  # so that the other version's files are removed
             versions = [_evaluate_version(against, root, target, cases, results, repeats, names, jobs)]  # fmt: skip
     results.read()
     with here:
@@ -145,18 +145,18 @@ def _run_missing(
     models: Sequence[str],
     jobs: int,
 ) -> str:
-    """Make the runs that are not in the file; return the digest of the program."""
+    """Make the runs that are not in the file; return the program's digest."""
     loaded = get_target(target)
     digest = compute_program_digest(loaded.program, target)
     planned = list_planned_runs(cases, models, repeats)
-    # Replayed runs are free, and repeats take replies in their order.
+    # Replayed runs are free, and repeats must take replies in order.
     is_replayed = find_replayed_recording()
     missing = [run for run in planned if is_replayed or run.make_key(digest) not in results.known]
     if len(missing) < len(planned):
         console.note(f"{len(planned) - len(missing):,} runs are known from {results.path}")
     progress = ProgressLine(console, "running")
     progress(0, len(missing))
-    # The cache would answer a repeat by the reply to another one.
+    # The cache would answer a repeat with another repeat's reply.
     with set_variable("NJC_CACHE", "off") if repeats > 1 else nullcontext():
         for number, result in enumerate(run_cases(loaded, missing, digest, jobs), 1):
             known = results.known.get(result.key)
@@ -167,7 +167,7 @@ def _run_missing(
 
 
 def _accept_results(target: TargetFunction, cases: Path, model: str) -> str:
-    """Write the results of cases that expect nothing into their file, once; return a note about it."""
+    """Write the results of cases without an expectation into their file, once; return a note about it."""
     accepted: dict[str, list[str]] = {}
     open_cases = [each for each in read_cases(cases, False) if not each.case.has_expectation]
     try:
@@ -176,7 +176,7 @@ def _accept_results(target: TargetFunction, cases: Path, model: str) -> str:
             accepted.setdefault(each.text, []).append(line)
     finally:
         if accepted:
-            with lock_folder(cases.absolute().parent):  # the file may have changed meanwhile
+            with lock_folder(cases.absolute().parent):  # the file may have changed in the meantime
                 text = cases.read_bytes().decode()
                 mark = text[: text.startswith("\ufeff")]
                 lines = text.removeprefix(mark).split("\n")
@@ -195,7 +195,7 @@ def _evaluate_version(
     models: Sequence[str],
     jobs: int,
 ) -> str:
-    """Run the cases on the program of a git reference, in another process; return the digest of the program."""
+    """Run the cases on the program at a git reference, in another process; return the program's digest."""
     program, _, function = target.rpartition(":")
     file = Path(program).absolute()
     with tempfile.TemporaryDirectory() as folder:
@@ -219,7 +219,7 @@ def _evaluate_version(
 
 
 def _make_import_path(root: Path, copy: Path) -> str:
-    """Return the import path with the folders of the repository replaced by their counterparts in the copy."""
+    """Return the import path with the repository's folders replaced with their counterparts in the copy."""
     places = (Path(folder).resolve() for folder in filter(None, sys.path))
     copies = (copy / place.relative_to(root) for place in places if place.is_relative_to(root))
     folders = [str(folder) for folder in copies if folder.is_dir()]
@@ -229,7 +229,7 @@ def _make_import_path(root: Path, copy: Path) -> str:
 
 
 def _compute_version(root: Path) -> str:
-    """Return a digest of all modules in the folder of a repository."""
+    """Return a digest of all modules in a repository's folder."""
     names = _call_git(root, "ls-files", "-coz", "--exclude-standard", "--", "*.py", f"*{SUFFIX}")
     files = filter(Path.is_file, (root / name for name in sorted(set(names.split("\0")))))
     parts = [

@@ -72,7 +72,7 @@ def run_in_sandbox(
 ) -> int:
     """Run the program in a sandbox that can connect to its models; return the exit code.
 
-    `program` is its name on the command line, and its arguments.
+    `program` is its name as on the command line, followed by its arguments.
     """
     from njc.sandbox import bubblewrap
     from njc.sandbox.limits import Limits
@@ -102,7 +102,7 @@ def run_in_sandbox(
 
 
 def _list_model_options(unit: Unit, project: Project) -> Iterator[Options]:
-    """Yield all options that may choose a model: of the program and of predictions, then of its blocks."""
+    """Yield all options that may choose a model: for the program and predictions, then for its blocks."""
     outer = (read_environment_options(os.environ), project.options)
     yield merge_option_layers(*outer)
     if predictor := os.environ.get("NJC_PREDICT"):
@@ -112,7 +112,7 @@ def _list_model_options(unit: Unit, project: Project) -> Iterator[Options]:
 
 
 def _rebuild_flags(console: Console, flags: Mapping[str, Any]) -> list[str]:
-    """Return the flags of this `njc run` for the `njc run` in the sandbox."""
+    """Return this `njc run`'s flags for the `njc run` in the sandbox."""
     again = [f"--set={setting}" for setting in flags["options"]]
     names = [name for name in ("warnings", "required_version") if flags[name]]
     again += [f"--{name.replace('_', '-')}={flags[name]}" for name in names]
@@ -141,7 +141,7 @@ def command(
 ) -> int:
     """Compile FILE in memory and run it; flags go before FILE."""
     if trace is not None:
-        is_file = trace and not trace.startswith("store:")  # its place stays after `os.chdir`
+        is_file = trace and not trace.startswith("store:")  # to keep its place after `os.chdir`
         os.environ["NJC_TRACE"] = os.path.abspath(trace) if is_file else trace
         if is_file and not flags["sandbox"]:
             check_trace(Path(trace).absolute())
@@ -170,14 +170,14 @@ def command(
         _show_findings(console, uncompilable.findings)
         return 1
     _show_findings(console, warnings)
-    sys.stdout = sys.stdout if sys.__stdout__ else None  # as Python has it for a closed one
+    sys.stdout = sys.stdout if sys.__stdout__ else None  # like Python's own for a closed stream
     with show_status(console):
         error = run_as_main(code, source, arguments)
     return _report_exception(console, error)
 
 
 def _warn_of_ignored_blocks(event: str, arguments: tuple[Any, ...]) -> None:
-    """Warn if the program has Python alone run a natural program; a hook for audit events."""
+    """Warn if the program runs a natural program with plain Python; a hook for audit events."""
     if event in ("subprocess.Popen", "os.exec", "os.posix_spawn"):
         python, *words = (os.fsdecode(word) for word in arguments[1])
         file = next((word for word in words if not word.startswith("-")), "")
@@ -189,7 +189,7 @@ def _warn_of_ignored_blocks(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def check_trace(file: Path) -> None:
-    """Raise ConfigurationError if a trace cannot be appended to a file; a file that this creates is removed."""
+    """Raise ConfigurationError if a trace cannot be appended to a file; a file created by the check is removed."""
     exists = os.path.lexists(file)
     if exists and not (file.is_file() or file.is_dir()):  # a pipe could block
         return
@@ -201,7 +201,7 @@ def check_trace(file: Path) -> None:
 
 
 def _find_module_file(name: str) -> Path:
-    """Find the file of a module below the working directory, without importing the packages around it."""
+    """Find a module's file below the working directory, without importing the packages around it."""
     place = Path(*name.split("."))
     for file in (place.with_suffix(SUFFIX), place / f"__main__{SUFFIX}"):
         if file.is_file():
@@ -240,7 +240,7 @@ def _show_findings(console: Console, findings: Sequence[Finding]) -> None:
 
 
 def _take_predictor(settings: Sequence[str]) -> tuple[str, ...]:
-    """Apply `--set predict=NAME`, which is a setting of the run; return the others, which are options of blocks."""
+    """Apply `--set predict=NAME`, a setting of the run; return the others, which are block options."""
     pairs = [setting.partition("=") for setting in settings]
     for key, _, name in pairs:
         if key.strip() == "predict" and name:
@@ -249,7 +249,7 @@ def _take_predictor(settings: Sequence[str]) -> tuple[str, ...]:
 
 
 def _set_flags_before_environment(settings: Sequence[str]) -> None:
-    """Let `--set` override variables, which override the project at run time."""
+    """Let `--set` override variables, which override the project's settings at run time."""
     options = parse_set_flags(settings)
     for variable, name in ENVIRONMENT_VARIABLES.items():
         if getattr(options, name) is not None:

@@ -36,7 +36,7 @@ from njc.target import get_target, make_absolute
 from njrt.errors import ConfigurationError
 
 MINIMUM_CASES = 10
-"""Of each half; with fewer cases any difference may be chance."""
+"""The minimum for each half; with fewer cases, any difference may be chance."""
 
 
 @click.command("tune")
@@ -84,7 +84,7 @@ def command(
     project = find_project(loaded.program, os.environ)
     unit = make_unit(loaded.program, project)
     out = out or cases.with_name(f"{cases.stem}.tuning.jsonl")
-    if not check:  # that calls are not paid for in vain
+    if not check:  # so that calls are not paid for in vain
         check_output(find_lock_path(unit, project))
     check_output(out, loaded.program, cases, *filter(None, [check_file]))
     choosing, held_out = _read_parts(cases, check_file)
@@ -126,7 +126,7 @@ def command(
 def _read_parts(
     cases: Path, check_file: Path | None
 ) -> tuple[list[NumberedCase], list[NumberedCase]]:
-    """Return the cases to choose on, and those to check on; raises ConfigurationError for too few, or one in both."""
+    """Return the cases to choose on and to check on; raises ConfigurationError for too few, or a case in both."""
     if check_file is None:
         choosing, held_out = split_cases(read_cases(cases))
     else:

@@ -1,4 +1,4 @@
-"""`njc usage`: the spending of the budgets in the store."""
+"""`njc usage`: the spending of budgets in the store."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def command(
 
 
 def is_current(account: StoredAccount, now: float) -> bool:
-    """Return whether the period of an account continues; the period of a `with` ends with its reservations."""
+    """Return whether an account's period continues; the period of a `with` ends with its reservations."""
     if account.per in ("run", "scope"):
         return bool(account.state.held)
     _, _, zone = account.period.partition("@")
@@ -89,7 +89,7 @@ def is_current(account: StoredAccount, now: float) -> bool:
 
 
 def account_to_json(account: StoredAccount, current: bool) -> dict[str, Any]:
-    """Return an account as `njc usage --json` prints it."""
+    """Return an account in the form of `njc usage --json`."""
     state, reserved = account.state, account.state.reserved
     return {
         "budget": account.name,

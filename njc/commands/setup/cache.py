@@ -62,12 +62,12 @@ def clear(console: Console, folder: Path | None, url: str | None) -> None:
 
 
 def _find_cache(folder: Path | None, url: str | None) -> tuple[str, str, ReplyStore | None]:
-    """Return the place of the cache of a folder, a store, or the user, its text in messages, and its store if it exists."""
+    """Return the place of a folder's, store's or user's cache, its name in messages, and its store if it exists."""
     if folder is not None:
         refuse_options("is another place than --folder; leave one out", "url")
     elif url:
         store = get_store(url, os.environ)
-        store.measure(SHARED_PREFIX)  # raises StoreError, where the cache would continue without it
+        store.measure(SHARED_PREFIX)  # raises StoreError, where the cache would do without it
         return store.name, store.name, ReplyStore(store, SHARED_PREFIX)
     folder = folder or find_cache_folder(os.environ)
     exists = (folder / REPLIES_FILE).exists()

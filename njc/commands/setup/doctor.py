@@ -64,7 +64,7 @@ def _find_version(package: str) -> str | None:
 
 
 def _probe_server(url: str) -> None:
-    """Send a request without a key; any answer shows that the server runs."""
+    """Send a request without a key; any answer shows that the server is running."""
     from http.client import HTTPException
     from urllib.error import HTTPError
     from urllib.request import urlopen

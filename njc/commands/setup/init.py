@@ -1,4 +1,4 @@
-"""`njc init DIR`: a new project with one natural program, its recording, a test and a workflow.
+"""`njc init DIR`: a new project with a natural program, its recording, a test and a workflow.
 
 shop/pyproject.toml                   [tool.njc] src = ["src"]
 shop/src/support.njpy                 one natural block
@@ -48,13 +48,13 @@ def command(console: Console, folder: Path) -> None:
 
 
 def find_runtime(installed: Iterable[metadata.Distribution]) -> str:
-    """Return the distribution that has the runtime: `njpy` itself if it was installed from its repository."""
+    """Return the distribution with the runtime: `njpy` itself if it was installed from its repository."""
     names = {distribution.metadata["Name"] for distribution in installed}
     return "njpy-runtime" if "njpy-runtime" in names else "njpy"
 
 
 def fill_templates(values: Mapping[str, str]) -> dict[Path, str]:
-    """Return the files of a new project, by their paths in it."""
+    """Return a new project's files, by their paths in it."""
     return {
         path: re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], text)
         for path, text in _read_templates(files("njc").joinpath("templates", "project"), Path())

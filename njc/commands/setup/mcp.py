@@ -172,11 +172,11 @@ def serve(
     if port is None:
         refuse_options("needs --http", "host")
     budgets = parse_budgets(budget) if budget else ()
-    with redirect_stdout(sys.stderr):  # what programs print when they are imported
+    with redirect_stdout(sys.stderr):  # for what programs print when they are imported
         server = make_mcp_server(load_targets(targets), name, budgets, _keep_messages_apart)
     if port is None:
         require_stdin("a client writes to it")
-        with _divert_prints() as sys.stdout:  # the SDK takes it, then enters the lifespan
+        with _divert_prints() as sys.stdout:  # the SDK takes this stream, then enters the lifespan
             server.run("stdio")
         return
     import uvicorn
@@ -192,13 +192,13 @@ def serve(
 
 @asynccontextmanager
 async def _keep_messages_apart(_: object) -> AsyncIterator[None]:
-    """Print to standard error while a server runs, and while its last calls end: the SDK has its output by now."""
+    """Print to standard error while a server runs and its last calls end: by now, the SDK has its output."""
     sys.stdout = sys.stderr
     yield
 
 
 def _divert_prints() -> TextIO:
-    """Send what this process and its children print to standard error; return the standard output that it had."""
+    """Send what this process and its children print to standard error; return the original standard output."""
     sys.stdout.flush()
     stdout = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
@@ -215,7 +215,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _raise_all(failures: Sequence[str]) -> None:
-    """Raise the errors of some servers, after all servers have had their turn."""
+    """Raise the errors of some servers, after all servers have been tried."""
     if failures:
         raise ConfigurationError("\n".join(failures))
 
@@ -231,13 +231,13 @@ def _write(console: Console, section: ServerSection, lock: StaticLock, lock_file
 
 
 def _read_lock() -> tuple[StaticLock, Path]:
-    """Return the lock of the project here and its file: beside pyproject.toml, else in this folder."""
+    """Return the lock of the project here and its file: beside pyproject.toml, otherwise in this folder."""
     file = get_lock_path(find_project(Path.cwd(), os.environ), Path.cwd()).absolute()
     return read_lock(file), file
 
 
 def _check_module_name(file: Path) -> None:
-    """Raise ConfigurationError for a module that Python cannot import, or that hides one of Python or of the runtime."""
+    """Raise ConfigurationError for a module that Python cannot import, or that hides Python's or the runtime's."""
     name = file.stem
     if not name.isidentifier() or keyword.iskeyword(name) or file.suffix != ".py":
         raise ConfigurationError(

@@ -112,7 +112,7 @@ def _show_findings(console: Console, file: Path, target: Path, migration: Migrat
 def _write_targets(migrated: Mapping[Path, tuple[Path, Migration]], force: bool) -> None:
     sources: dict[Path, Path] = {}
     for file, (target, _) in migrated.items():
-        # `lexists`: a link to nowhere is there too.
+        # `lexists`: a broken link also exists.
         if os.path.lexists(target) and not force:
             raise ConfigurationError(
                 f"{format_path(target)} exists; overwrite it with --force, or choose another directory with -o"

@@ -18,7 +18,7 @@ from njc.project.units import format_path, read_file
 from njrt.errors import ConfigurationError
 
 NAME = "natural-code"
-"""The name in the head of the guide, and of its folder."""
+"""The name in the guide's head, and of its folder."""
 
 
 @click.command("skill")

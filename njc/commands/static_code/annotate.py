@@ -68,7 +68,7 @@ def command(
     changed: dict[Path, tuple[bytes, bytes]] = {}
     unasked: NaturalError | None = None
     annotators = [Annotator(console, unit, project) for unit in units]
-    for annotator in annotators:  # before a question is paid for
+    for annotator in annotators:  # before any question is paid for
         annotator.check(read_source(annotator.unit))
     try:
         for annotator in annotators:
@@ -92,7 +92,7 @@ def command(
 
 @record
 class Annotator:
-    """The annotation of one source."""
+    """The annotation of a source."""
 
     console: Console
     unit: Unit
@@ -105,7 +105,7 @@ class Annotator:
             raise ConfigurationError(f"{self.unit.display_path} has errors; njc check shows them")
 
     def annotate(self, source: SourceFile) -> tuple[SourceFile, NaturalError | None]:
-        """Return the source with all types that can be found and hold, and the error if no model could be asked for the others."""
+        """Return the source with all types that hold, and the error if no model could be asked for the others."""
         result = correct(self.compile_types(source), self.compile_types, with_hints=True)
         passed_over: set[tuple[str, bool, int]] = set()
         problem: NaturalError | None = None
@@ -114,7 +114,7 @@ class Annotator:
             passed_over.add(_make_key(missing))
             try:
                 proposed = self.propose(missing, result.source)
-            except NaturalError as error:  # the types that were found are kept
+            except NaturalError as error:  # the types found so far are kept
                 problem = error
                 break
             if proposed is None:
@@ -136,7 +136,7 @@ class Annotator:
         return make_compile_task(self.unit, source, self.project).run()
 
     def compile_types(self, source: SourceFile) -> CompileResult:
-        """Compile a version of the source, and keep only the hints that are stated types."""
+        """Compile a version of the source; of the hints, keep only stated types."""
         result = self.compile(source)
         return replace(result, hints=tuple(hint for hint in result.hints if hint.code == "NJ308"))
 
@@ -164,7 +164,7 @@ class Annotator:
         return make_annotation(source, missing, proposed)
 
     def find_type_errors(self, source: SourceFile) -> frozenset[str]:
-        """Return the errors of mypy in a version of the source, without their places; none if there is no mypy."""
+        """Return mypy's errors in a version of the source, without places; empty without mypy."""
         if importlib.util.find_spec("mypy") is None:
             return frozenset()
         checker = ["mypy", "--ignore-missing-imports", "--check-untyped-defs"]
@@ -187,9 +187,9 @@ class Annotator:
         with tempfile.TemporaryDirectory() as folder:
             file, results = Path(folder) / self.unit.source.name, Path(folder) / "results.jsonl"
             file.write_bytes(source.data)
-            for other in self.unit.source.parent.iterdir():  # the program may open them
+            for other in self.unit.source.parent.iterdir():  # the program may open these files
                 if other.name not in (file.name, "__pycache__"):
-                    with suppress(OSError):  # a system without links
+                    with suppress(OSError):  # the system has no links
                         (Path(folder) / other.name).symlink_to(other.absolute())
             settings = self.project.file
             if settings is not None and not (Path(folder) / settings.name).exists():
@@ -204,7 +204,7 @@ class Annotator:
 
 @cache
 def _make_mypy_cache() -> tempfile.TemporaryDirectory[str]:
-    """Return a folder that is removed when the process ends: without one, each version is checked with all that it imports."""
+    """Return a folder that is removed when the process ends; without it, each version's imports are rechecked."""
     return tempfile.TemporaryDirectory(prefix="njc-mypy-")
 
 

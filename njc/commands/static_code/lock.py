@@ -1,4 +1,4 @@
-"""`njc lock`: the state of static blocks, to write their code again, and what blocks may do when they run."""
+"""`njc lock`: the state of static blocks, rewriting their code, and what blocks may do when they run."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def command(
 def _lock_authority(
     console: Console, units: Sequence[Unit], file: Path, runs: Sequence[Path], check: bool
 ) -> int:
-    """Widen the manifest, or show what that would change; return the exit code."""
+    """Widen the manifest, or show what would change; return the exit code."""
     recorded = (unit.source.parent / "recordings" / f"{unit.source.stem}.jsonl" for unit in units)
     runs = runs or [path for path in recorded if path.exists()]
     if not runs:
@@ -167,7 +167,7 @@ def _lock_authority(
 
 
 def _format_tuned(lock: StaticLock, units: Sequence[Unit]) -> Iterator[str]:
-    """Yield a line for each form that was chosen for a block of these sources."""
+    """Yield a line for each form that was chosen for a block in these sources."""
     stale, files = _find_stale_tuned(lock, units), {unit.path for unit in units}
     for key, section in lock.tuned.items():
         if section.file in files:
@@ -177,7 +177,7 @@ def _format_tuned(lock: StaticLock, units: Sequence[Unit]) -> Iterator[str]:
 
 
 def _find_stale_tuned(lock: StaticLock, units: Sequence[Unit]) -> set[tuple[str, str, str]]:
-    """Return the keys of forms that were chosen for blocks that these sources no longer have."""
+    """Return the keys of forms that were chosen for blocks no longer in these sources."""
     files = {unit.path for unit in units}
     chosen = [key for key in lock.tuned if key[0] in files]
     blocks = find_block_keys(units) if chosen else {}
@@ -185,13 +185,13 @@ def _find_stale_tuned(lock: StaticLock, units: Sequence[Unit]) -> set[tuple[str,
 
 
 def split_places(places: Sequence[str]) -> tuple[list[str], list[Path]]:
-    """Return the names of blocks, and the sources, among the arguments of a command."""
+    """Split a command's arguments into block names and sources."""
     blocks = [place for place in places if ":" in place and not Path(place).exists()]
     return blocks, [Path(place) for place in places if place not in blocks]
 
 
 def find_named_hole(block: str, holes: Sequence[Hole]) -> Hole:
-    """Find the hole of this name; the name may omit the file."""
+    """Find the hole with this name; the name may omit the file."""
     for hole in holes:
         if block in (hole.name, f":{hole.name.partition(':')[2]}"):
             return hole
@@ -208,7 +208,7 @@ def _list_keys(hole: Hole) -> list[tuple[str, str]]:
 def _find_unused_in_units(
     lock: StaticLock, units: Sequence[Unit], project: Project
 ) -> list[LockEntry]:
-    """Find the entries of removed blocks; a block that is live now may become static again."""
+    """Find removed blocks' entries; a block that is now live may become static again."""
     static = replace(project, options=replace(project.options, mode="static"))
     names = {hole.name for file in find_static_files(units, static) for hole in file.holes}
     roots = {unit.root for unit in units}

@@ -1,4 +1,4 @@
-"""`njc static`: improve or repair the code of static blocks with recorded runs or a test command.
+"""`njc static`: improve or repair static blocks' code with recorded runs or a test command.
 
 njc static --learn traces/                     the best code of a few attempts is kept
 njc static --repair --learn traces/            a rationale first; kept if all runs are right
@@ -101,7 +101,7 @@ def command(
         attempts=attempts, notify=console.note, only=lambda hole: not chosen or hole.name in chosen
     )
     request = keep_results(request, lock, file)
-    request.keep(lock)  # which fails on a read-only disk, before replies are paid for
+    request.keep(lock)  # fails on a read-only disk, before replies are paid for
     if words:
         limit = seconds or COMMAND_SECONDS
         program = TestedProgram(tuple(files), tuple(units), project, lock, tuple(words), limit)
@@ -124,7 +124,7 @@ def command(
 
 
 def _read_command(text: str) -> list[str]:
-    """Return the words of a test command, which no shell reads."""
+    """Return the words of a test command; no shell interprets it."""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -142,7 +142,7 @@ def _read_command(text: str) -> list[str]:
 
 
 def _show_learning(console: Console, results: Sequence[LearningResult], repairs: bool) -> bool:
-    """Print the results on recorded runs; returns whether some code still fails, or none was tested."""
+    """Print the results on recorded runs; return whether some code still fails, or none was tested."""
     rows = []
     for it in results:
         if it.score:
@@ -161,7 +161,7 @@ def _show_learning(console: Console, results: Sequence[LearningResult], repairs:
 
 
 def _show_command_repair(console: Console, done: Sequence[CommandRepairResult]) -> bool:
-    """Print the results of a test command; returns whether it still fails."""
+    """Print a test command's results; return whether it still fails."""
     rows = [
         (it.hole.name, it.hole.mode, *map(str, (it.before, it.after, it.replies)))
         for it in done

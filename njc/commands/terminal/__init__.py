@@ -1,1 +1,1 @@
-"""The shared options of commands, and their output: results, findings, notes, the status line."""
+"""The commands' shared options and output: results, findings, notes, the status line."""

@@ -1,9 +1,9 @@
-"""The output of the commands: results go to stdout, everything else to stderr.
+"""The commands' output: results go to stdout, everything else to stderr.
 
 -qq    nothing but the exit code
 -q     errors
        and a summary
--v     and a line for each file, and whole tracebacks
+-v     and a line for each file, and full tracebacks
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ INTERRUPTED_EXIT_CODE = 130
 
 @dataclass(slots=True)
 class Console:
-    """How much to print; one object for the group and its commands, so flags may precede or follow the name."""
+    """How much to print; the group and its commands share it, so flags may precede or follow a command's name."""
 
     verbosity: int = 0
 
@@ -58,7 +58,7 @@ class Console:
             click.echo(colorize(text), err=True)
 
     def error(self, error: NaturalError) -> None:
-        """Print why the command fails: the message, or with -v the traceback."""
+        """Print why the command failed: the message, or with -v the traceback."""
         if self.verbosity > 0:
             self.findings("".join(traceback.format_exception(error)).rstrip())
         else:
@@ -66,12 +66,12 @@ class Console:
             self.findings(f"error: {place}{error}")
 
     def note(self, text: str) -> None:
-        """Print a note on the work of the command."""
+        """Print a note about the command's work."""
         if text and self.verbosity > -1:
             click.echo(text, err=True)
 
     def print_detail(self, text: str) -> None:
-        """Print a note on one file."""
+        """Print a note about a file."""
         if self.verbosity > 0:
             click.echo(text, err=True)
 
@@ -84,7 +84,7 @@ class Console:
 
 
 class ProgressLine:
-    """Counts files on one line of a terminal, if the work takes long."""
+    """Counts files on one terminal line, if the work takes long."""
 
     def __init__(self, console: Console, activity: str) -> None:
         self._activity = activity
@@ -93,7 +93,7 @@ class ProgressLine:
         self._begin = time.monotonic()
 
     def __call__(self, done: int, of: int) -> None:
-        """Show the count, and remove the line at the end."""
+        """Show the count; at the end, remove the line."""
         if not self._is_enabled or (
             not self._shown and time.monotonic() - self._begin < _PROGRESS_DELAY
         ):
@@ -109,19 +109,19 @@ def print_result(line: str) -> None:
 
 
 def require_stdin(use: str) -> None:
-    """Raise ConfigurationError with the use of standard input if it is closed."""
+    """Raise ConfigurationError, naming the use of standard input, if it is closed."""
     if sys.stdin is None:
         raise ConfigurationError(f"standard input is closed; {use}")
 
 
 def paint_progress(line: str) -> None:
-    """Replace the line of the terminal that the cursor is on, cut to its width."""
+    """Replace the terminal's current line with `line`, cut to the terminal's width."""
     width = shutil.get_terminal_size().columns - 1
     click.echo(f"\r\x1b[K{line[:width]}", err=True, nl=False)
 
 
 def get_output_width() -> int | None:
-    """Return the width of the terminal that results are printed on; None for a file or a pipe."""
+    """Return the width of the terminal on which results are printed; None for a file or a pipe."""
     is_terminal = sys.stdout and sys.stdout.isatty()  # it may be closed
     return shutil.get_terminal_size().columns if is_terminal else None
 
@@ -137,7 +137,7 @@ def _colorize_severity(match: re.Match[str]) -> str:
     return click.style(match[0].rstrip(" :"), fg=color, bold=True) + ": "
 
 
-# ── the flags -q, -v and --color of the group and of each command ──────────────────────────────────
+# ── the flags -q, -v and --color for the group and each command ────────────────────────────────────
 
 
 CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
@@ -161,12 +161,12 @@ def console_flags(command: CommandFunction) -> CommandFunction:
 
 
 def with_console(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the flags of the console, and pass it as the first argument; the returned value is the exit code."""
+    """Add the console's flags, and pass it as the first argument; the returned value is the exit code."""
 
     @functools.wraps(command)
     def run(console: Console, *arguments: Any, **flags: Any) -> None:
         for name, value in flags.items():
-            # NaN is in every range of click.
+            # click accepts NaN in every range.
             if isinstance(value, float) and not math.isfinite(value):
                 raise click.BadParameter(f"{value} is not a finite number.", param_hint=name)
         click.get_current_context().exit(command(console, *arguments, **flags) or 0)
@@ -177,7 +177,7 @@ def with_console(command: Callable[..., Any]) -> Callable[..., Any]:
 def add_options(
     command: CommandFunction, *options: Callable[[CommandFunction], CommandFunction]
 ) -> CommandFunction:
-    """Add options to a command, in this order in its help."""
+    """Add options to a command; its help lists them in this order."""
     for option in reversed(options):
         command = option(command)
     return command
@@ -193,7 +193,7 @@ def _verbosity_option(
 
 
 def _set_color(ctx: click.Context, parameter: click.Parameter, when: str | None) -> None:
-    """Choose colors by the flag, the variables NO_COLOR and FORCE_COLOR, and the terminal, in this order."""
+    """Choose colors by the flag, then the variables NO_COLOR and FORCE_COLOR, then the terminal."""
     no_color, force = os.environ.get("NO_COLOR"), os.environ.get("FORCE_COLOR")
     if when is not None and when != "auto":
         ctx.color = when == "always"
@@ -203,9 +203,9 @@ def _set_color(ctx: click.Context, parameter: click.Parameter, when: str | None)
 
 @contextmanager
 def ending_by_exception() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP raise SystemExit, so that temporary files are removed, and end the process afterwards.
+    """Let SIGTERM and SIGHUP raise SystemExit, so that temporary files are removed, and then end the process.
 
-    It ends by the signal itself: threads that read a closed terminal never end. A second signal ends it at once.
+    The signal itself ends it: threads that read a closed terminal never end. A second signal ends it immediately.
     """
     received: list[int] = []
 

@@ -1,4 +1,4 @@
-"""Flags that several commands share: settings of the project, selection of sources."""
+"""Flags that several commands share: project settings, source selection."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FlagValue = Any
 
 
 def _complete_setting(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Complete the key of `KEY=VALUE`, and the value if the option has a closed set of values."""
+    """Complete the key of `KEY=VALUE`, and the value if the option has a fixed set of values."""
     key, equals, _ = incomplete.partition("=")
     choices = OPTION_CHOICES.get(key.replace("-", "_"), ()) if equals else ()
     settings = [f"{key}={choice}" for choice in choices]
@@ -52,7 +52,7 @@ CASE_JOBS = click.option(
 
 
 def find_store_url() -> str | None:
-    """Return the store that the environment or the project of the working directory sets."""
+    """Return the store that the environment or the working directory's project sets."""
     return os.environ.get("NJC_STORE") or find_project(Path.cwd(), os.environ).options.store
 
 
@@ -92,7 +92,7 @@ _SETTING_NAMES = ("out", "include", "exclude", "warnings", "required_version")
 
 
 def project_flags(command: CommandFunction) -> CommandFunction:
-    """Add the flags that override the project's settings; `resolve_project` takes them as a mapping."""
+    """Add flags that override the project's settings; `resolve_project` takes them as a mapping."""
     return add_options(
         command,
         click.option(
@@ -116,7 +116,7 @@ def project_flags(command: CommandFunction) -> CommandFunction:
 
 
 def selection_flags(command: CommandFunction) -> CommandFunction:
-    """Add the flags that choose among sources."""
+    """Add flags that select sources."""
     return add_options(
         command,
         click.option(
@@ -152,7 +152,7 @@ def refuse_options(problem: str, *names: str) -> None:
     for parameter in context.command.params:
         name, shown = parameter.name or "", parameter.opts[-1]
         is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        # Arguments of any number are never missing.
+        # Arguments that may occur any number of times are never missing.
         if name in names and is_given and context.params[name] != ():
             raise ConfigurationError(f"{shown if shown[0] == '-' else shown.upper()} {problem}")
 

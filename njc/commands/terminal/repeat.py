@@ -1,4 +1,4 @@
-"""Running a command again whenever a source changes: `njc build --watch`, `njc check --watch`."""
+"""Run a command again whenever a source changes: `njc build --watch`, `njc check --watch`."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from njrt.errors import NaturalError, require_packages
 _DEBOUNCE_MILLISECONDS = 50
 """An editor may write a file in several steps; changes this close together count as one."""
 _POLL_MILLISECONDS = 500
-"""How often to look at the project files, which are outside of the watched directories."""
+"""How often to check the project files, which are outside the watched directories."""
 
 SourceStates = Mapping[Path, FileState | None]
-"""The states of sources; None for one that does not exist."""
+"""The states of sources; None for a source that does not exist."""
 
 
 def watch_sources(
@@ -36,14 +36,14 @@ def watch_sources(
     sources: Sequence[Path],
     suffixes: Sequence[str] = (SUFFIX,),
 ) -> NoReturn:
-    """Call `act` now, and after each change to a source or a project file, until KeyboardInterrupt.
+    """Call `act` now and after each change to a source or a project file, until KeyboardInterrupt.
 
     Errors are printed and do not end the watch.
     """
     start = sources[0] if sources else Path()
 
     def run_once() -> tuple[Sequence[Path], SourceStates]:
-        """Act; return the places to watch, none if the settings are wrong, and their sources before."""
+        """Act; return the places to watch, none if settings are wrong, and their earlier sources."""
         before: SourceStates = {}
         try:
             before = _read_sources(sources, suffixes)
@@ -60,7 +60,7 @@ def watch_sources(
         found, is_begun = places, False
         for has_changes in _watch(places, suffixes):
             current = _read_project_state(start)
-            # The watch does not report changes from before its start.
+            # The watch does not report changes made before it starts.
             is_missed = not is_begun and _read_sources(places, suffixes) != before
             if has_changes or is_missed or current != state:
                 state, (found, before) = current, run_once()
@@ -71,7 +71,7 @@ def watch_sources(
 
 
 def _watch(places: Sequence[Path], suffixes: Sequence[str]) -> Iterator[bool]:
-    """Yield True after each change to a source, and False now and then."""
+    """Yield True after each change to a source, and False from time to time."""
     require_packages("--watch", "njpy[watch]", "watchfiles")
     import watchfiles
 
@@ -91,7 +91,7 @@ def _watch(places: Sequence[Path], suffixes: Sequence[str]) -> Iterator[bool]:
 
 
 def _is_source(file: Path, suffixes: Sequence[str]) -> bool:
-    """Return whether a change to a file matters; compiled files do not, unless they are gone."""
+    """Return whether a change to a file matters; compiled files matter only when they are gone."""
     return file.suffix in suffixes and read_header(file) is None
 
 

@@ -1,9 +1,9 @@
-"""A line on the terminal while a model is asked: the block, the model, the time, the usage so far.
+"""A terminal line while a model is asked: the block, the model, the time, the usage so far.
 
     mailbox.njpy:17  gpt-4.1  12 s  5 calls  2,158 tokens  $0.0131  …elf.folders[topic].append(mail)
 
-It is painted on standard error, if that is a terminal, half a second after a model is asked; prints of the program
-first remove it. Not detected: output of other processes and of code outside Python.
+It appears on standard error, if that is a terminal, half a second after a model is asked; the program's prints
+remove it first. Not detected: output from other processes and from code outside Python.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from njrt.observability.listeners import add_listener
 from njrt.rendering.writer import escape_unprintable
 
 DELAY_SECONDS = 0.5
-"""A call that takes less time is not shown."""
+"""Shorter calls are not shown."""
 
 REPAINT_SECONDS = 0.25
 
 MODEL_WIDTH = 30
-"""Columns of the terminal for the name of a model."""
+"""Terminal columns for a model's name."""
 
 _SHOWN_TEXT_CHARS = 200
-"""Characters of a reply that is coming in; the last ones are shown as far as the terminal is wide."""
+"""Characters of an incoming reply; as many of the last characters are shown as fit the terminal's width."""
 
 _MAKE_ROOM = "\x1bD\x1b[A"
-"""Scroll if the cursor is on the last line of the terminal, and stay in the same column (ECMA-48)."""
+"""Scroll if the cursor is on the terminal's last line, and stay in the same column (ECMA-48)."""
 
 _WRITE_BELOW = "\x1b7\x1b[B\r\x1b[2K{}\x1b8"
-"""Replace the line below the cursor's and return; the cursor is saved and restored as by DEC's VT100."""
+"""Replace the line below the cursor's line and return; saves and restores the cursor like DEC's VT100."""
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class _OpenCall:
 
 
 class StatusLine:
-    """The line, as a listener of events (state: the open calls, the usage, whether it is painted)."""
+    """The line, as an event listener (state: the open calls, the usage, whether it is painted)."""
 
     def __init__(self, terminal: TextIO) -> None:
         self._terminal = terminal
@@ -82,24 +82,24 @@ class StatusLine:
                 self.end_run(run, len(warnings))
 
     def receive_streamed(self, event: Streamed) -> None:
-        """Show the end of a text that is coming in."""
+        """Show the end of an incoming text."""
         with self._lock:
             if call := self._calls.get(event.run):
                 call.text = event.text[-_SHOWN_TEXT_CHARS:]
 
     def begin_run(self, run: str, model: str) -> None:
-        """Remember which model a run asks."""
+        """Record which model a run asks."""
         with self._lock:
             self._models[run] = model
 
     def begin_call(self, run: str, place: str) -> None:
-        """Start a call of the model."""
+        """Start a model call."""
         with self._lock:
             self._calls[run] = _OpenCall(place, time.monotonic())
             self._changed.notify()
 
     def end_call(self, run: str, tokens: int = 0, usd: float | None = None) -> None:
-        """End a call of the model, with its usage if it has replied."""
+        """End a model call, with its usage if the model replied."""
         with self._lock:
             if self._calls.pop(run, None) is None:
                 return
@@ -117,7 +117,7 @@ class StatusLine:
             self.end_call(run)
 
     def close(self) -> None:
-        """Remove the line, for good."""
+        """Remove the line permanently."""
         with self._lock:
             self._is_closed = True
             self.erase()
@@ -168,7 +168,7 @@ class StatusLine:
             self._terminal.flush()
 
     def _watch_streams(self) -> None:
-        """Make prints of the program remove the line, until the call is over."""
+        """Make the program's prints remove the line until the call ends."""
         self._streams.close()
         for name in ("stdout", "stderr"):
             if (stream := getattr(sys, name)) is not None:
@@ -178,7 +178,7 @@ class StatusLine:
 
 
 def _restore_stream(name: str, watched: _WatchedStream, stream: TextIO) -> None:
-    if getattr(sys, name) is watched:  # the program may have set its own since
+    if getattr(sys, name) is watched:  # the program may have set its own in the meantime
         setattr(sys, name, stream)
 
 
@@ -202,7 +202,7 @@ class _WatchedStream:
 
 
 def is_status_shown(console: Console) -> bool:
-    """Return whether there is a terminal that can show the line, and nobody wants less output."""
+    """Return whether a terminal can show the line, and less output was not requested."""
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
     return console.verbosity > -1 and is_terminal and os.environ.get("TERM") != "dumb"
 
@@ -211,7 +211,7 @@ def is_status_shown(console: Console) -> bool:
 def show_status(
     console: Console, follow: Callable[[StatusLine], Callable[[], None]] = add_listener
 ) -> Iterator[None]:
-    """Show the line while models are asked: by blocks of this process, or by what `follow` reports until it is ended."""
+    """Show the line while models are asked, by this process's blocks or by what `follow` reports until it ends."""
     if not is_status_shown(console):
         yield
         return

@@ -1,4 +1,4 @@
-"""Running a command of the user that writes a trace, with the status line meanwhile.
+"""Run a user's command that writes a trace, and show the status line meanwhile.
 
 choose_command([])                                              [python, "-m", "pytest", "-q"]
 run_traced(console, ["pytest"], trace, log, environment)        1: the exit code; the output is in `log`
@@ -23,7 +23,7 @@ from njrt.errors import ConfigurationError
 
 
 def choose_command(words: Sequence[str]) -> list[str]:
-    """Return the command of these words, perhaps after `--`: pytest by default; raises ConfigurationError without one."""
+    """Return the command in these words, perhaps after `--`, or pytest by default; may raise ConfigurationError."""
     given = words[1:] if words and words[0] == "--" else words
     chosen = list(given) or [sys.executable, "-m", "pytest", "-q"]
     if shutil.which(chosen[0]) is None:
@@ -34,7 +34,7 @@ def choose_command(words: Sequence[str]) -> list[str]:
 def run_traced(
     console: Console, words: Sequence[str], trace: Path, log: Path, environ: Mapping[str, str]
 ) -> int:
-    """Run a command that writes a trace, and its output into a log; return the exit code."""
+    """Run a command that writes a trace, with its output in a log; return the exit code."""
     trace.unlink(missing_ok=True)
     with log.open("wb") as output, show_status(console, partial(_follow_trace, trace)):
         return subprocess.run(
@@ -48,7 +48,7 @@ def run_traced(
 
 
 def _follow_trace(trace: Path, line: StatusLine) -> Callable[[], None]:
-    """Show what another process writes into a trace, which need not exist yet; return a function that ends this."""
+    """Show what another process writes to a trace, which may not exist yet; return a function that stops this."""
     reader, places, ended = TraceReader(trace), dict[str, str](), threading.Event()
 
     def follow() -> None:

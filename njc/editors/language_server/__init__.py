@@ -2,7 +2,7 @@
 
     texts/         an open text: its names, findings and blocks      Document
     answers/       completion, hover, rename, ...                    functions of a `Document` and an offset
-    serving/       the Language Server Protocol, by pygls            make_server
+    serving/       the Language Server Protocol, using pygls         make_server
 
-Only `serving` knows the protocol.
+Only `serving` knows about the protocol.
 """

@@ -1,1 +1,1 @@
-"""Checking the types of natural code with the checker of the user: mypy, pyright and others."""
+"""Checking the types of natural code with the user's checker: mypy, pyright and others."""

@@ -4,7 +4,7 @@
 
     TypeReport(status=1, output="src/mail.njpy:9:20: error: ...", errors="", findings=())
 
-All natural code below the source roots is rendered, so that checked code can import it.
+All natural code below the source roots is rendered, so that the checked code can import it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from njrt.records import record
 
 @record
 class TypeReport:
-    """The output of the checker, with places in the sources, and its exit status."""
+    """The checker's output, with places in the sources, and its exit status."""
 
     status: int
     output: str = ""
@@ -51,7 +51,7 @@ class TypeReport:
 
 
 def check_types(arguments: Sequence[Path], command: Sequence[str], project: Project) -> TypeReport:
-    """Run a checker on the sources that the arguments name, or else on the project's; raises ConfigurationError."""
+    """Run a checker on the sources named by the arguments, or else on the project's; raises ConfigurationError."""
     places = [make_absolute(each) for each in choose_places(arguments, project)]
     program = _find_program(command[0])
     base, run_folder = _choose_folders(places)
@@ -60,7 +60,7 @@ def check_types(arguments: Sequence[Path], command: Sequence[str], project: Proj
     results = [
         CompileResult(make_unit(file, project), analysis.source, None, analysis.diagnostics)
         for file, analysis in analyses.items()
-        if any(file.is_relative_to(place) for place in places)  # others are the checker's to find
+        if any(file.is_relative_to(place) for place in places)  # the checker itself finds others
     ]
     if findings := tuple(it for it in collect_findings(results, "default") if it.is_error):
         return TypeReport(1, findings=findings)
@@ -79,7 +79,7 @@ def check_types(arguments: Sequence[Path], command: Sequence[str], project: Proj
 
 
 def _choose_folders(places: Sequence[Path]) -> tuple[Path, Path]:
-    """Return the directory to copy, and the one to run the checker in: this one, if all places are below."""
+    """Return the directory to copy, and the one to run the checker in: the current one, if it is copied."""
     here = Path.cwd()
     for start in (here, places[0] if places[0].is_dir() else places[0].parent):
         configured = (
@@ -117,13 +117,13 @@ def _find_sources(places: Sequence[Path], project: Project) -> list[Path]:
 
 _MYPY = ("mypy", "dmypy")
 _MODULE_FLAG = re.compile(r"-[mpc].*|--(?:module|package|command)(?:=.*)?")
-"""Flags of mypy that choose what to check; it accepts no files beside them."""
+"""mypy flags that choose what to check; mypy accepts no files alongside them."""
 _FLAGS_OF_MYPY = ("--show-column-numbers", "--no-pretty")
-"""Columns distinguish the references on a line; excerpts would be of the rendered text."""
+"""Columns distinguish the references on a line; excerpts would show the rendered text."""
 
 
 def _find_program(name: str) -> str:
-    """Find the checker: on the path, or beside the Python that runs njc."""
+    """Find the checker on the path, or beside the Python that runs njc."""
     found = shutil.which(name) or shutil.which(str(Path(sys.executable).parent / name))
     if found is None:
         raise ConfigurationError(
@@ -149,7 +149,7 @@ def _make_environment(program: str, mirror: Mirror, project: Project) -> dict[st
 def _make_command(
     program: str, arguments: Sequence[str], places: Sequence[Path], mirror: Mirror, own_folder: Path
 ) -> list[str]:
-    """Return the command as the user wrote it, with the sources to check behind it."""
+    """Return the command as the user wrote it, followed by the sources to check."""
     named = [os.path.relpath(mirror.locate(place), own_folder) for place in places]
     given = [_locate_argument(argument, mirror, own_folder) for argument in arguments]
     words = [program, *given]
@@ -162,7 +162,7 @@ def _make_command(
 
 
 def _locate_argument(argument: str, mirror: Mirror, own_folder: Path) -> str:
-    """Return an argument of the command, with the rendered file if it names natural code."""
+    """Return a command argument, replaced with the rendered file if it names natural code."""
     if not argument.endswith(SUFFIX):
         return argument
     file = make_absolute(Path(argument))
@@ -203,7 +203,7 @@ _CONFIGURATION_FILES = (
     "pyrightconfig.json",
 )
 _UNLINKED_NAMES = (MIRROR_NAME, ".git", ".gitignore", ".mypy_cache", ".dmypy.json", "__pycache__")
-"""Files and directories that the copy does not share with the project."""
+"""The files and directories that the copy does not share with the project."""
 
 
 @record
@@ -213,15 +213,15 @@ class Mirror:
     project: Path
     folder: Path
     files: Mapping[Path, RenderedSource]
-    """By the path of the source."""
+    """The rendered files, by source path."""
 
     def locate(self, path: Path) -> Path:
-        """Return the path in the copy of a file or directory of the project."""
+        """Return the path in the copy for a file or directory of the project."""
         place = self.folder / path.relative_to(self.project)
         return place.with_suffix(".py") if path in self.files else place
 
     def find_source(self, path: Path) -> Path:
-        """Return the path in the project for a path in the copy, and any other path unchanged."""
+        """Return the path in the project for a path in the copy; any other path is returned unchanged."""
         if not path.is_relative_to(self.folder):
             return path
         own = self.project / path.relative_to(self.folder)
@@ -233,7 +233,7 @@ class Mirror:
 def open_mirror(
     project: Path, files: Mapping[Path, RenderedSource], ignored: Iterable[Path]
 ) -> Iterator[Mirror]:
-    """Make the copy of a project, or bring it up to date; `ignored` is left out of it.
+    """Make the copy of a project, or bring it up to date, leaving out `ignored`.
 
     In a read-only project, the copy is temporary. Raises ConfigurationError if there is no place for it.
     """
@@ -259,7 +259,7 @@ def open_mirror(
 
 
 def _update_folder(mirror: Mirror, folder: Path, above: set[Path], ignored: set[Path]) -> None:
-    """Fill a directory of the copy; only directories `above` a rendered file are not links."""
+    """Fill a directory of the copy; all directories are links, except those `above` a rendered file."""
     copy = mirror.folder / folder.relative_to(mirror.project)
     if copy.is_symlink():
         copy.unlink()
@@ -283,14 +283,14 @@ def _update_folder(mirror: Mirror, folder: Path, above: set[Path], ignored: set[
             _update_folder(mirror, path, above, ignored)
         elif path not in mirror.files:
             _link(copy / entry.name, path)
-    # Remove entries without counterpart; hidden files are the checker's.
+    # Remove entries without a counterpart; hidden files belong to the checker.
     for entry in list(os.scandir(copy)):
         if entry.name not in expected and not entry.name.startswith("."):
             _remove(Path(entry.path))
 
 
 def _write_file(place: Path, data: bytes) -> None:
-    """Write a file unless it holds the same bytes."""
+    """Write a file unless it already holds the same bytes."""
     if place.is_symlink():
         place.unlink()
     with suppress(OSError):

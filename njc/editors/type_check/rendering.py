@@ -1,12 +1,12 @@
-'''A source as a type checker reads it: each reference is an expression, each output an assignment.
+'''A source as a type checker sees it: each reference is an expression, each output an assignment.
 
         """natural                                   if _nj.bool(): break
         Answer <query.text>, and save a              _nj.print(query.text); response: str = _nj.eval("")
         <:response: str>. Break at the end.
         """
 
-This text is never run. A block is on one line, except for its jumps and the literal of an f-string, so that a comment
-behind it (`# type: ignore`) covers it. Not detected: the model's code, and references with the root `__class__`.
+This text is never run. A block is on one line, except for its jumps and an f-string's literal, so that a comment
+after it (`# type: ignore`) applies to it. Not detected: the model's code, and references with the root `__class__`.
 '''
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ class RenderedPiece:
     start: int
     end: int
     is_authors: bool
-    """Whether the text equals the range, character by character."""
+    """Whether the text is identical to the range, character by character."""
 
 
 @dataclass(frozen=True)
 class RenderedSource:
-    """A source, and its text for the checker."""
+    """A source and its text for the checker."""
 
     source: SourceFile
     pieces: tuple[RenderedPiece, ...]
 
     @cached_property
     def rendered(self) -> SourceFile:
-        """The text for the checker, as a file in the encoding of the source."""
+        """The text for the checker, as a file in the source's encoding."""
         text = "".join(piece.text for piece in self.pieces)
         data = self.source.bom + text.encode(self.source.encoding, "backslashreplace")
         return SourceFile(self.source.path, data)
@@ -67,7 +67,7 @@ class RenderedSource:
         return tuple(starts)
 
     def find_source_offset(self, offset: int, *, is_end: bool = False) -> int:
-        """Return the offset in the source's text of one in the rendered text; `is_end` if the range ends before it."""
+        """Return the source offset for an offset in the rendered text; `is_end` if a range ends before it."""
         if not self.pieces:
             return 0
         index = bisect_right(self._starts, max(offset - is_end, 0)) - 1
@@ -83,7 +83,7 @@ class RenderedSource:
 
 
 def render_for_checker(analysis: Analysis, project: Options) -> RenderedSource:
-    """Render a source for the checker; one that cannot be compiled is not changed."""
+    """Render a source for the checker; a source that cannot be compiled is left unchanged."""
     source, module, blocks = analysis.source, analysis.module, analysis.blocks
     if module is None or not blocks:
         return RenderedSource(source, tuple(_list_pieces(source, [])))
@@ -105,7 +105,7 @@ def render_for_checker(analysis: Analysis, project: Options) -> RenderedSource:
 
 
 def _declare_globals(lowered: LoweredBlock, declared: set[str]) -> LoweredBlock:
-    """Declare the typed outputs of a module that only blocks bind, so that other modules see their types."""
+    """Declare a module's typed outputs that only blocks bind, so that other modules see their types."""
     scope = lowered.block.scope
     if scope.kind != "module":
         return lowered
@@ -122,7 +122,7 @@ def _declare_globals(lowered: LoweredBlock, declared: set[str]) -> LoweredBlock:
 def _list_pieces(
     source: SourceFile, edits: Iterable[tuple[int, int, Sequence[RenderedPiece]]]
 ) -> Iterator[RenderedPiece]:
-    """Cut the source at the edits, and give the pieces of both in order."""
+    """Cut the source at the edits, and yield the pieces of both in order."""
     position = 0
     for start, end, pieces in sorted(edits, key=lambda edit: edit[0]):
         yield from _copy_range(source, position, start)
@@ -142,7 +142,7 @@ def _render_block(
     """Render a block: one line for each jump, then its reads and outputs on one line."""
     block = lowered.block
     marker = (block.start, block.start + len(block.literal.split()[0]))
-    # The returned value has a type that every function may return.
+    # The returned value has a type that any function may return.
     typing = aliases.returned
     value = f"return {typing}.cast({typing}.NoReturn, {aliases.runtime}.eval(''))"
     arms = (statement for _, statement in lowered.arms)
@@ -164,7 +164,7 @@ def _render_block(
 
 
 def _ends_function(block: NaturalBlock) -> bool:
-    """Return whether nothing in the function follows a block, so that a block that may return has to."""
+    """Return whether nothing in the function follows a block, so that a block that may return must do so."""
     waiting = [block.scope.node.body] if block.scope.is_function else []
     while waiting:
         last = waiting.pop()[-1:]
@@ -192,7 +192,7 @@ def _render_references(
     first = [reference for reference in reads if reference.root not in bound]
     paths = [_find_path(source, reference) for reference in first]
     yield from _render_reads(source, above + paths, aliases)
-    # Declarations in class bodies are loops and have no type.
+    # Declarations in class bodies are loops, and have no type.
     parts = (text.partition(": ") for text in lowered.declarations)
     declared = {name: type_ for name, colon, type_ in parts if colon}
     written: set[str] = set()
@@ -235,7 +235,7 @@ def _render_output(
     if declared is not None:
         above, below = ": ", f" = {value}"
     before, after = (RenderedPiece(text, start, end, False) for text in (above, below))
-    # The type as its author spells it, or on one line if it takes several.
+    # The type as its author spells it, or on one line if it spans several.
     start, end = source.text.index(":", end) + 1, reference.end - 1
     written = source.text[start:end]
     start, end = end - len(written.lstrip()), start + len(written.rstrip())

@@ -1,10 +1,10 @@
-"""The output of a type checker with the places of the sources.
+"""A type checker's output, with places in the sources.
 
     src/shop/mail.py:7:15: error: "User" has no attribute "nmae"  [attr-defined]
     src/shop/mail.njpy:9:20: error: "User" has no attribute "nmae"  [attr-defined]
 
-Read are the text and the JSON of mypy (one object a line) and of pyright (one document), and the text of
-other checkers that write `FILE:LINE:COLUMN`. Lines that name no place of a rendered file stay as they are.
+It reads the text and JSON output of mypy (one object per line) and pyright (one document), and the text output of
+other checkers that write `FILE:LINE:COLUMN`. Lines that name no place in a rendered file are kept as they are.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from njrt.records import record
 
 ColumnUnit = Literal["utf-8", "utf-16-le"]
 Place = tuple[int, int]
-"""A line, from 1, and a column, from 0."""
+"""A line, counted from 1, and a column, counted from 0."""
 
 
 def find_source_place(
     file: RenderedSource, place: Place, unit: ColumnUnit, *, is_end: bool = False
 ) -> Place:
-    """Find the place in the source of a place in the rendered text; `is_end` if a range ends before it."""
+    """Return the source place for a place in the rendered text; `is_end` if a range ends before it."""
     rendered = file.rendered
     line = min(max(place[0], 1), len(rendered.line_starts))
     start = rendered.line_starts[line - 1]
@@ -54,19 +54,19 @@ def _count_characters(text: str, size: int, unit: ColumnUnit) -> int:
 
 
 JsonObject = dict[str, Any]
-"""A finding as a checker writes it; fields other than places are passed on unchecked."""
+"""A finding as written by a checker; fields other than places are passed on unchecked."""
 
 
 @record
 class ReportedFile:
-    """A file that a report names: how to name it, and the rendered source if it has one."""
+    """A file named in a report: the name to show, and the rendered source if there is one."""
 
     name: str
     rendered: RenderedSource | None
 
 
 FindFile = Callable[[str], ReportedFile]
-"""Finds a file by the name in a report."""
+"""Finds a file by its name in a report."""
 
 _FINDING = re.compile(
     r"^(?P<indent>\s*)(?P<file>\S.*?\.pyi?):(?P<line>\d+)"
@@ -77,7 +77,7 @@ _LINE_REFERENCE = re.compile(r"\b(on line )(\d+)")
 
 
 def translate_report(text: str, find_file: FindFile) -> str:
-    """Translate all that a checker wrote to standard output or standard error."""
+    """Translate everything that a checker wrote to standard output or standard error."""
     if text.lstrip().startswith("{"):
         try:
             document = json.loads(text)

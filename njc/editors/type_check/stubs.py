@@ -1,9 +1,9 @@
-"""Stubs of compiled files: `.pyi` files with the types of the variables that natural code binds.
+"""Stubs for compiled files: `.pyi` files with the types of the variables that natural code binds.
 
-    total: int                    # of a block that binds <:total: int>
+    total: int                    # from a block that binds <:total: int>
     def greet(name: str) -> str: ...
 
-mypy's stubgen makes them from the rendered source; they have a header and a digest like compiled files.
+mypy's stubgen makes them from the rendered source; like compiled files, they have a header and a digest.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from njc.project.units import Unit
 from njrt.errors import ConfigurationError, require_packages
 
 _STUBGEN = "from mypy.stubgen import main; main()"
-"""The module is compiled, so `python -m` does not run it."""
+"""The module is compiled, so `python -m` cannot run it."""
 
 
 def plan_stubs(units: Iterable[Unit], project: Project, *, force: bool) -> list[OutputChange]:
-    """Make the stubs that are missing or out of date, but write nothing; raises ConfigurationError."""
+    """Make the stubs that are missing or out of date, without writing them; raises ConfigurationError."""
     stubs = [
         replace(unit, output=unit.output.with_suffix(STUB_SUFFIX))
         for unit in units

@@ -1,11 +1,11 @@
-"""The files of a build that a command imported, as recorded by its own processes.
+"""The files of a build that a command imported, as recorded by the command's processes.
 
     environment = make_build_environment(build, out, folder)
     subprocess.run(words, env=environment)
     find_import_problem(build, folder)                  "it executed src/mail.njpy in place of out/mail.py; ..."
 
-A run measures the build if it executed at least one of its files unchanged, and no source or other compiled form. Not
-seen: processes that do not inherit the environment, and `python -I`, `-E` and `-S`.
+A run measures the build if it executed at least one of the build's files unchanged, and no source or other compiled
+form. Not detected: processes that do not inherit the environment, and `python -I`, `-E` and `-S`.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ class BuiltFile:
     """A file of a build."""
 
     path: str
-    """The path of its source, relative to the source root."""
+    """The path of the file's source, relative to the source root."""
     source: Path
     output: Path
     source_digest: str
-    """As in the header of the compiled file."""
+    """The source digest, as in the compiled file's header."""
     digest: str
     """The SHA-256 of the compiled file."""
 
 
 def describe_build(units: Iterable[Unit]) -> tuple[BuiltFile, ...]:
-    """Describe the compiled files that were written for these units."""
+    """Describe the compiled files written for these units."""
     build = []
     for unit in units:
         if not unit.is_copy:
@@ -57,13 +57,13 @@ def describe_build(units: Iterable[Unit]) -> tuple[BuiltFile, ...]:
 
 
 def hash_build(build: Iterable[BuiltFile], options: str = "") -> str:
-    """Return one digest for all files of a build and the `options` of its runs."""
+    """Return a single digest of all files of a build and the `options` of its runs."""
     text = "".join(file.digest for file in build) + options
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def make_build_environment(build: Sequence[BuiltFile], out: Path, folder: Path) -> dict[str, str]:
-    """Return the environment for processes that use the build in `out` and record imports in `folder`."""
+    """Return the environment for processes that use the build in `out` and record their imports in `folder`."""
     account, settings = folder / _ACCOUNT, folder / _SETTINGS
     account.unlink(missing_ok=True)
     listed = {"account": account, "files": [asdict(file) for file in build]}
@@ -71,7 +71,7 @@ def make_build_environment(build: Sequence[BuiltFile], out: Path, folder: Path) 
     child = Path(__file__).parent / "child"
     paths = [str(child), str(out), os.environ.get("PYTHONPATH", "")]
     return {
-        "NJC_RECORD": "off",  # the pytest plugin would replay recordings in place of asking the model
+        "NJC_RECORD": "off",  # the pytest plugin would replay recordings instead of asking the model
         **os.environ,
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
         "NJC_BUILD_IMPORTS": str(settings),
@@ -79,7 +79,7 @@ def make_build_environment(build: Sequence[BuiltFile], out: Path, folder: Path) 
 
 
 def find_import_problem(build: Sequence[BuiltFile], folder: Path) -> str:
-    """Return the problem if a command did not execute the build, with advice; or else ""."""
+    """Return the problem, with advice, if a command did not execute the build; or else ""."""
     account = folder / _ACCOUNT
     text = account.read_text(encoding="utf-8") if account.exists() else ""
     executed = list(parse_json_lines(text.splitlines()))

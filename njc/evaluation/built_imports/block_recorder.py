@@ -1,9 +1,9 @@
-"""Recording the last run of a block in a process of a test command.
+"""Recording the last run of a block in a test command's process.
 
     NJC_TRACE_BLOCK={"file": "/tmp/x/shop.py", "first": 12, "last": 20, "folder": "/tmp/y"}
 
-At the end of the process, by an exit, `os._exit`, an interrupt or SIGTERM, the steps are written to a file in the
-folder; forked processes do the same. Not detected: processes that another signal kills.
+When the process ends by an exit, `os._exit`, an interrupt or SIGTERM, the steps are written to a file in the folder;
+forked processes do the same. Not detected: processes killed by another signal.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from njc.evaluation.execution_trace import StepRecorder
 
 
 def record_block(settings: str) -> None:
-    """Record the lines of a block from now on, and write the steps at the end of the process."""
+    """Record a block's lines from now on, and write the steps when the process ends."""
     block = json.loads(settings)
     traced: str = block["file"]
 
@@ -33,7 +33,7 @@ def record_block(settings: str) -> None:
         is_traced, has_calls=True, lines=range(block["first"], block["last"] + 1)
     )
 
-    started = os.urandom(4).hex()  # of a later process of the same number, another one
+    started = os.urandom(4).hex()  # differs for a later process with the same PID
 
     @atexit.register
     def write() -> None:
@@ -53,7 +53,7 @@ def record_block(settings: str) -> None:
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
-    leave = os._exit  # as processes of `multiprocessing` and of pytest-xdist end
+    leave = os._exit  # how `multiprocessing` and pytest-xdist processes end
 
     def write_and_leave(status: int) -> NoReturn:
         write()

@@ -1,4 +1,4 @@
-"""Cases: the arguments of a call, and the expected result.
+"""Cases: the arguments of a call and the expected result.
 
 {"inputs": {"mail": "Where is my order?"}, "expect": "shipping"}           the result, as JSON
 {"inputs": {"tasks": [{"done": false}]}, "after": {"tasks": [{"done": true}]}}     arguments after the call
@@ -32,9 +32,9 @@ class Case:
     inputs: dict[str, Any]
     expect: Any = _ABSENT
     after: dict[str, Any] = field(default_factory=dict)
-    """Arguments as they must be after the call."""
+    """Arguments with the values they must have after the call."""
     check: str = ""
-    """A Python expression that must be true: over `result`, the arguments, and the names of the program."""
+    """A Python expression over `result`, the arguments and the program's names; it must be true."""
     name: str = ""
 
     @property
@@ -53,7 +53,7 @@ class NumberedCase:
     line: int
     case: Case
     digest: str
-    """A digest of the case, and of how many equal ones precede it: results of another version of it are not used."""
+    """A digest of the case, plus its number among equal cases; results of other versions of the case are not used."""
     text: str = ""
 
     @property
@@ -66,7 +66,7 @@ class NumberedCase:
 
 
 def read_cases(path: Path, needs_result: bool = True) -> list[NumberedCase]:
-    """Read a file of cases, or raise ConfigurationError; unless it `needs_result`, a case may have inputs alone."""
+    """Read a case file, or raise ConfigurationError; unless `needs_result`, cases may consist of inputs only."""
     try:
         with explaining_failure(f"read {path}"):
             lines = read_file(path).decode("utf-8-sig").split("\n")
@@ -100,7 +100,7 @@ def _read_case(line: str, place: str, needs_result: bool) -> Case:
     fields = json.loads(line, parse_float=read_float)
     if unknown := [key for key in fields if key not in Case.__dataclass_fields__]:
         raise ConfigurationError(f"{place}: unknown key `{unknown[0]}`")
-    for name in ("expect", "after") & fields.keys():  # 1e999 and NaN in the form of results
+    for name in ("expect", "after") & fields.keys():  # 1e999 and NaN in the same form as in results
         fields[name] = make_json_value(fields[name])
     case = Case(**fields)
     if needs_result and not case.has_expectation:

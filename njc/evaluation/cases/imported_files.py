@@ -1,8 +1,8 @@
-"""The files of a program: itself, and the modules beside it that it imports, also by way of others.
+"""A program's files: the program itself, and the modules beside it that it imports, directly or indirectly.
 
     list_program_files(Path("shop/mail.njpy"), [])      [shop/mail.njpy, shop/__init__.py, shop/rules.py]
 
-Imports are read from the text, so imports in functions that have not run count, too. Not detected: names that are computed,
+Imports are read from the text, so imports in functions that have not run count, too. Not detected: computed names,
 and modules of installed packages.
 """
 
@@ -16,7 +16,7 @@ from njc.project.units import SUFFIX
 
 
 def list_program_files(program: Path, roots: Sequence[Path]) -> list[Path]:
-    """Return the files of a program; modules are looked for beside it, above its packages, and in `roots`."""
+    """Return a program's files; modules are searched for beside it, above its packages, and in `roots`."""
     program = program.absolute()
     top = program.parent
     while (top / "__init__.py").is_file() and top != top.parent:
@@ -36,7 +36,7 @@ def list_program_files(program: Path, roots: Sequence[Path]) -> list[Path]:
 
 
 def _list_imports(file: Path) -> Iterator[tuple[list[str], Path | None]]:
-    """Yield the parts of each imported name, and the folder of a relative import."""
+    """Yield the parts of each imported name, with the folder if the import is relative."""
     try:
         nodes = list(ast.walk(ast.parse(file.read_bytes())))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
@@ -52,7 +52,7 @@ def _list_imports(file: Path) -> Iterator[tuple[list[str], Path | None]]:
 
 
 def _find_modules(folder: Path, parts: Sequence[str]) -> Iterator[Path]:
-    """Yield the files of a module and of the packages around it; the last part may be a name in a module."""
+    """Yield the files of a module and its enclosing packages; the last part may be a name in a module."""
     for part in parts:
         for suffix in (".py", SUFFIX):
             for file in (folder / f"{part}{suffix}", folder / part / f"__init__{suffix}"):

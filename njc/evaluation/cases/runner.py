@@ -70,13 +70,13 @@ _STOPPING = (
     *(ConfigurationError, AuthenticationError, ModelNotFoundError, ServerError),
     *(BudgetError, RecordingError, StoreError),
 )
-"""Errors of the setting and not of a case: the command ends, and continues with the case next time."""
+"""Errors of the setup rather than of a case: the command ends, and next time continues with this case."""
 
 MAX_SHOWN, MAX_KEPT = 20_000, 4_000
-"""Characters of prompts and replies in a failed result, and in one that examples are taken from."""
+"""Characters of prompts and replies kept in failed results, and in results that examples are taken from."""
 
 VERSION_VARIABLE = "_NJC_VERSION"
-"""A digest of all modules of the repository: results count for these alone."""
+"""A digest of all modules in the repository; results are only valid for this digest."""
 
 ResultKey = tuple[str, str, str, int]
 """The digests of the program and of the case, the model, and the number of the repeat."""
@@ -84,16 +84,16 @@ ResultKey = tuple[str, str, str, int]
 
 @record
 class BlockRun:
-    """A run of a block: the prompt, and the one reply."""
+    """A block run: the prompt, and the only reply."""
 
     instruction: str
     effects: str
     model: str
     shown: str = ""
-    """Empty if the case failed, if the model was asked more than once, and if the text is too long."""
+    """Empty if the case failed, the model was asked more than once, or the text is too long."""
     reply: str = ""
     probability: float | None = None
-    """The probability of the answer, if the model was asked for it and no other model was asked."""
+    """The answer's probability, if it was requested from the model and no other model was asked."""
 
 
 @record
@@ -115,7 +115,7 @@ class CaseResult:
     shown: str = ""
     blocks: tuple[BlockRun, ...] = ()
     warnings: tuple[str, ...] = ()
-    """The warnings of blocks, such as one that has changed nothing."""
+    """The blocks' warnings, such as that a block has changed nothing."""
 
     @property
     def key(self) -> ResultKey:
@@ -124,7 +124,7 @@ class CaseResult:
 
 @record
 class PlannedRun:
-    """A run of a case that is to be made."""
+    """A planned run of a case."""
 
     numbered: NumberedCase
     model: str
@@ -140,7 +140,7 @@ CaseResults = ResultFile[CaseResult]
 
 
 def compute_program_digest(program: Path, target: str) -> str:
-    """Return a digest of a program's files, its tuned forms and the function's name, and of the options that are set."""
+    """Return a digest of a program's files and tuned forms, the function's name, and the options that are set."""
     text = program.read_bytes() if program.is_file() else b""
     tuned, project = "", find_project(program, os.environ)
     if program.suffix == SUFFIX:
@@ -164,7 +164,7 @@ def find_replayed_recording() -> str:
 def list_planned_runs(
     cases: Sequence[NumberedCase], models: Sequence[str], repeats: int
 ) -> list[PlannedRun]:
-    """Return all runs: the first repeat of all cases first."""
+    """Return all runs, starting with the first repeat of all cases."""
     return [
         PlannedRun(numbered, model, repeat, repeats > 1)
         for repeat in range(1, repeats + 1)
@@ -176,7 +176,7 @@ def list_planned_runs(
 def collect_results(
     results: CaseResults, program: str, cases: Sequence[NumberedCase], model: str, repeats: int
 ) -> dict[str, list[CaseResult]]:
-    """Return the known runs of each case, by its digest."""
+    """Return each case's known runs, by the case's digest."""
     found: dict[str, list[CaseResult]] = {numbered.digest: [] for numbered in cases}
     for run in list_planned_runs(cases, [model], repeats):
         if (result := results.known.get(run.make_key(program))) is not None:
@@ -187,7 +187,7 @@ def collect_results(
 def run_cases(
     target: TargetFunction, planned: Sequence[PlannedRun], program: str, jobs: int
 ) -> Iterator[CaseResult]:
-    """Yield the results of the runs, of one model after the other, `jobs` at a time; an error, or an interrupt, is raised at the end."""
+    """Yield the runs' results, model by model, `jobs` at a time; an error or interrupt is raised at the end."""
     with noticing_interrupt(_note_waiting) as interrupted:
         for model, runs in groupby(planned, key=lambda run: run.model):
             with asking(model):
@@ -199,7 +199,7 @@ def run_cases(
 def _run_for_model(
     target: TargetFunction, waiting: list[PlannedRun], program: str, jobs: int, interrupted: Event
 ) -> Iterator[CaseResult]:
-    if jobs == 1:  # in this thread, for what the program opens when it is imported
+    if jobs == 1:  # in this thread, because of what the program opens on import
         while waiting and not interrupted.is_set():
             yield copy_context().run(run_case, target, waiting.pop(0), program)
         return
@@ -216,7 +216,7 @@ def _run_for_model(
                 except KeyboardInterrupt:  # the second one
                     os._exit(130)  # Python would wait for the threads
                 errors += [error for future in done if (error := future.exception())]
-                waiting = [] if errors or interrupted.is_set() else waiting  # start no other run
+                waiting = [] if errors or interrupted.is_set() else waiting  # start no more runs
                 yield from (future.result() for future in done if not future.exception())
             if errors:
                 raise errors[0]
@@ -225,12 +225,12 @@ def _run_for_model(
 
 
 def _note_waiting() -> None:
-    with suppress(RuntimeError):  # in the middle of another print
+    with suppress(RuntimeError):  # interrupted in the middle of another print
         print("\nwaiting for the running cases; Ctrl-C again discards them", file=sys.stderr)
 
 
 def run_case(target: TargetFunction, planned: PlannedRun, program: str) -> CaseResult:
-    """Call the function for a case, and check the result; raises the errors of `_STOPPING`."""
+    """Call the function for a case and check the result; raises the errors in `_STOPPING`."""
     case, began = planned.numbered.case, time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder) / "trace.jsonl"
@@ -269,14 +269,14 @@ def run_case(target: TargetFunction, planned: PlannedRun, program: str) -> CaseR
 
 
 def _raise_stopping(account: Watch) -> None:
-    """Raise an error of the setting, also if the program has caught it."""
+    """Raise an error of the setup, even if the program has caught it."""
     for error in account.errors:
         if isinstance(error, _STOPPING):
             raise error
 
 
 def accept_case(target: TargetFunction, numbered: NumberedCase, model: str = "") -> Case:
-    """Call the function for a case that expects nothing, and return the case with its result."""
+    """Call the function for a case without an expected result; return the case with the result."""
     case = numbered.case
     try:
         with watch() as account, replaying(model):
@@ -296,13 +296,13 @@ def accept_case(target: TargetFunction, numbered: NumberedCase, model: str = "")
 
 
 def asking(model: str) -> AbstractContextManager[None]:
-    """Ask this model in place of the configured one; the configured one for an empty name."""
+    """Ask this model instead of the configured one; an empty name leaves the configured model."""
     return set_variable("NJC_REPLACE_MODEL", f"={model}") if model else nullcontext()
 
 
 @contextmanager
 def set_variable(name: str, value: str) -> Iterator[None]:
-    """Set a variable of the environment, and restore it."""
+    """Set an environment variable, and restore it afterwards."""
     before = os.environ.get(name)
     os.environ[name] = value
     try:
@@ -326,14 +326,14 @@ def run_eval_process(
     """Run the cases on a version of a program in another process, which writes `out`; raises ConfigurationError."""
     words = [target, str(cases.absolute()), "--out", str(out.absolute())]
     words += ["--repeats", str(repeats), "-j", str(jobs), *(f"--model={it}" for it in models if it)]
-    # A file imports its own version of what is beside it, a module what is in the working directory.
+    # A file imports its own version of the modules beside it, a module those in the working directory.
     safe_path = ["-P"] if Path(target.rpartition(":")[0]).is_file() else []
     command = [sys.executable, *safe_path, "-m", "njc", "eval", *words]
-    # Of two pipes, `communicate` waits in Python, where an interrupt is raised at once; of one, it may only be at the end.
+    # With two pipes, `communicate` waits in Python, which raises interrupts immediately; with one, maybe at the end.
     with Popen(command, env=environ, stdout=PIPE, stderr=PIPE, text=True) as process:
         try:
             errors = process.communicate()[1]
-        except KeyboardInterrupt:  # which the process has received, too
+        except KeyboardInterrupt:  # the process has received it, too
             if process.poll() is None:
                 _note_waiting()
             process.communicate()
@@ -347,7 +347,7 @@ def run_eval_process(
 def _call(target: TargetFunction, numbered: NumberedCase) -> tuple[dict[str, Any], Any]:
     case, title = numbered.case, numbered.title
     try:
-        # The function may change them, and the case is called again.
+        # The function may change the inputs, and the case is called again.
         positional, named = target.bind_arguments(deepcopy(case.inputs))
     except InvalidRowError as error:
         raise ConfigurationError(f"{title}: the inputs do not fit {target.name}: {error}") from None
@@ -359,7 +359,7 @@ def _call(target: TargetFunction, numbered: NumberedCase) -> tuple[dict[str, Any
 
 
 def _describe_error(error: BaseException) -> str:
-    """Return an exception as text that any terminal and any encoding takes."""
+    """Return an exception as text that any terminal and encoding accepts."""
     return "\n".join(map(escape_unprintable, format_error(error).split("\n")))
 
 
@@ -381,7 +381,7 @@ def _list_problems(
 
 
 def _to_json(value: Any, expected: Any) -> Any:
-    """Return the JSON form of a value; of sets in it with the expected items in their order, else in a fixed one."""
+    """Return a value's JSON form; sets with the expected items are in the expected order, others in a fixed order."""
     return _order_sets(value, make_json_value(value), expected)
 
 
@@ -430,7 +430,7 @@ def _cut(value: Any, most: int = 200) -> str:
 
 
 def _cut_both(expected: Any, got: Any, most: int = 200) -> tuple[str, str]:
-    """Return two values as texts of limited length, from shortly before their first difference."""
+    """Return two values as texts of limited length, starting shortly before their first difference."""
     texts = repr(expected), repr(got)
     at = len(os.path.commonprefix(texts))  # noqa: RUF071, these are texts
     start = max(0, at - most // 2) if max(map(len, texts)) > most else 0
@@ -482,7 +482,7 @@ def _format_shown(lines: Sequence[TraceLine]) -> str:
 
 
 def _write(value: Any) -> str:
-    """Return a value of a trace as text: the lines of texts, other values as JSON."""
+    """Return a value from a trace as text: lists and objects as lines, numbers and the like as JSON."""
     if isinstance(value, list):
         return "\n".join(map(_write, value))
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Pass rates of cases: for each model, in a table, and in a page that has the failures first.
+"""Pass rates of cases for each model, as a table and as a page that shows the failures first.
 
     model             passed   rate   95 % interval  calls  tokens     cost  seconds
     ----------------  ------  -----  --------------  -----  ------  -------  -------
@@ -29,7 +29,7 @@ class Summary(PassSummary):
 
     name: str
     results: Mapping[str, Sequence[CaseResult]]
-    """The runs of each case, by its digest."""
+    """Each case's runs, by the case's digest."""
 
     @property
     def runs(self) -> list[CaseResult]:
@@ -71,7 +71,7 @@ def _make_table(summaries: Sequence[Summary]) -> tuple[list[str], list[list[str]
 def format_warnings(
     cases: Sequence[NumberedCase], summaries: Sequence[Summary], most: int = 10
 ) -> Iterator[str]:
-    """Yield a line for each warning of a run that passed: a failure has a line already."""
+    """Yield a line for each warning of a run that passed; failed runs already have a line."""
     titles = {numbered.digest: numbered.title for numbered in cases}
     lines = dict.fromkeys(
         f"{titles[run.case]}: warning: {warning}"
@@ -88,7 +88,7 @@ def format_warnings(
 def format_failures(
     cases: Sequence[NumberedCase], summaries: Sequence[Summary], most: int = 20
 ) -> Iterator[str]:
-    """Yield a line for each case that has failed, the most frequent failures first."""
+    """Yield a line for each failed case, starting with the most frequent failures."""
     failed: list[tuple[int, str]] = []
     for summary in summaries:
         for numbered in cases:
@@ -104,7 +104,7 @@ def format_failures(
 
 
 def compare_versions(before: Summary, after: Summary) -> str:
-    """Return in how many cases one version passes more often than the other, and the sign test of that."""
+    """Return in how many cases one version passes more often than the other, with a sign test."""
     better, worse = count_changes(merge_equal(before.results), merge_equal(after.results))
     return (
         f"{after.name} against {before.name}: better in {better} cases, worse in {worse}; "
@@ -113,7 +113,7 @@ def compare_versions(before: Summary, after: Summary) -> str:
 
 
 def merge_equal(results: Mapping[str, Sequence[CaseResult]]) -> dict[str, list[CaseResult]]:
-    """Return the runs of different cases, by content: equal cases, which are not independent, count as repeats of one."""
+    """Return the runs by case content: equal cases, which are not independent, count as repeats of one case."""
     merged: dict[str, list[CaseResult]] = {}
     for digest, runs in results.items():
         merged.setdefault(get_contents(digest), []).extend(runs)
@@ -123,7 +123,7 @@ def merge_equal(results: Mapping[str, Sequence[CaseResult]]) -> dict[str, list[C
 def count_changes(
     before: Mapping[str, Sequence[CaseResult]], after: Mapping[str, Sequence[CaseResult]]
 ) -> tuple[int, int]:
-    """Return in how many cases the later runs pass more often than the earlier ones, and less often."""
+    """Return in how many cases the later runs pass more often than the earlier ones, and in how many less often."""
     better = worse = 0
     for digest, runs in after.items():
         old = before.get(digest, ())
@@ -134,10 +134,10 @@ def count_changes(
 
 
 def compute_sign_test(better: int, worse: int) -> float:
-    """Return the two-sided p of a sign test."""
+    """Return the two-sided p-value of a sign test."""
     total = better + worse
     tail = sum(math.comb(total, k) for k in range(min(better, worse) + 1))
-    return min(1.0, 2 * tail / (1 << total))  # of integers, which do not overflow
+    return min(1.0, 2 * tail / (1 << total))  # integers do not overflow
 
 
 def render_page(title: str, cases: Sequence[NumberedCase], summaries: Sequence[Summary]) -> str:

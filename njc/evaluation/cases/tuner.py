@@ -3,9 +3,9 @@
     tuner.choose(cases, most_tokens=2.0)     {"Put into <:team: ...": Form({"reasoning": "text"})}
     compare_held_out(before, after, 1)       Evidence(before=0.62, after=0.78, better=10, worse=2, chance=0.039, ...)
 
-Forms are compared on one half of the cases. The best one is compared with the program as it is on the other half, once,
-and kept only if it is better there. A case belongs to the same half in every run of the command, and each further
-candidate that is compared on the held-out half raises the bar (Bonferroni's correction).
+Forms are compared on one half of the cases. The best form is compared with the unchanged program on the other half,
+once, and kept only if it is better there. A case belongs to the same half in every run of the command, and each
+additional candidate compared on the held-out half raises the bar (Bonferroni's correction).
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ from njrt.message_json import find_last_object
 from njrt.records import record
 
 ResultsByCase = Mapping[str, Sequence[CaseResult]]
-"""The runs of each case, by its digest."""
+"""Each case's runs, by the case's digest."""
 
 EXAMPLE_COUNTS = (2, 4)
 VOTES = 3
 MAX_EXAMPLE = 1_500
-"""Characters of an example; a longer one costs more than it shows."""
+"""The maximum number of characters in an example; longer ones cost more than they show."""
 
 
 @record
 class Form:
-    """A form that a block may have: options, and examples."""
+    """A form that a block may have: options and examples."""
 
     options: Mapping[str, OptionValue]
     examples: tuple[tuple[str, str], ...] = ()
@@ -67,7 +67,7 @@ class Form:
     """The cases that the examples are taken from."""
 
     def add(self, **options: OptionValue) -> Form:
-        """Return the form with more options."""
+        """Return the form with additional options."""
         return replace(self, options={**self.options, **options})
 
     def __str__(self) -> str:
@@ -87,7 +87,7 @@ class Score:
     rate: float
     tokens: float
     calls: float
-    """Calls of the model; like the tokens, the mean of a run."""
+    """Model calls; like the tokens, the mean per run."""
     runs: int
 
     @property
@@ -99,9 +99,9 @@ class Score:
 
 
 def split_cases(cases: Sequence[NumberedCase]) -> tuple[list[NumberedCase], list[NumberedCase]]:
-    """Return the cases to choose on and the held-out cases, in the order of the file, about half of them each.
+    """Return the cases to choose on and the held-out cases, about half each, in the order of the file.
 
-    The half of a case depends on nothing but the case: more cases change no other one's, and equal cases stay together.
+    A case's half depends only on the case itself: adding cases moves no other case, and equal cases stay together.
     """
 
     def is_held_out(case: NumberedCase) -> bool:
@@ -111,7 +111,7 @@ def split_cases(cases: Sequence[NumberedCase]) -> tuple[list[NumberedCase], list
 
 
 def list_forms(block: NaturalBlock, effects: str) -> Iterator[Form]:
-    """Yield the forms to try for a block that is run with these effects, without what its author has set."""
+    """Yield the forms to try for a block run with these effects, leaving alone what its author has set."""
     forms: list[dict[str, OptionValue]] = [{"reasoning": "text"}]
     if effects == "answer":
         forms += [{"effects": "direct"}] if block.options.authority != "strict" else []
@@ -123,7 +123,7 @@ def list_forms(block: NaturalBlock, effects: str) -> Iterator[Form]:
 
 
 def list_block_runs(results: ResultsByCase) -> list[BlockRun]:
-    """Return one run of each block, in the order of their first runs; a block with an interface has no other forms."""
+    """Return each block's first run, in order; blocks with an interface have only one form and are left out."""
     first: dict[str, BlockRun] = {}
     for result in chain.from_iterable(results.values()):
         for run in (each for each in result.blocks if each.effects != "interface"):
@@ -132,7 +132,7 @@ def list_block_runs(results: ResultsByCase) -> list[BlockRun]:
 
 
 def get_first_model(name: str) -> str:
-    """Return the name of a model without the votes and the second model that its author has set."""
+    """Return a model's name without the votes and the second model that the author has set."""
     name = re.sub(r"\Avote\(\d+x(.*)\)\Z", r"\1", name)
     return re.sub(r"\Acascade\(([^,]*),.*\)\Z", r"\1", name)
 
@@ -140,7 +140,7 @@ def get_first_model(name: str) -> str:
 def choose_examples(
     results: ResultsByCase, instruction: str, count: int
 ) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]:
-    """Return up to `count` examples from right cases and the digests of these cases: different answers first."""
+    """Return up to `count` examples from passed cases, different answers first, and the digests of these cases."""
     found: list[tuple[str, str, str]] = []
     for digest, runs in results.items():
         for run in (run for result in runs[:1] for run in result.blocks):
@@ -162,7 +162,7 @@ def choose_examples(
 
 
 def compute_score(results: ResultsByCase, without: frozenset[str] = frozenset()) -> Score:
-    """Return the score of some runs, without the cases that examples are taken from."""
+    """Return the score of some runs, excluding the cases that examples are taken from."""
     runs = [run for digest, each in results.items() if digest not in without for run in each]
     if not runs:
         return Score(0.0, 0.0, 0.0, 0)
@@ -172,12 +172,12 @@ def compute_score(results: ResultsByCase, without: frozenset[str] = frozenset())
 
 
 def select(results: ResultsByCase, others: ResultsByCase) -> ResultsByCase:
-    """Return the results of the cases that others have, too."""
+    """Return the results of those cases that also appear in `others`."""
     return {digest: runs for digest, runs in results.items() if digest in others}
 
 
 def compare_held_out(before: ResultsByCase, after: ResultsByCase, looks: int) -> Evidence:
-    """Return the evidence of two versions on the same cases: each case is compared with itself."""
+    """Return the evidence for two versions on the same cases; each case is compared with itself."""
     better, worse = count_changes(before, after)
     old, new = compute_score(before), compute_score(after)
     chance = min(1.0, compute_sign_test(better, worse) * looks)
@@ -187,14 +187,14 @@ def compare_held_out(before: ResultsByCase, after: ResultsByCase, looks: int) ->
 
 
 def is_kept(evidence: Evidence, confidence: float) -> bool:
-    """Return whether a choice is better on the held-out cases, with this confidence."""
+    """Return whether a choice is better on the held-out cases, at this confidence level."""
     return evidence.better > evidence.worse and evidence.chance <= 1 - confidence
 
 
 def list_sure_runs(results: ResultsByCase) -> list[tuple[float, bool]]:
-    """Return the probability of each run of a case that the first model has answered alone, and whether it has passed.
+    """Return the probability of each case run that the first model answered alone, and whether the run passed.
 
-    If a block runs several times in a case, such as in a loop, the least sure answer counts.
+    If a block runs several times in a case, for example in a loop, the least certain answer counts.
     """
     sure: list[tuple[float, bool]] = []
     for result in chain.from_iterable(results.values()):
@@ -217,7 +217,7 @@ def choose_threshold(runs: Sequence[tuple[float, bool]], most_errors: float) -> 
 
 
 def describe_sure_runs(runs: Sequence[tuple[float, bool]], of: int) -> str:
-    """Return how many runs the first model has answered alone, and how many of these are wrong."""
+    """Return how many runs the first model answered alone, and how many of these are wrong."""
     wrong = sum(not passed for _, passed in runs)
     low, high = compute_pass_interval(wrong, len(runs))
     rate = wrong / (len(runs) or 1)
@@ -228,17 +228,17 @@ def describe_sure_runs(runs: Sequence[tuple[float, bool]], of: int) -> str:
 
 
 MARGIN = 0.1
-"""How much lower the rate of a form may be on the first half of the cases to be tried on all."""
+"""How much lower a form's rate may be on the first half of the cases for it to be tried on all of them."""
 CHARACTERS_OF_TOKEN = 4.0
-"""For the length of examples, before they are tried."""
+"""For estimating the length of examples before they are tried."""
 
 
 @dataclass(slots=True)
 class Tuner:
-    """The runs of one command (state: the blocks and the model, and the calls made)."""
+    """The runs made by one command (state: the blocks and the model, and the calls made)."""
 
     note: Callable[[str], None]
-    """Called with a line about each step."""
+    """Called with a line describing each step."""
     target: str
     unit: Unit
     project: Project
@@ -248,25 +248,25 @@ class Tuner:
     jobs: int
     calls: int
     reserved: int
-    """Calls that are needed at the end."""
+    """The number of calls needed at the end."""
     used: int = 0
     name: str = ""
-    """The name of the model in compiled calls."""
+    """The model's name in compiled calls."""
     places: dict[str, str] = field(default_factory=dict)
-    """The place of each block, by its instruction."""
+    """Each block's place, by its instruction."""
     digests: set[str] = field(default_factory=set)
     """The versions of the program; their calls are counted."""
     plain: str = ""
 
     def choose(self, cases: Sequence[NumberedCase], most_tokens: float) -> dict[str, Form]:
-        """Return the best form of each block, by its instruction, without blocks that do not change."""
+        """Return each block's best form, by its instruction, leaving out blocks that do not change."""
         plain_results = self.run({}, cases)
         plain = compute_score(plain_results)
         runs = list_block_runs(plain_results)
         if not runs:
             raise ConfigurationError(f"{self.target} has run no natural block in these cases")
         self.name = get_first_model(runs[0].model)
-        # The text of an f-string has values in it.
+        # An f-string's text contains values.
         blocks = [each for each in analyze(read_source(self.unit)).blocks if not each.is_fstring]
         by_instruction = {extract_source_instruction(each): each for each in reversed(blocks)}
         chosen: dict[str, Form] = {}
@@ -287,9 +287,9 @@ class Tuner:
         second: str,
         most_errors: float,
     ) -> dict[str, Form]:
-        """Return the forms with a second model, if a threshold separates right answers of the first one.
+        """Return the forms with a second model, if a threshold separates the first model's right answers.
 
-        Raises ConfigurationError: several blocks run in a case, or the block has no answer with a schema.
+        Raises ConfigurationError if several blocks run in a case, or if the block has no answer with a schema.
         """
         if len(self.places) != 1:
             raise ConfigurationError("--second needs a function with one block")
@@ -325,7 +325,7 @@ class Tuner:
         plain_results: ResultsByCase,
         most_tokens: float,
     ) -> Form:
-        """Return the best form of one block, with the forms that were chosen for others."""
+        """Return one block's best form, given the forms chosen for the others."""
         best, results = PLAIN, self.run(chosen, cases) if chosen else plain_results
         start = compute_score(plain_results)
 
@@ -370,7 +370,7 @@ class Tuner:
         return best
 
     def has_calls(self, form: Form, cases: Sequence[NumberedCase], plain: Score) -> bool:
-        """Return whether a form may be run on cases and then checked, by the calls of plain runs; note it if not."""
+        """Return whether enough calls are left to run and check a form, judging by plain runs; note it if not."""
         runs = len(cases) * self.repeats * int(form.options.get("votes", 1)) + self.reserved
         is_enough = self.used + runs * max(1.0, plain.calls) <= self.calls
         if not is_enough:
@@ -378,7 +378,7 @@ class Tuner:
         return is_enough
 
     def run(self, forms: dict[str, Form], cases: Sequence[NumberedCase]) -> ResultsByCase:
-        """Return the results of different cases with these forms; make the missing runs in another process."""
+        """Return the results of different cases with these forms, making missing runs in another process."""
         with tempfile.TemporaryDirectory() as folder:
             lock = Path(folder) / "njc.lock"
             lock.write_text(format_lock(self.make_lock(forms, NO_EVIDENCE)), encoding="utf-8")
@@ -394,7 +394,7 @@ class Tuner:
         return merge_equal(collect_results(self.results, digest, cases, self.model, self.repeats))
 
     def make_missing_runs(self, digest: str, cases: Sequence[NumberedCase], folder: Path) -> None:
-        """Make the runs that are not in the file of results; raises ConfigurationError if the other process fails."""
+        """Make the runs missing from the results file; raises ConfigurationError if the other process fails."""
         planned = list_planned_runs(cases, [self.model], self.repeats)
         if all(run.make_key(digest) in self.results.known for run in planned):
             return
@@ -405,7 +405,7 @@ class Tuner:
         self.results.read()
 
     def count_looks(self, held_out: Sequence[NumberedCase]) -> int:
-        """Return how many candidates were compared on the held-out cases, this one included."""
+        """Return how many candidates have been compared on the held-out cases, including this one."""
         digests = {case.digest for case in held_out}
         versions = {
             result.program
@@ -415,7 +415,7 @@ class Tuner:
         return max(1, len(versions - {self.plain}))
 
     def make_lock(self, forms: dict[str, Form], evidence: Evidence) -> StaticLock:
-        """Return the lock of the project with these forms in place of the tuned ones of the program."""
+        """Return the project's lock with these forms in place of the program's tuned ones."""
         lock = read_lock(find_lock_path(self.unit, self.project))
         kept = {key: section for key, section in lock.tuned.items() if key[0] != self.unit.path}
         today = time.strftime("%Y-%m-%d")

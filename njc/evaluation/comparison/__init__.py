@@ -1,1 +1,1 @@
-"""Comparing the modes of a program: results, a table in the terminal, a page."""
+"""Comparing a program's modes: results, a table in the terminal, a page."""

@@ -1,7 +1,7 @@
-"""The comparison as one self-contained page: advice, tables, plots.
+"""The comparison as a self-contained page: advice, tables, plots.
 
-The page loads nothing and needs no script; it follows the reader's light or dark setting and fits a phone. Its template
-is `templates/comparison.html`; pages of `njc eval` share `templates/report.html` with it.
+The page loads nothing and needs no scripts; it follows the reader's light or dark setting and fits a phone. Its
+template is `templates/comparison.html`, which shares `templates/report.html` with the pages of `njc eval`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def render_comparison_page(rows: Sequence[ModeSummary], command: str) -> str:
 
 
 def _draw_plots(rows: Sequence[ModeSummary]) -> Iterator[tuple[str, str]]:
-    """Draw each measure: its title and an SVG."""
+    """Yield the title and SVG of each measure."""
     measures: dict[str, tuple[Callable[[ModeSummary], float], str]] = {
         "Pass rate, with its 95 % interval": (lambda row: row.pass_rate, "{:.0%}"),
         "Seconds of a run (median)": (lambda row: row.seconds or 0.0, "{:.2f} s"),

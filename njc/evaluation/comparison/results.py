@@ -1,10 +1,10 @@
-"""The results of a comparison: the cost of each mode's build and runs, and the number of passed runs.
+"""The results of a comparison: the cost of each mode's build and runs, and how many runs passed.
 
     ComparedRun(mode="static", number=2, passed=True, seconds=1.2, blocks={"mail.njpy:12": ModeUsage(calls=1, ...)})
     ...  ->  ModeSummary(mode="static", build=ModeBuild(...), runs=(...))  ->  a table, JSON, a page
 
-The build of a mode has a reason if it failed. Each run is a line of a file, so that an interrupted comparison can be
-continued.
+A mode's build includes a reason if it failed. Each run is a line in a file, so that an interrupted comparison can
+continue.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from njrt.typed_json import InvalidJsonError, from_json, to_json
 
 
 class KeyedResult(Protocol):
-    """The result of a run, which its key distinguishes from others."""
+    """The result of a run, identified by its key."""
 
     @property
     def key(self) -> Hashable: ...
@@ -43,7 +43,7 @@ _REPORT_MARKS = (b'name="generator" content="njc"', b'{\n  "command":')
 
 
 def check_report(file: Path | None, inputs: Iterable[Path], *packages: str) -> None:
-    """Raise ConfigurationError if a report that needs these packages could not be written, or would replace another file."""
+    """Raise ConfigurationError if a report needing these packages cannot be written or would replace another file."""
     if file is not None:
         check_output(file, *inputs)
         head = file.read_bytes()[:1000] if file.is_file() else b""
@@ -56,14 +56,14 @@ def check_report(file: Path | None, inputs: Iterable[Path], *packages: str) -> N
 
 @dataclass(slots=True)
 class ResultFile(Generic[ResultT]):
-    """The results of a file (state: the known ones)."""
+    """The results in a file (state: the known results)."""
 
     path: Path
     kind: type[ResultT]
     known: dict[Any, ResultT] = field(default_factory=dict)
 
     def read(self) -> None:
-        """Read the file, if it exists, without an unfinished last line; raises ConfigurationError with line and field."""
+        """Read the file, if any, except an unfinished last line; raises ConfigurationError with line and field."""
         if not self.path.exists():
             return
         name = format_path(self.path)
@@ -97,11 +97,11 @@ class ModeUsage:
     usd: float = 0.0
     seconds: float = 0.0
     by_code: int = 0
-    """Runs of a block that code did, in the mode `auto`."""
+    """Block runs done by code, in the mode `auto`."""
     unfit: int = 0
-    """Runs that failed a guard of the code."""
+    """Runs that failed a guard in the code."""
     raised: int = 0
-    """Runs of code that raised an exception and was undone."""
+    """Code runs that raised an exception and were undone."""
 
     def __add__(self, other: ModeUsage) -> ModeUsage:
         return ModeUsage(*map(sum, zip(astuple(self), astuple(other), strict=True)))
@@ -113,7 +113,7 @@ class ModeUsage:
 
 @record
 class ModeBuild:
-    """The cost of a build; `failure` is the reason if it failed, otherwise ""."""
+    """The cost of a build; `failure` is the reason if it failed, or else ""."""
 
     seconds: float
     usage: ModeUsage
@@ -122,7 +122,7 @@ class ModeBuild:
 
 @record
 class ComparedRun:
-    """One run of the command."""
+    """A single run of the command."""
 
     mode: str
     number: int
@@ -131,7 +131,7 @@ class ComparedRun:
     seconds: float
     blocks: Mapping[str, ModeUsage] = field(default_factory=dict)
     build: str = ""
-    """A digest of the compiled files that it executed."""
+    """A digest of the compiled files that the run executed."""
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -151,7 +151,7 @@ class PassSummary(ABC):
     @property
     @abstractmethod
     def groups(self) -> Sequence[tuple[int, int]]:
-        """How many runs passed, and how many there were: for each case, if there are cases."""
+        """The numbers of passed runs and of all runs, for each case if there are cases."""
 
     @property
     def passed(self) -> int:
@@ -163,25 +163,25 @@ class PassSummary(ABC):
 
     @property
     def pass_rate(self) -> float:
-        """The share of runs that passed; 0 without runs."""
+        """The share of runs that passed; 0 if there are no runs."""
         return self.passed / (self.count or 1)
 
     @property
     def pass_interval(self) -> tuple[float, float]:
-        """The 95 % interval of the rate: over the cases if there are several: runs of one case are not independent."""
+        """The 95 % interval of the rate; over the cases if there are several: runs of a case are not independent."""
         if len(self.groups) > 1 and self.count:
             return compute_pass_interval(self.pass_rate * len(self.groups), len(self.groups))
         return compute_pass_interval(self.passed, self.count)
 
     def estimate_power(self, power: int) -> float:
-        """Return the estimate of pass^power, the mean of the groups; 0.0 if one has fewer runs."""
+        """Return the estimate of pass^power, averaged over the groups; 0.0 if a group has fewer runs."""
         if any(runs < power for _, runs in self.groups):
             return 0.0
         return fmean(estimate_pass_power(*group, power) for group in self.groups)
 
 
 def estimate_pass_power(passed: int, runs: int, power: int) -> float:
-    """Return the estimate of pass^power from `runs` runs, at least `power` of them."""
+    """Return the estimate of pass^power from `runs` runs; `runs` must be at least `power`."""
     return math.comb(passed, power) / math.comb(runs, power)
 
 
@@ -195,12 +195,12 @@ class ModeSummary(PassSummary):
 
     @property
     def groups(self) -> Sequence[tuple[int, int]]:
-        """The counts of all runs, which are equal."""
+        """A single group of all runs, which are interchangeable."""
         return [(sum(run.passed for run in self.runs), len(self.runs))]
 
     @property
     def seconds(self) -> float | None:
-        """The median of the run times; None without runs."""
+        """The median run time; None if there are no runs."""
         return median(run.seconds for run in self.runs) if self.runs else None
 
     @property
@@ -212,7 +212,7 @@ class ModeSummary(PassSummary):
 
 
 def compute_pass_interval(passed: float, runs: int, z: float = 1.96) -> tuple[float, float]:
-    """Compute the 95 % interval of a pass rate by Wilson (1927), which suits few runs too."""
+    """Compute the 95 % interval of a pass rate by Wilson (1927), which is also suitable for few runs."""
     if not runs:
         return 0.0, 1.0
     rate, square = passed / runs, z * z
@@ -223,7 +223,7 @@ def compute_pass_interval(passed: float, runs: int, z: float = 1.96) -> tuple[fl
 
 
 def sum_usage_by_block(trace: Iterable[TraceLine]) -> dict[str, ModeUsage]:
-    """Add up the model calls in the lines of a trace file, by the place of the block."""
+    """Add up the model calls in a trace file's lines by block place."""
     places: dict[str, str] = {}
     blocks: defaultdict[str, ModeUsage] = defaultdict(ModeUsage)
     for line in trace:
@@ -270,7 +270,7 @@ _GATE = re.compile(
 
 @record
 class PassGate:
-    """`pass^power` of a mode, or of all that is compared, must be at least `threshold`."""
+    """The `pass^power` of a mode, or of everything compared, must be at least `threshold`."""
 
     name: str | None
     power: int
@@ -282,7 +282,7 @@ class PassGate:
 
 @record
 class GateResult:
-    """A gate on a row: the estimate, its 95 % interval, and whether the gate holds."""
+    """A gate applied to a row: the estimate, its 95 % interval, and whether the gate holds."""
 
     gate: PassGate
     name: str
@@ -297,7 +297,7 @@ class GateResult:
 
 
 def parse_gate(text: str) -> PassGate:
-    """Read `[MODE:]pass^K>=X`; raises ConfigurationError."""
+    """Parse `[MODE:]pass^K>=X`; raises ConfigurationError."""
     found = _GATE.fullmatch(text.strip())
     try:
         if found is None:
@@ -316,7 +316,7 @@ def parse_gate(text: str) -> PassGate:
 def parse_gates(
     texts: Iterable[str], names: Collection[str], runs: int, flag: str
 ) -> list[PassGate]:
-    """Read gates on rows of these names, with so many runs by a flag; raises ConfigurationError."""
+    """Parse gates on rows with these names, with as many runs as `flag` sets; raises ConfigurationError."""
     gates = [parse_gate(text) for text in texts]
     for gate in gates:
         if gate.name is not None and gate.name not in names:
@@ -329,7 +329,7 @@ def parse_gates(
 
 
 def check_gates(gates: Iterable[PassGate], rows: Sequence[PassSummary]) -> list[GateResult]:
-    """Return each gate on each row that it is for; a mode that could not be built does not hold it."""
+    """Return each gate for each row that it applies to; it does not hold for a mode that could not be built."""
     checked = []
     for gate, row in ((gate, row) for gate in gates for row in rows):
         if gate.name not in (None, row.name):

@@ -1,10 +1,10 @@
-"""Figures of matplotlib as SVG inside an HTML page, in the colors of the page.
+"""Matplotlib figures as SVG inside an HTML page, in the page's colors.
 
     COLORS = make_placeholders("ink", "bar")               {"ink": "#000001", "bar": "#000002"}
     axes.barh(0, 1, color=COLORS["bar"])
     render_svg(figure, "Pass rate", COLORS, {})            <svg ... fill: var(--bar) ...>
 
-The page's style defines `--ink` and `--bar`, so that drawings follow a light or dark setting. Texts stay texts.
+The page's style defines `--ink` and `--bar`, so that drawings follow a light or dark setting. Text remains text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def make_placeholders(*names: str) -> Mapping[str, str]:
-    """Make a color for each variable of the style; `render_svg` replaces it."""
+    """Make a placeholder color for each style variable, which `render_svg` replaces."""
     return {name: f"#0000{index:02x}" for index, name in enumerate(names, 1)}
 
 
@@ -31,9 +31,9 @@ def render_svg(
     style: Mapping[str, Any],
     mark_descriptions: Sequence[str] = (),
 ) -> str:
-    """Render a figure, the same bytes each time.
+    """Render a figure, to the same bytes each time.
 
-    `description` is its text alternative; the marks with the group id `marks` get theirs in order.
+    `description` is its text alternative; the marks with the group id `marks` get `mark_descriptions` in order.
     """
     import matplotlib
 

@@ -19,7 +19,7 @@ MODE_HEADINGS = ("mode", "passed", "95 % interval", "build s", "build tokens", "
 
 
 def format_mode_cells(row: ModeSummary) -> tuple[str, ...]:
-    """Write one mode as the cells of a table."""
+    """Return a mode as table cells."""
     build = (f"{row.build.seconds:.1f}", f"{row.build.usage.tokens:,}")
     if row.build.failure or row.seconds is None:
         return (row.name, "not built" if row.build.failure else "0/0", "", *build, "", "", "", "")
@@ -39,7 +39,7 @@ def format_mode_cells(row: ModeSummary) -> tuple[str, ...]:
 def format_text_table(
     headings: Sequence[str], lines: Sequence[Sequence[str]], labels: int = 1
 ) -> str:
-    """Lay out a table: the first `labels` columns to the left, numbers to the right."""
+    """Lay out a table: the first `labels` columns are left-aligned, numbers are right-aligned."""
     widths = [max(map(len, column)) for column in zip(headings, *lines, strict=True)]
     rules = ["-" * width for width in widths]
     return "\n".join(
@@ -55,7 +55,7 @@ BLOCK_HEADINGS = ("block", "mode", "calls", "tokens", "USD", "model s", "by code
 
 
 def format_block_rows(rows: Sequence[ModeSummary]) -> list[tuple[str, ...]]:
-    """Write what each block used in each mode, per run."""
+    """Return what each block used in each mode, per run."""
     lines: list[tuple[str, ...]] = []
     for place in sorted({place for row in rows for run in row.runs for place in run.blocks}):
         for row in rows:
@@ -79,8 +79,8 @@ def format_block_rows(rows: Sequence[ModeSummary]) -> list[tuple[str, ...]]:
 
 
 def write_advice(rows: Sequence[ModeSummary]) -> list[str]:
-    """Write what to know before choosing a mode; a mode that passed no run is never recommended."""
-    # Run times vary too much to decide between equal modes.
+    """Return what to know before choosing a mode; a mode that passed no run is never recommended."""
+    # Run times vary too much to break ties between modes.
     good = [row for row in rows if row.passed]
     good.sort(key=lambda row: (-row.pass_rate, row.usage.tokens))
     failing = [row for row in rows if row.runs and not row.passed]
@@ -95,7 +95,7 @@ def write_advice(rows: Sequence[ModeSummary]) -> list[str]:
 
 
 def _compare_with_best(good: Sequence[ModeSummary]) -> Iterator[str]:
-    """Name the best mode, the worse ones, and any that may be as good."""
+    """Yield the best mode, the worse modes, and any that may be as good."""
     if not good:
         return
     best, *others = good
@@ -125,7 +125,7 @@ def _format_pass_count(row: ModeSummary) -> str:
 
 
 def _compute_break_even(good: Sequence[ModeSummary]) -> Iterator[str]:
-    """Yield the number of runs after which each mode's code has saved its own tokens, against live."""
+    """Yield the number of runs after which each mode's code has saved, compared with live, the tokens it cost."""
     live = next((row.usage.tokens for row in good if row.name == "live"), 0)
     runs = {
         row.name: math.ceil(row.build.usage.tokens / (live - row.usage.tokens))
@@ -138,7 +138,7 @@ def _compute_break_even(good: Sequence[ModeSummary]) -> Iterator[str]:
 
 
 def format_comparison_text(rows: Sequence[ModeSummary]) -> str:
-    """Write the comparison for a terminal: modes, blocks, advice."""
+    """Return the comparison as text for a terminal: modes, blocks, advice."""
     parts = [format_text_table(MODE_HEADINGS, [format_mode_cells(row) for row in rows])]
     if blocks := format_block_rows(rows):
         parts.append(format_text_table(BLOCK_HEADINGS, blocks))

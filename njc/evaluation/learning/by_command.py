@@ -1,9 +1,9 @@
-"""The repair of locked code by a test command of the user: `njc static --repair --test "pytest -q"`.
+"""Repairing locked code using the user's test command: `njc static --repair --test "pytest -q"`.
 
-The command is run on a build with the locked code. If the code of a block ran, it is repaired: the model is sent the end of
-the command's output and the last run of the code, and its code is tried in a separate build. Code is locked, with its
-rationale, if the command then ends with 0 twice. Not detected: mistakes that need changes in two blocks. The blocks are
-tried one by one.
+The command is run on a build with the locked code. If it fails and a block's code ran, the code is repaired: the
+model is sent the end of the command's output and the code's last run, and its new code is tried in a separate build.
+Code is locked, with its rationale, if the command then exits with 0 twice. Blocks are tried one by one. Not detected:
+mistakes that need changes in two blocks.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from njrt.records import record, replace
 
 @record
 class CommandEvaluation:
-    """The result of the command on a build, and the run of the block's code in it."""
+    """The result of the command on a build, including the run of the block's code."""
 
     result: CommandResult
     code: str
@@ -67,7 +67,7 @@ class CommandEvaluation:
 
 @record
 class CommandRepairResult:
-    """The result for one hole; `trouble` is the reason why it was not tried, if so."""
+    """The result for one hole; `trouble` is the reason if it was not tried."""
 
     hole: Hole
     before: CommandEvaluation | None = None
@@ -78,7 +78,7 @@ class CommandRepairResult:
 
 
 def make_command_prompt(hole: Hole, code: str, evaluation: CommandEvaluation, turn: int) -> str:
-    """Describe the failure of a command, with the steps of the code as comments in it."""
+    """Describe a command's failure, with the code's steps as comments in the code."""
     trace = evaluation.result.trace
     return f"""\
 There is code for this place already. The tests of the program fail with it:
@@ -111,7 +111,7 @@ class TestedProgram:
     seconds: float
 
     def test_entry(self, file: StaticFile, hole: Hole, entry: LockEntry) -> CommandEvaluation:
-        """Run the command on a build with this entry; raises ConfigurationError if it cannot be built without a model."""
+        """Run the command on a build with this entry; raises ConfigurationError if building needs a model."""
         build = fill_holes(self.files, self.lock.with_entries([entry]), HoleRequest(locked=True))
         if build.findings:
             raise ConfigurationError(format_finding_messages(build.findings))
@@ -157,13 +157,13 @@ def _cut_code(text: str, numbers: Sequence[int]) -> tuple[str, int, int]:
 
 
 _SCAFFOLD = re.compile(r"\s*(?:#.*|\w+: [^=]+|\w+ = \w+\.a?llm_at\(.*|)$")
-"""Lines that no model wrote: comments, bare annotations, the helper that asks a model, blank lines."""
+"""Lines not written by a model: comments, bare annotations, the helper call that asks a model, blank lines."""
 
 
 def repair_by_command(
     program: TestedProgram, request: HoleRequest
 ) -> Iterator[CommandRepairResult]:
-    """Repair one hole after the other until the command passes."""
+    """Repair one hole after another until the command passes."""
     require_extra()
     for file in program.files:
         for hole in filter(request.only, file.holes):

@@ -36,7 +36,7 @@ MEMORY_LIMIT_BYTES = 2 << 30
 
 
 def main() -> None:
-    """Read a task, run the code on each example, and send the verdicts."""
+    """Receive a task, run the code on each example, and send the verdicts."""
     channel = open_channel(MEMORY_LIMIT_BYTES)
     task = WorkerTask(**channel.receive())
 
@@ -70,14 +70,14 @@ class ForwardingModel:
         return Reply(ModelMessage(text))
 
     async def aask(self, request: Request) -> Reply:
-        """Do the same; nothing else runs meanwhile."""
+        """Do the same as `ask`; nothing else runs meanwhile."""
         return self.ask(request)
 
 
 def execute_definitions(task: WorkerTask) -> dict[str, ProgramValue]:
-    """Execute the definitions of the program; failing ones and other statements are skipped."""
+    """Execute the program's definitions; definitions that fail and other statements are skipped."""
     module = types.ModuleType("program")
-    sys.modules["program"] = module  # where dataclasses and pydantic look for their annotations
+    sys.modules["program"] = module  # dataclasses and pydantic look up annotations here
     namespace = vars(module)
     namespace["__file__"] = task.path
     for statement in ast.parse(task.program).body:
@@ -109,7 +109,7 @@ _MAX_VALUE_CHARS = 240
 def evaluate_example(
     task: WorkerTask, example: Example, namespace: dict[str, ProgramValue]
 ) -> dict[str, Any]:
-    """Run the code on one example, and compare the result with the recorded one."""
+    """Run the code on one example, and compare the result with the recorded result."""
     try:
         given = decode_values(example.before, namespace, example.classes)
         value = {} if example.value is None else {RETURN_VALUE: example.value}
@@ -174,7 +174,7 @@ ProgramValue = Any
 
 CODE_FILENAME = "<block>"
 SECONDS_PER_EXAMPLE = 5.0
-"""The default limit for one example, without the time of model calls."""
+"""The default limit for one example, excluding the time of model calls."""
 _FUNCTION_NAME = "_nj_block"
 _LOCALS_NAME = "_nj_locals"
 _JUMP_OUTCOMES = {ast.Break: "broke", ast.Continue: "continued", ast.Return: "returned"}
@@ -190,7 +190,7 @@ class WorkerTask:
     helper: str
     class_name: str | None
     guards: bool
-    """Whether the first `assert`s of the code are its guard."""
+    """Whether the code's first `assert`s are its guard."""
     folders: Sequence[str]
     examples: Sequence[Mapping[str, Any]]
     seconds: float = SECONDS_PER_EXAMPLE
@@ -202,7 +202,7 @@ def execute_once(
     namespace: dict[str, ProgramValue],
     recorder: StepRecorder,
 ) -> tuple[str, ProgramValue, Mapping[str, ProgramValue]]:
-    """Run the code once; return how it ended, the value or exception, and the variables at its end."""
+    """Run the code once; return how it ended, its value or exception, and the variables at the end."""
     function = _make_function(task, list(given), namespace)
     asserts = list_lines(list_guard_asserts(ast.parse(task.code))) if task.guards else set()
     is_async = bool(function.__code__.co_flags & 0x80)
@@ -242,12 +242,12 @@ def _make_function(
     exec(code, namespace)
     made = namespace[task.class_name or _FUNCTION_NAME]
     function: Callable[..., Any] = vars(made)[_FUNCTION_NAME] if task.class_name else made
-    namespace |= before  # the program's values of these names
+    namespace |= before  # restore the program's values for these names
     return function
 
 
 class _JumpRewriter(ast.NodeTransformer):
-    """Turns the code's own jumps into returns with their kind."""
+    """Turns the code's own jumps into returns that state the kind of jump."""
 
     def __init__(self, jumps: set[int]) -> None:
         self.jumps = jumps

@@ -1,10 +1,10 @@
-"""Correcting the code of a block by recorded runs: examples, prompts, and reading of replies.
+"""Correcting a block's code using recorded runs: examples, prompts, and parsing of replies.
 
     traces/shop.jsonl ─> [Example] ─> ExampleSet(shown=(...), held_out=(...), unusable=("`log` is a file", ...))
 
-Runs with equal inputs count once, with the most frequent outcome, as a live model may be wrong. Of four examples or
-more, every third is held out: scored, but not shown to the model. Code must pass all checks before it is run on the
-examples. Each prompt has another failure, written into the code.
+Runs with equal inputs count once, with the most frequent outcome, because a live model may be wrong. Of four or more
+examples, every third is held out: it is scored, but not shown to the model. Code must pass all checks before it is
+run on the examples. Each prompt shows a different failure, written into the code.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ from njrt.session.examples import RETURN_VALUE, Example, example_from_json
 from njrt.values.shapes import ANY_SHAPE, merge_shapes
 
 MAX_EXAMPLES = 30
-"""The number of examples of one block, taken evenly from all of them."""
+"""The maximum number of examples for a block, taken evenly from all of them."""
 _MIN_TO_HOLD_OUT = 4
 _USABLE_OUTCOMES = ("completed", "broke", "continued", "returned", "raised")
 
 
 @record
 class ExampleSet:
-    """The examples that code for a hole is tested on."""
+    """The examples on which a hole's code is tested."""
 
     shown: tuple[Example, ...] = ()
     held_out: tuple[Example, ...] = ()
     unusable: tuple[str, ...] = ()
-    """Why some runs cannot be used, each reason once."""
+    """The reasons why some runs cannot be used, without repetition."""
 
     @property
     def all(self) -> tuple[Example, ...]:
-        """All examples; the held-out ones come last."""
+        """All examples, with the held-out ones last."""
         return (*self.shown, *self.held_out)
 
 
 def parse_examples(lines: Iterable[str]) -> Iterator[Example]:
-    """Find the examples among the lines of a trace; an incomplete last line is ignored."""
+    """Yield the examples among a trace's lines; an incomplete last line is ignored."""
     for line in lines:
         if '"example"' in line:
             with suppress(ValueError, KeyError, TypeError, AttributeError):
@@ -66,7 +66,7 @@ def parse_examples(lines: Iterable[str]) -> Iterator[Example]:
 
 
 def select_examples(hole: Hole, examples: Iterable[Example]) -> ExampleSet:
-    """Choose the examples of a hole: runs of a block with the same instruction."""
+    """Choose a hole's examples: runs of a block with the same instruction."""
     own = [example for example in examples if example.instruction == hole.instruction]
     unusable: dict[str, None] = {}
     usable = []
@@ -87,7 +87,7 @@ def select_examples(hole: Hole, examples: Iterable[Example]) -> ExampleSet:
 
 
 def _find_problem(example: Example, hole: Hole) -> str:
-    """Return why a run cannot be used; empty if it can."""
+    """Return why a run cannot be used; empty if it can be."""
     for name, what in example.lost.items():
         if name in list_hole_inputs(hole) or name in hole.writes or name == RETURN_VALUE:
             return f"`{name}` holds {what}"
@@ -103,7 +103,7 @@ def list_hole_inputs(hole: Hole) -> tuple[str, ...]:
 
 
 def _merge_by_majority(examples: Sequence[Example]) -> list[Example]:
-    """Return one run of each group with equal inputs, with the most frequent outcome."""
+    """Return one run from each group with equal inputs: one with the most frequent outcome."""
     groups: defaultdict[str, list[Example]] = defaultdict(list)
     for example in examples:
         groups[json.dumps(example.before, sort_keys=True)].append(example)
@@ -120,7 +120,7 @@ def _make_outcome_key(example: Example) -> str:
 
 
 def find_observed_shapes(hole: Hole, examples: Sequence[Example]) -> Mapping[str, str]:
-    """Return the shapes, in all runs, of the variables that are bound before the block; `object` is left out."""
+    """Return the shapes, over all runs, of the variables bound before the block, except `object`."""
     seen = {}
     for name in dict.fromkeys((*list_hole_inputs(hole), *sorted(hole.bound_before))):
         found = [example.shapes[name] for example in examples if name in example.shapes]
@@ -132,7 +132,7 @@ def find_observed_shapes(hole: Hole, examples: Sequence[Example]) -> Mapping[str
 
 @record
 class ExampleFailure:
-    """An example that the code failed, and the steps of that run."""
+    """An example that the code failed on, with the steps of that run."""
 
     example: Example
     differences: tuple[str, ...]
@@ -161,13 +161,13 @@ class Evaluation:
 
 @record
 class HoleRepair(Generic[EvaluationT]):
-    """The repair of a hole's code: by recorded runs, or by a test command."""
+    """The repair of a hole's code, using recorded runs or a test command."""
 
     hole: Hole
     check: CodeCheck
     evaluate: Callable[[str], EvaluationT]
     describe: Callable[[Hole, str, EvaluationT, int], str]
-    """Describes what went wrong with code, given the number of the request, from 1."""
+    """Describes what went wrong with the code, given the number of the request, from 1."""
     asks_rationale: bool = True
 
     def make_request(
@@ -178,7 +178,7 @@ class HoleRepair(Generic[EvaluationT]):
         turn: int,
         temperature: float | None,
     ) -> Request:
-        """Describe the failure, and the proposals refused since."""
+        """Return a request that describes the failure, and the proposal refused since then, if any."""
         refusal: tuple[Message, ...] = ()
         if refused and refused.code:
             refusal = make_refusal_messages(refused.code, refused.refusals)
@@ -197,7 +197,7 @@ class HoleRepair(Generic[EvaluationT]):
 def make_correction_prompt(
     hole: Hole, code: str, evaluation: Evaluation, turn: int, asks_rationale: bool = False
 ) -> str:
-    """Describe a run that went wrong, each time another one, with its steps as comments in the code."""
+    """Describe a failed run (a different one each turn), with its steps as comments in the code."""
     failure = evaluation.failures[(turn - 1) % len(evaluation.failures)]
     before = "\n".join(
         f"{name} = {text if len(text) <= _MAX_CHARS else f'{text[:_MAX_CHARS]}...'}"
@@ -230,7 +230,7 @@ RATIONALE_INSTRUCTION = (
 
 
 def make_hint(hole: Hole, code: str) -> str:
-    """Return a hint for code that asks no model."""
+    """Return a hint for code that does not ask a model; empty in the mode `auto`."""
     if hole.helper in code or hole.mode == "auto":
         return ""
     return f" If it takes understanding of a text, ask for what the text says: {format_question_form(hole)}."

@@ -1,9 +1,9 @@
-"""Learning for a command: for each hole the examples, the initial code, and the code that was learned.
+"""Learning for a command: for each hole, the examples, the initial code, and the learned code.
 
     traces/*.jsonl + njc.lock  ->  [LearningResult(hole, first=LockScore(5, 4, 9), score=LockScore(9, 0, 9))]  ->  njc.lock
 
-The initial code is the locked one, or is written by a model. Learned code is locked beside it, as `static-learned` or
-`auto-learned`, as soon as it is found.
+The initial code is the locked code, or else is written by a model. Learned code is locked beside it, as
+`static-learned` or `auto-learned`, as soon as it is found.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ NO_JUDGEMENT_MESSAGE = (
 
 @record
 class LearningResult:
-    """The result for one hole; `trouble` is the reason why nothing was learned, if so."""
+    """The result for one hole; `trouble` is the reason if nothing was learned."""
 
     hole: Hole
     examples: ExampleSet
@@ -69,7 +69,7 @@ class LearningResult:
 
 
 def read_examples(places: Sequence[Path]) -> list[Example]:
-    """Read the examples in files, and in all .jsonl files of folders."""
+    """Read the examples in files, and in all .jsonl files in folders."""
     found: list[Example] = []
     for place in places:
         files = sorted(place.rglob("*.jsonl")) if place.is_dir() else [place]
@@ -89,7 +89,7 @@ def learn_from_examples(
     repairs: bool = False,
     seconds: float = SECONDS_PER_EXAMPLE,
 ) -> Iterator[LearningResult]:
-    """Learn the code of each hole that has examples, and keep better code; yield the results in order.
+    """Learn code for each hole that has examples, and keep code that is better; yield the results in order.
 
     With `repairs`, only locked code that fails is sent to the model, which writes a rationale before the code; code is
     kept only if it is right on all examples. Code is stopped after `seconds` on an example.
@@ -129,7 +129,7 @@ def _learn_hole(
         return replace(studied, trouble=trouble), lock
     request.notify(f"{'repairing' if repairs else 'learning'} {hole.name} from {len(own.all)} runs")
     author = choose_author(file, hole)
-    output = generate(file.analysis).output  # with live blocks, which the code may call
+    output = generate(file.analysis).output  # with live blocks that the code may call
     assert output is not None, "only programs that compile have holes"
     task = WorkerTask(
         output.decode(file.source.encoding),
@@ -180,7 +180,7 @@ def _learn_hole(
 
 
 def keep_repair_attempts(hole: Hole, repaired: Repaired[Any], request: HoleRequest) -> None:
-    """Keep the replies of a repair in a file, with the verdicts."""
+    """Store a repair's replies in a file, with the verdicts."""
     if repaired.attempts:
         request.keep_attempts(hole, Generated(repaired.code, repaired.attempts, repaired.cost))
 
@@ -188,7 +188,7 @@ def keep_repair_attempts(hole: Hole, repaired: Repaired[Any], request: HoleReque
 def make_learning_check(
     file: StaticFile, hole: Hole, judge: Callable[[str], ContractVerdict]
 ) -> CodeCheck:
-    """Return all checks, `judge` by the contract last; in the mode `auto`, code must also ask no model."""
+    """Return all checks, with the contract's `judge` last; in the mode `auto`, code must also not ask a model."""
     check = file.make_code_check(hole)
 
     def check_all(code: str) -> tuple[str, ...]:
@@ -215,7 +215,7 @@ def find_locked_entry(hole: Hole, lock: StaticLock) -> tuple[LockEntry | None, s
 def _find_initial_entry(
     file: StaticFile, hole: Hole, lock: StaticLock, request: HoleRequest
 ) -> tuple[StaticLock, LockEntry | None, str]:
-    """Return the initial entry: the locked one, else one that is written now."""
+    """Return the initial entry: the locked one, or else one written now."""
     if not isinstance(find_hole_statuses([hole], lock)[hole.name], Locked):
         only = replace(request, only=lambda other: other.name == hole.name)
         build = fill_holes([replace(file, holes=(hole,))], lock, only)
@@ -232,7 +232,7 @@ def make_repaired_entry(
     date: str,
     judge: Callable[[str], ContractVerdict],
 ) -> LockEntry:
-    """Return the entry of repaired code, with its whole cost; unchanged code keeps its author and its evidence."""
+    """Return the entry for repaired code, with its total cost; unchanged code keeps its author and evidence."""
     cost = repaired.cost
     kept = replace(
         began,
@@ -256,7 +256,7 @@ def make_repaired_entry(
 
 
 class CachedAnswers:
-    """Answers the questions of running code; a repeated question gets the same answer (state: the answers)."""
+    """Answers questions from running code; a repeated question gets the same answer (state: the answers)."""
 
     def __init__(self, author: Author) -> None:
         self._author = author
@@ -264,7 +264,7 @@ class CachedAnswers:
         self.input = self.output = 0
 
     def __call__(self, question: Request) -> Reply:
-        """Ask the author's model, unless it was asked this before."""
+        """Ask the author's model, unless it has been asked this before."""
         key = repr(question.messages)
         if key not in self._answers:
             reply = self._answers[key] = self._author.model.ask(question)
@@ -282,7 +282,7 @@ _STARTUP_SECONDS = 30.0
 def evaluate_code(
     task: WorkerTask, examples: ExampleSet, hole: Hole, ask: Callable[[Request], Reply]
 ) -> Evaluation:
-    """Run code on all examples; if its process ends early, the examples that are left count as wrong."""
+    """Run code on all examples; if its process ends early, the remaining examples count as wrong."""
     verdicts = list(_run_worker(task, hole, ask))
     missing = len(examples.all) - len(verdicts)
     verdicts += [{"verdict": "wrong", "differences": ["the code did not end"]}] * missing
@@ -321,7 +321,7 @@ def _run_worker(task: WorkerTask, hole: Hole, ask: Callable[[Request], Reply]) -
                 )
                 try:
                     worker.send({"text": ask(request).message.text})
-                except (RejectedRequestError, ReplyError) as error:  # others are not the code's
+                except (RejectedRequestError, ReplyError) as error:  # others aren't the code's
                     worker.send({"error": str(error)})
         except TimeoutError:
             return

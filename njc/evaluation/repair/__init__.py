@@ -1,1 +1,1 @@
-"""Repairing code by failing tests: a rationale first, then the fix, kept if the tests pass."""
+"""Repairing code using failing tests: first a rationale, then a fix, kept if the tests pass."""

@@ -1,11 +1,11 @@
-"""A run of code as comments in the code: the values that each line gave to the variables.
+"""A run of code as comments in the code: the values that each line assigned.
 
     for price in prices:                # (1) price = 3; (3) price = 4; ... (9) price = 8
         if total + price > limit:
             break                       # not reached
         total += price                  # (2) total = 3; (4) total = 7; ... (8) total = 15
 
-The numbers are step numbers. Models find mistakes in such a text that they overlook in the code alone.
+The numbers are step numbers. In such a text, models find mistakes that they overlook in the code alone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from njc.evaluation.execution_trace import ExecutionTrace
 
 _MAX_VISITS = 3
-"""The number of runs of one line to show: the first ones and the last."""
+"""The number of executions to show per line: the first ones and the last."""
 MAX_COMMENT_CHARS = 300
 _STEP_COMMENT = re.compile(r"#\s*(?:\(\d+\) .*|not reached)")
 
@@ -28,13 +28,13 @@ _STEP_COMMENT = re.compile(r"#\s*(?:\(\d+\) .*|not reached)")
 def annotate_code(
     code: str, trace: ExecutionTrace, first_line: int = 1, *, max_chars: int = MAX_COMMENT_CHARS
 ) -> str:
-    """Write the steps of a run as comments into its code.
+    """Return the code with a run's steps as comments.
 
     Args:
         code: the code; raises SyntaxError if it is not Python.
         trace: the steps, with line numbers of the file.
         first_line: the number of the code's first line in the file.
-        max_chars: the length of a comment.
+        max_chars: the maximum length of a comment.
     """
     visits: defaultdict[int, list[str]] = defaultdict(list)
     for number, step in enumerate(trace.steps, 1):
@@ -58,7 +58,7 @@ def annotate_code(
 
 
 def remove_step_comments(code: str) -> str:
-    """Return the code without comments of steps, which models copy; unchanged if it is not Python."""
+    """Return the code without step comments, which models tend to copy; unchanged if it is not Python."""
     lines = code.split("\n")
     try:
         for token in tokenize.generate_tokens(io.StringIO(code).readline):
@@ -71,7 +71,7 @@ def remove_step_comments(code: str) -> str:
 
 
 def _is_traceable(statement: ast.stmt) -> bool:
-    """Return whether a run of this statement is sure to be seen: docstrings and declarations do nothing."""
+    """Return whether running this statement is certain to be traced; docstrings and declarations do nothing."""
     match statement:
         case ast.Expr(ast.Constant()) | ast.AnnAssign(value=None) | ast.Global() | ast.Nonlocal():
             return False

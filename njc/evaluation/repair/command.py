@@ -1,11 +1,11 @@
-"""Running a user's test command on a build, with the steps of one block.
+"""Running a user's test command on a build, recording the steps of one block.
 
     run_test_command(["pytest", "-q"], out, build, BlockLines(out / "shop.py", 12, 20), seconds=300)
         ->  CommandResult(exit_code=1, output="... assert 10 == 6 ...", trace=ExecutionTrace(...))
 
-At the time limit its processes are interrupted, then killed. pytest stops at its first failure (`PYTEST_ADDOPTS=-x`),
-so that the last run of the block belongs to the failed test. Not detected: runs in other threads, in processes that a
-signal kills, and by a Python without njc.
+At the time limit its processes are interrupted, then killed. pytest stops at the first failure (`PYTEST_ADDOPTS=-x`),
+so that the last run of the block belongs to the failed test. Not detected: runs in other threads, in processes that
+a signal kills, and by a Python without njc.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from njrt.typed_json import from_json
 MAX_OUTPUT_CHARS = 1500
 MAX_OUTPUT_BYTES = 4 * MAX_OUTPUT_CHARS
 INTERRUPT_SECONDS = 5.0
-"""How long interrupted processes may take to end."""
+"""How many seconds interrupted processes may take to end."""
 TIMEOUT_EXIT_CODE = 124
-"""As of the command `timeout`."""
+"""The same as for the command `timeout`."""
 
 
 @record
 class BlockLines:
-    """The lines of a block's code in a compiled file, first and last included."""
+    """The lines of a block's code in a compiled file, including the first and the last."""
 
     file: Path
     first: int
@@ -54,7 +54,7 @@ class CommandResult:
 
     exit_code: int
     output: str
-    """The end of its output."""
+    """The end of the command's output."""
     trace: ExecutionTrace
 
     @property
@@ -72,7 +72,7 @@ class CommandResult:
 
 
 def name_signal(number: int) -> str:
-    """Return the name of a signal, or its number if it has none, as real-time signals."""
+    """Return the name of a signal, or its number if it has no name, as with real-time signals."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -129,7 +129,7 @@ def _run(words: Sequence[str], environment: dict[str, str], seconds: float) -> t
 
 
 def _keep_tail(stream: IO[bytes], tail: bytearray) -> None:
-    """Read to the end, and keep the last bytes: a test may print without end."""
+    """Read to the end, but keep only the last bytes, because a test may print endlessly."""
     with stream:
         while piece := os.read(stream.fileno(), 1 << 16):
             tail += piece
@@ -137,8 +137,8 @@ def _keep_tail(stream: IO[bytes], tail: bytearray) -> None:
 
 
 def signal_group(process: subprocess.Popen[bytes], name: str) -> None:
-    """Send a signal, by its name, to a process that leads a group, and to its group."""
-    with suppress(OSError, AttributeError):  # it has ended; there are no groups on Windows
+    """Send a signal, by name, to the process group that a process leads."""
+    with suppress(OSError, AttributeError):  # it has ended, or this is Windows, which has no groups
         os.killpg(process.pid, getattr(signal, name))
 
 

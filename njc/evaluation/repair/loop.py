@@ -23,11 +23,11 @@ REPEATED_CODE = "this code was tried before and was wrong: write other code"
 
 
 class CodeEvaluation(Protocol):
-    """How code did on its tests."""
+    """How well code did on its tests."""
 
     @property
     def rank(self) -> tuple[int, ...]:
-        """What to compare evaluations by; more is better."""
+        """The key for comparing evaluations; higher is better."""
 
     @property
     def can_improve(self) -> bool:
@@ -41,7 +41,7 @@ EvaluationT = TypeVar("EvaluationT", bound=CodeEvaluation)
 
 @record
 class Proposal:
-    """The contents of a reply."""
+    """The content of a reply."""
 
     code: str
     """Empty if the reply has no code."""
@@ -58,13 +58,13 @@ class RefusedProposal:
 
 
 class CodeRepair(Protocol[EvaluationT]):
-    """The tests, prompts and reader of replies of a repair."""
+    """A repair's tests and prompts, and how its replies are parsed."""
 
     def evaluate(self, code: str) -> EvaluationT:
-        """Run the tests of code."""
+        """Run the tests on code."""
 
     def check(self, code: str) -> tuple[str, ...]:
-        """Return the reasons not to run code."""
+        """Return the reasons not to run code, if any."""
 
     def make_request(
         self,
@@ -74,10 +74,10 @@ class CodeRepair(Protocol[EvaluationT]):
         turn: int,
         temperature: float | None,
     ) -> Request:
-        """Ask for better code than `code`; `refused` is the last proposal, if it was not tested."""
+        """Return a request for better code than `code`; `refused` is the last proposal, if it was not tested."""
 
     def read_reply(self, text: str) -> Proposal:
-        """Return the proposal of a reply."""
+        """Return the proposal in a reply."""
 
 
 @record
@@ -86,7 +86,7 @@ class RepairBudget:
 
     calls: int
     tokens: int | None = None
-    """Input and output of all calls; no call is made once they are used."""
+    """Input and output tokens of all calls; once they are used up, no call is made."""
     temperature: float | None = None
     """The temperature of the first call; None for the vendor's default."""
 
@@ -98,29 +98,29 @@ class RepairBudget:
     def choose_temperature(self, calls: int) -> float | None:
         if self.temperature is None:
             return None
-        # At the same temperature, small models repeat themselves.
+        # Small models repeat themselves at an unchanged temperature.
         return min(max(1.0, self.temperature), self.temperature + calls * TEMPERATURE_STEP)
 
 
 @record
 class Repaired(Generic[EvaluationT]):
-    """The best code, its evaluation and rationale, and the evaluation of the code before."""
+    """The best code, its evaluation and rationale, and the evaluation of the original code."""
 
     code: str
     evaluation: EvaluationT
     first: EvaluationT
     rationale: str = ""
-    """Empty if the code is the first one."""
+    """Empty if the code is the original code."""
     attempts: tuple[GenerationAttempt, ...] = ()
     cost: GenerationCost = field(default_factory=GenerationCost)
     failure: NaturalError | None = None
-    """The error that ended the repair, if it is returned."""
+    """The error that ended the repair, if errors are returned."""
 
 
 def repair_code(
     repair: CodeRepair[EvaluationT], code: str, budget: RepairBudget, returns_error: bool = False
 ) -> Generator[Request, Reply, Repaired[EvaluationT]]:
-    """Have code corrected until it passes its tests, the budget is used, or the model fails."""
+    """Have code corrected until it passes its tests, the budget is used up, or the model fails."""
     best = first = repair.evaluate(code)
     attempts: tuple[GenerationAttempt, ...] = ()
     cost, tried, rationale = GenerationCost(), {normalize_layout(code)}, ""
@@ -150,7 +150,7 @@ def repair_code(
 
 
 def normalize_layout(code: str) -> str:
-    """Return code without comments and layout; text that is not Python unchanged."""
+    """Return code without comments and layout; text that is not Python is returned unchanged."""
     try:
         return ast.unparse(ast.parse(textwrap.dedent(code)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -1,9 +1,9 @@
-"""The parts of a reply: the rationale before the first piece of code, and the code.
+"""The parts of a reply: the code, and the rationale before the first piece of code.
 
     The loop stops one item early.           Proposal("def total(...): ...", "The loop stops one item early.")
     ```python def total(...): ... ```
 
-Not detected: code without a fence, and a rationale behind the code.
+Not detected: code without a fence, and a rationale after the code.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _LEAD_IN = re.compile(r"(?:^|\n+)[^\n]*:[*\s]*$")
 
 
 def read_rationale(text: str) -> str:
-    """Return the text before the first piece of code, bounded; without a heading such as `Rationale:` or a lead-in.
+    """Return the bounded text before the first piece of code, without a heading such as `Rationale:` or a lead-in.
 
-    A lead-in is a last line that ends in a colon, such as `Here is the corrected program:`.
+    A lead-in is a last line that ends with a colon, such as `Here is the corrected program:`.
     """
     before = text.partition(_FENCE)[0].strip()
     if _FENCE in text:
@@ -30,9 +30,9 @@ def read_rationale(text: str) -> str:
 
 
 def find_program(text: str, entry_point: str) -> str:
-    """Return the last piece of code that defines `entry_point`, else the last piece; empty without code."""
+    """Return the last piece of code that defines `entry_point`, or else the last piece; empty if there is no code."""
     blocks = []
-    # A piece that was cut off ends with the text.
+    # A piece that was cut off ends where the text ends.
     for piece in text.replace("\r\n", "\n").split(_FENCE)[1::2]:
         language, newline, code = piece.partition("\n")
         is_python = language.strip().lower() in ("", "python", "py", "python3")
@@ -43,12 +43,12 @@ def find_program(text: str, entry_point: str) -> str:
 
 
 def find_defined_names(code: str) -> frozenset[str]:
-    """Return the names that statements at the top of a program bind; none if it is not Python."""
+    """Return the names bound by a program's top-level statements; none if it is not Python."""
     return frozenset(name for _, names in _list_definitions(code) for name in names)
 
 
 def complete_program(code: str, program: str) -> str:
-    """Add the imports and definitions of the program that the reply leaves out."""
+    """Add the program's imports and definitions that the reply leaves out."""
     bound = find_defined_names(code)
     missing = [text for text, names in _list_definitions(program) if names - bound]
     if not missing or not bound:
@@ -60,7 +60,7 @@ def complete_program(code: str, program: str) -> str:
 
 
 def _list_definitions(code: str) -> Iterator[tuple[str, frozenset[str]]]:
-    """Yield the statements at the top of a program, and the names that each binds."""
+    """Yield a program's top-level statements, and the names that each binds."""
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError):
@@ -74,7 +74,7 @@ def _list_definitions(code: str) -> Iterator[tuple[str, frozenset[str]]]:
 
 
 def _list_bound_names(statement: ast.stmt) -> Iterator[str]:
-    """Yield the names that a statement binds in its own scope, also those in `if` and `try`."""
+    """Yield the names that a statement binds in its own scope, including those inside `if` and `try`."""
     match statement:
         case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
             yield name

@@ -1,11 +1,11 @@
-"""Running the tests of a program in a process with limits, which inherits no keys and works in an empty folder.
+"""Running a program's tests in a process with limits, which inherits no keys and works in an empty folder.
 
     run_tests("def total(prices): return 0", "assert total([3]) == 3", seconds=5.0)
         ->  FailedTests("assert total([3]) == 3", "`total([3])` is 0, but should be 3", ExecutionTrace(...))
 
-The process is `python -m njc.evaluation.repair.testing`; the first statement of the tests that fails ends them. A failed
-test is run again for its steps, because recording is slow. An audit hook refuses networks, processes and changes of
-files: it stops accidents, it is not a sandbox.
+The process is `python -m njc.evaluation.repair.testing`; the first test statement that fails ends it. A failed test
+is run again to record its steps, because recording is slow. An audit hook refuses network access, processes and
+changes to files: it prevents accidents, but is not a sandbox.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ DEFAULT_SECONDS = 5.0
 
 @record
 class PassedTests:
-    """The tests raised nothing."""
+    """The tests raised no exception."""
 
     rank = (1,)
-    """The key to compare outcomes by."""
+    """The key for comparing outcomes."""
     can_improve = False
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ class PassedTests:
 
 @record
 class FailedTests:
-    """The first statement of the tests that failed."""
+    """The first statement in the tests that failed."""
 
     test: str
     """Empty if the program itself could not be run."""
@@ -59,7 +59,7 @@ class FailedTests:
 
     @property
     def is_unended(self) -> bool:
-        """Whether the tests reached their limit of time."""
+        """Whether the tests reached their time limit."""
         return self.problem.startswith("it did not end within")
 
 
@@ -74,15 +74,15 @@ def run_tests(
     traces: bool = False,
     startup_seconds: float = STARTUP_SECONDS,
 ) -> TestOutcome:
-    """Run the tests of a program, at most `seconds` long; with `traces`, a failure has its steps.
+    """Run a program's tests for at most `seconds`; with `traces`, a failure includes its steps.
 
-    A process that does not stop itself is killed after `startup_seconds` more.
+    A process that does not stop by itself is killed after a further `startup_seconds`.
     """
     outcome = _run_once(code, tests, seconds, startup_seconds, traces=False)
     if not traces or isinstance(outcome, PassedTests):
         return outcome
     traced = _run_once(code, tests, seconds, startup_seconds, traces=True)
-    # A failure that depends on time or chance may be another one, or none, the second time.
+    # A failure that depends on time or chance may be different, or absent, the second time.
     is_same = isinstance(traced, FailedTests) and traced.test == outcome.test
     return replace(outcome, trace=traced.trace) if is_same else outcome  # type: ignore[union-attr]
 
@@ -147,7 +147,7 @@ def _refuse_effects(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def run_task(code: str, tests: str, seconds: float, traces: bool) -> Mapping[str, Any]:
-    """Run the tests of a program once; return whether they passed, else the failed statement and the reason."""
+    """Run a program's tests once; return whether they passed, or else the failed statement and the reason."""
     tree = ast.parse(tests)
     starts = {node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt)}
     recorder = StepRecorder(
@@ -156,7 +156,7 @@ def run_task(code: str, tests: str, seconds: float, traces: bool) -> Mapping[str
         starts=lambda at: at.f_code.co_filename == TESTS_FILENAME and at.f_lineno in starts,
     )
     module = types.ModuleType("program")
-    sys.modules["program"] = module  # where dataclasses look for their annotations
+    sys.modules["program"] = module  # dataclasses look up their annotations here
     namespace = vars(module)
     try:
         with limit_time(seconds), recorder if traces else nullcontext():
@@ -171,7 +171,7 @@ def run_task(code: str, tests: str, seconds: float, traces: bool) -> Mapping[str
 
 
 def _describe_failure(error: BaseException, tests: str, seconds: float) -> tuple[str, str]:
-    """Return the failed statement, empty if the program itself could not be run, and the reason."""
+    """Return the failed statement (empty if the program itself could not be run) and the reason."""
     frames = walk_tb(error.__traceback__)
     lines = [line for frame, line in frames if frame.f_code.co_filename == TESTS_FILENAME]
     line = lines[-1] if lines else 0
@@ -186,7 +186,7 @@ def _describe_failure(error: BaseException, tests: str, seconds: float) -> tuple
 
 
 def _find_statement(tests: str, line: int) -> str:
-    """Return the innermost statement of the tests at or around a line; only the head of a compound one."""
+    """Return the innermost test statement at or around a line; of a compound statement, only the head."""
     around = [
         node
         for node in ast.walk(ast.parse(tests))
@@ -200,7 +200,7 @@ def _find_statement(tests: str, line: int) -> str:
 
 
 class _TestRewriter(ast.NodeTransformer):
-    """Puts each simple statement on one line, and makes `assert a == b` report `a`.
+    """Puts each simple statement on one line, and makes `assert a == b` report the value of `a`.
 
     assert total([3]) == 3   ->   _nj_left = total([3])
                                   _nj_right = 3

@@ -1,9 +1,9 @@
-"""Limits of wall time for code that runs in this process, by an interval timer.
+"""Wall-time limits for code that runs in this process, using an interval timer.
 
     with limit_time(5): exec(code)                       raises TimeLimitError after 5 seconds
 
-Not detected: other threads, Windows, and code in C that does not return to Python. If a bare `except:` or a finalizer swallows
-the error, it is raised again some seconds later.
+Not limited: other threads, Windows, and C code that does not return to Python. If a bare `except:` or a finalizer
+swallows the error, it is raised again a few seconds later.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class TimeLimitError(BaseException):
 
 @contextmanager
 def limit_time(seconds: float) -> Iterator[None]:
-    """Stop what runs longer, on systems with interval timers."""
+    """Stop code that runs longer, on systems with interval timers."""
 
     def over(number: int, frame: FrameType | None) -> None:
         raise TimeLimitError

@@ -3,8 +3,8 @@
     {"command": "launch", "arguments": {"program": "mail.njpy"}}    RunController(RunSettings(...))
     Stopped(step, "effect Run")                                     {"event": "stopped", "body": {...}}
 
-An adapter serves one client, one request at a time. Another thread sends the events of the program between two
-requests, so a response comes before the events that its request causes. Not detected: lines of Python. Protocol:
+An adapter serves one client, one request at a time. Another thread sends the program's events between requests, so a
+response comes before the events that its request causes. Not detected: lines of Python. Protocol:
 https://microsoft.github.io/debug-adapter-protocol/specification
 """
 
@@ -51,23 +51,23 @@ from njrt.errors import NaturalError
 from njrt.typed_json import describe_validation_error
 
 _FAILURES = (NaturalError, ChannelClosedError)
-"""The controller refuses the request, or the program has ended meanwhile."""
+"""The controller refused the request, or the program has ended meanwhile."""
 
 _EXPECTED = (RequestError, *_FAILURES, ValidationError, OSError)
 
 THREAD = 1
-"""The identifier of the only thread: steps of natural blocks have one order."""
+"""The identifier of the only thread: the steps of natural blocks form a single sequence."""
 
 
 class Adapter:
-    """Serves a client (state: the controlled run, the breakpoints, the identifiers given out)."""
+    """Serves a client (state: the controlled run, the breakpoints, the identifiers in use)."""
 
     def __init__(self, incoming: BinaryIO, outgoing: BinaryIO) -> None:
         self._reader = MessageReader(incoming)
         self._outgoing = outgoing
         self._sequence = itertools.count(1)
         self._turn = threading.RLock()
-        """Held while a request is served, and while an event is sent."""
+        """Held while a request is being served or an event is being sent."""
         self._happenings: queue.SimpleQueue[Happening | None] = queue.SimpleQueue()
         self._client = requests.InitializeArguments()
         self._controller: RunController | None = None
@@ -98,7 +98,7 @@ class Adapter:
                             self._serve_request(message)
                 except MessageError as error:
                     self._send_output("important", f"{error}\n")
-        except OSError:  # the client has gone
+        except OSError:  # the client is gone
             return
         finally:
             self._happenings.put(None)
@@ -124,7 +124,7 @@ class Adapter:
             response |= {"success": True, "body": body or {}}
         except Exception as error:
             if not isinstance(error, _EXPECTED):
-                traceback.print_exc()  # a bug of ours, which must not end the session
+                traceback.print_exc()  # our own bug, which must not end the session
             is_invalid = isinstance(error, ValidationError)
             text = describe_validation_error(error) if is_invalid else str(error)
             details = {"error": {"id": 1, "format": "{text}", "variables": {"text": text}}}
@@ -138,7 +138,7 @@ class Adapter:
                 self._confirm_stop()
 
     def _make_handlers(self) -> Mapping[str, tuple[type[BaseModel], Callable[[Any], Any]]]:
-        """Return arguments and handler of each request; it returns the body, or a call for after the response."""
+        """Return each request's arguments and handler; it returns the body, or a call to make after the response."""
         none = requests.Arguments
         return {
             "initialize": (requests.InitializeArguments, self._initialize),
@@ -217,7 +217,7 @@ class Adapter:
     def _prepare_predictions(
         self, arguments: requests.LaunchArguments, program: Path
     ) -> Callable[[], object]:
-        """Serve this session by predictions: replace the handlers that need a running program."""
+        """Serve this session from predictions: replace the handlers that need a running program."""
         if arguments.predicted is None or arguments.call is None:
             raise RequestError("`predicted` needs `call`, the call to start at, such as `fact(3)`")
         predictor = open_predictor(arguments.predicted)
@@ -318,7 +318,7 @@ class Adapter:
                     self._report(happening)
                 except _FAILURES as error:  # the program has ended meanwhile
                     self._send_output("important", f"{error}\n")
-                except OSError:  # the client has gone
+                except OSError:  # the client is gone
                     return
 
     def _report(self, happening: Happening) -> None:
@@ -361,7 +361,7 @@ class Adapter:
         self._send_stopped(reason=reason, description=text, text=text)
 
     def _confirm_stop(self) -> None:
-        """Report the stop again to a client that believes that the program is running."""
+        """Report the stop again to a client that believes the program is running."""
         state = self._controller.state if self._controller is not None else "new"
         if state == "stopped" or (state == "ended" and self._stops_at_end):
             self._send_stopped(reason="step")
@@ -402,7 +402,7 @@ class Adapter:
 
 
 class ReplyProgress:
-    """Follows the replies (state: the one that is shown)."""
+    """Reports the progress of streamed replies (state: the reply being shown)."""
 
     def __init__(self) -> None:
         self._shown = ""
@@ -432,7 +432,7 @@ In TEXT, \\n is a new line; `/edit` alone shows the text."""
 
 
 def run_console_command(run: RunController, line: str) -> str:
-    """Run a command and return its text; raises RunControlError if it is unknown or impossible now."""
+    """Run a console command and return its text; raises RunControlError if it is unknown or currently impossible."""
     name, _, words = line[1:].partition(" ")
     if name == "help":
         return HELP

@@ -1,11 +1,11 @@
-"""A debugger of predictions for editors: `njc dap`, launched with `predicted` and `call`.
+"""Debugging of predicted steps in editors: `njc dap`, launched with `predicted` and `call`.
 
     {"program": "fact.py", "predicted": "spsbench.neural.debugging:model.npz", "call": "fact(3)"}
     next, stepIn, stepOut, stepBack     one action of the model
     setVariable                         later answers start from this value
     `check` in the console              runs the program, takes the same steps, and compares
 
-The program is not run, and there is no second thread: each response is followed by its stop.
+The program is not run, and there is no second thread: each response is followed by the stop that it leads to.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ LACKING_CAPABILITIES = {
         *("RestartFrame", "RestartRequest", "CompletionsRequest"),
     )
 }
-"""Capabilities of the adapter that such a session lacks."""
+"""The adapter's capabilities that such a session lacks."""
 _STOPPED = {"threadId": 1, "allThreadsStopped": True}
 
 
 class PredictedRun:
-    """Serves the requests of one predicted session (state: the session, the lines with breakpoints)."""
+    """Serves one predicted session's requests (state: the session, the lines with breakpoints)."""
 
     def __init__(
         self, session: PredictedSession, client: requests.InitializeArguments, send: SendEvent
@@ -77,7 +77,7 @@ class PredictedRun:
         raise RequestError(f"`{name}` needs a program that runs; here its steps are predicted")
 
     def _set_breakpoints(self, arguments: requests.SetBreakpointsArguments) -> Any:
-        """Set the breakpoints of the program; other files, and conditions, are refused."""
+        """Set the program's breakpoints; breakpoints in other files, and conditions, are refused."""
         path, problem = arguments.source.path, ""
         if path is not None and not self._session.is_program(path):
             problem = f"only the steps of {self._session.file.name} are predicted"
@@ -111,7 +111,7 @@ class PredictedRun:
             self._send("output", {"category": "important", "output": f"no answer: {problem}\n"})
 
     def _continue(self) -> None:
-        """Continue to a breakpoint: one line is one action of the model, several are reached by steps."""
+        """Continue to a breakpoint: with a single one, by one action of the model, otherwise step by step."""
         start = before = self._session.state
         if len(self._lines) == 1:
             self._ask("breakpoint", min(self._lines))
@@ -172,7 +172,7 @@ class PredictedRun:
         }
 
     def _get_variables(self, number: int) -> Mapping[str, str]:
-        """Return the variables of a frame; the innermost one is 1."""
+        """Return the variables of a frame; the innermost frame is number 1."""
         state = self._session.state
         if state is None or not 0 < number <= len(state.frames):
             raise RequestError("there is no such frame here")

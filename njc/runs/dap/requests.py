@@ -1,9 +1,9 @@
-"""Messages of the Debug Adapter Protocol: reading, arguments of requests, breakpoints.
+"""Debug Adapter Protocol messages: reading them, request arguments, breakpoints.
 
     LaunchArguments.model_validate({"program": "mail.njpy", "stopOnEntry": True})
     BreakpointSets().set_functions(...)      {"breakpoints": [{"name": "effect Run"}]} sets Breakpoint("effect", "Run")
 
-Names and meanings are from the protocol, except the arguments of `launch`. Unknown fields are ignored.
+Names and meanings come from the protocol, except the arguments of `launch`. Unknown fields are ignored.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Arguments(BaseModel):
 
 
 class InitializeArguments(Arguments):
-    """The abilities of the client, and its numbering of lines and columns."""
+    """The client's capabilities, and how it numbers lines and columns."""
 
     lines_start_at1: bool = True
     columns_start_at1: bool = True
@@ -62,11 +62,11 @@ class InitializeArguments(Arguments):
     supports_progress_reporting: bool = False
 
     def show_line(self, line: int) -> int:
-        """Return a line, numbered from 1, as the client counts."""
+        """Return a line, numbered from 1, in the client's numbering."""
         return line if self.lines_start_at1 else line - 1
 
     def read_line(self, line: int) -> int:
-        """Return a line as the client counts, numbered from 1."""
+        """Return a line, given in the client's numbering, as numbered from 1."""
         return line if self.lines_start_at1 else line + 1
 
     def read_path(self, path: str) -> Path:
@@ -81,25 +81,25 @@ class LaunchArguments(Arguments):
     args: tuple[str, ...] = ()
     cwd: Path | None = None
     env: dict[str, str | None] = Field(default_factory=dict)
-    """Variables to add to the environment; those with null are ignored."""
+    """Variables to add to the environment; null values are ignored."""
     model: str | None = None
     recording: Path | None = None
-    """Replayed and added to."""
+    """The recording to replay and extend."""
     replay_only: bool = False
-    """Whether the recording is only replayed, so that no model is asked."""
+    """Whether to only replay the recording, without asking a model."""
     predicted: str | None = None
-    """`MODULE:FILE` of a model that predicts the steps; then the program is not run."""
+    """The `MODULE:FILE` of a model that predicts the steps instead of running the program."""
     call: str | None = None
     """The call to start predicting at, such as `fact(3)`."""
     options: dict[str, Any] = Field(default_factory=dict)
     no_debug: bool = False
-    """Whether the program only runs, without breakpoints."""
+    """Whether to just run the program, without breakpoints."""
     stop_on_entry: bool = False
     stop_at_end: bool = False
-    """Whether to stop when the program has ended, so that one can step back from there."""
+    """Whether to stop when the program has ended, so that the user can step back from there."""
 
     def check(self) -> None:
-        """Raise RequestError for arguments that contradict each other."""
+        """Raise RequestError if arguments contradict each other."""
         if self.predicted is None and self.call is not None:
             raise RequestError("`call` needs `predicted`")
         run_fields = {"args", "model", "recording", "replay_only", "options"}
@@ -113,14 +113,14 @@ class LaunchArguments(Arguments):
 
 
 class SourceArgument(Arguments):
-    """A file, or a text that the adapter has."""
+    """A file, or a text held by the adapter."""
 
     path: str | None = None
     source_reference: int = 0
 
 
 class WantedBreakpoint(Arguments):
-    """A breakpoint at a line, in words such as `effect Run`, or on changes of a variable."""
+    """A breakpoint at a line, in words such as `effect Run`, or on changes to a variable."""
 
     line: int = 0
     name: str = ""
@@ -129,12 +129,12 @@ class WantedBreakpoint(Arguments):
 
 
 class SetBreakpointsArguments(Arguments):
-    """All breakpoints of a file or of a kind; for failures, the filters that are on."""
+    """All breakpoints of a file or of a kind; for failures, the enabled filters."""
 
     source: SourceArgument = SourceArgument()
     breakpoints: tuple[WantedBreakpoint, ...] = ()
     lines: tuple[int, ...] = ()
-    """What older clients send in place of `breakpoints`."""
+    """Sent by older clients instead of `breakpoints`."""
     filters: tuple[ExceptionFilter, ...] = ()
 
     @property
@@ -150,20 +150,20 @@ class DataBreakpointInfoArguments(Arguments):
 
 
 class StackTraceArguments(Arguments):
-    """Which frames of the stack; 0 levels are all."""
+    """Which stack frames to return; 0 levels means all."""
 
     start_frame: NonNegativeInt = 0
     levels: NonNegativeInt = 0
 
 
 class FrameArguments(Arguments):
-    """A frame of the stack."""
+    """A stack frame."""
 
     frame_id: int
 
 
 class VariablesArguments(Arguments):
-    """A scope, or a variable with parts; 0 items are all."""
+    """A scope, or a variable with parts; 0 items means all."""
 
     variables_reference: int
     start: NonNegativeInt = 0
@@ -171,7 +171,7 @@ class VariablesArguments(Arguments):
 
 
 class SetVariableArguments(Arguments):
-    """A variable of a scope, and the expression that it is bound to."""
+    """A variable in a scope, and the expression to bind it to."""
 
     variables_reference: int
     name: str
@@ -179,7 +179,7 @@ class SetVariableArguments(Arguments):
 
 
 class EvaluateArguments(Arguments):
-    """An expression, or in the console a command."""
+    """An expression or, in the console, a command."""
 
     expression: str
     context: str = ""
@@ -195,14 +195,14 @@ class CompletionsArguments(Arguments):
 
 
 class SourceArguments(Arguments):
-    """A text that the adapter has."""
+    """A text held by the adapter."""
 
     source_reference: int = 0
     source: SourceArgument | None = None
 
 
 def make_settings(launch: LaunchArguments, program: Path, folder: Path) -> RunSettings:
-    """Make the settings of the run; NJC_RECORD names the recording if the request does not."""
+    """Make the run's settings; NJC_RECORD names the recording if the request does not."""
     environment = {name: value for name, value in launch.env.items() if value is not None}
     recording, is_replayed = launch.recording, launch.replay_only
     if recording is None:
@@ -282,7 +282,7 @@ class BreakpointSets:
         )
 
     def _set(self, key: str, wanted: Sequence[Any], read: Callable[[Any], Breakpoint]) -> Any:
-        """Replace the breakpoints of a key; `read` raises ValueError for one that cannot be set."""
+        """Replace the breakpoints of a key; `read` raises ValueError for a breakpoint that cannot be set."""
         answers: list[dict[str, Any]] = []
         found: list[Breakpoint] = []
         for each in wanted:
@@ -299,7 +299,7 @@ class BreakpointSets:
         return {"breakpoints": answers}
 
     def collect(self) -> tuple[Breakpoint, ...]:
-        """Return the breakpoints, without those from before the launch that have no block."""
+        """Return the breakpoints, except those set before the launch that turned out to have no block."""
         found = []
         for breakpoint in itertools.chain.from_iterable(self._breakpoints.values()):
             with suppress(RunControlError):
@@ -337,7 +337,7 @@ _CONTENT_LENGTH = re.compile(rb"\s*content-length\s*:\s*(\d{1,12})\s*", re.IGNOR
 
 
 class MessageError(ValueError):
-    """A message that cannot be read; the next one still can."""
+    """A message that cannot be read; the following messages still can."""
 
 
 class MessageReader:
@@ -349,7 +349,7 @@ class MessageReader:
     def read(self) -> dict[str, Any] | None:
         """Return the next message; None at the end of the stream.
 
-        Lines that are not a header are skipped. Raises MessageError if it is too long or not a JSON object.
+        Lines that are not headers are skipped. Raises MessageError if the message is too long or not a JSON object.
         """
         length = self._read_header()
         if length is None:
@@ -383,7 +383,7 @@ class MessageReader:
 
 
 def write_message(stream: BinaryIO, message: Mapping[str, Any]) -> None:
-    """Write a message; characters that UTF-8 does not have are escaped."""
+    """Write a message in ASCII; other characters are escaped."""
     data = json.dumps(message).encode("ascii")
     stream.write(b"Content-Length: %d\r\n\r\n" % len(data) + data)
     stream.flush()

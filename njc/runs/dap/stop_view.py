@@ -1,4 +1,4 @@
-"""The stack, scopes and variables at a stop, by identifiers that are valid until the next stop.
+"""The stack, scopes and variables at a stop, under identifiers that are valid until the next stop.
 
 view = StopView(controller, client)
 view.list_frames(...)        {"stackFrames": [{"id": 1, "name": "Run", ...}, {"id": 2, ...}]}
@@ -31,18 +31,18 @@ from njrt.records import record, replace
 
 @record
 class Frame:
-    """A natural block, or the pending effect inside it, or a line of the code of that effect."""
+    """A natural block, the pending effect inside it, or a line of that effect's code."""
 
     step: Step
-    """The last step of the block."""
+    """The block's last step."""
     entry: Position | None
     """The entry of the block; None for an effect."""
     is_current: bool = True
-    """Whether this is the block of the stop, or its effect."""
+    """Whether this is the block at the stop, or its effect."""
 
 
 def describe_effect(step: Step) -> list[tuple[str, str]]:
-    """Return the fields of an effect, its turn, model and tokens, and its result if it has run."""
+    """Return an effect's fields, turn, model and tokens, and its result if it has run."""
     effect = step.effect or {}
     rows = [(name, format_field(value)) for name, value in effect.items()]
     rows += [("turn", str(step.turn)), ("model", step.model)]
@@ -61,7 +61,7 @@ def choose_stop_reason(reason: str, is_entry: bool = False) -> str:
 
 
 def describe_failure(steps: Sequence[Step], reason: str) -> Mapping[str, str]:
-    """Return the response to `exceptionInfo`: the last refusal or error of these steps, else why the run is stopped."""
+    """Return the response to `exceptionInfo`: the last refusal or error in these steps, else why the run stopped."""
     failed = next((step for step in reversed(steps) if step.is_refused or step.error), None)
     if failed is None and choose_stop_reason(reason) != "exception":
         raise RequestError("the program is not stopped at a failure")
@@ -74,25 +74,25 @@ def describe_failure(steps: Sequence[Step], reason: str) -> Mapping[str, str]:
 
 @record
 class TextRows:
-    """A scope of names and texts."""
+    """A scope made up of names and texts."""
 
     rows: tuple[tuple[str, str], ...]
 
 
 @record
 class LivePath:
-    """A variable of the stopped block, or a part of one; without names, all variables."""
+    """A variable of the stopped block, or part of one; without names, all variables."""
 
     names: tuple[str, ...] = ()
     only: tuple[str, ...] | None = None
-    """Only these variables; None for all."""
+    """The only variables to show; None for all."""
 
 
 Handle = TextRows | LivePath
 
 
 class StopView:
-    """Shows one stop (state: the meaning of each identifier)."""
+    """Shows one stop (state: what each identifier refers to)."""
 
     def __init__(self, run: RunController, client: requests.InitializeArguments) -> None:
         self._run, self._client = run, client
@@ -101,7 +101,7 @@ class StopView:
         self._texts: list[str] = []
 
     def forget(self) -> None:
-        """Forget the identifiers of the last stop; texts of code remain."""
+        """Forget the identifiers of the last stop; code texts remain."""
         self._frames, self._handles = [], []
 
     def list_frames(self, arguments: requests.StackTraceArguments) -> Any:
@@ -124,7 +124,7 @@ class StopView:
         return {"stackFrames": shown, "totalFrames": len(self._frames)}
 
     def _show(self, step: Step) -> Step:
-        """Return the step with its effect after the user's decisions."""
+        """Return the step with its effect as changed by the user's decisions."""
         return replace(step, effect=self._run.find_effect(step))
 
     def _show_frame(self, number: int, frame: Frame) -> dict[str, Any]:
@@ -227,7 +227,7 @@ class StopView:
         }
 
     def describe_data_breakpoint(self, arguments: requests.DataBreakpointInfoArguments) -> Any:
-        """Return whether a breakpoint can be set on changes of a variable."""
+        """Return whether a breakpoint can be set on changes to a variable."""
         reference = arguments.variables_reference
         handle = self.get_handle(reference) if reference else LivePath()
         if not isinstance(handle, LivePath) or handle.names or not arguments.name.isidentifier():

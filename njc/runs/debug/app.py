@@ -1,8 +1,8 @@
-"""The debugger on the full screen of a terminal.
+"""The full-screen terminal debugger.
 
     DebugApp(session, events).run()
 
-Commands and events of the program share one queue. A thread serves it, queries the program and updates the screen:
+Commands and program events share one queue. A thread serves it, queries the program and updates the screen, so
 the screen never waits for the program.
 """
 
@@ -102,7 +102,7 @@ class EffectEditor(ModalScreen[str | None]):
 
 MIN_WIDTH, MIN_HEIGHT = 30, 12
 WIDE = 70
-"""Minimal number of columns for panes side by side."""
+"""The minimum number of columns for panes side by side."""
 PANES = ("source", "effect", "variables", "model", "prints", "steps", "console")
 REDRAWING = ("set", "edit", "reject", "abort", "accept", "live")
 KEY_LINE = "s n r c step  S N R C back  b break  e edit  : command  ? help  q quit"
@@ -119,7 +119,7 @@ Job = Happening | str | None
 
 
 class TextPane(VerticalScroll):
-    """A pane with text that can be scrolled (state: the text)."""
+    """A pane with scrollable text (state: the text)."""
 
     def __init__(self, name: str) -> None:
         super().__init__(id=name)
@@ -131,11 +131,11 @@ class TextPane(VerticalScroll):
 
     @property
     def text_width(self) -> int:
-        """The columns left beside the border and the scrollbar."""
+        """The number of columns left by the border and the scrollbar."""
         return max(20, self.size.width - 1)
 
     def show(self, text: Text | str, row: int | None = None) -> None:
-        """Replace the text; keep a row in view, or the top."""
+        """Replace the text; keep a row, or else the top, in view."""
         self._body.update(text)
         height = self.scrollable_content_region.height
         top = 0 if row is None else max(0, row - height // 3)
@@ -143,7 +143,7 @@ class TextPane(VerticalScroll):
 
 
 class DebugApp(App[None]):
-    """The screen (state: the report, the status, the typed commands)."""
+    """The screen (state: the report, the status, the commands typed)."""
 
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -334,7 +334,7 @@ class DebugApp(App[None]):
         self._set_status("the program reads its input: type a line for it")
 
     def _say(self, *lines: str) -> None:
-        """Show a message in the status line, and keep it in the console."""
+        """Show a message in the status line and keep it in the console."""
         if lines:
             self._set_status(lines[0])
             self._console += [line for line in lines if line not in self._console[-2:]]
@@ -359,7 +359,7 @@ class DebugApp(App[None]):
         small.update(
             f"The terminal has {width}x{height}; {MIN_WIDTH}x{MIN_HEIGHT} are needed. --plain needs none. q quits."
         )
-        self._is_narrow = width < WIDE  # `self.size` may still be the old one
+        self._is_narrow = width < WIDE  # `self.size` may still be the old size
         self._arrange()
         if self.report is not None:
             self.call_after_refresh(self._refresh, self.report)
@@ -385,7 +385,7 @@ class DebugApp(App[None]):
         self._pane(PANES[digit]).focus()
 
     def action_next_pane(self) -> None:
-        """Focus the next pane; on a narrow screen also show it in the shared place."""
+        """Focus the next pane; on a narrow screen, also show it in the shared place."""
         focused = self.focused.id if self.focused is not None else None
         here = PANES.index(focused) if focused in PANES else -1
         self.action_show_pane((here + 1) % len(PANES))
@@ -407,7 +407,7 @@ class DebugApp(App[None]):
         command.focus()
 
     def action_leave_command(self) -> None:
-        """Leave the command line; if the program reads its input, end that input."""
+        """Leave the command line; if the program is reading input, end that input."""
         if self._is_input_wanted:
             self._give_input("eof")
         self.query_one("#command", Input).value = ""
@@ -433,7 +433,7 @@ class DebugApp(App[None]):
         self._jobs.put(line)
 
     def on_key(self, event: Key) -> None:
-        """Recall earlier lines by Up and Down in the command line."""
+        """Recall earlier lines with Up and Down in the command line."""
         command = self.query_one("#command", Input)
         if self.focused is not command or event.key not in ("up", "down"):
             return

@@ -1,11 +1,11 @@
-"""The commands of the debugger, the same full-screen and by lines.
+"""The debugger's commands, shared by the full-screen and the line-based interface.
 
     run_command(session, "b variable total")     Said(("breakpoint 1: variable total",))
     run_command(session, "c")                    Moved(): the program runs; wait until it stops
     run_command(session, "edit")                 EditWanted("total = 3"): let the user write, then `edit_effect`
 
-A `DebugSession` has the run, its output and its stops. An impossible command raises `RunControlError`, with a message
-of one line.
+A `DebugSession` holds the run, its output and its stops. An impossible command raises `RunControlError`, with a
+one-line message.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from njc.runs.timeline.steps import Position, Step, Variables
 from njrt.records import record
 
 _PATH = re.compile(rf"""\.{NAME}|\[(?:[^\]'"]|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")*\]|\[[^\]]*\]""")
-"""A part of a path: an attribute, or a key, with its quotes or, if it was shortened, without a closing one."""
+"""A part of a path: an attribute, or a key with its quotes (without the closing quote if it was shortened)."""
 LISTED_LINES = 6
 
 
@@ -51,14 +51,14 @@ BEFORE_ALL = Position(-1)
 
 @record
 class Said:
-    """The command is done; show these lines."""
+    """The command has finished; show these lines."""
 
     lines: tuple[str, ...] = ()
 
 
 @record
 class Moved:
-    """The run moves, forward or back; it reports its next stop."""
+    """The run is moving, forward or back; it reports its next stop."""
 
 
 @record
@@ -83,7 +83,7 @@ class DebugSession:
 
     run: DebuggedRun
     outputs: list[tuple[Position, str]] = field(default_factory=list)
-    """The output of the program, each text with the stop before it."""
+    """The program's output, each text with the stop that precedes it."""
     last_stop: Position = BEFORE_ALL
     last_command: str = ""
     seen: dict[Position, Variables] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class DebugSession:
 
     @property
     def printed(self) -> str:
-        """The output of the program up to here; in a trace, of its effects."""
+        """The program's output up to here; in a trace, what its effects printed."""
         if isinstance(self.run, TraceWalk):
             return "".join(step.printed for step in self.run.timeline[: self.run.position.number])
         return "".join(text for _, text in self.outputs)
@@ -100,21 +100,21 @@ class DebugSession:
         self.outputs.append((self.last_stop, text))
 
     def make_report(self) -> StopReport | None:
-        """Return a report of the stop; output that was written after it is forgotten."""
+        """Return a report of the stop; output written after it is forgotten."""
         here = self.last_stop = self.run.position
         self.outputs = [(stop, text) for stop, text in self.outputs if stop < here]
         return make_stop_report(self.run, self.seen)
 
 
 def get_controller(session: DebugSession) -> RunController:
-    """Return the run, if it can be changed; raises RunControlError for a trace."""
+    """Return the run if it can be changed; raises RunControlError for a trace."""
     if isinstance(session.run, RunController):
         return session.run
     raise RunControlError("a trace can only be viewed; `njc debug PROGRAM` runs the program")
 
 
 def get_step(session: DebugSession) -> Step:
-    """Return the step before which the run is stopped; raises RunControlError if it is not stopped."""
+    """Return the step that the run is stopped before; raises RunControlError if it is not stopped."""
     step = session.run.step if session.run.state == "stopped" else None
     if step is None:
         way = "; `back` goes back" if session.run.state == "ended" else ""
@@ -131,7 +131,7 @@ def get_report(session: DebugSession) -> StopReport:
 
 
 def get_effect(session: DebugSession) -> Step:
-    """Return the step if it is a pending effect; raises RunControlError otherwise."""
+    """Return the step if it is a pending effect; otherwise raises RunControlError."""
     step = get_step(session)
     if step.kind != "effect" or step.effect is None:
         raise RunControlError("no effect is pending here; step on to the next one")
@@ -142,7 +142,7 @@ def get_effect(session: DebugSession) -> Step:
 
 
 def list_source(session: DebugSession, words: str) -> CommandResult:
-    """Return the source around the prompt, or with `all` the whole source."""
+    """Return the source around the prompt or, with `all`, the whole source."""
     rows = list(list_source_rows(session.run.timeline, get_step(session), session.run.folders))
     shown = [index for index, row in enumerate(rows) if row.kind != "code"] or [0]
     first, last = max(0, shown[0] - LISTED_LINES), shown[-1] + LISTED_LINES + 1
@@ -166,7 +166,7 @@ def show_effect(session: DebugSession, words: str) -> CommandResult:
 
 
 def number_lines(text: str, current: int = 0) -> list[str]:
-    """Return the lines of code with numbers, and a mark at the current one."""
+    """Return the lines of code with numbers, and a mark at the current line."""
     return [
         f"{number:>5} {'->' if number == current else '  '} {line}".rstrip()
         for number, line in enumerate(text.splitlines(), 1)
@@ -174,7 +174,7 @@ def number_lines(text: str, current: int = 0) -> list[str]:
 
 
 def show_variables(session: DebugSession, words: str) -> CommandResult:
-    """Return all variables, with the changes of the last step."""
+    """Return all variables, with the last step's changes."""
     rows = get_report(session).variables
     return Said(tuple(f"  {MARKS[row.mark]} {row}" for row in rows))
 
@@ -243,14 +243,14 @@ _SETTING = re.compile(rf"({NAME}|\w+)\s*=(?!=)\s*(.+)", re.DOTALL)
 
 @record
 class DebugCommand:
-    """A command: its names, the shortest first; its arguments as the help shows them; its function."""
+    """A command: its names (the shortest first), its arguments and description for the help, and its function."""
 
     names: tuple[str, ...]
     arguments: str
     help: str
     serve: Serve
     is_repeated: bool = False
-    """Whether an empty line repeats it."""
+    """Whether an empty line repeats the command."""
 
     def __str__(self) -> str:
         names = f"{', '.join(self.names)} {self.arguments}".strip()
@@ -276,7 +276,7 @@ def run_command(session: DebugSession, line: str) -> CommandResult:
 
 
 def edit_effect(session: DebugSession, text: str) -> Said:
-    """Replace the pending effect by the effect in `text`."""
+    """Replace the pending effect with the effect in `text`."""
     step = get_effect(session)
     get_controller(session).edit_effect(read_effect_text(step.effect or {}, text))
     return Said(("the edited effect will be performed",))
@@ -298,7 +298,7 @@ def move(movement: str) -> Serve:
 
 
 def go_back(session: DebugSession, words: str) -> CommandResult:
-    """Go back one step of the block, or `into`, `out` of it, or `run` to a breakpoint."""
+    """Go back one step in the block, or `into` calls, `out` of the block, or `run` back to a breakpoint."""
     ways = {"": "N", "over": "N", "into": "S", "out": "R", "run": "C"}
     if words not in ways:
         raise RunControlError(f"`back {words}`: write back, back into, back out or back run")
@@ -315,7 +315,7 @@ def go_to(session: DebugSession, words: str) -> CommandResult:
 
 
 def restart(session: DebugSession, words: str) -> CommandResult:
-    """Start the program again, without changes."""
+    """Restart the program, without the user's changes."""
     session.outputs, session.last_stop = [], BEFORE_ALL
     session.run.restart()
     return Moved()
@@ -325,7 +325,7 @@ def restart(session: DebugSession, words: str) -> CommandResult:
 
 
 def add_breakpoint(session: DebugSession, words: str) -> CommandResult:
-    """Set a breakpoint, or list them."""
+    """Set a breakpoint, or list all breakpoints."""
     run = session.run
     if not words:
         texts = enumerate(map(str, run.breakpoints), 1)
@@ -335,7 +335,7 @@ def add_breakpoint(session: DebugSession, words: str) -> CommandResult:
     if place.strip().isdecimal():
         step = session.run.step
         file = step.place.rpartition(":")[0] if step is not None else ""
-        if step is not None and step.file:  # another file may have the name
+        if step is not None and step.file:  # another file may have the same name
             found = find_source(step.place, run.folders)
             file = file if found is not None and found.samefile(step.file) else step.file
         words = f"line {file}:{place.strip()}{separator}{condition}"
@@ -352,7 +352,7 @@ def add_breakpoint(session: DebugSession, words: str) -> CommandResult:
 
 
 def clear_breakpoints(session: DebugSession, words: str) -> CommandResult:
-    """Remove a breakpoint by its number, or all."""
+    """Remove one breakpoint by its number, or all breakpoints."""
     run = session.run
     if not words:
         run.set_breakpoints(())
@@ -377,12 +377,12 @@ def set_variable(session: DebugSession, words: str) -> CommandResult:
         raise RunControlError("write what to set: set NAME = EXPRESSION")
     get_step(session)
     variable = controller.set_variable(match[1], match[2])
-    session.make_report()  # the variables here are now those with this one
+    session.make_report()  # so that the variables at this stop include this one
     return Said((f"{match[1]}: {clean_text(variable.text)}",))
 
 
 def edit(session: DebugSession, words: str) -> CommandResult:
-    """Change the pending effect: to `words`, or without words in an editor."""
+    """Change the pending effect to `words`, or in an editor if there are no words."""
     get_controller(session)
     step = get_effect(session)
     effect = find_decision(session.run).get("effect", step.effect) or {}
@@ -390,7 +390,7 @@ def edit(session: DebugSession, words: str) -> CommandResult:
 
 
 def decide(act: Callable[[RunController, str], None], said: str) -> Serve:
-    """Return a command that decides about the pending effect."""
+    """Return a command that decides on the pending effect."""
 
     def serve(session: DebugSession, words: str) -> CommandResult:
         controller = get_controller(session)
@@ -402,7 +402,7 @@ def decide(act: Callable[[RunController, str], None], said: str) -> Serve:
 
 
 def show_fork(session: DebugSession, words: str) -> CommandResult:
-    """List the changes that make this run differ from the first one."""
+    """List the changes that make this run differ from the original one."""
     lines = []
     for change in get_controller(session).edits:
         where, fields = f"    at step {change.position}: ", change.fields
@@ -416,7 +416,7 @@ def show_fork(session: DebugSession, words: str) -> CommandResult:
 
 
 def go_live(session: DebugSession, words: str) -> CommandResult:
-    """Ask a model from here on."""
+    """Ask a model for unrecorded replies from here on."""
     get_step(session)
     get_controller(session).go_live()
     return Said(("a model is asked from here on where nothing is recorded",))
@@ -435,7 +435,7 @@ def save_recording(session: DebugSession, words: str) -> CommandResult:
 
 
 def feed(give: Callable[[RunController, str], None]) -> Serve:
-    """Return a command that gives input to the program; a waiting program continues."""
+    """Return a command that gives the program input; a program that waits for it continues."""
 
     def serve(session: DebugSession, words: str) -> CommandResult:
         controller = get_controller(session)
@@ -447,14 +447,14 @@ def feed(give: Callable[[RunController, str], None]) -> Serve:
 
 
 def show_help(session: DebugSession, words: str) -> CommandResult:
-    """Return the help of all commands, or of one."""
+    """Return the help for all commands, or for one."""
     if words and words not in COMMANDS:
         raise RunControlError(f"there is no command `{words}`; `h` lists them")
     return Said(tuple(format_help([COMMANDS[words]] if words else COMMAND_LIST)))
 
 
 def format_help(commands: Iterable[DebugCommand]) -> list[str]:
-    """Return one line for each command, and the forms of breakpoints."""
+    """Return a line for each command, and the forms of breakpoints."""
     forms = textwrap.wrap(
         f"breakpoints: {BREAKPOINT_FORMS}", 72, break_on_hyphens=False, subsequent_indent="    "
     )

@@ -3,7 +3,7 @@
     draw_source(report, width)        DrawnText(rich text, row of the current line)
     draw_variables(report)            "* total: int = 0 -> 12", coloured
 
-No information is in a colour alone: a mark or a word repeats it.
+No information is conveyed by colour alone: a mark or a word repeats it.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _TAG = re.compile(r"<:?[^\W\d][^<>]*>")
 _MARK_STYLES = {"": "", "new": "green", "changed": "yellow", "gone": "red"}
 _MEASURE = Console(width=200)
 MAX_ROWS = 400
-"""Lines of the source that are drawn, around the current one."""
+"""The number of source lines drawn around the current one."""
 MAX_STEPS = 400
-"""Steps that are drawn, around the current one."""
+"""The number of steps drawn around the current one."""
 
 
 @record
 class DrawnText:
-    """The text of a pane, and the row to be kept in view."""
+    """The text of a pane, and the row to keep in view."""
 
     text: Text
     row: int = 0
@@ -63,7 +63,7 @@ def draw_source(report: StopReport, width: int) -> DrawnText:
 
 
 def hang(head: Text, text: Text, width: int) -> list[Text]:
-    """Return a text after a head, wrapped; further lines are indented like the first."""
+    """Return a text after a head, wrapped; continuation lines are indented like the first."""
     indent = len(text.plain) - len(text.plain.lstrip())
     room = max(10, width - len(head))
     indent = min(indent, room // 2)
@@ -78,7 +78,7 @@ def hang(head: Text, text: Text, width: int) -> list[Text]:
 
 
 def highlight(code: str) -> list[Text]:
-    """Return the lines of Python code in colours that any background allows."""
+    """Return the lines of Python code in colours that work on any background."""
     text = Syntax("", "python", theme="ansi_dark").highlight(code + "\n")
     plain = Text(text.plain)
     for span in text.spans:
@@ -89,7 +89,7 @@ def highlight(code: str) -> list[Text]:
 
 
 def draw_effect(report: StopReport, width: int) -> Text:
-    """Return the pending effect, or the entry or exit; above it the result of the last effect."""
+    """Return the pending effect, entry or exit, with the result of the last effect above it."""
     lines: list[Text] = []
     step = report.step
     if report.last_result:
@@ -109,7 +109,7 @@ def draw_effect(report: StopReport, width: int) -> Text:
 
 
 def draw_reply(text: str, width: int) -> DrawnText:
-    """Return a reply that is coming in, with its end in view."""
+    """Return a reply that is still arriving, with its end in view."""
     lines = [Text("The model replies:", "bold")]
     for line in highlight(text):
         lines += hang(Text("~ ", "dim"), line, width)
@@ -117,7 +117,7 @@ def draw_reply(text: str, width: int) -> DrawnText:
 
 
 def draw_variables(report: StopReport, width: int) -> Text:
-    """Return the variables with their marks; changes of the last step come first."""
+    """Return the variables with their marks; those changed by the last step come first."""
     lines: list[Text] = []
     for row in report.variables:
         style = _MARK_STYLES[row.mark]

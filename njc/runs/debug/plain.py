@@ -1,10 +1,10 @@
-"""The debugger by lines: commands from standard input, results to standard output.
+"""The line-based debugger: commands from standard input, results to standard output.
 
     (njc) c
     > citations.njpy:10, step 1: before Run, turn 1, 418 tokens in, 32 out
         1    cited_by[14].add(3)
 
-Marks of lines: `| ` standard output of the program, `! ` its standard error, `~ ` a streamed reply. Commands are echoed
+Line marks: `| ` the program's standard output, `! ` its standard error, `~ ` a streamed reply. Commands are echoed
 unless they come from a terminal. The end of the input ends the program.
 """
 
@@ -48,7 +48,7 @@ EDIT_PROMPT = "(edit) "
 
 
 class PlainDebugger:
-    """Reads commands and shows their results (state: unfinished lines of the program)."""
+    """Reads commands and shows their results (state: the program's unfinished lines)."""
 
     def __init__(self, session: DebugSession, happenings: queue.SimpleQueue[Happening]) -> None:
         self._session, self._happenings = session, happenings
@@ -102,7 +102,7 @@ class PlainDebugger:
                 return
 
     def _show(self, happening: Happening) -> bool:
-        """Show an event; return whether the user is to type next."""
+        """Show an event; return whether it is the user's turn to type."""
         if isinstance(happening, ReplyStreamed):
             self._say(*(f"~ {line}".rstrip() for line in self._streamed.take(happening)))
             return False
@@ -143,7 +143,7 @@ class PlainDebugger:
             self._say(*number_lines(report.effect, stopped.step.code_line))
 
     def _write(self, stream: str, text: str) -> None:
-        """Write the whole lines of the program, and keep the rest."""
+        """Write the program's complete lines, and keep the rest."""
         self._session.add_output(text)
         *lines, rest = (self._partial.get(stream, "") + text).split("\n")
         self._partial[stream] = rest
@@ -162,7 +162,7 @@ class PlainDebugger:
 
 
 def read_command(prompt: str) -> str | None:
-    """Read a line, and echo one that is not from a terminal; None at the end of the input."""
+    """Read a line, echoing it unless it is from a terminal; None at the end of the input."""
     try:
         if sys.stdin.isatty():
             return input(prompt)
@@ -186,7 +186,7 @@ def describe_news(news: Diverged | Noticed) -> str:
 
 
 def describe_end(ended: ProgramEnded) -> list[str]:
-    """Return how the program has ended, and the possible next commands."""
+    """Return how the program has ended, and which commands are possible next."""
     first = clean_text(ended.error.partition("\n")[0])
     if ended.code is None:
         return [first or "the program has ended"]
@@ -199,7 +199,7 @@ _CODE_FIELDS = ("code", "expression", "expr")
 
 
 def read_streamed_text(text: str) -> str:
-    """Return the text of a reply so far; of tool calls, which come as JSON, only their code."""
+    """Return the text of a reply so far; of tool calls, which arrive as JSON, only the code."""
     return clean_text("\n".join(_read_parts(text)))
 
 
@@ -213,7 +213,7 @@ def _read_parts(text: str) -> Iterator[str]:
             continue
         try:
             arguments, end = decoder.raw_decode(text, start)
-        except (ValueError, RecursionError):  # it has not come whole
+        except (ValueError, RecursionError):  # incomplete so far
             arguments, end = None, len(text)
             with suppress(ValueError):
                 arguments = from_json(text[start:], allow_partial="trailing-strings")
@@ -224,7 +224,7 @@ def _read_parts(text: str) -> Iterator[str]:
 
 
 class StreamedLines:
-    """Returns each line of a streamed reply once (state: the reply, the number of returned lines)."""
+    """Returns each line of a streamed reply once (state: the reply, the number of lines returned)."""
 
     def __init__(self) -> None:
         self._reply: tuple[int, int] | None = None
@@ -232,7 +232,7 @@ class StreamedLines:
         self._given = 0
 
     def take(self, streamed: ReplyStreamed) -> list[str]:
-        """Return the new whole lines; at the first lines of another reply, also its block and turn."""
+        """Return the new complete lines; at the start of another reply, also its block and turn."""
         found = []
         reply = streamed.run, streamed.turn
         lines = read_streamed_text(streamed.text).split("\n")
@@ -246,7 +246,7 @@ class StreamedLines:
         return found
 
     def finish(self) -> list[str]:
-        """Return the last line: the reply is complete."""
+        """Return the remaining lines: the reply is complete."""
         rest = [line for line in self._lines[self._given :] if line]
         self._reply, self._lines, self._given = None, [], 0
         return rest

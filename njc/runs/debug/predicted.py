@@ -1,11 +1,11 @@
-"""A debugger of predictions: a model answers, the program is not run.
+"""A debugger for predicted steps: a model answers, and the program is not run.
 
     (njc) n                          step over
     > prog.py:4 line, depth 0
     (njc) set n = 3                  later answers start from this value
     (njc) check                      run the program, take the same steps, and compare
 
-`open_predictor` loads a plug-in: a module with a function of this name, which returns a `Predictor`.
+`open_predictor` loads a plug-in: a module with a function of the same name, which returns a `Predictor`.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ Steps = tuple[tuple[str, int | None], ...]
 
 
 class PredictedFrame(Protocol):
-    """A function that is being run, in a state."""
+    """A running function in a state."""
 
     line: int
-    """The line that is about to run, or was left."""
+    """The line that is about to run, or that was just left."""
     locals: Mapping[str, str]
     """Variables as text."""
 
@@ -63,10 +63,10 @@ class PredictedState(Protocol):
 
 
 class Predictor(Protocol):
-    """Predicts the states of a program; raises ValueError with a reason if it cannot."""
+    """Predicts a program's states; raises ValueError with the reason if it cannot."""
 
     def start(self, source: str, call: str) -> PredictedState:
-        """Return the state at a call of a function with literals, without running it."""
+        """Return the state at a function call with literal arguments, without running it."""
 
     def predict(
         self, source: str, state: Any, action: Any, line: int | None
@@ -74,17 +74,17 @@ class Predictor(Protocol):
         """Return the state that an action leads to; None at the end of the program."""
 
     def replace(self, state: Any, name: str, text: str) -> PredictedState:
-        """Return the state with another value of a variable."""
+        """Return the state with another value for a variable."""
 
     def write_call(self, source: str, call: str, name: str, text: str) -> str:
-        """Return a call with another value of a parameter."""
+        """Return the call with another value for a parameter."""
 
     def run(self, file: Path, source: str, call: str, steps: Any) -> PredictedState | None:
         """Run a call, take steps, and return the state reached."""
 
 
 def read_program(program: Path) -> str:
-    """Return the text of a program, in its encoding; raise ValueError if its bytes are not text."""
+    """Return a program's text, in its declared encoding; raises ValueError if its bytes are not text."""
     try:
         return SourceFile(str(program), read_file(program)).text
     except SourceDecodeError as problem:
@@ -105,7 +105,7 @@ def open_predictor(name: str) -> Predictor:
 
 @dataclass(slots=True)
 class PredictedSession:
-    """A session (state: the predicted state, and the steps to it)."""
+    """A session (state: the predicted state, and the steps that led to it)."""
 
     predictor: Predictor
     file: Path
@@ -114,11 +114,11 @@ class PredictedSession:
     state: PredictedState | None = None
     steps: Steps = ()
     has_changes: bool = False
-    """Whether a variable was set after the first state."""
+    """Whether a variable has been set after the first state."""
     stop: int | None = None
 
     def is_program(self, path: str) -> bool:
-        """Return whether a path leads to the program."""
+        """Return whether a path is the program's."""
         return Path(path).resolve() == self.file.resolve()
 
     def start(self) -> list[str]:
@@ -152,7 +152,7 @@ class PredictedSession:
         return list(HELP)
 
     def take(self, action: str, line: int | None = None) -> None:
-        """Take an action of the model, unless the program has ended; raises ValueError without an answer."""
+        """Have the model take an action, unless the program has ended; raises ValueError if there is no answer."""
         if self.state is not None:
             self.state = self.predictor.predict(self.source, self.state, action, line)
             self.steps = (*self.steps, (action, line))

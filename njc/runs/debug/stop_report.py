@@ -1,11 +1,11 @@
-"""A stop as data, for the full screen and for lines.
+"""A stop as data, for the full-screen and the line-based debugger.
 
     report = make_stop_report(run, {})
     report.title            "citations.njpy:10, step 1: before Run"
     report.variables        (VariableRow("total", "int = 12", before="int = 0", mark="changed"), ...)
 
-An effect belongs to a whole prompt. The current line in it is a guess: the line with most of the variables that the
-effect names; at an entry the first line with text, at an exit the last line.
+An effect belongs to a whole prompt, so the current line in it is a guess: the line with the most variables that the
+effect names; at an entry, the first line with text; at an exit, the last line.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ _DECISIONS = {
 }
 _QUOTES = re.compile(r"""^[rRuUfF]{0,2}(\"{3}|'{3})|(\"{3}|'{3})$""")
 _MARKER = re.compile(r"(natural|prompt)\s*(\(.*)?")
-"""The first line of a prompt, without quotes."""
+"""The first line of a prompt, without its quotes."""
 MAX_NEIGHBOURS = 6
 
 
 @record
 class VariableRow:
-    """A variable, and its value before the last step if that step changed it."""
+    """A variable, with its value before the last step if that step changed it."""
 
     name: str
     text: str
@@ -76,7 +76,7 @@ class VariableRow:
 
 @record
 class SourceRow:
-    """A line of the source, or a step of the block below its prompt, with `number` 0."""
+    """A source line or, with `number` 0, a step of the block, shown below its prompt."""
 
     number: int
     text: str
@@ -93,17 +93,17 @@ class StopReport:
     source: tuple[SourceRow, ...]
     variables: tuple[VariableRow, ...]
     last_result: str
-    """The result of the last step of the block, apart from changes of variables."""
+    """The result of the block's last step, apart from variable changes."""
     effect: str
     """The pending effect as text, with the user's edit."""
     shown: str
-    """The new messages to the model in the last turn up to the stop, and the reply."""
+    """The messages added in the last turn up to the stop, and the model's reply."""
 
 
 def make_stop_report(run: DebuggedRun, seen: dict[Position, Variables]) -> StopReport | None:
     """Return a report of the stop; None if the run has ended.
 
-    `seen` has the variables at earlier stops, with the user's changes; this stop is added.
+    `seen` holds the variables at earlier stops, with the user's changes; this stop is added to it.
     """
     step = run.step
     if step is None:
@@ -136,7 +136,7 @@ def find_decision(run: DebuggedRun) -> Mapping[str, Any]:
 
 
 def describe_stop(step: Step) -> str:
-    """Return the place, the number of the step and the next action."""
+    """Return the place, the step number and the next action."""
     here = f"{step.place}, step {step.position}"
     match step.kind:
         case "enter":
@@ -169,19 +169,19 @@ def describe_result(step: Step, shows_prints: bool) -> str:
 
 
 def describe_missing_reply(error: str) -> list[str]:
-    """Return advice if a program failed because its recording has no reply; nothing for other errors."""
+    """Return advice if a program failed because its recording lacks a reply; nothing for other errors."""
     is_missing = error.startswith(("RecordingMismatchError", "RecordingMissingError"))
     return ["the recording has no reply for this; go back, then `live` asks a model"] * is_missing
 
 
 def find_asked_step(timeline: Timeline, step: Step) -> Step | None:
-    """Return the last step of the block, up to this one, with messages to the model."""
+    """Return the block's last step, up to this one, that has messages to the model."""
     steps = reversed(timeline[: step.number + 1])
     return next((other for other in steps if other.run == step.run and other.shown), None)
 
 
 def format_turn(step: Step | None) -> str:
-    """Return the messages to the model in the turn of a step, and its reply."""
+    """Return the messages to the model in a step's turn, and the model's reply."""
     if step is None:
         return ""
     parts = [f"shown to the model in turn {step.turn}:", format_messages(step.shown)]
@@ -190,7 +190,7 @@ def format_turn(step: Step | None) -> str:
 
 
 def find_last_step(timeline: Timeline, step: Step) -> Step | None:
-    """Return the last effect of the block before this step, or the line before; None at an entry."""
+    """Return the block's last effect before this step, or the line before; None at an entry."""
     if step.kind == "line":
         number, line = step.position.number, step.position.line
         before = timeline.at(Position(number, line - 1)) if line > 1 else None
@@ -207,7 +207,7 @@ def list_variable_rows(
     texts: Variables,
     seen: Mapping[Position, Variables],
 ) -> Iterator[VariableRow]:
-    """Yield the variables; changes of the last step or of the user come first."""
+    """Yield the variables; those changed by the last step or by the user come first."""
     known = timeline.variables_before(step.position) if step.kind != "enter" else {}
     changed = set(last.changes if last is not None else ())
     before = {name: text for name, text in known.items() if name not in changed}
@@ -221,7 +221,7 @@ def list_variable_rows(
         mark: VariableMark = ""
         if name not in texts:
             mark = "gone"
-        elif name in touched and before.get(name) != texts[name]:  # else the user has set it
+        elif name in touched and before.get(name) != texts[name]:  # otherwise the user has set it
             mark = "changed" if name in before else "new"
         rows.append(VariableRow(name, clean_text(texts.get(name, "")), old if mark else "", mark))
     yield from sorted(rows, key=lambda row: not row.mark)
@@ -256,14 +256,14 @@ def list_source_rows(
 
 
 def list_lines(source: SourceFile) -> list[str]:
-    """Return the lines of a source as places of blocks count them, without their ends."""
+    """Return a source's lines, numbered as in block places, without line ends."""
     text, starts = source.text, source.line_starts
     lines = [text[start:end].rstrip("\r\n") for start, end in pairwise((*starts, len(text)))]
     return lines if starts[-1] < len(text) else lines[:-1]
 
 
 def list_step_rows(timeline: Timeline, here: Step) -> Iterator[SourceRow]:
-    """Yield the known steps of the block near the current one."""
+    """Yield the block's known steps near the current one."""
     steps = [step for step in timeline if step.run == here.run and step.kind != "enter"]
     index = sum(step.number <= here.number for step in steps) - 1
     near = steps[max(0, index - MAX_NEIGHBOURS) : max(0, index) + MAX_NEIGHBOURS + 1]
@@ -273,7 +273,7 @@ def list_step_rows(timeline: Timeline, here: Step) -> Iterator[SourceRow]:
 
 
 def summarize_step(step: Step) -> str:
-    """Return a step in one line: the variables at an entry, or the effect and its changes."""
+    """Return a step on one line: the variables at an entry, or the effect and its changes."""
     if step.kind == "enter":
         given = summarize_variables(step.changes)
         return clean_text(f"entry: {given}" if given else "entry")
@@ -288,7 +288,7 @@ def summarize_step(step: Step) -> str:
 
 
 def summarize_change(step: Step) -> str:
-    """Return the changes of an effect or of a block in a few words; empty if it has not run."""
+    """Return the changes made by an effect or block in a few words; empty if it has not run."""
     is_silent = step.kind == "exit" or step.printed or step.result_kind != "outcome"
     empty = "" if is_silent or not (step.is_done and step.digest) else NO_CHANGE
     return summarize_variables(step.changes, step.changes) or empty
@@ -312,7 +312,7 @@ def choose_prompt_line(lines: Sequence[str], step: Step) -> int:
 
 
 def find_effect_names(step: Step) -> set[str]:
-    """Return the variables in an effect, or in the current line of its code."""
+    """Return the variables named in an effect, or in the current line of its code."""
     effect = step.effect or {}
     text = format_effect(effect)
     if step.kind == "line":
@@ -331,5 +331,5 @@ def find_effect_names(step: Step) -> set[str]:
 
 
 def clean_text(text: str) -> str:
-    """Return a text without characters that control a terminal; line ends are kept."""
+    """Return a text without terminal control characters; line ends are kept."""
     return "\n".join(escape_unprintable(line) for line in text.expandtabs(4).split("\n"))

@@ -1,9 +1,9 @@
-"""Walking through a trace, as a `RunController` walks through a run: for viewing only.
+"""Walking through a trace as a `RunController` walks through a run, but only to view it.
 
     walk = TraceWalk(build_timeline(read_trace(path)), report)
     walk.start()                 report(Stopped(Step(enter, "mail.njpy:12"), "step"))
 
-Not detected: lines of the model's code, values to evaluate, and, in a trace without states, variables.
+Not available: lines of the model's code, evaluation of expressions and, in a trace without states, variables.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ class TraceWalk(StepMovements):
         self._go_back(Position(0) if self.position > Position(0) else None)
 
     def pause(self) -> None:
-        """Do nothing: no program runs."""
+        """Do nothing: no program is running."""
 
     def close(self) -> None:
         """Do nothing: no file is open."""
 
     def set_breakpoints(self, breakpoints: tuple[Breakpoint, ...]) -> tuple[Breakpoint, ...]:
-        """Replace all breakpoints; raises RunControlError for one that a trace cannot decide."""
+        """Replace all breakpoints; raises RunControlError for a breakpoint that a trace cannot decide."""
         for breakpoint in breakpoints:
             if breakpoint.condition:
                 raise RunControlError("a trace has no values to evaluate conditions on")
@@ -78,7 +78,7 @@ class TraceWalk(StepMovements):
         return step.executed
 
     def variables(self, position: Position | None = None) -> list[ShownVariable]:
-        """Return the variables before a step, as text; at an entry, the initial variables of the block."""
+        """Return the variables before a step, as text; at an entry, the block's initial variables."""
         here = position or self.position
         step = self.timeline.at(here)
         is_entry = step is not None and step.kind == "enter"
@@ -116,7 +116,7 @@ class TraceWalk(StepMovements):
         )
 
     def _find_breakpoint(self, position: Position) -> str:
-        """Return the breakpoint before this step, as a running program would hit it; or else ""."""
+        """Return the breakpoint that a running program would hit before this step, or else ""."""
         step = self.timeline[position.number]
         steps = [make_undone(step) if step.kind == "effect" else step]
         earlier = self.timeline[: position.number]

@@ -3,7 +3,7 @@
     timeline = build_timeline(read_trace(Path("trace.jsonl")))          for viewing
     controller = RunController(RunSettings(Path("mail.njpy"), recording=Path("mail.jsonl")), report)
 
-A program is stopped *before* a step: an entry of a block, an effect, an exit, or a line of the model's code. A change at
-a stop is a fork: later steps are forgotten, going back before it drops it. Going back replays the recording, in a copy
-of the process that waits at a checkpoint or else in a fresh process; the first step that differs is a `Diverged`.
+A program stops *before* a step: a block's entry, an effect, an exit, or a line of the model's code. A change at a
+stop is a fork: later steps are forgotten, and going back past the change drops it. Going back replays the recording
+in a process copy that waits at a checkpoint, or else in a fresh process; the first step that differs is a `Diverged`.
 """

@@ -1,9 +1,9 @@
 """The debugger's part inside the controlled program: it stops at steps and answers questions there.
 
     began, pending effect, line of code, ended       send the line to the debugger; sometimes fork a checkpoint
-    a breakpoint, or the end of a step               {"stopped": ...}, and commands until one continues the run
+    a breakpoint, or the end of a step               {"stopped": ...}, then commands until one continues the run
 
-A step is handled in the thread of the program that takes it; other threads stop at their next step.
+A step is handled in the program thread that takes it; other threads stop at their next step.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from njrt.typed_json import InvalidJsonError
 
 
 class Agent:
-    """Controls the program (state: the channel, the steps so far, the mode of the run)."""
+    """Controls the program (state: the channel, the steps so far, the run's mode)."""
 
     wants_states = True
 
@@ -93,7 +93,7 @@ class Agent:
     # ── events of the program ────────────────────────────────────────────────────────────────────
 
     def __call__(self, event: Event) -> None:
-        """Receive an event of the process, as its listener."""
+        """Receive an event, as the process's listener."""
         if self._is_detached:
             return
         if self._is_evaluating():
@@ -107,7 +107,7 @@ class Agent:
             os._exit(70)
 
     def receive_streamed(self, event: Streamed) -> None:
-        """Forward a part of a reply; called in a thread of the network."""
+        """Forward part of a reply; called in a network thread."""
         if not self._is_detached:
             self._channel.send({"streamed": event.text, "run": event.run, "turn": event.turn})
 
@@ -145,7 +145,7 @@ class Agent:
     intercept.is_observer = True  # type: ignore[attr-defined]
 
     def _trace_call(self, frame: FrameType, event: str, argument: object) -> Any:
-        """Trace the model's code, as a trace function of the interpreter; other code is not traced."""
+        """Trace the model's code, and no other code; this is a trace function for `sys.settrace`."""
         is_ours = event == "call" and is_snippet(frame.f_code.co_filename)
         return self._trace_line if is_ours else None
 
@@ -170,7 +170,7 @@ class Agent:
         step = self._add(line, message, run)
         if step is None:
             return
-        for edit in self._edits:  # changes from an earlier visit of this step
+        for edit in self._edits:  # changes from an earlier visit to this step
             if Position(**edit["position"]) == step.position:
                 with suppress(EvaluationError), self._evaluate_freely():
                     self._edit(edit, run)
@@ -193,7 +193,7 @@ class Agent:
             self._stop(step, reason, run, frame, depth)
 
     def _add(self, line: ControlLine, message: Json, run: RunId) -> Step | None:
-        """Send a line to the debugger; return the step that it starts, if any."""
+        """Send a line to the debugger; return the step that the line starts, if any."""
         self._channel.send(message)
         steps = list(self._builder.add(line))
         for step in steps:
@@ -212,7 +212,7 @@ class Agent:
             except EvaluationError as error:
                 text = f"the condition `{breakpoint.condition}` cannot be evaluated: {error}"
                 self._channel.send({"notice": text})
-            except select_catchable():  # of its `__bool__`
+            except select_catchable():  # from the value's `__bool__`
                 continue
         return ""
 
@@ -229,12 +229,12 @@ class Agent:
     def _stop(
         self, step: Step, reason: str, run: RunId, frame: FrameType | None, depth: int | None
     ) -> None:
-        """Stop, and run commands of the debugger until one continues the program."""
+        """Stop, and run the debugger's commands until one continues the program."""
         clock.stop()
         flush_streams()
         self._is_muted = False
         if (recorder := self._recorder()) is not None:
-            recorder.close()  # so that going back, in another process, has the replies
+            recorder.close()  # so that another process, going back, has the replies
         self._channel.send({"stopped": reason, "position": asdict(step.position)})
         while not self._obey(self._channel.receive(), step, run, frame, depth):
             pass
@@ -291,7 +291,7 @@ class Agent:
 
     @contextmanager
     def _evaluate_freely(self) -> Iterator[None]:
-        """Evaluate code of the user in this thread: its blocks are not steps, and it has no input."""
+        """Evaluate the user's code in this thread: its blocks are not steps, and it has no input."""
         self._evaluating = threading.get_ident()
         try:
             yield
@@ -343,10 +343,10 @@ class Agent:
     # ── copies ───────────────────────────────────────────────────────────────────────────────────
 
     def follow_forks(self) -> None:
-        """Ignore copies that the program itself makes of its process."""
+        """Leave copies that the program itself makes of its process uncontrolled."""
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._detach, after_in_parent=self._note_fork)
-            # The threads are the debugger's, and only the program's own text belongs into its output.
+            # The threads are the debugger's, and only the program's own text belongs in its output.
             threads = r".*multi-threaded, use of fork"
             warnings.filterwarnings("ignore", threads, DeprecationWarning)
 
@@ -365,7 +365,7 @@ class Agent:
         self._set_tracing(False)
 
     def finish(self) -> None:
-        """Send the ending of the program to the debugger; the process does nothing after it."""
+        """Send the program's ending to the debugger; the process does nothing after this."""
         if not self._is_detached:
             flush_streams()
             for name, decoder in self._decoders.items():
@@ -407,7 +407,7 @@ class Agent:
         return pid
 
     def _wait_as_checkpoint(self, number: int) -> None:
-        """Wait in a copy of the process; return in a copy of that copy, which continues the program."""
+        """Wait in a copy of the process; return only in a copy of that copy, which continues the program."""
         self._channel.close()
         try:
             channel = self._reconnect()
@@ -423,7 +423,7 @@ class Agent:
             self._channel = self._reconnect()
             self._channel.send({"hello": "restored", "number": number, "pid": os.getpid()})
         except (ChannelClosedError, OSError, EOFError):
-            os._exit(0)  # the debugger has ended, or does not need this copy any more
+            os._exit(0)  # the debugger has ended, or no longer needs this copy
         self.set_breakpoints(command)
         self.go(command)
         if (recorder := self._recorder()) is not None and command.get("reopen"):
@@ -431,7 +431,7 @@ class Agent:
 
 
 def find_running_file(place: str) -> str:
-    """Return the path of the file of a block that this thread runs; "" if it was not compiled in memory."""
+    """Return the file path of a block that this thread is running; "" if it was not compiled in memory."""
     name = place.rpartition(":")[0]
     paths = (frame.f_code.co_filename for frame, _ in traceback.walk_stack(sys._getframe()))
     found = (it for it in paths if os.path.isabs(it) and is_place(f"{it}:0", f"{name}:0"))
@@ -439,6 +439,6 @@ def find_running_file(place: str) -> str:
 
 
 def list_code_frames(frame: FrameType) -> list[FrameType]:
-    """Return the open calls of the model's code, this frame first."""
+    """Return the unfinished calls of the model's code, the innermost first."""
     frames = (each for each, _ in traceback.walk_stack(frame))
     return [each for each in frames if is_snippet(each.f_code.co_filename)]

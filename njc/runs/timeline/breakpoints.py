@@ -4,7 +4,7 @@
     Breakpoint("effect", "Run", "n > 3")           before an effect of this kind, if the condition holds
     Breakpoint("variable", "total")                after an effect that bound or changed a variable
 
-A breakpoint on the result of an effect stops before the next step; one on the result of a block, at its exit.
+A breakpoint on an effect's result stops before the next step; a breakpoint on a block's result stops at its exit.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ BreakpointKind = Literal[
 class Breakpoint:
     """A reason to stop a run.
 
-    At the entry of a block: `line`, `block`. Before an effect: `effect`, or `tokens` if its reply took more than `target`.
+    At a block's entry: `line`, `block`. Before an effect: `effect`, or `tokens` if its reply took more than `target`.
     After an effect: `variable`, `refusal`, `type` if an output does not fit its type. At an exit: `jump`, `limit`, `type`.
     """
 
     kind: BreakpointKind
     target: str = ""
-    """A line or a block (`mail.njpy:14`), a kind of effects, a jump, a variable, a number of tokens; "" is all."""
+    """A line or block (`mail.njpy:14`), a kind of effect, a jump, a variable, a number of tokens; "" matches all."""
     condition: str = ""
-    """An expression over the variables of the block; "" is true."""
+    """An expression over the block's variables; "" is always true."""
     place: str = ""
-    """The block, by its first line; `locate` finds it. Of a variable: the only block that counts."""
+    """The block, by its first line, as found by `locate`. For a variable, the only block that counts."""
 
     def __str__(self) -> str:
         """Return the breakpoint in a few words, such as `block mail.njpy:12 if n > 3`."""
@@ -54,7 +54,7 @@ class Breakpoint:
         return f"{text} if {self.condition}" if self.condition else text
 
     def is_hit(self, step: Step) -> bool:
-        """Return whether a step hits the breakpoint in its present state, begun or finished; conditions do not count."""
+        """Return whether a step, in its present state, hits the breakpoint; the condition is ignored."""
         target, place = self.target, self.place
         is_effect = step.kind == "effect"
         match self.kind:
@@ -85,7 +85,7 @@ class Breakpoint:
     def locate(self, folders: Iterable[Path]) -> Breakpoint:
         """Return the breakpoint with its block; raises RunControlError for a line without a block.
 
-        The file of the kind `block` may be elsewhere, with an imported module; such a breakpoint is not changed.
+        For the kind `block`, the file may be elsewhere, with an imported module; such a breakpoint is not changed.
         """
         if self.kind not in ("line", "block") or not self.target or self.place:
             return self
@@ -99,7 +99,7 @@ class Breakpoint:
         raise RunControlError(f"there is no prompt at {self.target}")
 
     def explain_missing_file(self, folders: Iterable[Path]) -> str:
-        """Return a note if the file of a block is in none of these folders; else ""."""
+        """Return a note if the block's file is in none of these folders, or else ""."""
         target = self.target if self.kind == "block" else ""
         if not target or find_source(target, folders) is not None:
             return ""
@@ -111,18 +111,18 @@ _TYPE_REFUSAL = re.compile(r"does not fit its type|does not have the form")
 
 
 def is_at(step: Step, wanted: str) -> bool:
-    """Return whether a step is of the block at a place; of places of one name, the file decides, if it is known."""
+    """Return whether a step belongs to the block at a place; if the step's file is known, it must match too."""
     file, _, line = wanted.rpartition(":")
     if not step.file or not is_place(step.place, wanted):
         return is_place(step.place, wanted)
     if Path(file).is_absolute():
-        with suppress(OSError):  # it is gone
+        with suppress(OSError):  # the file is gone
             return Path(file).samefile(step.file)
     return is_place(f"{step.file}:{line}", wanted)
 
 
 def is_place(place: str, wanted: str) -> bool:
-    """Return whether a place such as `shop/mail.njpy:12` is the wanted one, `mail.njpy:12` or an absolute path's."""
+    """Return whether a place such as `shop/mail.njpy:12` matches `wanted`: `mail.njpy:12`, or an absolute path."""
     file, _, line = place.rpartition(":")
     wanted_file, _, wanted_line = wanted.rpartition(":")
     parts = file.replace("\\", "/").split("/")
@@ -132,7 +132,7 @@ def is_place(place: str, wanted: str) -> bool:
 
 
 def parse_breakpoint(text: str) -> Breakpoint:
-    """Read a breakpoint from the form of `str`; raises ValueError with all forms."""
+    """Parse a breakpoint as written by `str`; raises ValueError, listing all forms."""
     words, _, condition = text.strip().partition(" if ")
     kind, _, rest = words.strip().partition(" ")
     target, condition = _read_target(kind, rest.strip()), condition.strip()
@@ -143,7 +143,7 @@ def parse_breakpoint(text: str) -> Breakpoint:
 
 
 def check_condition(condition: str) -> None:
-    """Raise ValueError for a condition that is not an expression."""
+    """Raise ValueError if a condition is not an expression."""
     if condition:
         try:
             compile(condition.strip(), "<condition>", "eval")
@@ -166,7 +166,7 @@ BREAKPOINT_FORMS = (
 
 
 def _read_target(kind: str, text: str) -> str | None:
-    """Return the target in the words after a kind; None for an unknown form."""
+    """Return the target named by the words after a kind; None if their form is unknown."""
     match kind:
         case "line" | "block" if text or kind == "line":
             file, _, line = text.rpartition(":")
@@ -196,31 +196,31 @@ def _read_target(kind: str, text: str) -> str | None:
 
 
 def read_number(text: str) -> int | None:
-    """Return a number of at most nine digits; None for another text."""
+    """Return a number of at most nine digits; None for any other text."""
     return int(text) if text.isdecimal() and len(text) < 10 else None
 
 
 @record
 class BlockLines:
-    """The lines of the literal of a block, from its opening quotes to its closing ones, numbered from 1."""
+    """The lines of a block's literal, from the opening to the closing quotes, numbered from 1."""
 
     first: int
     last: int
 
 
 def find_block_at(file: Path, line: int) -> BlockLines | None:
-    """Return the block that has a line."""
+    """Return the block that contains a line."""
     blocks = list_block_lines(file)
     return next((lines for lines in blocks if lines.first <= line <= lines.last), None)
 
 
 def find_block_lines(file: Path, first: int) -> BlockLines | None:
-    """Return the block with this first line, which is in the `place` of its steps."""
+    """Return the block with this first line, as in the `place` of its steps."""
     return next((lines for lines in list_block_lines(file) if lines.first == first), None)
 
 
 def list_block_lines(file: Path) -> tuple[BlockLines, ...]:
-    """Return the lines of all blocks of a file; none of a device or a pipe, which may have no end."""
+    """Return the lines of all blocks in a file; none for a device or a pipe, which may never end."""
     try:
         return _parse_block_lines(file, file.stat().st_mtime_ns) if file.is_file() else ()
     except (OSError, ValueError):  # a path with NUL
@@ -243,5 +243,5 @@ def find_source(place: str, folders: Iterable[Path]) -> Path | None:
 
 
 def find_step_source(step: Step, folders: Iterable[Path]) -> Path | None:
-    """Return the file of the block of a step."""
+    """Return the source file of a step's block."""
     return Path(step.file) if step.file else find_source(step.place, folders)

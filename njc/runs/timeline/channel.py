@@ -1,6 +1,6 @@
-"""The channel between a debugger and the program that it controls: messages in JSON over a local socket.
+"""The channel between a debugger and the program that it controls: JSON messages over a local socket.
 
-channel = connect(address, key)            the program, and each copy of it, connects; the key is checked on both sides
+channel = connect(address, key)            the program and each copy of it connect; both sides check the key
 channel.send({"hello": "program"})
 """
 
@@ -23,17 +23,17 @@ class ChannelClosedError(Exception):
 
 
 class RunControlError(ConfigurationError):
-    """The request is impossible now; the message is the reason."""
+    """The request is impossible now; the message gives the reason."""
 
 
 _CLOSED = (EOFError, OSError, ValueError, TypeError)
-"""Raised by a connection that the other side, or another thread here, has closed."""
+"""Raised by a connection that the other side, or another thread on this side, has closed."""
 
 
 class ControlChannel:
     """One end of the connection; several threads may send.
 
-    When the other side has ended, `when_closed` is called, then ChannelClosedError is raised.
+    When the other side has ended, `when_closed` is called and ChannelClosedError is raised.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class ControlChannel:
         return message
 
     def has_message(self) -> bool:
-        """Return whether `receive` would return, or raise, at once."""
+        """Return whether `receive` would return or raise without waiting."""
         try:
             return self._connection.poll(0)
         except _CLOSED:
@@ -73,7 +73,7 @@ class ControlChannel:
         return self._connection.fileno()
 
     def close(self) -> None:
-        """Close this end; further calls, of other threads too, do nothing."""
+        """Close this end; later calls, from other threads too, do nothing."""
         with self._lock, suppress(OSError):
             self._connection.close()
 

@@ -1,11 +1,11 @@
-"""Checkpoints: forked copies of a controlled program that wait at their step.
+"""Checkpoints: forked copies of a controlled program, each waiting at its step.
 
     find_obstacle(own_files)      None, or why a copy would not be safe here
     CheckpointSchedule(interval=20).take(40, None)       True: there is no checkpoint in the last 20 steps
 
-A copy shares everything outside its memory. So it is only made if the program has one thread and no open socket, pipe,
-database or child process; of asyncio, only an event loop that waits for timers and its own wake-up (known on Linux). A
-copy restores the positions in open files, not their contents.
+A copy shares everything outside its memory, so it is only made if the program has one thread and no open socket,
+pipe, database or child process. An asyncio event loop is allowed if it only waits for timers and its own wake-up
+(known on Linux). A copy restores the positions in open files, but not their contents.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from njrt.records import record
 
 @record
 class LoopFiles:
-    """The file descriptors of a loop, and the events that it waits for, by descriptor."""
+    """The file descriptors of an event loop, and the events that it waits for, by descriptor."""
 
     epoll: int
     sockets: tuple[int, ...]
@@ -41,7 +41,7 @@ class LoopFiles:
         return frozenset((self.epoll, *self.sockets))
 
     def replace(self) -> None:
-        """Put new files at the same descriptors."""
+        """Replace the files with new ones at the same descriptors."""
         pair = socket.socketpair()
         for old, new in zip(self.sockets, pair, strict=True):
             new.setblocking(False)
@@ -54,7 +54,7 @@ class LoopFiles:
 
 
 def find_loop_files(kinds: Mapping[int, str]) -> LoopFiles | None:
-    """Return the files of the running loop among open files of these kinds; None if it may have others."""
+    """Return the running loop's files among open files of these kinds; None if it may have others."""
     queues = [handle for handle, kind in kinds.items() if kind == "event queue"]
     sockets = tuple(handle for handle, kind in kinds.items() if kind == "socket")
     if len(queues) != 1 or len(sockets) != 2 or RunningLoop.get() is None:
@@ -72,7 +72,7 @@ def find_loop_files(kinds: Mapping[int, str]) -> LoopFiles | None:
 
 @record
 class RunningLoop:
-    """The loop that runs in this thread, and its current task."""
+    """The event loop running in this thread, and its current task."""
 
     loop: Any
     task: Any
@@ -96,7 +96,7 @@ class RunningLoop:
         return cls(loop, asyncio.current_task(), wakeup)
 
     def resume(self) -> bool:
-        """Make this loop the running one, in a copy; return whether asyncio still knows the task."""
+        """Make this the running loop in a copy; return whether asyncio still knows the task."""
         import asyncio
 
         asyncio._set_running_loop(self.loop)
@@ -105,11 +105,11 @@ class RunningLoop:
 
 
 _OWN_THREADS = {"njrt-time-limit"}
-"""Threads that njrt starts, and starts again after a fork."""
+"""Threads that njrt starts, and restarts after a fork."""
 
 
 def find_obstacle(own_files: Collection[int]) -> str | None:
-    """Return why this process cannot be copied safely now, `own_files` aside; None if it can."""
+    """Return why this process cannot be copied safely now, ignoring `own_files`; None if it can."""
     if not hasattr(os, "fork") or sys.platform == "win32":
         return "this system has no fork"
     if threading.current_thread() is not threading.main_thread():
@@ -140,7 +140,7 @@ def list_unsafe_files(own_files: Collection[int]) -> dict[int, str]:
     """Return the kind of each open file that copies cannot share, apart from `own_files`."""
     found = {}
     for handle in list_open_files():
-        with suppress(OSError):  # it has been closed
+        with suppress(OSError):  # closed meanwhile
             mode = os.fstat(handle).st_mode
             is_safe = stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISCHR(mode)
             if handle > 2 and handle not in own_files and not is_safe:
@@ -150,11 +150,11 @@ def list_unsafe_files(own_files: Collection[int]) -> dict[int, str]:
 
 
 _KINDS = ("event queue", "pipe", "socket")
-"""Descriptors of an event loop. With sockets in the loop, only sockets are reported."""
+"""Kinds of unsafe files; if several are open, only the last in this order is reported."""
 
 
 def _has_children() -> bool:
-    """Return whether this process has children that it did not make as checkpoints; known on Linux only."""
+    """Return whether this process has children other than its checkpoints; known only on Linux."""
     own = {str(pid) for pid in _checkpoint_processes}
     with suppress(OSError):
         for task in Path("/proc/self/task").iterdir():
@@ -167,7 +167,7 @@ _checkpoint_processes: set[int] = set()
 
 
 def fork_quietly() -> int:
-    """Fork this process; return 0 in the copy, and the copy's identifier in the process itself."""
+    """Fork this process; return 0 in the copy, and the copy's process ID in the original."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         pid = os.fork()
@@ -180,7 +180,7 @@ def fork_quietly() -> int:
 
 @record
 class ProcessState:
-    """The state that a copy of the process must restore."""
+    """The state that a copy of a process must restore."""
 
     positions: Mapping[int, int]
     """The positions in the open regular files."""
@@ -188,7 +188,7 @@ class ProcessState:
     loop_files: LoopFiles | None
 
     def resume_loop(self) -> bool:
-        """Resume the event loop in a copy, if there is one; return whether that was possible."""
+        """Resume the event loop, if there is one, in a copy; return whether that was possible."""
         return self.loop is None or self.loop.resume()
 
     def restore(self) -> None:
@@ -201,7 +201,7 @@ class ProcessState:
 
 
 def read_process_state(own_files: Collection[int]) -> ProcessState:
-    """Return the state of this process, apart from these file descriptors."""
+    """Return the state of this process, ignoring these file descriptors."""
     positions = {}
     for handle in list_open_files():
         with suppress(OSError):
@@ -217,14 +217,14 @@ DENSE_INTERVAL = 5
 
 @dataclass(slots=True)
 class CheckpointSchedule:
-    """Decides where to make checkpoints (state: the steps that have one)."""
+    """Decides where to make checkpoints (state: the steps that have a checkpoint)."""
 
     interval: int = 0
-    """Steps between two checkpoints; 0 for none."""
+    """Steps between checkpoints; 0 disables them."""
     taken: set[int] = field(default_factory=set)
 
     def take(self, number: int, target: Position | None) -> bool:
-        """Return whether to make a checkpoint at this step, on the way to a target, and count it as made."""
+        """Return whether to make a checkpoint at this step on the way to a target; if so, count it as made."""
         interval = self.interval
         if target is not None and number > target.number - interval:
             interval = min(interval, DENSE_INTERVAL)  # the user may go back further

@@ -3,7 +3,7 @@
     {"command": "start", "program": "mail.njpy", "arguments": [], ...}        the first message
     {"ended": 0}                                                              the last one
 
-The program runs as in `njc run`, but blocks have no time limit: a user may think.
+The program runs as with `njc run`, but blocks have no time limit, so that the user can take time to think.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MAX_SECONDS = 365 * 86_400.0
 
 
 def main() -> None:
-    """Connect to the debugger, and run the program that it names."""
+    """Connect to the debugger and run the program that it names."""
     config = json.loads(os.environ.pop(VARIABLE))
     reconnect = partial(
         connect, config["address"], bytes.fromhex(config["key"]), lambda: os._exit(1)
@@ -51,7 +51,7 @@ def main() -> None:
     agent = Agent(channel, reconnect, partial(find_recorder, NO_SETTINGS, os.environ))
     agent.set_breakpoints(start)
     agent.go(start)
-    atexit.register(agent.finish)  # the first to be registered is the last to be called
+    atexit.register(agent.finish)  # registered first, so called last
     agent.follow_forks()
     replace_streams(agent.write_output, agent.read_input)
     watch_scopes(agent.variables.watch)
@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def load_program(file: Path) -> CodeType:
-    """Return the code of a program: compiled in memory if it is a `.njpy` file."""
+    """Return the code of a program; a `.njpy` file is compiled in memory."""
     data = file.read_bytes()
     if file.suffix == SUFFIX:
         return load_code(file, data, find_project(file, os.environ))[0]
@@ -82,7 +82,7 @@ def load_program(file: Path) -> CodeType:
 
 
 def report_ending(error: BaseException | None) -> tuple[int, str]:
-    """Print an uncaught error; return the exit code and the error in one line."""
+    """Print an uncaught error; return the exit code, and the error on one line."""
     match error:
         case None:
             return 0, ""

@@ -1,9 +1,9 @@
-"""Effects, messages and replies of traces as text; the text of an effect can be edited and read back.
+"""Effects, messages and replies from traces as text; the text of an effect can be edited and parsed again.
 
 format_effect({"kind": "Run", "code": "x = 1", "done": True})         "x = 1"
 read_effect_text({"kind": "Run", ...}, "x = 2")                       {"kind": "Run", "code": "x = 2", "done": True}
 format_effect({"kind": "BindOutputs", "values": {"team": "a"}})       'team = "a"'
-summarize_variables({"n": "int = 3", "x": None})                      "n=3, del x", for the rows of tables
+summarize_variables({"n": "int = 3", "x": None})                      "n=3, del x", for table rows
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def format_messages(messages: Iterable[Any]) -> str:
 
 
 def format_reply(reply: Mapping[str, Any]) -> str:
-    """Return the text of a reply, and its tool calls."""
+    """Return the text and the tool calls of a reply."""
     parts = [format_field(reply["text"])] if reply.get("text") else []
     calls = reply.get("calls")
     for call in calls if isinstance(calls, list) else ():
@@ -85,7 +85,7 @@ _UNPARSABLE = (SyntaxError, ValueError, MemoryError, RecursionError)
 
 
 def read_effect_text(effect: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """Read an effect from a text in the form of `format_effect`; raises RunControlError for another form."""
+    """Parse an effect as written by `format_effect`; raises RunControlError if the text has another form."""
     changed = dict(effect) | _read_fields(effect, text)
     if unknown := changed.keys() - effect.keys():
         raise RunControlError(f"not an effect: there is no field `{min(unknown)}`")
@@ -117,7 +117,7 @@ def _read_fields(effect: Mapping[str, Any], text: str) -> dict[str, Any]:
 
 
 def _read_call(text: str) -> dict[str, Any]:
-    """Return the function and the arguments of a call, as `format_call` writes it."""
+    """Return the function and arguments of a call as written by `format_call`."""
     try:
         call = ast.parse(text.strip(), mode="eval").body
         if not isinstance(call, ast.Call) or call.args:
@@ -143,7 +143,7 @@ def _read_lines(text: str, separator: str) -> Iterator[tuple[str, Any]]:
 
 
 def format_field(value: Any) -> str:
-    """Return a text, or lines of one, unchanged; any other value as JSON."""
+    """Return a text or list of lines as text, and any other value as JSON."""
     if isinstance(value, str):
         return value
     if isinstance(value, list) and all(isinstance(line, str) for line in value):
@@ -162,7 +162,7 @@ NO_CHANGE = "nothing"
 
 
 def summarize_variables(texts: Mapping[str, str | None], known: Collection[str] = ()) -> str:
-    """Return variables on one line; None for a variable that is no longer bound.
+    """Return variables on one line; a variable that is no longer bound has None.
 
     A long value of a variable in `known`, which was bound before, is omitted: its start seldom shows the change.
     """

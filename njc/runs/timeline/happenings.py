@@ -1,7 +1,7 @@
 """The settings and the events of a controlled run.
 
-RunSettings(Path("mail.njpy"), ("--fast",), recording=Path("recordings/mail.jsonl")) Stopped(step, "breakpoint ..."),
-OutputWritten("stdout", "hello\\n"), ProgramEnded(0), ...
+RunSettings(Path("mail.njpy"), ("--fast",), recording=Path("recordings/mail.jsonl"))
+Stopped(step, "breakpoint ..."), OutputWritten("stdout", "hello\\n"), ProgramEnded(0), ...
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from njrt.records import field, record
 
 @record
 class RunSettings:
-    """How a program is run."""
+    """How to run a program."""
 
     program: Path
-    """A `.njpy` file, or a Python file that uses natural modules."""
+    """A `.njpy` file, or a Python file that imports natural modules."""
     arguments: tuple[str, ...] = ()
     model: str | None = None
     recording: Path | None = None
-    """Replayed and extended; None for a temporary file."""
+    """The recording to replay and extend; None for a temporary file."""
     is_replay_only: bool = False
     """Whether the recording is only replayed, so that no model is asked until a fork is live."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Options of all blocks, as for `njrt.using`."""
+    """Options for all blocks, as for `njrt.using`."""
     environment: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
-    """The working directory of the program; by default, of this process."""
+    """The program's working directory; by default, this process's."""
     checkpoint_interval: int = 10
-    """Steps between two checkpoints; 0 for none."""
+    """Steps between checkpoints; 0 disables them."""
 
 
 def choose_recording(setting: str, program: Path) -> tuple[Path | None, bool]:
-    """Read NJC_RECORD: the recording, and whether it is only replayed; raises ConfigurationError for other modes."""
+    """Return the recording in NJC_RECORD and whether to only replay it; raises ConfigurationError for other modes."""
     mode, _, name = setting.partition(":")
     if mode in ("", "off"):
         return None, False
@@ -53,7 +53,7 @@ def choose_recording(setting: str, program: Path) -> tuple[Path | None, bool]:
 
 @record
 class StepEdit:
-    """A change by the user at a stop; it is repeated whenever the program comes to this position again."""
+    """A change by the user at a stop, reapplied whenever the program reaches this position again."""
 
     position: Position
     kind: Literal["set", "decide"]
@@ -77,7 +77,7 @@ class Stepped:
 
 @record
 class ReplyStreamed:
-    """A part of a reply has come: `text` is all so far, in a `turn` of a `run`."""
+    """Part of a reply has arrived: `text` is all the text so far, in a `turn` of a `run`."""
 
     run: int
     place: str
@@ -95,14 +95,14 @@ class OutputWritten:
 
 @record
 class InputWanted:
-    """The program waits for its standard input; call `send_input` or `close_input`."""
+    """The program is waiting for standard input; call `send_input` or `close_input`."""
 
 
 @record
 class Diverged:
-    """The program does not repeat its steps; this step and all later ones are forgotten.
+    """The program did not repeat its steps; this step and all later ones are forgotten.
 
-    `what` names the first difference: a variable, "effect", "result", "kind", "place" or "end"; `before` and `now` are its texts.
+    `what` names the first difference: a variable, "effect", "result", "end", ...; `before` and `now` are both texts.
     """
 
     step: Step
@@ -126,9 +126,9 @@ class Noticed:
 
 @record
 class ProgramEnded:
-    """The process has ended; going back is still possible.
+    """The process has ended; it is still possible to go back.
 
-    `code` is the exit code, -N for signal N, None if it is not known; `error` the exception in words.
+    `code` is the exit code, -N for signal N, None if unknown; `error` describes the exception.
     """
 
     code: int | None

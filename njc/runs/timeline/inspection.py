@@ -3,7 +3,7 @@
     expand(variables, ("prices",), redactor)     [ShownVariable("[0]", "int = 3", False), ...]
     evaluate("len(prices)", variables)           2
 
-Listing and expanding run no code of the program except a custom `__repr__`, as for a model.
+Listing and expanding run none of the program's code except a custom `__repr__`, as when a value is shown to a model.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _ATOMS = (type(None), bool, int, float, complex, str, bytes)
 
 @record
 class ShownVariable:
-    """A variable, an item or an attribute: its name, its value as one line of text, whether it has parts."""
+    """A variable, item or attribute: its name, its value on one line, and whether it has parts."""
 
     name: str
     text: str
@@ -49,7 +49,7 @@ class ShownVariable:
 
 
 class EvaluationError(ValueError):
-    """An expression has no value; the message is the reason."""
+    """An expression could not be evaluated; the message gives the reason."""
 
 
 def show_variable(name: str, value: UserValue, redactor: Redactor) -> ShownVariable:
@@ -62,7 +62,7 @@ def show_variable(name: str, value: UserValue, redactor: Redactor) -> ShownVaria
 def expand(
     variables: Mapping[str, UserValue], path: Sequence[str], redactor: Redactor
 ) -> list[ShownVariable]:
-    """Return the parts of the value at a path: a variable, then names as `expand` has listed them."""
+    """Return the parts of the value at a path: a variable, then names as `expand` lists them."""
     name, *rest = path
     if name not in variables:
         raise EvaluationError(f"there is no variable `{name}` here")
@@ -81,7 +81,7 @@ def expand(
 
 
 def list_parts(value: Any) -> Iterator[tuple[str, UserValue]]:
-    """Yield the items and attributes of a value with their labels, a little more than `MAX_CHILDREN`."""
+    """Yield the items and attributes of a value with their labels, slightly more than `MAX_CHILDREN`."""
     if is_exactly(value, *_ATOMS) or is_a(value, type):
         return
     if is_a(value, dict):
@@ -108,14 +108,14 @@ def evaluate(
         return call_with_timeout(seconds, lambda: eval(code, names))
     except (DeadlineExceeded, SyntaxError) as error:
         raise EvaluationError(str(error)) from None
-    except CallInDoubtError as error:  # of a call in the expression: none of the block is in doubt
+    except CallInDoubtError as error:  # of a call in the expression
         raise EvaluationError(format_error(error)) from None
     except select_catchable() as error:
         raise EvaluationError(format_error(error)) from None
 
 
 class RunVariables:
-    """Reads and sets variables (state: the scopes of the open runs)."""
+    """Reads and sets variables (state: the scopes of unfinished runs)."""
 
     def __init__(self) -> None:
         self._scopes: dict[RunId, tuple[Scope, RedactRule | None]] = {}
@@ -132,11 +132,11 @@ class RunVariables:
         return run in self._scopes
 
     def observe(self, run: RunId) -> StateChange:
-        """Return the changes in a run since the last call; at first, all variables."""
+        """Return the changes in a run since the last call; the first call returns all variables."""
         return self._observers.setdefault(run, StateObserver(*self._scopes[run])).observe()
 
     def read(self, run: RunId, frame: FrameType | None = None) -> dict[str, UserValue]:
-        """Return the variables of a run, and the local ones of a frame of its code."""
+        """Return the variables of a run, and the local variables of a frame of its code."""
         if run not in self._scopes:
             return {}
         local = frame.f_locals if frame is not None else {}
@@ -148,7 +148,7 @@ class RunVariables:
         return evaluate(expression, self.read(run), self._read_module(run))
 
     def answer(self, question: Json, run: RunId, frame: FrameType | None = None) -> Json:
-        """Return the answer to a question of the debugger; raises EvaluationError."""
+        """Return the answer to a question from the debugger; raises EvaluationError."""
         variables = self.read(run, frame)
         rule = self._scopes[run][1] if run in self._scopes else None
         redactor = Redactor(True if rule is None else rule)

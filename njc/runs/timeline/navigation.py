@@ -1,7 +1,7 @@
-"""Stops on the way forward, targets of going back, and differences of repeated steps.
+"""Where to stop on the way forward, where to go back to, and how repeated steps differ.
 
-Mode("over", depth=1).is_end(step)               at the next step of this block, or outside of it
-find_step_back_over(timeline, Position(9))       Position(4): the steps 5 to 8 are of a block that was called
+Mode("over", depth=1).is_end(step)               at the next step in this block or outside it
+find_step_back_over(timeline, Position(9))       Position(4): steps 5 to 8 belong to a block that was called
 find_difference(known, repeated)                 Diverged(step, "variable `total`", "int = 7", "int = 8")
 """
 
@@ -24,20 +24,20 @@ class Mode:
     """How far the program runs. `run` and `depth` are from the step of the last stop."""
 
     kind: ModeKind
-    """`run`: to a breakpoint; `to`: to a position, without breakpoints."""
+    """`run`: to a breakpoint; `to`: to a position, ignoring breakpoints."""
     run: int = 0
     depth: int = 0
     from_exit: bool = False
     """Whether the last stop was at the exit of a block."""
     code_depth: int | None = None
-    """The number of calls inside the model's code, if the last stop was at a line."""
+    """The call depth inside the model's code, if the last stop was at a line."""
     target: Position | None = None
     traces_lines: bool = False
-    """On the way to the target: whether lines are steps, after step `traces_from`."""
+    """Whether lines are steps on the way to the target, after step `traces_from`."""
     traces_from: int = 0
 
     def is_end(self, step: Step, code_depth: int | None = None) -> bool:
-        """Return whether the program stops at a step that has just begun."""
+        """Return whether the program stops at a step that has just started."""
         match self.kind:
             case "into":
                 return True
@@ -72,11 +72,11 @@ class Mode:
 NOTHING = "(nothing)"
 
 FindStepBack = Callable[[Timeline, Position], Position | None]
-"""Returns the target of going back from a position; None at the start."""
+"""Returns the position to go back to from a position; None at the start."""
 
 
 class StepMovements(ABC):
-    """The movements by steps, forward and back, through a run under control or through a trace."""
+    """Movements by steps, forward and back, through a controlled run or a trace."""
 
     @abstractmethod
     def _go(self, mode: ModeKind) -> None:
@@ -91,7 +91,7 @@ class StepMovements(ABC):
         self._go("into")
 
     def step_over(self) -> None:
-        """Run to the next step of this block or outside it; at a line, to the next line."""
+        """Run to the next step in this block or outside it; at a line, to the next line."""
         self._go("over")
 
     def step_out(self) -> None:
@@ -107,7 +107,7 @@ class StepMovements(ABC):
         self._step_back(Timeline.before)
 
     def step_back_over(self) -> None:
-        """Go back to the previous step of this block or outside it; at a line, to the previous line."""
+        """Go back to the previous step in this block or outside it; at a line, to the previous line."""
         self._step_back(find_step_back_over)
 
     def step_back_out(self) -> None:
@@ -116,7 +116,7 @@ class StepMovements(ABC):
 
 
 def find_step_back_over(timeline: Timeline, position: Position) -> Position | None:
-    """Return the step before this one that is not inside of a block called from there; at a line, the line before."""
+    """Return the previous step that is not inside a block called from here; at a line, the previous line."""
     here = timeline.at(position)
     if here is not None and here.kind == "line":
         before = timeline.before(position)
@@ -131,7 +131,7 @@ def find_step_back_over(timeline: Timeline, position: Position) -> Position | No
 
 
 def find_step_back_out(timeline: Timeline, position: Position) -> Position | None:
-    """Return the entry of the block; from there, the effect that called it or the step before."""
+    """Return the entry of the block; at the entry, the effect that called the block, or the previous step."""
     here = timeline.at(position)
     if here is None:
         return Position(len(timeline) - 1) if len(timeline) else None
@@ -145,7 +145,7 @@ def find_step_back_out(timeline: Timeline, position: Position) -> Position | Non
 
 
 def find_difference(known: Step, repeated: Step) -> Diverged | None:
-    """Return the first difference between a step and its repetition; results only if both have finished."""
+    """Return the first difference between a step and its repetition; results count only if both have finished."""
     pairs = [
         ("kind", known.kind, repeated.kind),
         ("place", known.place, repeated.place),

@@ -4,7 +4,7 @@
     pool.start({"command": "start", ...})          a fresh process
     pool.restore(12, {"command": "go", ...})       a copy of the last checkpoint at step 12 or before, if there is one
 
-`receive` is called, in a thread, with each message of the running process; with None at its end.
+`receive` is called, in a thread, with each message of the running process, and with None when the process ends.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from njc.runs.timeline.happenings import RunSettings
 from njc.worker import make_clean_environment
 
 CONNECT_SECONDS = 300.0
-"""Seconds that a process has to connect; if it ends earlier, nothing waits."""
+"""Seconds within which a process must connect; if it ends earlier, the wait ends too."""
 
 MAX_CHECKPOINTS = 48
 
@@ -65,7 +65,7 @@ class ProcessPool:
         return sorted(self._checkpoints)
 
     def start(self, message: Json) -> None:
-        """Start a fresh process; end the running one."""
+        """End the running process, if any, and start a fresh one."""
         self.stop()
         settings = self._settings
         config = json.dumps({"address": self._listener.address, "key": self._key.hex()})
@@ -90,9 +90,9 @@ class ProcessPool:
         self.channel.send(message)
 
     def restore(self, number: int, message: Json, prepare: Callable[[int], None]) -> int | None:
-        """Continue a copy of the last checkpoint at step `number` or before; return its step, or None.
+        """Continue a copy of the last checkpoint at or before step `number`; return its step, or None.
 
-        `prepare` is called with the step before the copy sends messages.
+        `prepare` is called with that step before the copy sends messages.
         """
         for found in reversed([n for n in self.checkpoints if n <= number]):
             self.stop()
@@ -101,7 +101,7 @@ class ProcessPool:
             checkpoint = self._checkpoints[found]
             try:
                 checkpoint.send(message)
-                self._await_connection(checkpoint.has_message)  # it never sends any, but ends
+                self._await_connection(checkpoint.has_message)  # readable only once it has ended
                 return found
             except (ChannelClosedError, TimeoutError):
                 self._checkpoints.pop(found).close()
@@ -112,7 +112,7 @@ class ProcessPool:
             self._checkpoints.pop(number).close()
 
     def stop(self) -> None:
-        """End the running process; its checkpoints stay."""
+        """End the running process; its checkpoints remain."""
         self._generation += 1
         if self._channel is not None:
             self._channel.close()
@@ -123,7 +123,7 @@ class ProcessPool:
             self._process.wait()
 
     def wait(self) -> int | None:
-        """Return the exit code of the running process, after its last message; None if it is unknown."""
+        """Return the running process's exit code, after its last message; None if unknown."""
         if self._process is None or self._process.pid != self._pid:
             return None
         with suppress(subprocess.TimeoutExpired):
@@ -141,7 +141,7 @@ class ProcessPool:
         self._folder.cleanup()
 
     def _await_connection(self, has_ended: Callable[[], bool]) -> None:
-        """Wait for a process; `has_ended` returns whether it, or its original, has ended."""
+        """Wait for a process to connect; `has_ended` returns whether it, or its original, has ended."""
         deadline = CONNECT_SECONDS
         while not self._has_connected.wait(0.2):
             deadline -= 0.2
@@ -153,7 +153,7 @@ class ProcessPool:
             try:
                 channel = ControlChannel(self._listener.accept())
                 hello = channel.receive()
-            except Exception:  # not one of our processes, or one that has ended already
+            except Exception:  # not one of our processes, or it has already ended
                 continue
             if hello["hello"] == "checkpoint":
                 number = hello["number"]
@@ -169,7 +169,7 @@ class ProcessPool:
             self._has_connected.set()
 
     def _follow(self, name: str, stream: IO[bytes]) -> None:
-        """Report bytes that a process writes directly to a file descriptor."""
+        """Report the bytes that a process writes directly to a file descriptor."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         with stream:
             while True:

@@ -1,4 +1,4 @@
-"""A run under control: forward, back, and with other values.
+"""A controlled run: forward, back, and with other values.
 
     settings = RunSettings(Path("mail.njpy"), recording=Path("recordings/mail.jsonl"))
     controller = RunController(settings, report)
@@ -6,8 +6,8 @@
     controller.evaluate("len(mails)")      ShownVariable("", "int = 3")
     controller.step_back_over()
 
-Movements forward return at once, movements back when the program has arrived; each is followed by a `Stopped` or a
-`ProgramEnded`. Call all methods from one thread, except `pause`.
+Forward movements return immediately, backward movements when the program has arrived; each is followed by a `Stopped`
+or a `ProgramEnded`. Call all methods except `pause` from one thread.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class RunController(StepMovements):
         self.breakpoints: tuple[Breakpoint, ...] = ()
         self.edits: tuple[StepEdit, ...] = ()
         self.checkpoint_obstacle = ""
-        """Why there are no checkpoints; without them, going back replays the run from its start."""
+        """Why there are no checkpoints; without them, going back replays the run from the start."""
         self._report = listener
         self._answers: queue.SimpleQueue[Json] = queue.SimpleQueue()
         self._pool = ProcessPool(settings, self._receive)
@@ -83,19 +83,19 @@ class RunController(StepMovements):
 
     @property
     def step(self) -> Step | None:
-        """The step before which the program is stopped."""
+        """The step that the program is stopped before."""
         return self.timeline.at(self.position)
 
     # ── forward ──────────────────────────────────────────────────────────────────────────────────
 
     def start(self, stops: bool = True) -> None:
-        """Start the program; it stops at the entry of the first block, or only at breakpoints."""
+        """Start the program; if `stops`, it stops at the first block's entry, otherwise only at breakpoints."""
         if self.state != "new":
             raise RunControlError("the program has been started already; restart() starts it again")
         self._start_process({"mode": "into" if stops else "run"})
 
     def run_to(self, position: Position) -> None:
-        """Go to a step, forward or back; if there is no such step, to the next one or to the end, with a notice."""
+        """Go to a step, forward or back; if it does not exist, go to the next step or to the end, with a notice."""
         self._check_state("stopped", "ended")
         nearest = max((n for n in self._pool.checkpoints if n <= position.number), default=-1)
         is_known = self.timeline.at(position) is not None
@@ -114,7 +114,7 @@ class RunController(StepMovements):
                 self._pool.channel.send({"command": "pause"})
 
     def restart(self, stops: bool = True) -> None:
-        """Start the program again, without the user's changes."""
+        """Restart the program, without the user's changes."""
         self._pool.stop()
         self._pool.forget_checkpoints(-1)
         self._drop_edits(Position(-1))
@@ -148,7 +148,7 @@ class RunController(StepMovements):
         self._go_back(find(self.timeline, self.position))
 
     def run_back(self) -> None:
-        """Go back to the last breakpoint before this position, or to the start."""
+        """Go back to the last breakpoint before this position, or else to the start."""
         self._check_state("stopped", "ended")
         end = here = self.position
         starts = [number for number in self._pool.checkpoints if 0 < number < here.number]
@@ -164,7 +164,7 @@ class RunController(StepMovements):
     # ── at a stop ────────────────────────────────────────────────────────────────────────────────
 
     def set_breakpoints(self, breakpoints: tuple[Breakpoint, ...]) -> tuple[Breakpoint, ...]:
-        """Replace all breakpoints; return them as set. Raises RunControlError for a line outside of all blocks."""
+        """Replace all breakpoints; return them as set. Raises RunControlError for a line outside all blocks."""
         self.breakpoints = tuple(each.locate(self.folders) for each in breakpoints)
         if self.state in ("running", "stopped"):
             self._pool.channel.send({"command": "breakpoints", **self._format_breakpoints()})
@@ -177,14 +177,14 @@ class RunController(StepMovements):
         return program.parent, self.settings.folder or Path.cwd(), *program.parents
 
     def variables(self, position: Position | None = None) -> list[ShownVariable]:
-        """Return the variables before a step; at another step than this one, as text only."""
+        """Return the variables before a step; for steps other than the current one, as text only."""
         if position is None or position == self.position:
             return self._list({"command": "variables"})
         texts: Variables = self.timeline.variables_before(position)
         return [ShownVariable(name, text) for name, text in texts.items()]
 
     def expand(self, *path: str) -> list[ShownVariable]:
-        """Return the items and attributes of a variable, or of its part at a path of names."""
+        """Return the items and attributes of a variable, or of the part of it at a path of names."""
         return self._list({"command": "expand", "path": list(path)})
 
     def evaluate(self, expression: str) -> ShownVariable:
@@ -198,22 +198,22 @@ class RunController(StepMovements):
         return variable
 
     def edit_effect(self, effect: Mapping[str, Any]) -> None:
-        """Replace the pending effect by this one; it needs a `kind`."""
+        """Replace the pending effect with this one, which needs a `kind`."""
         self._decide({"decision": "edit", "effect": dict(effect)})
 
     def reject_effect(self, words: str) -> None:
-        """Refuse the pending effect, with this answer to the model."""
+        """Refuse the pending effect, giving the model this answer."""
         self._decide({"decision": "reject", "words": words})
 
     def abort_effect(self, words: str = "") -> None:
-        """End the block with an error instead of the pending effect."""
+        """End the block with an error instead of performing the pending effect."""
         self._decide({"decision": "abort", "words": words or "aborted in the debugger"})
 
     def accept_effect(self) -> None:
         self._decide({"decision": "accept"})
 
     def go_live(self) -> None:
-        """Ask a model from here on if a reply is not recorded; a replay-only recording is copied first."""
+        """From here on, ask a model when a reply is not recorded; a replay-only recording is copied first."""
         self._check_state("stopped")
         if self._record_mode == "new":
             return
@@ -235,7 +235,7 @@ class RunController(StepMovements):
     # ── the program's input, what happens ────────────────────────────────────────────────────────
 
     def send_input(self, text: str) -> None:
-        """Give the program input; when steps are repeated, they get the same input again."""
+        """Give the program input; repeated steps get the same input again."""
         try:
             self._input += text.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError as error:
@@ -355,7 +355,7 @@ class RunController(StepMovements):
             raise RunControlError(f"the program is not stopped: it is {self.state}")
 
     def _ask(self, question: Json) -> dict[str, Any]:
-        while not self._answers.empty():  # answers from an earlier end
+        while not self._answers.empty():  # left from an earlier end of the program
             self._answers.get()
         self._check_state("stopped")
         self._pool.channel.send(question)
@@ -380,7 +380,7 @@ class RunController(StepMovements):
         self._add_edit("decide", fields)
 
     def find_effect(self, step: Step) -> Mapping[str, Any] | None:
-        """Return the effect at a step, or around a line, after the user's decisions."""
+        """Return the effect at a step, or the effect that contains a line, after the user's decisions."""
         here = ("decide", Position(step.number))
         decided = [it.fields for it in self.edits if (it.kind, it.position) == here]
         return choose_executed_effect(step.executed, decided)
@@ -390,7 +390,7 @@ class RunController(StepMovements):
         self._forget_after(self.position)
 
     def _drop_edits(self, target: Position) -> None:
-        """Forget the changes after a position, and the steps after it."""
+        """Forget the changes after a position, and the steps after the first of them."""
         dropped = [edit.position for edit in self.edits if edit.position > target]
         if dropped:
             self.edits = tuple(edit for edit in self.edits if edit.position <= target)
@@ -450,7 +450,7 @@ class RunController(StepMovements):
                 self._report(happening)
 
     def _note_missing(self, wanted: Position | None) -> None:
-        """Report that there is no wanted step, unless the program is there."""
+        """Report that the wanted step does not exist, unless the program is there."""
         if wanted is not None and wanted != self.position:
             self._report(Noticed(f"there is no step {wanted}"))
 
@@ -486,7 +486,7 @@ class RunController(StepMovements):
         self._end(ProgramEnded(code, text))
 
     def _answer_input(self) -> None:
-        """Send the program the input that it waits for, if the user has given some."""
+        """Send the program the input that it is waiting for, if the user has given any."""
         if self._input_request is None:
             return
         position, size = self._input_request

@@ -1,7 +1,7 @@
 """The standard streams of a controlled program: output goes to the debugger, input comes from it.
 
-While steps are replayed, output is not sent and the same input comes again. Not detected: users of the file descriptors
-themselves, such as child processes; their output comes again, and file descriptor 0 is empty.
+While steps are replayed, output is not sent and the same input is given again. Not detected: direct use of the file
+descriptors, for example by child processes; its output appears again, and file descriptor 0 is empty.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Callable
 from typing import Any, BinaryIO, cast
 
 WriteText = Callable[[str, bytes], None]
-"""Called with the name of a stream and the written bytes."""
+"""Called with a stream's name and the bytes written."""
 ReadInput = Callable[[int, int], bytes]
-"""Called with a position in the input and a maximal number of bytes; returns b"" at the end."""
+"""Called with a position in the input and a maximum number of bytes; returns b"" at the end."""
 
 
 class ControlledOutput(io.RawIOBase):
-    """An output stream of a program that sends its bytes to the debugger."""
+    """A program's output stream, which sends its bytes to the debugger."""
 
     def __init__(self, name: str, handle: int, write: WriteText) -> None:
         self._name, self._handle, self._write = name, handle, write
@@ -49,7 +49,7 @@ class ControlledInput(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read available bytes, at least one unless the input is at its end."""
+        """Read the available bytes: at least one, except at the end of the input."""
         data = self._read(self._position, len(buffer))
         buffer[: len(data)] = data
         self._position += len(data)

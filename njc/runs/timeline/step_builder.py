@@ -1,4 +1,4 @@
-"""From the lines of a trace, or of a controlled run, to steps.
+"""Building steps from the lines of a trace or of a controlled run.
 
 began, asked, replied, performed, ended        the lines
 ───────────────────────────────────────>       Timeline([Step(enter), Step(effect), Step(exit)])
@@ -40,28 +40,28 @@ from njrt.records import record
 
 @dataclass(slots=True)
 class OpenRun:
-    """An unfinished run: the common fields of its next steps, and its variables so far (state: all but these fields)."""
+    """An unfinished run: the fields that its steps share, and its variables so far (state: all except `base`)."""
 
     base: Step
-    """A step with the common fields of all steps of the run."""
+    """A step with the fields that all steps of the run share."""
     turn: int = 0
     shown: tuple[Mapping[str, Any] | str, ...] = ()
     reply: Mapping[str, Any] | None = None
     call: ModelCall | None = None
-    """The call of the model in this turn, before its first effect."""
+    """The model call of this turn, until its first effect."""
     compared: str = ""
     pending: Step | None = None
     """The effect that is running."""
     around: tuple[Step, ...] = ()
     """The effects around the pending call; their code makes it."""
     line: Step | None = None
-    """The line of its code that is running."""
+    """The line of the effect's code that is running."""
     variables: Variables = field(default_factory=dict)
 
 
 @record
 class PendingLine:
-    """In a controlled run, an effect is about to run."""
+    """In a controlled run: an effect is about to run."""
 
     run: str
     turn: int
@@ -70,7 +70,7 @@ class PendingLine:
 
 @record
 class CodeLine:
-    """In a controlled run, a line of the model's code is about to run; the changes are from before it."""
+    """In a controlled run: a line of the model's code is about to run; the changes were made before it."""
 
     run: str
     line: int
@@ -80,7 +80,7 @@ class CodeLine:
 
 @record
 class CodeLinesEnd:
-    """In a controlled run, lines of code are no longer steps."""
+    """In a controlled run: lines of code are no longer steps."""
 
 
 ControlLine = TraceLine | PendingLine | CodeLine | CodeLinesEnd
@@ -88,10 +88,10 @@ ControlLine = TraceLine | PendingLine | CodeLine | CodeLinesEnd
 
 @dataclass(slots=True)
 class StepBuilder:
-    """Makes steps of the lines of a trace or of a controlled run (state: the unfinished runs)."""
+    """Makes steps from the lines of a trace or of a controlled run (state: the unfinished runs)."""
 
     has_one_run: bool = False
-    """Whether all lines are of one run: its calls of the model without an effect are steps, and its start may be missing."""
+    """Whether all lines are of one run: its model calls without an effect are steps, and its start may be missing."""
     next: Position = field(default_factory=lambda: Position(0))
     """The position of the next step."""
     runs: dict[str, OpenRun] = field(default_factory=dict)
@@ -109,7 +109,7 @@ class StepBuilder:
         return Position(number - 1, line + 1) if number else Position(0)
 
     def add(self, line: ControlLine) -> Iterator[Step]:
-        """Yield the steps that this line starts or finishes; none for lines of unknown runs."""
+        """Yield the steps that this line starts or finishes; lines of unknown runs yield none."""
         if isinstance(line, UnreadableLine):
             return
         if isinstance(line, CodeLinesEnd):
@@ -160,7 +160,7 @@ class StepBuilder:
 
     def _begin(self, line: BeganLine) -> Iterator[Step]:
         around = self.runs.get(line.parent or "")
-        if around is not None and around.pending is None:  # a trace: its effect is written later
+        if around is not None and around.pending is None:  # in a trace, the effect is written later
             yield self._add_effect(around, None)
         self.begun += 1
         base = Step(
@@ -180,7 +180,7 @@ class StepBuilder:
         yield self._make(run, "enter", tried=line.tried, at=line.at.timestamp(), **done)
 
     def _finish_call(self, run: OpenRun) -> Iterator[Step]:
-        """Yield the call of the model that no effect followed."""
+        """Yield the model call, if no effect followed it."""
         call = run.call or (run.pending and run.pending.call)
         if call and self.has_one_run:
             kind = "error" if call.error else ""
@@ -188,7 +188,7 @@ class StepBuilder:
             yield self._make_in_turn(run, "call", call=call, **done)
 
     def finish(self) -> Iterator[Step]:
-        """Yield the call of the model that is open at the end of the lines."""
+        """Yield the model calls that are still open when the lines end."""
         for run in self.runs.values():
             yield from self._finish_call(run)
 
@@ -222,7 +222,7 @@ class StepBuilder:
 
     def _finish_effect(self, line: PerformedLine, run: OpenRun) -> Iterator[Step]:
         made_by_code = is_call(line.effect)
-        # A trace has the effect of the code after its calls.
+        # In a trace, the effect that contains the code comes after the calls made by the code.
         if made_by_code and run.pending is None:
             yield self._add_effect(run, None)
         if run.pending is None or (made_by_code and not is_call(run.pending.effect)):
@@ -288,7 +288,7 @@ def build_steps(lines: Iterable[EventLine]) -> Iterator[Step]:
 
 
 def read_results(line: PerformedLine | EndedLine, variables: Variables) -> dict[str, Any]:
-    """Return the fields of a step that are known once it has finished, with the variables before it."""
+    """Return the fields of a step that are known once it has finished, given the variables before it."""
     changes = line.changes or {}
     return {
         "is_done": True,
@@ -301,12 +301,12 @@ def read_results(line: PerformedLine | EndedLine, variables: Variables) -> dict[
 
 
 def is_call(effect: Mapping[str, Any] | None) -> bool:
-    """Return whether an effect is the call of a gated function, which the code of another effect makes."""
+    """Return whether an effect is a call of a gated function, made by the code of another effect."""
     return effect is not None and effect.get("kind") == "Touch"
 
 
 class Follower:
-    """Keeps the timeline (state: the steps, the open runs, and a builder for each checkpoint)."""
+    """Keeps the timeline (state: the steps, the unfinished runs, and a builder for each checkpoint)."""
 
     def __init__(self) -> None:
         self.timeline = Timeline()
@@ -314,7 +314,7 @@ class Follower:
         self._builders: dict[int, StepBuilder] = {}
 
     def begin(self) -> None:
-        """Expect messages of a fresh process."""
+        """Expect messages from a fresh process."""
         self._builder = StepBuilder()
 
     def note_checkpoint(self, number: int) -> None:
@@ -322,16 +322,16 @@ class Follower:
         self._builders[number] = self._builder.copy()
 
     def go_on_from(self, number: int) -> None:
-        """Expect messages of the copy that waited before step `number`."""
+        """Expect messages from the copy that waited before step `number`."""
         self._builder = self._builders[number].copy()
 
     @property
     def begun(self) -> int:
-        """The number of steps of the running process so far."""
+        """The number of steps that the running process has started."""
         return self._builder.next.number
 
     def take(self, message: Json) -> Iterator[Happening]:
-        """Add the line of a message; yield new steps, and the first difference from a known step."""
+        """Add a message's line; yield new steps, and the first difference from a known step."""
         line = read_line(message)
         for step in self._builder.add(line) if line is not None else ():
             known = self.timeline.at(step.position)
@@ -345,14 +345,14 @@ class Follower:
                 yield Stepped(step)
 
     def read_streamed(self, run: str, turn: int, text: str) -> ReplyStreamed | None:
-        """Return the part of a reply that a message has; None if its run has ended."""
+        """Return the part of a reply in a message; None if its run has ended."""
         open_run = self._builder.runs.get(run)
         if open_run is None:
             return None
         return ReplyStreamed(open_run.base.run, open_run.base.place, turn, text)
 
     def forget_after(self, position: Position) -> None:
-        """Forget the steps after a position, and the result of the step there."""
+        """Forget the steps after a position, and the result of the step at the position."""
         self.timeline.cut(Position(position.number, position.line + 1))
         step = self.timeline.at(position)
         if step is not None and step.kind in ("effect", "line"):
@@ -362,7 +362,7 @@ class Follower:
 
 
 def read_line(message: Json) -> ControlLine | None:
-    """Return the line of a message, if it has one."""
+    """Return the line in a message, if it has one."""
     if "trace" in message:
         return parse_trace_line(message["trace"].encode("utf-8", "replace") + b"\n", 0)
     if "pending" in message:
@@ -373,7 +373,7 @@ def read_line(message: Json) -> ControlLine | None:
 
 
 def make_undone(step: Step) -> Step:
-    """Return a step in its state before it ran."""
+    """Return a step as it was before it ran."""
     return replace(
         step,
         is_done=False,

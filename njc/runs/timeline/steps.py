@@ -3,8 +3,8 @@
     timeline[1]                                     Step(effect, "mail.njpy:12", ...)
     timeline.variables_before(Position(1))          {"mail": "str = 'Hello'"}
 
-Runs of blocks and their steps are numbered by their start, so the steps of a block that an effect calls come after that
-effect. In a trace of several processes this is the order of the lines.
+Block runs and their steps are numbered as they start, so the steps of a block that an effect calls come after that
+effect. In a trace of several processes, this is the order of the lines.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from njrt.records import record
 from njrt.rendering.writer import remove_unstable_parts
 
 StepKind = Literal["enter", "effect", "line", "call", "exit"]
-"""A `call` of the model without an effect is a step only in the steps of one run."""
+"""A model `call` without an effect is a step only in the steps of a single run."""
 ResultKind = Literal["", "answer", "refusal", "outcome", "error"]
-"""The end of a step: `outcome` if its effect ended the block, `error` if the model or the block failed."""
+"""How a step ended: `outcome` if its effect ended the block, `error` if the model or the block failed."""
 
 JUMPS = frozenset({"broke", "continued", "returned", "raised"})
-"""The outcomes of a block that jumps."""
+"""The outcomes of blocks that end by a jump."""
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 _UNSTABLE_MARKS = (" at 0x", " owner=", " id='", "started ", "daemon ", "{'")
-"""A text without these is unchanged by `remove_unstable_parts`; looking for them is faster."""
+"""Text without these is left unchanged by `remove_unstable_parts`; looking for them is faster."""
 
 Variables = Mapping[str, str]
-"""A line of text for each bound variable."""
+"""Each bound variable, described on one line."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Position:
-    """A place between steps: before step `number`, or before a line of code, the `line`-th since that step."""
+    """A place between steps: before step `number`, or before the `line`-th line of code since that step."""
 
     number: int
     line: int = 0
@@ -58,7 +58,7 @@ class Position:
 
 @record
 class ModelCall:
-    """A call of the model. `at` is its start in seconds since the epoch; `error` is empty if it was answered."""
+    """A model call. `at` is its start in seconds since the epoch; `error` is empty if it was answered."""
 
     at: float
     seconds: float = 0.0
@@ -78,7 +78,7 @@ class Step:
     place: str
     """The place of the block, such as `mail.njpy:12`."""
     file: str = ""
-    """The path of its source, if the program is running and was compiled in memory."""
+    """The path of the block's source, if the program is running and was compiled in memory."""
     parent: int | None = None
     """The run that called this block."""
     depth: int = 0
@@ -89,46 +89,46 @@ class Step:
     tried: str = ""
     turn: int = 0
     shown: tuple[Mapping[str, Any] | str, ...] = ()
-    """The messages to the model that are new in this turn."""
+    """The messages to the model that were added in this turn."""
     reply: Mapping[str, Any] | None = None
     call: ModelCall | None = None
-    """The call of the model in this turn; only the first effect of a turn has it."""
+    """The model call of this turn; set only for the turn's first effect."""
     effect: Mapping[str, Any] | None = None
     code_line: int = 0
-    """For a line: its number in the code, from 1."""
+    """For a line, its number in the code, starting from 1."""
     is_done: bool = False
-    """Whether the step has finished; the following fields are known only then."""
+    """Whether the step has finished; the fields below are only known then."""
     decisions: tuple[Mapping[str, Any], ...] = ()
-    """The decisions of interceptors about the effect; `effect` is the original request."""
+    """The interceptors' decisions about the effect; `effect` is the original request."""
     prediction: Prediction | None = None
     result_kind: ResultKind = ""
     result: str = ""
     """The answer to the model; for an exit, the outcome."""
     error: str = ""
     compared: str = ""
-    """For an exit: how the end of a canary compares with the end of the code."""
+    """For an exit, how a canary's result compares with the code's result."""
     changes: Mapping[str, str | None] = field(default_factory=dict)
-    """The changed variables, a line of text each; None for a variable that is no longer bound."""
+    """The changed variables, each described on one line; None for a variable that is no longer bound."""
     before: Mapping[str, str] = field(default_factory=dict)
-    """The changed variables as they were before, if they were bound."""
+    """The previous values of the changed variables that were bound before."""
     digest: str = ""
-    """Of all variables after the step; empty in traces without states."""
+    """The digest of all variables after the step; empty in traces without states."""
     printed: str = ""
     touches: int = 0
     """The number of uses of program objects by contained code."""
     at: float = 0.0
-    """The time of its end, or of an entry, in seconds since the epoch."""
+    """The time when the step ended, or when the block was entered, in seconds since the epoch."""
     seconds: float = 0.0
-    """The time that an effect took, without the call of the model."""
+    """The time that an effect took, excluding the model call."""
 
     @property
     def number(self) -> int:
-        """The number of the step, from 0; for a line, of the step before it."""
+        """The number of the step, starting from 0; for a line, the number of the step before it."""
         return self.position.number
 
     @property
     def executed(self) -> Mapping[str, Any] | None:
-        """The effect that was performed or refused: as the last interceptor edited it."""
+        """The effect that was performed or refused, as last edited by an interceptor."""
         return choose_executed_effect(self.effect, self.decisions)
 
     @property
@@ -149,7 +149,7 @@ class Step:
 
     @property
     def name(self) -> str:
-        """The kind of the effect; at an entry, the effects that the block may have."""
+        """The kind of effect; at an entry, the block's effect set."""
         return self.effects if self.kind == "enter" else name_effect(self.executed or {})
 
     @property
@@ -159,12 +159,12 @@ class Step:
 
     @property
     def shown_text(self) -> str:
-        """The messages to the model, if this step has its call."""
+        """The messages to the model, if the model call belongs to this step."""
         return format_messages(self.shown) if self.call else ""
 
     @property
     def reply_text(self) -> str:
-        """The reply of the model, if this step has its call."""
+        """The model's reply, if the model call belongs to this step."""
         return format_reply(self.reply) if self.call and self.reply is not None else ""
 
     @property
@@ -189,14 +189,14 @@ class Step:
 
     @property
     def differences(self) -> str:
-        """The differences from the prediction, or why they are unknown: one per line."""
+        """The differences from the prediction, one per line, or the reason why they are unknown."""
         if self.prediction is None:
             return ""
         return self.prediction.problem or "\n".join(self.prediction.mismatches)
 
     @property
     def comparable_digest(self) -> bytes:
-        """A digest that is equal for equal steps: no times, tokens, names of models and addresses."""
+        """A digest that is equal for equal steps; it leaves out times, tokens, model names and addresses."""
         start = (self.place, self.instruction) if self.kind == "enter" else ()
         parts = [self.kind, self.call and self.shown, self.effect, self.changes, self.printed]
         text = _ENCODER.encode([*parts, *start, self.ending])
@@ -224,14 +224,14 @@ class Step:
 
     @property
     def jump(self) -> str:
-        """The outcome of an exit other than the normal one: broke, continued, returned, raised, failed."""
+        """The outcome of an exit, unless it is the normal one: broke, continued, returned, raised, failed."""
         return self.result if self.kind == "exit" and self.result != "completed" else ""
 
 
 def choose_executed_effect(
     requested: Mapping[str, Any] | None, decisions: Iterable[Mapping[str, Any]]
 ) -> Mapping[str, Any] | None:
-    """Return the effect after these decisions: the last edited one, else the requested one."""
+    """Return the effect after these decisions: the last edit, or else the requested effect."""
     for decision in decisions:
         if isinstance(effect := decision.get("effect"), Mapping):
             requested = effect
@@ -277,7 +277,7 @@ class Timeline(Sequence[Step]):
         here[number : number + 1] = [step]
 
     def cut(self, position: Position) -> None:
-        """Forget the steps from a position on."""
+        """Forget the steps from a position onwards."""
         first = position.number + (1 if position.line else 0)
         del self._steps[first:]
         for number in [number for number in self._lines if number >= position.number]:
@@ -285,7 +285,7 @@ class Timeline(Sequence[Step]):
             self._lines[number] = self._lines[number][: max(0, kept)]
 
     def before(self, position: Position) -> Position | None:
-        """Return the position of the known step before this one, lines of code included."""
+        """Return the position of the last known step before this one, counting lines of code."""
         if position.line > 1:
             return Position(position.number, position.line - 1)
         if position.line == 1:
@@ -296,11 +296,11 @@ class Timeline(Sequence[Step]):
         return Position(number, len(self._lines.get(number, ())))
 
     def variables_before(self, position: Position) -> Variables:
-        """Return the variables of the step's run before the step, as text; empty for an entry."""
+        """Return the variables of the step's run as text, as they were before the step; empty for an entry."""
         return self._add_changes(position, lambda other: other < position)
 
     def variables_after(self, position: Position) -> Variables:
-        """Return the variables of the step's run after the step, as text."""
+        """Return the variables of the step's run as text, as they are after the step."""
         return self._add_changes(position, lambda other: other <= position)
 
     def _add_changes(self, position: Position, counts: Callable[[Position], bool]) -> Variables:
@@ -308,7 +308,7 @@ class Timeline(Sequence[Step]):
         if here is None:
             return {}
         steps = [step for step in self._steps[: position.number + 1] if step.run == here.run]
-        if position.line:  # inside the last effect, which has the changes of all its lines
+        if position.line:  # inside the last effect, which includes the changes of all its lines
             for number in range(steps.pop().number, position.number + 1):
                 steps += [line for line in self.lines_after(number) if line.run == here.run]
         variables: dict[str, str] = {}

@@ -1,1 +1,1 @@
-"""Trace files, shown as tables in the terminal and as one HTML page."""
+"""Trace files, shown as tables in the terminal or as a single HTML page."""

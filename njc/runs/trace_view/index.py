@@ -4,8 +4,8 @@
     index.runs          RunSummary(1, "9f3c-1", place="mail.njpy:12", calls=2, seconds=4.2, ...), ... as a tree
     index.problems      "line 812 is cut off: the program was still writing, or was killed"
 
-Only summaries and offsets of lines are kept in memory. Lines of several processes and runs may be mixed. A `TraceReader`
-returns the lines of a file that is still being written.
+Only summaries and line offsets are kept in memory. The lines of several processes and runs may be interleaved. A
+`TraceReader` returns the lines of a file that is still being written.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from njrt.errors import ConfigurationError
 from njrt.records import record
 
 _CLOCK_TOLERANCE = 0.05
-"""Seconds that times in one run may go back: threads may write in another order than they read the clock."""
+"""How many seconds times in a run may go back: threads may write in a different order than they read the clock."""
 
 
 @record
 class RunSummary:
-    """One run of a block. `number` counts from 1 in the order of the tree; `parent` is a number, too.
+    """A block run. `number` counts from 1 in the order of the tree; `parent` is such a number, too.
 
     `model` is the last model that replied, or else the chosen one. `start` is in seconds since the epoch; `usd` is only
-    known with a price. `outcome` is empty if the trace has no end of the run. `digest` is equal for equal runs.
+    known with a price. `outcome` is empty if the trace lacks the run's end. `digest` is equal for equal runs.
     """
 
     number: int
@@ -70,10 +70,10 @@ class RunSummary:
     error: str = ""
     tried: str = ""
     given: str = ""
-    """The variables at the start, in a few words."""
+    """The variables at the start, in brief."""
     changed: str = ""
     is_unchanged: bool = False
-    """Whether the run ended, changed no variable, printed nothing and did not jump."""
+    """Whether the run ended without changing a variable, printing or jumping."""
     digest: bytes = b""
     has_text: bool = False
     offsets: array[int] = field(default_factory=lambda: array("Q"), repr=False)
@@ -90,7 +90,7 @@ class RunSummary:
 
 @record
 class TraceIndex:
-    """The runs of a trace file, in the order of the tree, and its unreadable parts."""
+    """A trace file's runs, in the order of the tree, and its unreadable parts."""
 
     path: Path
     runs: tuple[RunSummary, ...]
@@ -109,13 +109,13 @@ def _read_line_at(file: BinaryIO, offset: int) -> bytes:
 
 
 def read_index(path: Path, search: str = "") -> TraceIndex:
-    """Return the runs of a trace, searched for a text in any case; raises ConfigurationError."""
+    """Return the runs of a trace, searched case-insensitively for a text; raises ConfigurationError."""
     with explaining_failure(f"read the trace {path}"), open(path, "rb") as file:
         return _IndexReader(path, search).read(file)
 
 
 class _IndexReader:
-    """Reads a whole trace (state: the open runs, and the unreadable parts)."""
+    """Reads a whole trace (state: the unfinished runs, and the unreadable parts)."""
 
     def __init__(self, path: Path, search: str) -> None:
         self._path = path
@@ -187,11 +187,11 @@ class _RunBuilder:
     offsets: array[int] = field(default_factory=lambda: array("Q"))
     counts: Counter[str] = field(default_factory=Counter)
     fields: dict[str, Any] = field(default_factory=lambda: {"place": "(unknown)"})
-    """The fields of the summary that are not counts."""
+    """The summary's fields other than counts."""
     state: Mapping[str, str | None] = field(default_factory=dict)
     changes: dict[str, str | None] = field(default_factory=dict)
     has_states: bool = False
-    """Whether the run ended, in a trace that has the changes of variables."""
+    """Whether the run ended, in a trace that records variable changes."""
     printed: bool = False
     hash: hashlib.blake2b = field(default_factory=lambda: hashlib.blake2b(digest_size=8))
     steps: StepBuilder = field(default_factory=lambda: StepBuilder(has_one_run=True))
@@ -233,7 +233,7 @@ class _RunBuilder:
             )
         if step.call is not None:
             self.counts.update(calls=1, input=step.cost.input, output=step.cost.output)
-            if step.call.model:  # the one that has answered, where several were asked in turn
+            if step.call.model:  # the model that answered, if several were asked in turn
                 self.fields["model"] = step.call.model
             if step.cost.usd is not None:
                 self.fields["usd"] = self.fields.get("usd", 0.0) + step.cost.usd
@@ -260,7 +260,7 @@ class _RunBuilder:
 
 
 def order_runs(runs: Sequence[tuple[RunSummary, str | None]]) -> tuple[RunSummary, ...]:
-    """Return the runs as a tree: each run is followed by the runs that it called. Cycles are cut."""
+    """Return the runs in tree order: each run is followed by the runs that it called. Cycles are cut."""
     by_id = {run.id: position for position, (run, _) in enumerate(runs)}
     children: dict[int | None, list[int]] = {}
     for position, (_, parent_id) in enumerate(runs):
@@ -268,7 +268,7 @@ def order_runs(runs: Sequence[tuple[RunSummary, str | None]]) -> tuple[RunSummar
         children.setdefault(None if parent == position else parent, []).append(position)
     ordered: list[RunSummary] = []
     numbers: dict[int, int] = {}
-    roots = [*children.get(None, ()), *range(len(runs))]  # the latter for circles
+    roots = [*children.get(None, ()), *range(len(runs))]  # the latter for cycles
     for root in roots:
         waiting = [(root, 0, None)] if root not in numbers else []
         while waiting:
@@ -284,7 +284,7 @@ def order_runs(runs: Sequence[tuple[RunSummary, str | None]]) -> tuple[RunSummar
 
 
 def split_lines(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the number, from 1, the offset and the bytes of each line; an overlong line is cut."""
+    """Yield each line's number (from 1), offset and bytes; an overlong line is cut."""
     number, offset = 0, 0
     while line := file.readline(MAX_LINE_BYTES + 1):
         number += 1
@@ -304,7 +304,7 @@ class TraceReader:
         self._number = 0
 
     def read_new(self) -> list[TraceLine]:
-        """Return the new lines since the last call; an unfinished line waits for the next one."""
+        """Return the lines added since the last call; an unfinished line is kept for the next call."""
         with open(self.path, "rb") as file:
             file.seek(self._position)
             lines = list(takewhile(lambda line: line.endswith(b"\n"), file))
@@ -315,7 +315,7 @@ class TraceReader:
 
 
 def has_text(step: Step, wanted: str) -> bool:
-    """Return whether a text is in the place, the models or a text of a step (code, values, messages, ...), in any case."""
+    """Return whether a step's place, models or texts (code, values, messages, ...) contain a text, ignoring case."""
     texts = [step.code, step.ending, step.shown_text, step.reply_text, step.printed, step.place]
     texts += [f"{name}: {after or ''}" for name, after in step.changes.items()]
     texts += [step.differences, step.model, step.call.model if step.call else ""]
@@ -323,7 +323,7 @@ def has_text(step: Step, wanted: str) -> bool:
 
 
 def explain_other_file(path: Path, first_line: bytes) -> str:
-    """Describe a file without any line of a trace."""
+    """Describe a file that contains no trace lines."""
     hint = "`njc run --trace trace.jsonl FILE` writes one"
     if not first_line:
         return f"{path} is empty: no natural block has run yet; {hint}"
@@ -336,7 +336,7 @@ def explain_other_file(path: Path, first_line: bytes) -> str:
 
 @record
 class Selection:
-    """Conditions on runs; an unset one is true. `slow` is in seconds, `expensive` in US dollars."""
+    """Conditions on runs; unset conditions are true. `slow` is in seconds, `expensive` in US dollars."""
 
     refusals: bool = False
     unchanged: bool = False

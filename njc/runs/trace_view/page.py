@@ -1,10 +1,10 @@
-"""Traces as one HTML page that opens offline, of any size.
+"""Traces of any size as a single HTML page that opens offline.
 
     write_page(Path("trace.html"), [read_index(Path("trace.jsonl"))], Selection())
 
-The page has names and columns of numbers as gzipped data, the viewer, and chunks with the texts of steps, which are
-unpacked when they are shown. Neither this process nor the page holds all texts. The viewer writes values of a trace as
-text nodes, and the page's policy allows no other script than its own.
+The page contains names and columns of numbers as gzipped data, the viewer, and chunks with the texts of steps, which
+are unpacked when they are shown. Neither this process nor the page holds all texts. The viewer writes values of a
+trace as text nodes, and the page's policy allows no script except its own.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from njrt.errors import require_packages
 from njrt.private_files import replacing
 
 CHUNK_CHARS = 256_000
-"""Characters of JSON in a chunk."""
+"""The number of characters of JSON in a chunk."""
 
 COMPRESSION = 3
-"""The level of gzip; 6 takes three times as long for a page that is a tenth smaller."""
+"""The gzip level; 6 takes three times as long and makes the page only a tenth smaller."""
 
 STEP_KINDS: tuple[StepKind, ...] = ("enter", "effect", "call", "exit")
 REFUSED, JUMP, FAILED, SURPRISE, UNCHANGED = 1, 2, 4, 8, 16
@@ -55,13 +55,13 @@ STEP_COLUMN_TYPES = {
     **dict.fromkeys(("tokens", "digest", "digest2"), "I"),
     **dict.fromkeys(("kind", "flags"), "B"),
 }
-"""The columns of numbers for each run and step, with the type codes of `array`; `usd` is -1 if it is not known."""
+"""The columns of numbers for each run and step, with `array` type codes; `usd` is -1 if unknown."""
 
 _CHUNKS_HERE = "<!-- chunks -->"
 
 
 class Columns:
-    """Columns of numbers, one row after another (state: the rows so far)."""
+    """Columns of numbers, filled row by row (state: the rows so far)."""
 
     def __init__(self, types: dict[str, str]) -> None:
         self.arrays = {name: array(code) for name, code in types.items()}
@@ -89,7 +89,7 @@ class Columns:
 
 
 class _Names(dict[str, int]):
-    """Numbers for texts that repeat."""
+    """Numbers standing for repeated texts."""
 
     def __missing__(self, text: str) -> int:
         self[text] = number = len(self)
@@ -97,7 +97,7 @@ class _Names(dict[str, int]):
 
 
 class _PageData:
-    """The data of a page, collected run by run; the chunks go to a file (state: all but the chunks)."""
+    """The data of a page, collected run by run; the chunks go to a file (state: everything except the chunks)."""
 
     def __init__(self, chunks: IO[str]) -> None:
         self.runs = Columns(RUN_COLUMN_TYPES)
@@ -234,7 +234,7 @@ def pack(data: str | bytes) -> str:
 
 
 def write_page(target: Path, indexes: Sequence[TraceIndex], selection: Selection) -> None:
-    """Write the page of one trace or two, or raise ConfigurationError and keep the old page; needs the extra `trace`."""
+    """Write the page of one or two traces; on ConfigurationError the old page is kept. Needs the extra `trace`."""
     require_packages("the page", "njpy[trace]", "jinja2")
     import jinja2
 
@@ -275,7 +275,7 @@ def _digest_for_policy(text: str) -> str:
 
 
 def _write_around(target: Path, page: str, chunks: IO[str]) -> None:
-    """Write the page with the chunks in it, and replace the old page with it."""
+    """Write the page, with the chunks inserted, in place of the old one."""
     head, _, tail = page.rpartition(_CHUNKS_HERE)
     with replacing(target, "x", is_private=True, encoding="utf-8", errors="replace") as file:
         file.write(head)

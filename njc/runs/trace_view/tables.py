@@ -1,10 +1,10 @@
-"""Tables of text that fit a width: columns are left out, then texts are cut.
+"""Text tables that fit a width: first columns are left out, then texts are cut.
 
     run  block         calls  seconds  outcome
       1  mail.njpy:14      1     2.31  completed
       2    mail.njpy:30    1     0.84  raised KeyError: 'x'
 
-rich's tables need about a millisecond a row; a trace can have a hundred thousand.
+rich's tables take about a millisecond per row, and a trace can have a hundred thousand rows.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ GAP = 2
 
 @record
 class TableColumn:
-    """A column. Those with the lowest `rank` are left out first, those without one never.
+    """A column. Columns with the lowest `rank` are left out first; those without a rank, never.
 
-    The texts of a column that `can_shrink` are cut if there is still not enough room.
+    The texts in a column that `can_shrink` are cut if there is still not enough room.
     """
 
     name: str
@@ -33,7 +33,7 @@ class TableColumn:
 def format_table(
     columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], width: int | None
 ) -> Iterator[str]:
-    """Yield the lines of a table, its head first, at most `width` columns of the terminal wide if that is given."""
+    """Yield the lines of a table, header first, at most `width` terminal columns wide if `width` is given."""
     widths = [
         max([len(column.name), *(measure_text(row[index]) for row in rows)])
         for index, column in enumerate(columns)
@@ -58,7 +58,7 @@ def format_table(
 
 
 def fit_text(text: str, width: int, is_number: bool) -> str:
-    """Return a text of exactly this width: filled with blanks, or cut with an ellipsis."""
+    """Return a text of exactly this width, padded with spaces or cut with an ellipsis."""
     size = measure_text(text)
     if size > width:
         text = cut_text(text, width)
@@ -68,7 +68,7 @@ def fit_text(text: str, width: int, is_number: bool) -> str:
 
 
 def cut_text(text: str, width: int) -> str:
-    """Return a text that is at most `width` wide; a cut one ends with an ellipsis."""
+    """Return a text at most `width` wide; if it is cut, it ends with an ellipsis."""
     if measure_text(text) <= width:
         return text
     kept, used = [], 1
@@ -81,7 +81,7 @@ def cut_text(text: str, width: int) -> str:
 
 
 def measure_text(text: str) -> int:
-    """Return the columns of a terminal that a text takes."""
+    """Return the number of terminal columns that a text takes up."""
     if text.isascii():
         return len(text)
     return sum(

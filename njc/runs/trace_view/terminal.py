@@ -1,10 +1,10 @@
-"""Traces as text: the table of the runs, the steps of one run, two traces side by side.
+"""Traces as text: a table of the runs, the steps of one run, or two traces side by side.
 
     run  block            came in           changed        calls  tokens     cost  seconds  refused  outcome
       1  mailbox.njpy:14  mail='Can we ta…  topic='bills'      1     215  $0.0002     1.02           completed
 
-Two traces are paired by block: the third run of `mail.njpy:12` in one with the third in the other. Texts of a trace are
-escaped, so that they cannot control the terminal. Not detected: a different order of runs of different blocks.
+Two traces are paired by block: the third run of `mail.njpy:12` in one with the third in the other. Texts from a trace
+are escaped, so that they cannot control the terminal. Not detected: a different order of runs of different blocks.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ PAIR_COLUMNS = (
 
 _MAX_DEPTH_SHOWN = 8
 _SIDE_BY_SIDE_WIDTH = 70
-"""Minimal number of columns for two steps side by side."""
+"""The minimum number of columns for two steps side by side."""
 
 
 def format_trace(
     index: TraceIndex, selection: Selection, width: int | None = None
 ) -> Iterator[str]:
-    """Yield the table of the selected runs, and their totals."""
+    """Yield the totals of the selected runs, and their table."""
     runs = [run for run in index.runs if selection.has_run(run)]
     yield from _wrap(summarize_runs(runs, len(index.runs)), width)
     if runs:
@@ -84,7 +84,7 @@ def summarize_runs(runs: Sequence[RunSummary], of: int) -> str:
 
 
 def summarize_block(runs: Sequence[RunSummary]) -> str:
-    """Return the cost of all runs of a block: `3 runs, 4 calls, 1,204 tokens, $0.0031`."""
+    """Return the total cost of a block's runs: `3 runs, 4 calls, 1,204 tokens, $0.0031`."""
     calls, errors = sum(run.calls for run in runs), sum(bool(run.error) for run in runs)
     parts = [format_count(len(runs), "run"), format_count(calls, "call"), *_list_costs(runs)]
     return ", ".join(parts + [format_count(errors, "error")] * bool(errors))
@@ -115,7 +115,7 @@ def _make_run_row(run: RunSummary) -> list[str]:
 
 
 def format_cost(usd: float | None) -> str:
-    """Return a price, or nothing if it is not known."""
+    """Return a price as text, empty if it is unknown."""
     return "" if usd is None else f"${usd:.4f}"
 
 
@@ -137,7 +137,7 @@ def describe_outcome(run: RunSummary) -> str:
 def format_run(
     run: RunSummary, steps: Iterable[Step], selection: Selection, width: int | None = None
 ) -> Iterator[str]:
-    """Yield the steps of a run: the model's code, its results, and the changed variables."""
+    """Yield a run's steps: the model's code, its results, and the changed variables."""
     facts = [
         escape_unprintable(run.model),
         format_count(run.calls, "call"),
@@ -156,7 +156,7 @@ def format_run(
 
 
 def format_step_parts(number: int, step: Step, width: int | None) -> Iterator[list[str]]:
-    """Yield the lines of a step by parts: a head, code, changes (`=`), prints (`|`), the result (`>`), surprises (`?`)."""
+    """Yield a step's lines by part: a head, code, changes (`=`), prints (`|`), the result (`>`), surprises (`?`)."""
     seconds = step.call_seconds + step.seconds
     source = step.call.source if step.call else ""
     facts = [
@@ -227,7 +227,7 @@ def format_pairs(
 def format_pair(
     first: TraceIndex, second: TraceIndex, pair: RunPair, width: int | None = None
 ) -> Iterator[str]:
-    """Yield the first steps that differ between two runs, side by side if the width is enough."""
+    """Yield the first steps that differ between two runs, side by side if the width allows."""
     place = escape_unprintable(pair.any.place)
     if pair.a is None or pair.b is None:
         missing, other = ("A", pair.b) if pair.a is None else ("B", pair.a)
@@ -266,7 +266,7 @@ def _format_side_by_side(
 
 
 def _list_parts(number: int, step: Step | None, other: Step | None, width: int) -> list[list[str]]:
-    """Return the parts of a step; with the messages to the model if they differ from the other step."""
+    """Return the parts of a step, including the messages to the model if they differ from the other step's."""
     if step is None:
         return [["(no such step)"]]
     parts = list(format_step_parts(number, step, width))
@@ -282,7 +282,7 @@ def _wrap(text: str, width: int | None, indent: str = "") -> list[str]:
 
 
 def _indent(text: str, mark: str, width: int | None) -> Iterator[str]:
-    """Yield the lines of a text after a mark; long ones are broken."""
+    """Yield the lines of a text, each after a mark; long lines are broken."""
     for line in text.split("\n") if text else ():
         line = escape_unprintable(line.replace("\t", "    "))
         room = max(8, width - len(mark)) if width is not None else len(line) or 1
@@ -292,7 +292,7 @@ def _indent(text: str, mark: str, width: int | None) -> Iterator[str]:
 
 @record
 class RunPair:
-    """A pair of runs, one of each trace; one is None if that trace has no such run."""
+    """A pair of runs, one from each trace; a run is None if its trace has no such run."""
 
     a: RunSummary | None
     b: RunSummary | None
@@ -303,14 +303,14 @@ class RunPair:
 
     @property
     def any(self) -> RunSummary:
-        """The run of the first trace, or else of the second."""
+        """The first trace's run, or else the second trace's."""
         run = self.a or self.b
         assert run is not None
         return run
 
 
 def pair_runs(first: Iterable[RunSummary], second: Iterable[RunSummary]) -> tuple[RunPair, ...]:
-    """Return the runs in pairs, in the order of the first trace; runs only in the second come last."""
+    """Return the runs in pairs, in the first trace's order; runs found only in the second trace come last."""
     others: defaultdict[str, deque[RunSummary]] = defaultdict(deque)
     for run in second:
         others[run.place].append(run)
@@ -324,7 +324,7 @@ def pair_runs(first: Iterable[RunSummary], second: Iterable[RunSummary]) -> tupl
 def find_first_difference(
     a: Iterable[Step], b: Iterable[Step]
 ) -> tuple[int, Step | None, Step | None] | None:
-    """Return the first steps that differ, with their number from 0; None if the runs are equal."""
+    """Return the first steps that differ, with their number, counted from 0; None if the runs are equal."""
     for number, (step, other) in enumerate(zip_longest(a, b)):
         if not step or not other or step.comparable_digest != other.comparable_digest:
             return number, step, other

@@ -1,10 +1,10 @@
-"""Check for attributes that do not exist, as far as the annotations of the program show.
+"""Check for attributes that do not exist according to the program's annotations.
 
     def triage(self, mails: list[Mail]):
         for mail in mails:              mail is a Mail
             ...                         mail.kind    `mail` is a `Mail`, which has no `kind`; it has sender, text
 
-Only certain problems are reported: of names with one plain type that the program binds once, and of classes of the same
+Only certain problems are reported: for names with one plain type that the program binds once, and classes in the same
 file with known bases, in a program that sets no attributes by name. Not detected: attributes of other expressions, unions
 and quoted types. An attribute that the program sets on any object in the file counts for every class.
 """
@@ -24,16 +24,16 @@ from njrt.private_names import mangle
 
 _BUILTIN_TYPES = ("str", "int", "float", "bool", "bytes", "list", "dict", "set", "tuple")
 _KNOWN_BASES: Mapping[str, tuple[str, ...]] = {"object": (), "BaseModel": ("model_",)}
-"""Known bases from elsewhere, with the prefixes of the names that they add."""
+"""Known bases from other modules, with the prefixes of the names that they add."""
 _SETS_BY_NAME = re.compile(r"\b(?:setattr|vars|__dict__|__setattr__)\b")
-"""A program with one of these may set attributes of any name."""
+"""A program that contains one of these may set attributes with any name."""
 _BOUND_ONCE = (ast.AnnAssign, ast.For, ast.AsyncFor)
 
 
 def find_attribute_problems(
     tree: ast.Module, scope: NameScope, bound: Mapping[str, ast.AST], types: TypeReader
 ) -> Iterator[str]:
-    """Check each attribute of a name of the program that the code does not bind itself."""
+    """Check each attribute of the program's names that the code does not bind itself."""
     stored_by_code = _list_stored_attributes(scope.module.node, None)
     set_somewhere = frozenset((*stored_by_code, *_list_attributes_by_blocks(types)))
     for node in ast.walk(tree):
@@ -49,7 +49,7 @@ def find_attribute_problems(
 
 
 def _list_attributes_by_blocks(types: TypeReader) -> Iterator[str]:
-    """Yield the stored names of attributes that blocks bind, on an object or in the body of a class."""
+    """Yield the stored names of attributes that blocks bind, on an object or in a class body."""
     for block in types.blocks:
         for output in block.references:
             if output.writes and (output.is_dotted or block.scope.kind == "class"):
@@ -57,7 +57,7 @@ def _list_attributes_by_blocks(types: TypeReader) -> Iterator[str]:
 
 
 def _find_certain_type(name: str, scope: NameScope, types: TypeReader) -> Typed | None:
-    """Return the type of a variable of a function that is a parameter, annotated or of a loop, and bound once."""
+    """Return a function variable's type if it is a parameter, annotated or a loop variable, and bound once."""
     bindings, statements = scope.bindings, types.find_statements_binding(name, scope)
     is_parameter = name in bindings.parameters and name not in bindings.annotations
     if (
@@ -87,7 +87,7 @@ def _has_attribute(attribute: str, known: frozenset[str]) -> bool:
 
 
 def find_type_attributes(typed: Typed, types: TypeReader) -> frozenset[str] | None:
-    """Return the attributes of a type, None if they are unknown; `model_*` means all names with this prefix."""
+    """Return a type's attributes; None if they are unknown. `model_*` means all names with this prefix."""
     expanded = types.expand(typed)
     found = types.class_of_type(expanded)
     if found is not None:
@@ -101,7 +101,7 @@ def find_type_attributes(typed: Typed, types: TypeReader) -> frozenset[str] | No
 def _find_class_attributes(found: ClassDefinition, types: TypeReader) -> frozenset[str] | None:
     attributes: set[str] = set()
     family = [*types.walk_bases(found)]
-    if len(family) > MAX_DEPTH:  # a class may be among its own bases
+    if len(family) > MAX_DEPTH:  # a class may be one of its own bases
         return None
     for class_, scope in family:
         functions = (getattr(each, "func", each) for each in class_.decorator_list)

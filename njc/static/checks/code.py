@@ -37,7 +37,7 @@ InPlaceCheck = Callable[[str], str | None]
 def find_code_refusals(
     code: str, hole: Hole, classes: Classes, types: TypeReader, in_place: InPlaceCheck
 ) -> tuple[str, ...]:
-    """Return every reason why the code cannot fill the hole; none if it can."""
+    """Return every reason why the code cannot fill the hole; empty if it can."""
     try:
         own, known = _blank_known_imports(code, hole)
         analysis = analyze_snippet(own, hole.class_name, 0)
@@ -75,7 +75,7 @@ def find_code_refusals(
 
 
 def _blank_known_imports(code: str, hole: Hole) -> tuple[str, list[str]]:
-    """Blank imports that the head of the file has already; return the names that they bind."""
+    """Blank imports that are already at the head of the file; return also the names that they bind."""
     lines, tree = code.split("\n"), ast.parse(code)
     names: list[str] = []
     for statement in list_imports_on_own_lines(tree):
@@ -88,7 +88,7 @@ def _blank_known_imports(code: str, hole: Hole) -> tuple[str, list[str]]:
 
 
 def make_static_scope(hole: Hole, imported: Sequence[str] = ()) -> Scope:
-    """Return the scope that a running block in this hole would have, with the helper in it and without values."""
+    """Return the scope that a running block in this hole would have, with the helper but without values."""
     class_name, in_class = hole.class_name, hole.block.scope.kind == "class"
     names = [mangle(name, class_name) for name in (*hole.visible, *imported, hole.helper)]
     names += [name for name in ("__class__", hole.first_parameter) if hole.first_parameter and name]
@@ -184,14 +184,14 @@ def _has_exit(loop: ast.While) -> bool:
     )
 
 
-# ── are outputs bound to values of their `Literal` types ───────────────────────────────────────────
+# ── whether outputs are bound to values of their `Literal` types ───────────────────────────────────
 
 
 _TEXT_METHODS = {
     *("split", "rsplit", "partition", "rpartition", "splitlines", "join", "format", "replace"),
     *("strip", "lstrip", "rstrip", "lower", "upper", "title", "capitalize", "casefold"),
 }
-"""Methods of texts that give texts of any kind."""
+"""`str` methods that return arbitrary texts."""
 
 
 def find_choice_problems(
@@ -199,7 +199,7 @@ def find_choice_problems(
 ) -> Iterator[str]:
     """Check the assignments to outputs; `question` is how code asks a model, with `{}` for the type.
 
-    Only what no type checker accepts is reported: other constants, and texts that are cut or joined.
+    Only assignments that no type checker accepts are reported: other constants, and texts that are cut or joined.
     """
     choices = {path: found for path, text in types.items() if (found := _parse_choices(text))}
     for node in nodes:
@@ -217,7 +217,7 @@ def find_choice_problems(
 
 
 def _parse_choices(type_: str) -> tuple[str, ...]:
-    """Return the texts that a type allows; none if it is not a choice among texts."""
+    """Return the texts that a type allows; empty if it is not a choice among texts."""
     match parse_type(type_):
         case ast.Subscript(
             value=ast.Name(id="Literal") | ast.Attribute(attr="Literal"), slice=inner
@@ -242,7 +242,7 @@ def _describe_wrong_value(value: ast.expr, choices: Sequence[str]) -> str:
     return ""
 
 
-# ── are the questions that generated code asks a model at run time well-formed ─────────────────────
+# ── whether the questions that generated code asks a model at run time are well-formed ─────────────
 
 
 _SCHEMA_ALTERNATIVES: Mapping[str, str] = {
@@ -252,7 +252,7 @@ _SCHEMA_ALTERNATIVES: Mapping[str, str] = {
     "Iterator": "list",
     "Generator": "list",
 }
-"""Types that JSON does not carry, and the alternative to ask for."""
+"""Types that JSON cannot represent, and the alternative to request."""
 
 _EXAMPLES: Mapping[str, str] = {
     **dict.fromkeys(("list", "List", "set", "frozenset"), "{}[str]"),
@@ -265,7 +265,7 @@ _EXAMPLES: Mapping[str, str] = {
 def find_question_problems(
     tree: ast.Module, helper: str, is_async: bool, names: Sequence[str], classes: Classes
 ) -> Iterator[str]:
-    """Check every call of the helper; `names` are from the program, `classes` from the file."""
+    """Check every call of the helper; `names` come from the program, `classes` from the file."""
     defined = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
     awaited = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Await)}
     dropped = {
@@ -303,7 +303,7 @@ def _check_call(
 
 
 def _check_type(node: ast.expr, classes: Classes, around: frozenset[str]) -> Iterator[str]:
-    """Yield the parts of a type that JSON does not carry; types from elsewhere are assumed to be carried."""
+    """Yield the parts of a type that JSON cannot represent; types from elsewhere are assumed to be representable."""
     match node:
         case ast.Name(id=name) if name in classes and name not in around:
             for field in classes[name].body:

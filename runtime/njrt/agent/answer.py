@@ -7,7 +7,7 @@
     {"continue": true}        ──parse_answer──>   ContinueLoop()
     {"needs_code": "..."}     ──parse_answer──>   NeedsCode("..."): the run continues as `direct`
 
-The form of the object follows from the types of the outputs and from the jumps that the block is offered.
+The object's form follows from the types of the outputs and from the jumps that the block may make.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ COMMON_EXCEPTIONS = ("ValueError", "LookupError", "RuntimeError")
 """Exceptions that any block may raise by name, in addition to the exceptions in its text."""
 
 Alternative = tuple[Json, str]
-"""One form that a reply may have: its schema, and the example of it that the model reads."""
+"""One form that a reply may take: its schema, and the example that the model reads."""
 
 
 @record
@@ -64,7 +64,7 @@ class AnswerForm:
 
 
 def make_answer_form(block: Block, scope: Scope) -> AnswerForm:
-    """Return the form of the replies to a block; raise ConfigurationError if an output has no JSON form."""
+    """Return the reply form of a block; raise ConfigurationError if an output or returned value has no JSON form."""
     return _make_answer_form(
         tuple([(path, find_output_form(scope, path)) for path in scope.outputs]),
         find_return_form(scope) if "return" in block.labels else None,
@@ -84,7 +84,7 @@ def _make_answer_form(
     may_need_code: bool,
     is_reasoned: bool,
 ) -> AnswerForm:
-    """Return the form for outputs, labels and exceptions that the block names; remembered for blocks that run again."""
+    """Return the form for a block's outputs, labels and named exceptions; cached for blocks that run again."""
     definitions: dict[str, Json] = {}
     alternatives = [
         (move_definitions(schema, definitions), example)
@@ -111,7 +111,7 @@ def describe_form(
     raising: Sequence[str] = (),
     is_reasoned: bool = False,
 ) -> str:
-    """Return the form of a reply for the model: its alternatives, the meanings of enum members, exceptions last."""
+    """Return the reply form as text for the model: alternatives and meanings of enum members, then exceptions."""
     first, *jumps = examples
     start = REASONED_FORM if is_reasoned else ANSWER_FORM
     if jumps and first == PASS_EXAMPLE:
@@ -137,10 +137,10 @@ def list_meanings(kinds: Iterable[DeclaredType]) -> list[str]:
 
 
 PASS_EXAMPLE = '{"pass": true}'
-"""The reply that does nothing, of a block without outputs."""
+"""The reply that does nothing, for a block without outputs."""
 
 COPIED_EXAMPLE = "Reply with the answer. Only if it is impossible, raise `{}`, and write the reason into `message`."
-"""The answer to a reply that copies the example of an exception, as small models do after a mistake."""
+"""The answer to a reply that merely copies the exception example, as small models do after a mistake."""
 
 _STRING: Json = {"type": "string"}
 _TRUE: Json = {"const": True}
@@ -176,7 +176,7 @@ def find_output_form(scope: Scope, path: str) -> JsonForm:
 
 
 def find_return_form(scope: Scope) -> JsonForm:
-    """Return the JSON form of the block's return value: anything simple if no type, or `Any`, is declared.
+    """Return the JSON form of the block's return value: any simple value if no type, or `Any`, is declared.
 
     Raises ConfigurationError if the declared type has no JSON form.
     """
@@ -184,7 +184,7 @@ def find_return_form(scope: Scope) -> JsonForm:
 
 
 def _find_form(scope: Scope, path: str, what: str, way: str) -> JsonForm:
-    """Return the form of a declared type; not every value would be of one that cannot be evaluated."""
+    """Return a declared type's JSON form; one that cannot be evaluated is an error, as not every value would fit."""
     if scope.has_unresolved_type(path):
         raise ConfigurationError(
             f"{what} cannot be evaluated: some name in it is not defined at run time, such as one imported "
@@ -201,7 +201,7 @@ def _find_form(scope: Scope, path: str, what: str, way: str) -> JsonForm:
 
 
 def find_exception(scope: Scope, name: str) -> type[BaseException] | None:
-    """Return the exception class of a name: one that the text names, or a builtin `Exception`."""
+    """Return the exception class with this name: any that the prompt names, or a builtin `Exception`."""
     match scope.lookup(name):
         case Bound(value) if is_exception_class(value):
             return value if name in scope.names or issubclass(value, Exception) else None
@@ -214,9 +214,9 @@ _FENCED_JSON = re.compile(r"^```\w*[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 def parse_answer(
     reply: Reply, outputs: Sequence[str] = (), is_reasoned: bool = False
 ) -> tuple[Effect | Refusal, ...]:
-    """Read a reply as one effect; empty if it has no text.
+    """Read a reply as one effect; return nothing if it has no text.
 
-    If it `is_reasoned`, the answer is the last JSON object in the text. `needs_code` may be the name of an output.
+    If it `is_reasoned`, the answer is the last JSON object in the text. An output may be named `needs_code`.
     """
     for call in reply.message.calls:
         return (_make_effect(call.arguments, outputs),) if call.arguments else (_refuse(call.raw),)
@@ -232,7 +232,7 @@ def parse_answer(
 
 
 def unfence(text: str) -> str:
-    """Return the text inside of the first fence, or the whole text if it has no fence or starts as an object."""
+    """Return the text inside the first fence, or the whole text if it has no fence or starts like an object."""
     fenced = None if text.lstrip().startswith("{") else _FENCED_JSON.search(text)
     return (fenced[1] if fenced else text).strip()
 

@@ -3,13 +3,13 @@
     photo = Image.from_path("a.png")            Attachment("photo", <Image ...>)
     claim = Claim(3, photos=[first, second])    Attachment("claim.photos[0]", ...), Attachment("claim.photos[1]", ...)
 
-Files are `njrt.Image`, `Document` and `Audio`, and the like of Pillow and PydanticAI. They are found in variables, in
-lists, tuples and dicts, and in the attributes of the program's objects. Redacted files are left out: under the
-names of secrets, in fields with `repr=False`, and if a function of the program describes their object. A file
-that is reached in several ways is sent once.
+Files are `njrt.Image`, `Document` and `Audio`, and their counterparts in Pillow and PydanticAI. They are found in
+variables, in lists, tuples and dicts, and in the attributes of the program's objects. Redacted files are left out:
+those named like a secret, in fields with `repr=False`, or in objects that one of the program's functions describes.
+A file that is reached in several ways is sent once.
 
-Not detected: files in sets, in properties, more than `MAX_DEPTH` levels deep or `MAX_SEARCHED_ITEMS` far, and files that
-code of the block produces.
+Not detected: files in sets or properties, more than `MAX_DEPTH` levels deep or beyond `MAX_SEARCHED_ITEMS`, and files
+that the block's code produces.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from njrt.scope.scope import Bound, Scope
 from njrt.values.introspection import is_a, is_exactly, is_user_class, read_attributes
 
 MAX_ATTACHMENTS = 100
-"""Files that one block may show; vendors take about as many in one request."""
+"""The most files that one block may show, about as many as vendors accept in one request."""
 
 MAX_DEPTH = 4
 """Levels of lists and objects that are searched."""
 
 MAX_SEARCHED_ITEMS = 1_000
-"""Items of one list or dict that are searched for files, and lists and objects in all."""
+"""The most items of one list or dict that are searched for files, and the most values in all."""
 
 
 def find_attachments(
@@ -56,7 +56,7 @@ def find_attachments(
 
 
 class _Search:
-    """Collects the files in values (state: those found, and the objects searched so far)."""
+    """Collects the files in values (state: the files found, and the objects searched so far)."""
 
     def __init__(self, redactor: Redactor) -> None:
         self.found: list[Attachment] = []
@@ -103,11 +103,11 @@ class _Search:
 
 
 _PLAIN_TYPES = frozenset(map(id, (str, bytes, bytearray, bool, int, float, complex, type(None))))
-"""Identities of classes that hold nothing else: a metaclass may define how classes are compared."""
+"""The ids of classes without parts: ids, because a metaclass may define how classes are compared."""
 
 
 def list_parts(path: str, value: UserValue) -> Iterator[tuple[str, UserValue, str]]:
-    """Yield the items or attributes that may hold a file: how each is reached, itself, and its name if it has one."""
+    """Yield the items or attributes that may hold a file, each as its path, its value, and its name or ""."""
     if is_exactly(value, list, tuple):
         for index, item in enumerate(value[:MAX_SEARCHED_ITEMS]):
             if id(type(item)) not in _PLAIN_TYPES:
@@ -123,7 +123,7 @@ def list_parts(path: str, value: UserValue) -> Iterator[tuple[str, UserValue, st
 
 
 def read_media(value: Any) -> Media | None:
-    """Return a value as a file, if it is a file of ours, of Pillow or of PydanticAI; else None."""
+    """Return a value as a file if it is one of ours, Pillow's or PydanticAI's; else None."""
     if is_a(value, Media):
         media: Media = value
         return media
@@ -143,7 +143,7 @@ def read_media(value: Any) -> Media | None:
 
 
 def read_picture(picture: Any) -> Image:
-    """Return a picture of Pillow as PNG, with the digest of its pixels: the bytes of a PNG depend on the version."""
+    """Return a Pillow picture as PNG, with a digest of its pixels: the bytes of a PNG depend on the version."""
     if picture.mode not in ("1", "L", "LA", "P", "RGB", "RGBA"):
         picture = picture.convert("RGB")
     pixels = hashlib.sha256(f"{picture.mode} {picture.size}".encode())

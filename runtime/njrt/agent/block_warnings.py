@@ -6,8 +6,8 @@
     Put a summary of <letter> into <:summary: str>.
         {"summary": "Dear Sir, ..."}                     `summary` only repeats `letter`
 
-A model that should judge a text often tests it for the words of its prompt, and the block completes. Not detected: changes
-outside of the objects that the block reads, such as files; so there is no warning if code calls a function of the program.
+A model asked to judge a text often just searches it for words from the prompt, and the block completes. Not detected:
+changes beyond the objects that the block reads, such as files; so code that calls the program's functions is exempt.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from njrt.values.introspection import (
 
 MAX_OBJECTS = 400
 MAX_ITEMS = 2_000
-"""More objects, or items of one, are not compared."""
+"""With more objects, or more items in one, nothing is compared."""
 MIN_REPEATED = 40
 """Shorter texts may equal inputs by chance."""
 _MIN_WORD = 4
@@ -42,7 +42,7 @@ _LITERAL = re.compile(
     r"\b(?:contain|includ|mention|start|beg[iu]n|end|word|letter|substring|prefix|suffix|spell|sa(?:y|id)|read|match|search|literal|exact)",
     re.IGNORECASE,
 )
-"""Words of prompts that may ask for a test of words."""
+"""Words in a prompt that may ask for a literal test of words."""
 _REPEATING = re.compile(
     r"\b(?:copy|repeat|correct|fix|clean|mask|replace|normali[sz]e|format|strip|trim|anonymi|redact|keep|leave|unchanged|same|choose|pick"
     r"|select|find|first|last|longest|best|extract|quote|return|translate|sort|remov|delet|drop|omit|without|shorten|cut|truncat|limit|at most"
@@ -51,14 +51,14 @@ _REPEATING = re.compile(
     r"|english|german|french|spanish|italian|portuguese|dutch|russian|chinese|japanese|korean|arabic|turkish|swedish|danish|czech|greek|latin|language)",
     re.IGNORECASE,
 )
-"""Words of prompts that allow an output to equal an input."""
+"""Words in a prompt that allow an output to equal an input."""
 _CONDITION = re.compile(
     r"\b(?:if|when|unless|whether|only|any|those|that,|that\s+(?:is|are|was|were|has|have|do|does|did|\w+s)|wh(?:ich|o|ose)|except|until|should|may|maybe"
     r"|might|can|could|matching|without|(?:remov|delet|drop|filter|fix|correct|repair|replac|clean|trim|strip|dedup|mask|censor|normali[sz])\w*"
     r"|duplicates?|missing|empty|invalid|wrong|errors?|typos?|mistakes?|needed|necessary)\b",
     re.IGNORECASE,
 )
-"""Words that allow a block to change nothing."""
+"""Words in a prompt that allow the block to change nothing."""
 _SEARCHING = frozenset(
     ["startswith", "endswith", "find", "rfind", "count", "index", "search", "match", "fullmatch"]
 )
@@ -102,7 +102,7 @@ def find_word_tests(
 
 
 def _list_loops(tree: ast.AST) -> Iterator[Any]:
-    """Yield the loops and comprehensions over one variable."""
+    """Yield the loops and comprehensions that bind a single variable."""
     for each in ast.walk(tree):
         if isinstance(each, ast.comprehension | ast.For) and isinstance(each.target, ast.Name):
             yield each
@@ -111,7 +111,7 @@ def _list_loops(tree: ast.AST) -> Iterator[Any]:
 def _may_be_text(
     where: ast.expr, variables: Mapping[str, Any], loops: Mapping[str, ast.expr], made: Set[str]
 ) -> bool:
-    """Return whether an expression is a text, by the values of the program; a name that has no value may be one."""
+    """Return whether an expression may be a string, by the program's values; a name without a value may be one."""
     while isinstance(where, ast.Call) and isinstance(where.func, ast.Attribute):
         where = where.func.value
     if isinstance(where, ast.Name) and where.id not in variables and where.id not in loops:
@@ -124,7 +124,7 @@ def _may_be_text(
 def _find_values(
     where: ast.expr, variables: Mapping[str, Any], loops: Mapping[str, ast.expr]
 ) -> list[Any]:
-    """Return the values that an expression may have, without running code of the program; empty if they are unknown."""
+    """Return the values that an expression may have, without running the program's code; empty if unknown."""
     match where:
         case ast.Name(id=name) if name in variables:
             return [variables[name]]
@@ -147,7 +147,7 @@ def _find_values(
 
 
 def _list_items(value: Any) -> Iterator[Any]:
-    """Yield the keys and values of a dict, or the members of a collection or a text."""
+    """Yield a dict's keys and values, a collection's members, or a string itself."""
     if is_exactly(value, dict):
         yield from value
         yield from value.values()
@@ -158,7 +158,7 @@ def _list_items(value: Any) -> Iterator[Any]:
 
 
 def _list_made_containers(tree: ast.AST) -> Iterator[str]:
-    """Yield the names that code binds to other objects than texts, as far as it shows."""
+    """Yield the names that code visibly binds to objects other than strings."""
     for node in ast.walk(tree):
         match node:
             case (
@@ -171,7 +171,7 @@ def _list_made_containers(tree: ast.AST) -> Iterator[str]:
 
 
 def _list_searches(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """Yield each constant text that code looks for in a value, and the value."""
+    """Yield each constant string that code searches for, with the expression that it searches."""
     lists = {
         node.targets[0].id: list(_list_texts(node.value))
         for node in ast.walk(tree)
@@ -197,11 +197,11 @@ def _list_searches(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 
 _WORDS_ONLY = re.compile(r"(?:\\b|\(\?:|[^\W\d_]{2,}|[|() ])+")
-"""A pattern of words, and of nothing that finds a value beside them."""
+"""A regular expression that consists of words only, and can match nothing else."""
 
 
 def _is_text(where: ast.expr) -> bool:
-    """Return whether an expression may be a text of the program, and not a list of names such as `dir(x)`."""
+    """Return whether an expression may be a string of the program, unlike a list of names such as `dir(x)`."""
     match where:
         case (
             ast.Call(func=ast.Attribute(value=owner, attr="lower" | "casefold" | "upper" | "strip"))
@@ -227,7 +227,7 @@ def _list_texts(value: ast.expr, lists: Mapping[str, list[str]] | None = None) -
 
 
 def changes_objects(tree: ast.AST) -> bool:
-    """Return whether code has an assignment to a part of an object of the program, or a call that changes one."""
+    """Return whether code assigns to a part of one of the program's objects, or calls a method that changes one."""
     made = {*_list_made_containers(tree)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript):
@@ -245,7 +245,7 @@ def changes_objects(tree: ast.AST) -> bool:
 
 
 def calls_only_known_functions(tree: ast.AST) -> bool:
-    """Return whether code calls nothing but builtins that compute, and methods that change at most their object."""
+    """Return whether code calls only builtins that compute, and methods that change at most their own object."""
     others = (ast.Call, ast.With, ast.AsyncWith, ast.Await, ast.Import, ast.ImportFrom)
     for node in ast.walk(tree):
         match node:
@@ -266,9 +266,9 @@ def find_warnings(
     before: State | None,
     given: Mapping[str, object],
 ) -> Iterator[str]:
-    """Yield the signs at the end of a block; `before` is the state of the objects that it could change.
+    """Yield the warnings for a finished block; `before` is the state of the objects that it could change.
 
-    Calls of `failed` code may have had effects before its exception. `given` has the values of outputs before the block.
+    `failed` code may have had effects before its exception. `given` has the outputs' values from before the block.
     """
     with_texts = [code for code in codes if '"' in code or "'" in code]
     variables = scope.list_variables() if with_texts else {}
@@ -292,15 +292,15 @@ def find_warnings(
         trees = [_parse(code) for code in codes]
         called = [*trees, *(_parse(code) for code in failed)]
         is_known = all(calls_only_known_functions(tree) for tree in called)
-        is_done = any(changes_objects(tree) for tree in trees)  # what it did was so before
-        after = read_state(scope.list_variables().values())  # with objects of the code's names
+        is_done = any(changes_objects(tree) for tree in trees)  # even if nothing has changed
+        after = read_state(scope.list_variables().values())  # includes objects that the code named
         if is_known and not is_done and after is not None and {*before} <= {*after}:
             yield "the block has changed nothing"
 
 
 @lru_cache(maxsize=16)
 def _parse(code: str) -> ast.Module:
-    """Parse code that has run; code in another form than Python's, which was normalized, is one unknown call."""
+    """Parse code that has run; code that ran only after normalization becomes one unknown call."""
     try:
         return parse_snippet(code)
     except (SyntaxError, ValueError):
@@ -312,7 +312,7 @@ State = list[tuple[Any, ...]]
 
 
 def read_state(values: Iterable[Any]) -> State | None:
-    """Return the contents of all objects reachable from some values, as identities; None if there are many."""
+    """Return the contents of all objects reachable from some values, as identities; None if there are too many."""
     state: State = []
     seen: set[int] = set()
     waiting = deque(values)
@@ -324,7 +324,7 @@ def read_state(values: Iterable[Any]) -> State | None:
         held = list(islice(_list_held(value), MAX_ITEMS + 1))
         if len(seen) > MAX_OBJECTS or len(held) > MAX_ITEMS:
             return None
-        if not is_exactly(value, *_PLAIN):  # also if it is empty: it may be filled
+        if not is_exactly(value, *_PLAIN):  # even an empty one: it may be filled
             state.append((id(value), *map(_identify, held)))
             waiting += held
     return state
@@ -338,7 +338,7 @@ def _identify(value: Any) -> Any:
 
 
 def _list_held(value: Any) -> Iterator[Any]:
-    """Yield the contents of an object; no code of the program runs."""
+    """Yield the contents of an object, without running the program's code."""
     kind = type(value)
     if is_exactly(value, *_PLAIN):
         return

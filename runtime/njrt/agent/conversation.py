@@ -4,8 +4,8 @@
     Snippet   ──yielded──>  the driver runs the code  ──sent back──>  Execution
     PendingEffect  ──────>  interceptors are asked    ──sent back──>  Interception
 
-and it returns the block's `Outcome`. One generator serves the synchronous and the asynchronous driver; it uses
-neither network nor clock, so that a test can drive it by hand.
+It returns the block's `Outcome`. One generator serves both the synchronous and the asynchronous driver; it uses
+neither network nor clock, so a test can drive it by hand.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ from njrt.outcome import Outcome
 from njrt.records import record
 
 MAX_REPLY_CHARACTERS = 200_000
-"""Longer replies are not read: text and arguments of calls together."""
+"""Longer replies are not read; text and call arguments count together."""
 
 MAX_UNUSABLE_REPLIES = 3
-"""Consecutive replies without an effect before the block fails."""
+"""The number of consecutive replies without an effect after which the block fails."""
 
 
 @record
@@ -68,7 +68,7 @@ Conversation = Generator[ConversationStep, StepResult, Outcome]
 
 @record
 class CodeNeeded:
-    """A conversation without code ended at this turn because the model asked for code."""
+    """The end of a conversation without code, at this turn, because the model asked for code."""
 
     turn: int
 
@@ -91,12 +91,12 @@ def converse(
     examples: tuple[Message, ...] = (),
     interface: InterfaceForm | None = None,
 ) -> AnswerConversation:
-    """Run the conversation of a block: ask the model, serve the effects that it requests, until one ends the block.
+    """Run a block's conversation: ask the model and serve the effects that it requests until one ends the block.
 
-    The opening is shown with the `attachments`, after the `examples`. With the effect set `answer` the replies have the
-    `form`, and the model may end it by asking for code. If a mistake is repeated, and the model has seen nothing else,
-    the conversation restarts from a new opening with the current values, written by `reopen`, without the code that
-    failed. An `interface` replaces the effect set.
+    The opening is shown with the `attachments`, after the `examples`. With the effect set `answer`, the
+    replies have the `form`, and the model may end the conversation by asking for code. If it repeats a mistake before
+    any effect has succeeded, the conversation restarts without the failed code, from a new opening with the current
+    values, written by `reopen`. An `interface` replaces the effect set.
     """
     effects = interface.operations if interface else get_effect_set(block)
     messages: tuple[Message, ...] = (*examples, UserMessage(opening, attachments))
@@ -141,11 +141,11 @@ def converse(
             raise ReplyError(
                 f"the model made the same mistake {mistakes} times: {mistake}; allow more with `max_repeats`"
             )
-        if is_equal:  # not shown twice, at a higher temperature: models copy repeated text
+        if is_equal:  # shown only once, at a higher temperature: models copy repeated text
             messages = messages[:-2]
         if form is not None and refusals and (restart := refusals[0].restart):
-            # Models copy a reply that they have read, also one that was refused: of 12 replies that broke an assert, a
-            # model of 1.5 billion parameters corrected none after it, and all from here (bench/contracts.py).
+            # Models copy a reply that they have read, even a refused one: of 12 replies that broke an assert, a model
+            # of 1.5 billion parameters corrected none when it saw them, and all when restarted (bench/contracts.py).
             messages = (*examples, UserMessage(f"{opening}\n\n{restart}", attachments))
             continue
         has_answers = has_answers or len(refusals) < len(results)
@@ -181,7 +181,7 @@ def make_request(
     form: AnswerForm | None,
     interface: InterfaceForm | None = None,
 ) -> Request:
-    """Return the next question to the model: the conversation so far under a byte-stable system prompt."""
+    """Return the next request to the model: the conversation so far under a byte-stable system prompt."""
     options, schema = block.options, None
     tools: tuple[Tool, ...] = ()
     if form is not None:
@@ -215,7 +215,7 @@ def read_effects(
     outputs: Sequence[str] = (),
     is_reasoned: bool = False,
 ) -> tuple[Effect | Refusal, ...]:
-    """Return the effects that a reply requests, in order; in the text protocol its text is read for them.
+    """Return the effects that a reply requests, in order; in the text protocol they are parsed from its text.
 
     A fenced block that only repeats one of the `messages` shown to the model is not an effect. An answer binds the
     `outputs`.
@@ -275,7 +275,7 @@ def keep_reply_text(reply: Reply) -> tuple[Message, ...]:
 
 
 def is_too_long(reply: Reply) -> bool:
-    """Return whether a reply is not read because of its length."""
+    """Return whether a reply is too long to be read."""
     in_calls = sum(len(call.raw) for call in reply.message.calls)
     return len(reply.message.text) + in_calls > MAX_REPLY_CHARACTERS
 
@@ -285,11 +285,11 @@ ONE_BLOCK = "Reply with the corrected ```python block, and nothing else."
 
 
 _COUNTED = re.compile(r"^(?:again|refused \d+ times): ")
-"""The start of a refusal that has been repeated."""
+"""The prefix of a repeated refusal."""
 
 
 def make_results_message(reply: Reply, results: list[EffectResult], ending: str = "") -> Message:
-    """Return the results as the next message: one a tool call (calls in place of data share one), or all as text; `ending` follows a refusal."""
+    """Return results as a message: one per call (extra calls share the last), or text; `ending` follows a refusal."""
     if not reply.message.calls:
         texts = [format_result(result) for result in results]
         if ending and isinstance(results[-1], Refusal):
@@ -324,14 +324,14 @@ class RepeatDetector:
         self.repeats = 0
 
     def detect_repeat(self, reply: Reply, is_refused: bool) -> bool:
-        """Record a reply; return whether it is the failing answer of the turn before."""
+        """Record a reply; return whether it repeats the failing answer of the previous turn."""
         if not is_refused:
             self.failed, self.repeats = None, 0
             return False
         sent = (reply.message.text, *((call.name, call.raw) for call in reply.message.calls))
         repeated = sent == self.failed
         self.repeats = self.repeats + 1 if repeated else 1
-        if repeated:  # by 0.5, at most to 1.0; None is a vendor's default, near 1.0
+        if repeated:  # by 0.5, to at most 1.0; None is the vendor's default, near 1.0
             before = self.temperature
             self.temperature = 1.0 if before is None else max(before, min(1.0, before + 0.5))
         self.failed = sent

@@ -1,12 +1,12 @@
-"""The handlers: they perform each effect on the program.
+"""The handlers, which perform each effect on the program.
 
     Run("total = sum(prices)", done=True)   ──serve──>   Completed()                  the prompt is cancelled
     Eval("prices[0]")                       ──serve──>   Answer("3")                  the prompt is resumed
     Exec("prices = []")                     ──serve──>   Refusal("`prices` is ...")   resumed, with advice
 
 A handler is a generator that yields the code to be run (the driver runs it, awaiting it in an `async` block) and
-returns the result. It never asks a model. A mistake of the model is answered, not raised; only an output that
-repeatedly does not fit its type ends the block, by an `OutputTypeError`.
+returns the result. It never asks a model. The model's mistakes are answered, not raised; only an output that
+repeatedly fails to fit its type ends the block, with an `OutputTypeError`.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ ImmediateEffect = (
     Lookup | Assign | Deref | Ref | SetRef | Goto
     | BreakLoop | ContinueLoop | ReturnValue | RaiseError | ReturnAnswer | RaiseNamed
 )  # fmt: skip
-"""The effects that are served at once; the others run code, or end the block."""
+"""The effects that are served immediately; the others run code, or end the block."""
 
 FORWARDED = (
     Run, Exec, Eval, Lookup, Assign, Deref, Ref, SetRef, Goto,
@@ -95,27 +95,27 @@ FORWARDED = (
 """The effects that the handler of an interface may return, for the runtime to serve."""
 
 MAX_ANSWER_CHARS = 2000
-"""Characters of a value, of printed text or of an error that a model is shown at once."""
+"""Most characters of a value, of printed text or of an error that a model is shown at a time."""
 
 MAX_SHOWN_ITEMS = 20
-"""References to items of a list that a model is shown at once."""
+"""Most references to list items that a model is shown at a time."""
 
 MAX_PART_CHARS = 200
-"""Characters of a value in an assert that does not hold."""
+"""Most characters of a value in a failed assert."""
 
 MAX_QUOTED = 1_000
-"""Most characters of the message of an assert, and of the values in it."""
+"""Most characters of an assert's message, and of the values in the assert."""
 MAX_TYPE_MISFITS = 3
-"""How often the model may correct an output of the wrong type before the block fails, and one that breaks an assert before
-the program's own assert fails."""
+"""How often the model may correct an output of the wrong type before the block fails, or one that breaks an assert
+before the program's own assert fails."""
 
 
 PLAIN_TYPES = (str, int, float, bool)
-"""Types that a value in JSON is read as without code of the program."""
+"""Types that JSON is decoded to without running the program's code."""
 
 
 def refuse_uncontainable(scope: Scope) -> None:
-    """Raise `PolicyError` if this system, or this place, cannot contain code: before the model is asked."""
+    """Raise `PolicyError`, before the model is asked, if code cannot be contained on this system or in this place."""
     problem = find_obstacle()
     if scope.namespace is not None:
         problem = "code in the body of a class cannot be contained"
@@ -133,7 +133,7 @@ def refuse_uncontainable(scope: Scope) -> None:
 
 
 def list_shown_classes(scope: Scope) -> list[type]:
-    """Return the classes that the model is shown with the values, types and functions of a block."""
+    """Return the classes that the model is shown with a block's values, types and functions."""
     shown = find_shown_classes(scope.list_variables().values(), scope.types.values())
     return shown + find_signature_classes(scope.list_used_functions())
 
@@ -142,7 +142,7 @@ _LINE_PREFIX = re.compile(r"^line \d+: ")
 
 
 class Handlers:
-    """Serves the effects of one run of a block on its scope (state: the last result, misfits, decoded outputs)."""
+    """Serves the effects of one block run on its scope (state: the last result, misfits, decoded outputs)."""
 
     def __init__(
         self,
@@ -178,12 +178,12 @@ class Handlers:
 
     @cached_property
     def variables(self) -> WireVariables:
-        """The variables in the forms of the interface of the paper."""
+        """The variables in the forms of the paper's interface."""
         is_baseline = self.block.options.effects == "baseline"
         return WireVariables(self.scope, ReferenceTable(self.redactor), only_outputs=is_baseline)
 
     def serve(self, effect: Effect | Refusal, turn: int) -> EffectGenerator:
-        """Serve one effect; a request that could not be read as one is a refusal."""
+        """Serve one effect, or the refusal of a request that could not be read as one."""
         match effect:
             case BindOutputs(values):
                 result = self.bind_outputs(values)
@@ -219,7 +219,7 @@ class Handlers:
         return self.redact(result)
 
     def redact(self, result: EffectResult) -> EffectResult:
-        """Redact the text of a result, with the secrets of the block's variables that were printed or raised."""
+        """Redact a result's text, including secrets in the block's variables that were printed or raised."""
         if not isinstance(result, Answer | Refusal) or result == Answer("Success"):
             return result
         find_secrets(self.scope, self.redactor)
@@ -229,7 +229,7 @@ class Handlers:
         return replace(result, message=self.redactor.redact_whole(result.message), restart=restart)
 
     def call_safely(self, action: Callable[[], T]) -> T | Refusal:
-        """Call a function that may run code of the program, in its time limit; return exceptions as refusals."""
+        """Call a function that may run the program's code, within the time limit; return exceptions as refusals."""
         return refuse_errors(
             partial(call_with_timeout, self.block.options.max_code_seconds, action)
         )
@@ -282,9 +282,9 @@ class Handlers:
         return self.vary_refusal(result) if isinstance(result, Refusal) else result
 
     def vary_refusal(self, refusal: Refusal, has_run: bool = False) -> Refusal:
-        """Add the form of the code to a refusal the second time, and shorten it from then on.
+        """Add a code skeleton to a refusal the second time, and shorten the refusal from then on.
 
-        Code that has run, and broke the contract, is not to be written anew.
+        There is no skeleton if the code `has_run` and broke the contract: it must not be written anew.
         """
         reason = _LINE_PREFIX.sub("", refusal.message.partition("\n")[0])
         times = self.refusals[reason] = self.refusals.get(reason, 0) + 1
@@ -307,7 +307,7 @@ class Handlers:
     # ── the effects of `answer` ──────────────────────────────────────────────────────────────────
 
     def bind_outputs(self, values: Mapping[str, WireValue]) -> EffectResult:
-        """Bind all outputs to values in JSON, or none of them, and end the block."""
+        """Bind all outputs to JSON values, or none of them, and end the block."""
         values = {normalize("NFKC", name): value for name, value in values.items()}
         if problem := find_name_problem(tuple(values), self.scope):
             return self.count_misfit(problem)
@@ -315,18 +315,18 @@ class Handlers:
         for name, value in values.items():
             form = find_output_form(self.scope, name)
             decode = partial(form.decode, value)
-            is_plain = form.declared in PLAIN_TYPES  # no code of the program runs
+            is_plain = form.declared in PLAIN_TYPES  # runs none of the program's code
             try:
                 decoded[name] = decode() if is_plain else self.limit_time(decode)
             except NaturalError:
                 raise
-            except Exception as error:  # also of a validator of the program
+            except Exception as error:  # including one from the program's validators
                 return self.count_misfit(f"`{name}`: {error}")
         self.checked = decoded  # a validator may refuse its own result
         return self.conclude_after(lambda: self.bind_values(decoded))
 
     def return_answer(self, value: WireValue) -> EffectResult:
-        """Return a value in JSON."""
+        """Return from the program's function with a JSON value."""
         try:
             returned = find_return_form(self.scope).decode(value)
         except ValueError as error:
@@ -347,14 +347,14 @@ class Handlers:
             )
 
     def count_misfit(self, problem: str) -> Refusal:
-        """Refuse a reply that does not have its form; raise OutputTypeError if it happens too often."""
+        """Refuse a reply that does not have the required form; raise OutputTypeError if it happens too often."""
         wrong = f"the model's reply does not have the form: {problem}"
         return self.refuse_misfit(wrong, f"{problem}. Reply again, with the whole JSON object.")
 
     # ── the effects of an interface ──────────────────────────────────────────────────────────────
 
     def perform(self, effect: Perform, turn: int) -> EffectGenerator:
-        """Call the handler of an effect, and do as its result asks."""
+        """Call an effect's handler, and do what its result asks."""
         found = self.interface.find(effect.function) if self.interface else None
         if found is None:
             return Refusal(f"the interface of this block has no effect `{effect.function}`")
@@ -377,14 +377,14 @@ class Handlers:
         return self.call_in_time(partial(self.make_handled_result, result))
 
     def conclude_after(self, bind: Callable[[], Refusal | None]) -> Completed | Refusal:
-        """Bind the outputs and end the block; a refusal leaves variables as before, for a jump or an error that follows."""
+        """Bind the outputs and end the block; if refused, restore the variables for a jump or error that follows."""
         before = self.scope.save_bindings()
         if isinstance(end := bind() or self.conclude(), Refusal):
             self.scope.restore_bindings(before)
         return end
 
     def bind_values(self, values: Mapping[str, UserValue]) -> None:
-        """Bind the outputs; attributes may run code of the program."""
+        """Bind the outputs; setting attributes may run the program's code."""
         for name, value in values.items():
             self.scope.assign(name, value)
 
@@ -398,11 +398,11 @@ class Handlers:
             return Refusal(str(error))
 
     def call_in_time(self, action: Callable[[], T]) -> T | Refusal:
-        """Do the same as `call_safely`; raise CodeTimeLimitError when the time is up."""
+        """Do the same as `call_safely`, but raise CodeTimeLimitError on a timeout."""
         return self.limit_time(partial(refuse_errors, action))
 
     def limit_time(self, action: Callable[[], T]) -> T:
-        """Call a function in the time limit of code; raise CodeTimeLimitError when it is up."""
+        """Call a function under the time limit of code; raise CodeTimeLimitError when it is exceeded."""
         try:
             return call_with_timeout(self.block.options.max_code_seconds, action)
         except DeadlineExceeded as error:
@@ -424,7 +424,7 @@ class Handlers:
         return snippet
 
     def make_handled_result(self, result: Any) -> EffectResult:
-        """Return the result of an effect from its handler's return value."""
+        """Convert a handler's return value to the result of its effect."""
         match result:
             case Answer(text):
                 return Answer(cut_middle(str(text), MAX_ANSWER_CHARS))
@@ -446,7 +446,7 @@ class Handlers:
                 return Answer(self.show_result(result))
 
     def show_result(self, value: UserValue) -> str:
-        """Return the result of a handler as text, with references to objects."""
+        """Return a handler's result as text, with references to objects."""
         find_secrets(self.scope, self.redactor)
         if type(value) is str and len(value) <= MAX_ANSWER_CHARS:
             return value
@@ -456,7 +456,7 @@ class Handlers:
         format_reference = self.variables.format_reference
         if not is_exactly(value, list, tuple) or len(value) > MAX_SHOWN_ITEMS:
             return join_parts(shown, format_reference(value))
-        # Of a short list, the references to its items, which models pass on.
+        # For a short list, show references to its items, which models pass on.
         items = [
             f"[{n}]: {text}" for n, item in enumerate(value) if (text := format_reference(item))
         ]
@@ -465,7 +465,7 @@ class Handlers:
     # ── the paper's effects ──────────────────────────────────────────────────────────────────────
 
     def execute(self, code: str, silent: str) -> EffectGenerator:
-        """Run code on the scope; `silent` is the answer without a value and printed text."""
+        """Run code on the scope; `silent` is the answer if the code has no value and prints nothing."""
         match prepare(
             code,
             self.scope,
@@ -506,13 +506,13 @@ class Handlers:
                 assert_never(execution)
 
     def render(self, name: str, value: UserValue, most: int = MAX_PART_CHARS) -> str:
-        """Return the text of a value in at most so many characters, redacted if it has the name of a secret."""
+        """Return a value as text of at most `most` characters, redacted if it has the name of a secret."""
         return self.redactor.write_named(
             name, value, lambda: render_value(value, most, self.redactor)
         )
 
     def evaluate(self, expression: str) -> EffectGenerator:
-        """Evaluate one expression: on the program's variables, or without them in the isolated set."""
+        """Evaluate one expression, on the program's variables or, in the isolated set, without them."""
         has_statements = self.block.options.effects in ("nightjar", "shared-python")
         match self.prepare_expression(expression):
             case Refusal(message):
@@ -543,7 +543,7 @@ class Handlers:
         )
 
     def is_bound(self, variable: str) -> bool:
-        """Return whether a text is the name of a variable with a value."""
+        """Return whether there is a variable of this name, with a value."""
         return isinstance(self.scope.lookup(variable), Bound)
 
     def jump_with_expression(self, label: str, text: str) -> EffectGenerator:
@@ -609,7 +609,7 @@ class Handlers:
         return outcome
 
     def refuse_misfit(self, problem: str, shown: str) -> Refusal:
-        """Refuse a value of a wrong type, with the text `shown`; raise OutputTypeError if it happens too often."""
+        """Refuse a value of the wrong type with the text `shown`; raise OutputTypeError if it happens too often."""
         self.misfits += 1
         if self.misfits > MAX_TYPE_MISFITS:
             raise OutputTypeError(problem)
@@ -620,7 +620,7 @@ class Handlers:
     def conclude(self) -> Completed | Refusal:
         """End the block normally, unless an output is missing or does not fit its type.
 
-        Reading an output may run code of the program, a property or a validator; it has the time limit of code.
+        Reading an output may run the program's code, such as a property or a validator, under the time limit of code.
         """
         scope = self.scope
         if (
@@ -632,7 +632,7 @@ class Handlers:
         return self.limit_time(self.check_outputs)
 
     def check_outputs(self) -> Completed | Refusal:
-        """Return the same, without a time limit."""
+        """Do the same as `conclude`, without a time limit."""
         if missing := self.scope.list_unbound_outputs():
             names = ", ".join(f"`{name}`" for name in missing)
             advice = "bind what is missing: " + ", ".join(f"`{name} = ...`" for name in missing)
@@ -664,18 +664,18 @@ class Handlers:
         return Completed()
 
     def shorten(self, text: str) -> str:
-        """Cut a text of the program that a message to the model quotes; redact it before, whole."""
+        """Shorten program text that a message to the model quotes, after redacting all of it."""
         is_long = len(text) > MAX_QUOTED
         return cut_middle(self.redactor.redact_whole(text), MAX_QUOTED) if is_long else text
 
     def list_warnings(self, outcome: Outcome) -> tuple[str, ...]:
-        """Return signs that the block did nothing that its text asks for."""
+        """Return warnings that the block may not have done what its text asks for."""
         if isinstance(outcome, Raised) or self.block.code or self.interface:
             return ()
         try:
             evidence = self.codes, self.failed_codes, self.scope, self.state, self.given
             return tuple(find_warnings(self.block.instruction, *evidence))
-        except (RecursionError, MemoryError):  # of the compiler, for deep code
+        except (RecursionError, MemoryError):  # from the compiler, for deeply nested code
             return ()
 
     @property
@@ -694,7 +694,7 @@ def _refuse_result(problem: str) -> Refusal:
 
 
 def refuse_errors(action: Callable[[], T]) -> T | Refusal:
-    """Call a function of the program; return an exception of it as a refusal."""
+    """Call one of the program's functions; return its exception as a refusal."""
     try:
         return action()
     except Exception as error:
@@ -702,7 +702,7 @@ def refuse_errors(action: Callable[[], T]) -> T | Refusal:
 
 
 async def await_refusing_errors(awaitable: Awaitable[T]) -> T | Refusal:
-    """Do the same for an awaitable of the program."""
+    """Await one of the program's awaitables; return its exception as a refusal."""
     try:
         return await awaitable
     except Exception as error:
@@ -710,7 +710,7 @@ async def await_refusing_errors(awaitable: Awaitable[T]) -> T | Refusal:
 
 
 def make_refusal(error: Exception) -> Refusal:
-    """Return an exception of the program as a refusal; raise it again if it leaves the block."""
+    """Return an exception of the program as a refusal, or re-raise it if it must leave the block."""
     is_ours = isinstance(error, NaturalError) or is_interruption(error)
     if is_ours or (isinstance(error, RecursionError) and is_stack_deep()):
         raise error
@@ -725,7 +725,7 @@ def find_secrets(scope: Scope, redactor: Redactor) -> None:
 
 
 def redact_secrets(scope: Scope, redactor: Redactor, text: str) -> str:
-    """Redact a text, and the secrets of the block's variables in it."""
+    """Redact a text, including the secrets of the block's variables."""
     find_secrets(scope, redactor)
     return redactor.redact(text)
 
@@ -750,7 +750,7 @@ def make_exception(kind: type[BaseException], message: str) -> BaseException:
 
 
 def find_result_name(code: str) -> str:
-    """Return the name in the last expression of some code: of a variable, an attribute or an item; or an empty string."""
+    """Return the name of the variable, attribute or item in the code's last expression, or an empty string."""
     try:
         last = ast.parse(code.strip()).body[-1]
     except (SyntaxError, ValueError, IndexError, RecursionError, MemoryError):
@@ -773,5 +773,5 @@ def mark_printed(text: str) -> str:
 
 
 def join_parts(*parts: str) -> str:
-    """Return the parts that are not empty, each on new lines."""
+    """Join the non-empty parts, each starting on a new line."""
     return "\n".join(part.rstrip("\n") for part in parts if part)

@@ -3,8 +3,8 @@
 def reserve(run: Handling, product: Product, count: int = 1)     Operation("reserve", ..., parameters=(product, count))
 Perform("shop.reserve", {"product": {"type": "Ref", "addr": 2}, "count": None})     reserve(run, the product)
 
-Types with a JSON form are passed as JSON, objects of other types by a reference that a result has shown or by the name of a
-variable of the block. For a type with a JSON form that is not a scalar, both are possible.
+Values of types with a JSON form are passed as JSON, other objects by a reference that a result has shown or by the
+name of one of the block's variables. Types with a JSON form that are not scalars allow both.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _NULL: Json = {"type": "null"}
 _OMITTED = object()
 
 Decode = Callable[[WireValue, WireVariables], UserValue]
-"""Makes the argument of a handler; raises ValueError, with words for the model, if it cannot be made."""
+"""Makes a handler's argument; raises ValueError, worded for the model, if that is impossible."""
 
 
 @record
@@ -60,11 +60,11 @@ class Argument:
     parameter: Parameter
     decode: Decode
     shown: str = "reference"
-    """Its form, for models that read no schemas."""
+    """Its form, for models that do not read schemas."""
     has_default: bool = False
     """Whether the function has a default for it."""
     accepts_none: bool = False
-    """Whether None is one of its values; else `null` means the default."""
+    """Whether None is one of its values; otherwise `null` means the default."""
 
 
 @record
@@ -115,7 +115,7 @@ class OpenInterface:
 
     @property
     def has_references(self) -> bool:
-        """Return whether the model can pass objects of the program."""
+        """Whether the model can pass objects of the program."""
         arguments = (each for effect in self.effects.values() for each in effect.arguments.values())
         return any("reference" in argument.shown for argument in arguments)
 
@@ -125,7 +125,7 @@ class OpenInterface:
         return self.effects.get(effect) if name == self.interface.name else None
 
     def close(self, outcome: Outcome | BaseException) -> None:
-        """Call the `finally_` of the interface, under the time limit of code; check the outputs that it may have bound.
+        """Call the interface's `finally_` under the time limit of code, and check the outputs that it may have bound.
 
         Raises CodeTimeLimitError, or OutputTypeError if an output of a completed block no longer fits its type.
         """
@@ -142,7 +142,7 @@ class OpenInterface:
 
 
 def open_interface(interface: Interface, block: Block, scope: Scope) -> OpenInterface:
-    """Return an interface for a new run, with new state.
+    """Open an interface for a new run, with fresh state.
 
     Raises ConfigurationError if a handler cannot be used, or an output cannot be an argument of `done`.
     """
@@ -161,7 +161,7 @@ def open_interface(interface: Interface, block: Block, scope: Scope) -> OpenInte
 
 
 def make_interface_effects(interface: Interface, scope: Scope) -> dict[str, InterfaceEffect]:
-    """Return the effects of an interface in a block by their names; the last may be the `done` of the block.
+    """Return an interface's effects in a block, by name; the last may be the block's `done`.
 
     Raises ConfigurationError if an output cannot be an argument of `done`.
     """
@@ -225,7 +225,7 @@ def _make_perform(function: str, names: tuple[str, ...], *sent: WireValue) -> Pe
 
 
 def _make_output_argument(path: str, scope: Scope) -> Argument:
-    """Return the argument of `done` for an output: as JSON if its type has a JSON form, else by reference."""
+    """Return the `done` argument for an output: JSON if its type has a JSON form, else a reference."""
     declared = scope.types.get(path, Any if scope.has_unresolved_type(path) else UNTYPED)
     try:
         if declared is not Any:
@@ -268,7 +268,7 @@ def _make_required_argument(name: str, plain: DeclaredType, marks: tuple[Any, ..
 
 
 def _takes_objects(declared: DeclaredType) -> bool:
-    """Return whether a type is `Ref[...]`, or has it inside."""
+    """Return whether a type is or contains `Ref[...]`."""
     return _is_reference(declared) or any(map(_takes_objects, typing.get_args(declared)))
 
 
@@ -299,7 +299,7 @@ _SCALAR_TYPES = ("string", "integer", "number", "boolean", "null")
 
 
 def _make_mixed_argument(name: str, declared: DeclaredType) -> Argument:
-    """Return an argument of a type without a JSON form: references, also inside of lists, and the JSON parts of unions."""
+    """Return an argument of a type without JSON form: references, also inside lists, and JSON members of unions."""
     definitions: dict[str, Json] = {}
     schema = move_definitions(make_mixed_schema(declared), definitions)
     choices = schema.get("anyOf", [schema])
@@ -385,7 +385,7 @@ def _decode_reference(
 
 
 def _decode_mixed(declared: DeclaredType, value: WireValue, variables: WireVariables) -> UserValue:
-    """Return a value with the objects of its references; a text that the type does not have is a variable."""
+    """Return a value with objects in place of references; a string that the type does not allow names a variable."""
     found = _decode_part(declared, value, variables)
     if problem := find_type_mismatch(found, declared, variables.scope.module):
         is_sent = isinstance(value, list | Mapping) and get_address(value) is None
@@ -427,7 +427,7 @@ def _decode_part(declared: DeclaredType, value: WireValue, variables: WireVariab
 def _decode_choice(
     kinds: tuple[DeclaredType, ...], value: WireValue, variables: WireVariables
 ) -> UserValue:
-    """Return the value as the first alternative that it fits."""
+    """Return the value, decoded as the first alternative that it fits."""
     for kind in kinds:
         with suppress(ValueError):
             return _decode_mixed(kind, value, variables)
@@ -472,7 +472,7 @@ def make_interface_form(opened: OpenInterface, protocol: Protocol) -> InterfaceF
 
 
 def describe_effect(effect: InterfaceEffect) -> str:
-    """Return an effect on one line, for models that read no schemas: its call and its description."""
+    """Return an effect's call and description on one line, for models that do not read schemas."""
     arguments = (f"{name}: {argument.shown}" for name, argument in effect.arguments.items())
     description = " ".join(effect.operation.description.split())
     return f"{effect.operation.name}({', '.join(arguments)}): {description}"

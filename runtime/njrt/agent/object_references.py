@@ -6,8 +6,8 @@
     decode_wire({"type": "Object", "class": "Enemy", "attributes": [...]}, heap, find_class)     a new Enemy
 
 Nothing is encoded ahead of time and nothing is copied: an object gets its number when the model first sees it, and
-the number always means the object itself. One level of an object is shown, and none of the program's code runs for
-that. A reference to a scalar represents a `Cell`, which `setref` can change. `WireVariables` implements the effects
+the number always means the object itself. Objects are shown one level deep, without running the program's code.
+A reference to a scalar represents a `Cell`, which `setref` can change. `WireVariables` implements the effects
 `lookup`, `assign`, `deref`, `ref` and `set` of *Sharing State Between Prompts and Programs*.
 """
 
@@ -52,9 +52,9 @@ JSON_SCALARS = (str, int, float, bool, type(None))
 MAX_ITEMS = 100
 MAX_TEXT_CHARS = 2000
 MAX_SORTED_ELEMENTS = 1000
-"""Elements of a set that are put into an order before the first of them are shown."""
+"""Most elements of a set that are sorted before the first of them are shown."""
 MAX_INTEGER_BITS = 4096
-"""Integers of more bits are shown as references: nobody reads them, and JSON does not hold them."""
+"""Longer integers are shown as references: nobody reads them, and JSON does not hold them."""
 _METHOD_TYPES = (types.FunctionType, classmethod, staticmethod, types.MethodDescriptorType)
 _DESCRIPTOR_TYPES = (
     property,
@@ -70,14 +70,14 @@ ClassFinder = Callable[[str], type]
 
 @dataclass(slots=True, eq=False)
 class Cell:
-    """The target of a reference to a scalar (state: its value, and the variables that were assigned it)."""
+    """The target of a reference to a scalar (state: the value, and the variables bound to the cell)."""
 
     value: UserValue
     variables: list[str] = field(default_factory=list)
 
 
 class ReferenceTable:
-    """The table of references of one run of a block. It keeps its objects alive until the run ends."""
+    """The references of one block run; the table keeps their objects alive until the run ends."""
 
     def __init__(self, redactor: Redactor | None = None) -> None:
         self.redactor = redactor or Redactor()
@@ -85,7 +85,7 @@ class ReferenceTable:
         self.addresses: dict[int, ReferenceId] = {}
 
     def reference_to(self, value: UserValue) -> ReferenceId:
-        """Return the number of an object: the same object always has the same one."""
+        """Return the number of an object; the same object always gets the same number."""
         address = self.addresses.get(id(value))
         if address is None:
             address = len(self.objects) + 1
@@ -109,7 +109,7 @@ class ReferenceTable:
         return held.value if type(held) is Cell else held
 
     def find_class(self, name: str) -> type | None:
-        """Return a class that is known by a reference to it or to one of its instances."""
+        """Return the class of this name if there is a reference to it or to one of its instances."""
         for value in self.objects.values():
             for cls in (value, type(value)) if is_a(value, type) else (type(value),):
                 if get_class_name(cls) == name:
@@ -135,7 +135,7 @@ def encode_wire(value: UserValue, heap: ReferenceTable, name: str = "") -> WireV
 
 
 def is_short_scalar(scalar: UserValue) -> bool:
-    """Return whether a scalar can be shown in its place."""
+    """Return whether a scalar is short enough to be shown inline."""
     if type(scalar) is int:
         return scalar.bit_length() <= MAX_INTEGER_BITS
     return type(scalar) is not str or len(scalar) <= MAX_TEXT_CHARS
@@ -176,7 +176,7 @@ def encode_level(value: UserValue, heap: ReferenceTable) -> WireValue:
 
 
 def encode_object_level(value: UserValue, heap: ReferenceTable) -> WireValue:
-    """Return one level of any other object: its class, the attributes of both, its methods and properties."""
+    """Return one level of any other object: its class, the attributes of both, and its methods and properties."""
     cls = type(value)
     if is_exactly(value, *_DESCRIBED_TYPES) or is_a(value, type) or is_a(value, types.ModuleType):
         held_by_class = list_class_attributes(value) if is_a(value, type) else {}
@@ -221,7 +221,7 @@ def encode_attributes(held: Mapping[str, UserValue], heap: ReferenceTable) -> Wi
 
 
 def list_class_attributes(cls: type) -> dict[str, UserValue]:
-    """Return the attributes of a class without its methods and properties: the members of an enum."""
+    """Return the attributes of a class without its methods and properties; for an enum, its members."""
     namespace = get_class_namespace(cls)
     if is_a(cls, EnumType):
         return dict(namespace.get("_member_map_") or {})
@@ -249,14 +249,14 @@ FORMS = (
 
 
 def refuse_class(name: str) -> type:
-    """Find no class."""
+    """Find no class: raise ValueError for every name."""
     raise ValueError(f"there is no class `{name}` here")
 
 
 def decode_wire(
     wire: WireValue, heap: ReferenceTable, find_class: ClassFinder = refuse_class
 ) -> UserValue:
-    """Return the value that a model sent, with the objects in place of references.
+    """Return the value that a model sent, with objects in place of references.
 
     Raise ValueError if it has no known form; a JSON object is never taken for a dict.
     """
@@ -299,7 +299,7 @@ def decode_wire(
 def decode_attributes(
     pairs: WireValue, decode: Callable[[WireValue], UserValue]
 ) -> dict[str, UserValue]:
-    """Return the attributes in a list of keys and values, without the marks of values that cannot be sent."""
+    """Return the attributes in a list of key-value pairs, without the markers for values that cannot be sent."""
     if not isinstance(pairs, list) or not all(map(is_key_value_pair, pairs)):
         raise ValueError('attributes are a list of {"key": NAME, "value": V}')
     return {
@@ -315,7 +315,7 @@ def is_key_value_pair(item: WireValue) -> bool:
 
 
 def make_object(cls: type, attributes: Mapping[str, UserValue]) -> UserValue:
-    """Return a new instance: its constructor is given the attributes that it takes, the others are set."""
+    """Return a new instance: attributes that the constructor takes are passed to it, the others are set."""
     if is_a(cls, EnumType):
         is_named = "_name_" in attributes
         return getattr(cls, attributes["_name_"]) if is_named else cls(attributes["_value_"])
@@ -345,7 +345,7 @@ def make_class(
 
 
 def set_attributes(target: UserValue, attributes: Mapping[str, UserValue]) -> None:
-    """Set attributes that differ from their current values: a model sends methods and constants back, too."""
+    """Set only the attributes that differ from their current values: models send methods and constants back, too."""
     for name, value in attributes.items():
         held = read_attributes(target).get(name, find_member(type(target), name))
         if held is value or (is_exactly(value, *JSON_SCALARS) and held == value):
@@ -356,7 +356,7 @@ def set_attributes(target: UserValue, attributes: Mapping[str, UserValue]) -> No
 
 
 def update_in_place(target: UserValue, value: UserValue) -> str | None:
-    """Make an object equal to a value, in place; or return the reason why that is impossible."""
+    """Make an object equal to a value, in place, or return why that is impossible."""
     name = get_class_name(type(target))
     match target:
         case str() | int() | float() | complex() | tuple() | frozenset() | bytes() | None:
@@ -388,8 +388,7 @@ def update_in_place(target: UserValue, value: UserValue) -> str | None:
 class WireVariables:
     """The variables of a block in the forms of the interface (state: references).
 
-    With `only_outputs`, `assign` makes no variables local to the block: they are useful only to effects that take
-    names.
+    With `only_outputs`, `assign` makes no variables local to the block: only effects that take names could use them.
     """
 
     def __init__(
@@ -400,23 +399,23 @@ class WireVariables:
         self.only_outputs = only_outputs
 
     def dereference(self, reference: int) -> Answer:
-        """Return the object of a reference, one level deep."""
+        """Return the object behind a reference, one level deep."""
         value = self.references.read(reference)
         return Answer(format_wire(encode_level(value, self.references)))
 
     def make_reference(self, value: WireValue) -> Answer:
-        """Return a reference to a new object; to a cell for a value that cannot change."""
+        """Return a reference to a new object or, for a scalar, to a new cell."""
         made = self.decode(value)
         if is_exactly(made, *JSON_SCALARS):
             made = Cell(made)
         return Answer(format_wire(encode_wire(made, self.references)))
 
     def decode(self, value: WireValue) -> UserValue:
-        """Return the value of a form of the interface."""
+        """Return the value that a form of the interface represents."""
         return decode_wire(value, self.references, self.find_class)
 
     def find_class(self, name: str) -> type:
-        """Return the class of this name: of a variable, a type or a reference, or a builtin exception."""
+        """Return the class of this name: a referenced one, a variable, a type or a builtin exception."""
         if cls := self.references.find_class(name):
             return cls
         match self.scope.lookup(name):
@@ -428,7 +427,7 @@ class WireVariables:
         raise ValueError(f"there is no class `{name}` here")
 
     def assign(self, variable: str, value: WireValue) -> EffectResult:
-        """Bind a variable; one that is bound to a cell follows later values of the cell."""
+        """Bind a variable; a variable bound to a cell follows the cell's later values."""
         made = self.decode(value)
         is_made_up = self.only_outputs and variable not in (*self.scope.outputs, *self.scope.names)
         if is_made_up:
@@ -443,7 +442,7 @@ class WireVariables:
         return Answer("Success")
 
     def set_reference(self, reference: int, value: WireValue) -> EffectResult:
-        """Set a cell, or update an object in place by a value or by the attributes of an `Object`."""
+        """Set a cell, or update an object in place with a value or with the attributes of an `Object`."""
         target = self.references.at(reference)
         if type(target) is Cell:
             before, target.value = target.value, self.decode(value)
@@ -474,7 +473,7 @@ class WireVariables:
                 return Refusal(f"there is no variable `{variable}`; the variables are: {names}")
 
     def format_reference(self, value: UserValue) -> str:
-        """Return the reference to an object; empty for a value that has none."""
+        """Return the reference to an object as text; empty for a value that has none."""
         wire = None if type(value) in JSON_SCALARS else encode_wire(value, self.references)
         return format_wire(wire) if isinstance(wire, dict) else ""
 

@@ -1,4 +1,4 @@
-"""The texts for the model: a system prompt for each effect set and protocol, an opening for each block.
+"""The model's prompts: a system prompt for each effect set and protocol, and an opening for each block.
 
     Put the sum of <prices> into <:total>.       the instruction
     ---
@@ -6,8 +6,8 @@
     total: float, to be bound                    an output
     Allowed jumps: `break`, `continue`           the legal jumps
 
-The system prompts are byte-stable, so that a vendor's prompt cache can hold them. They are short: a small
-model reads them at about a hundred tokens a second, before every first call.
+The system prompts are byte-stable, so that a vendor's prompt cache can hold them. They are short because a small
+model reads them, at about a hundred tokens a second, before every first call.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ votes["coffee"] += 2
 tone = "polite"
 ```
 %s"""
-"""With places for the parts about `continue` in its example."""
+"""Has placeholders for the parts of its example about `continue`."""
 
 CONTINUE_PARTS = (
     " Continue if it is empty.",
@@ -192,10 +192,10 @@ EXAMPLE_CALLS: dict[EffectSet, tuple[tuple[str, str], ...]] = {
     "isolated-eval": (LOOKUP_EXAMPLE, ASSIGN_EXAMPLE),
     "baseline": (LOOKUP_EXAMPLE, ASSIGN_EXAMPLE),
 }
-"""The calls of the example in the text protocol, each with its result."""
+"""The text protocol's example calls, each with its result."""
 
 LONG_FORM = 500
-"""The number of characters above which the form of an answer precedes the values."""
+"""The number of characters above which an answer form precedes the values."""
 
 EFFECTS_SHOWING_VALUES = ("answer", "direct", "nightjar", "interface")
 """The effect sets with an opening that shows the values of the inputs."""
@@ -208,14 +208,14 @@ def build_answer_prompt(options: Options) -> str:
 
 
 CODE_RULES: Mapping[Reasoning | None, str] = {"text": REASONED_CODE_RULE, "ask": ASKING_RULE}
-"""The text that follows the prompt of the effect set `direct`, by the option `reasoning`."""
+"""The text appended to the prompt of the effect set `direct`, by the option `reasoning`."""
 
 
 @lru_cache(maxsize=64)
 def build_system_prompt(
     effects: EffectSet, protocol: Protocol, reasoning: Reasoning | None = None, loops: bool = True
 ) -> str:
-    """Return the system prompt of an effect set; its example has `continue` only if a block `loops`, and may use it."""
+    """Return an effect set's system prompt; its example has `continue` only if the block `loops` and may use it."""
     if effects == "direct":
         text = DIRECT_TEXT_PROMPT % (CONTINUE_PARTS if loops else ("", "", ""))
         prompt = DIRECT_TOOLS_PROMPT if protocol == "tools" else text
@@ -231,7 +231,7 @@ def build_system_prompt(
 def build_interface_prompt(
     rules: str, calls: Sequence[str], protocol: Protocol, has_references: bool
 ) -> str:
-    """Return the system prompt of a block with an interface; `calls` are its effects with their meaning, as text."""
+    """Return the system prompt of a block with an interface; `calls` describes its effects as text."""
     parts = [INTERFACE_PROMPT + REFERENCE_RULE * has_references]
     if rules := inspect.cleandoc(rules):
         parts.append(rules)
@@ -241,7 +241,7 @@ def build_interface_prompt(
 
 
 def format_example_block(effects: EffectSet) -> str:
-    """Return an example of a block that runs by calls in the text protocol."""
+    """Return an example of a block that runs through calls in the text protocol."""
     note = "note: str = 'What a day!'" if effects in EFFECTS_SHOWING_VALUES else "note"
     lines = [
         "Example:",
@@ -257,7 +257,7 @@ def format_example_block(effects: EffectSet) -> str:
 
 
 def build_examples(block: Block, form: str = "") -> tuple[Message, ...]:
-    """Return the examples of a block as earlier turns of the conversation; the first has the instruction and the form."""
+    """Return a block's examples as earlier turns of the conversation; the first has the instruction and the form."""
     messages: list[Message] = []
     for shown, reply in block.examples:
         text = shown if messages else join_opening(block.instruction, shown.split("\n"), form)
@@ -266,7 +266,7 @@ def build_examples(block: Block, form: str = "") -> tuple[Message, ...]:
 
 
 def extract_shown(opening: str, instruction: str) -> str | None:
-    """Return the values in an opening, without the instruction and the form of an answer; None if it has another shape."""
+    """Return the values in an opening, without the instruction and the answer form; None if it has another shape."""
     rule = choose_rule(instruction)
     start, found, shown = opening.partition(f"\n{rule}\n")
     if not found or not start.startswith(instruction):
@@ -277,13 +277,13 @@ def extract_shown(opening: str, instruction: str) -> str | None:
 
 ANSWER_FORM = "Reply with"
 REASONED_FORM = "First reason step by step, in at most six short lines without code. Then end with"
-"""The first words of the form of an answer, without and with reasoning before it."""
+"""The first words of an answer form, without and with reasoning before the answer."""
 
 
 def join_opening(
     instruction: str, lines: Sequence[str], form: str, fixed: Sequence[str] = ()
 ) -> str:
-    """Return the text of a first message, its values in `lines`, the parts that are the same in all runs in `fixed`."""
+    """Return the text of a first message; `lines` has its values, `fixed` the parts that are the same in all runs."""
     rule = choose_rule(instruction)
     if not form:
         return "\n".join([instruction, *([rule, *fixed, *lines] if fixed or lines else [])])
@@ -298,9 +298,9 @@ def build_opening(
 ) -> str:
     """Return the first message of a block: its instruction, then a line for each input, each output and the jumps.
 
-    `form`, the form of a reply of the effect set `answer`, replaces the outputs, the jumps, and the classes of the
-    answer. Classes come first: they are the same in every run, for a prompt cache. So does a long form; behind one,
-    a small model loses sight of the values.
+    `form`, the reply form of the effect set `answer`, replaces the outputs, the jumps and the classes of the answer.
+    Classes come first: they are the same in every run, which helps a prompt cache. A long form also precedes the
+    values: after it, a small model would lose sight of them.
     """
     redactor = redactor or Redactor()
     budget = block.options.show_chars or 1000
@@ -321,7 +321,7 @@ def build_opening(
             if value not in answered:
                 shown = describe_variable(written, value, budget, redactor) if budget else written
                 fixed.append(shown)
-            else:  # only its docstring: the form of the answer has its fields or members
+            else:  # only its docstring: the answer form has its fields or members
                 doc = get_doc_summary(get_class_namespace(value).get("__doc__"))
                 fixed += [f"{written}: {doc}"] if doc and not doc.startswith(f"{name}(") else []
         else:
@@ -347,7 +347,7 @@ def build_opening(
 
 @lru_cache(maxsize=256)
 def choose_rule(instruction: str) -> str:
-    """Return the line that ends the instruction: longer than any like it inside, so that no value can imitate it."""
+    """Return the line that ends the instruction: longer than any such line in it, so that no value can imitate it."""
     rules = re.findall(r"^[ \t]*(-{3,})[ \t]*$", instruction, re.MULTILINE)
     return "-" * max([3, *(len(rule) + 1 for rule in rules)])
 
@@ -355,7 +355,7 @@ def choose_rule(instruction: str) -> str:
 def format_output_line(
     block: Block, scope: Scope, path: str, budget: int, redactor: Redactor
 ) -> str:
-    """Return the output to bind, with its type, and its value if the prompt also reads it.
+    """Return the line for an output: its name and type, and its value if the prompt also reads it.
 
     A value that the prompt does not read is not shown: it would only lead a model to repeat it.
     """

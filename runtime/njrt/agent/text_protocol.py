@@ -1,4 +1,4 @@
-"""The effects in a plain-text reply, of models that call no tools: fenced Python is code to run, fenced JSON is a call.
+"""The effects in a plain-text reply, for models without tool calls: fenced Python is code to run, fenced JSON a call.
 
     ```python                          ──parse_text_effects──>   Run(code='total = 3', done=True)
     total = 3
@@ -6,8 +6,8 @@
     {"name": "eval", "arguments": {"expr": "total"}}        Eval('total'); several, or a list of them, in their order
     total = 3                                               Run(code='total = 3', done=True)
 
-Only a fence at the start of a line counts, and not one that repeats a fenced block of the messages to the model: a
-mail that holds code, quoted in a reply, is not run. Not detected: a quotation that changes the code.
+A fence counts only at the start of a line, and only if it does not repeat a fenced block from the messages to the
+model: code in a mail that the reply quotes is not run. Not detected: a quotation that changes the code.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PYTHON_WORD = re.compile(rf"(?:{'|'.join(JSON_WORDS)})\b")
 def parse_text_effects(
     text: str, effects: BlockEffects, shown: Sequence[str] = ()
 ) -> tuple[Effect | Refusal, ...]:
-    """Read a plain-text reply: fenced Python is code to run, fenced JSON is a call, bare code counts too.
+    """Read a plain-text reply: fenced Python is code to run, fenced JSON is a call, and bare code counts too.
 
     In the text protocol a block of code ends the instruction, unless its first line is `# look`. `shown` are the
     texts that the model was sent, the block's opening first.
@@ -66,9 +66,9 @@ def parse_text_effects(
 
 
 def split_at_fences(text: str) -> tuple[list[tuple[str, str]], list[str]]:
-    """Split a reply into its fenced blocks (language, body), and into its parts between fences without a pair.
+    """Split a reply into its fenced blocks (language, body), and into the parts between its unpaired fences.
 
-    A block is closed by a line that holds the same fence and nothing else. Takes time linear in the text.
+    A line with the same fence and nothing else closes a block. Takes time linear in the length of the text.
     """
     lines = text.split("\n")
     fences = {
@@ -105,9 +105,9 @@ QUOTED_ONLY = Refusal(
 
 
 def find_quotations(bodies: Sequence[str], shown: Sequence[str]) -> set[str]:
-    """Return the fenced blocks of a reply that the model was shown between fences, too.
+    """Return the fenced blocks of a reply that the model was also shown between fences.
 
-    Values are shown as Python writes them: blanks, quotes and escapes do not count in the comparison.
+    Values are shown as Python literals, so the comparison ignores whitespace, quotes and escapes.
     """
     if not any("```" in text or "~~~" in text for text in shown):
         return set()
@@ -129,7 +129,7 @@ OPEN_FENCE = re.compile(r"(?:`{3,}|~{3,})[\w+-]*$")
 
 
 def make_code_effect(code: str, effects: BlockEffects, last: bool) -> Effect | Refusal:
-    """Return the effect of a block of code in plain text: `run` in the direct set, else `exec` if there is one."""
+    """Return the effect of a block of code in plain text: `run` in the direct set, else `exec` if the set has it."""
     if effects == "direct":
         return Run(code, done=last and not LOOK_COMMENT.match(code))
     operations = list_operations(effects)
@@ -141,7 +141,7 @@ def make_code_effect(code: str, effects: BlockEffects, last: bool) -> Effect | R
 
 
 def find_calls(texts: Sequence[str]) -> tuple[ToolCall | Refusal, ...]:
-    """Return the calls in some texts, including the unreadable ones; nothing if all are unreadable."""
+    """Return the calls in some texts, including unreadable ones; nothing if all are unreadable."""
     found = tuple(call for text in texts for call in parse_text_calls(text))
     return found if any(isinstance(call, ToolCall) for call in found) else ()
 
@@ -152,23 +152,23 @@ def make_call_effect(call: ToolCall | Refusal, effects: BlockEffects) -> Effect 
 
 
 def parse_text_calls(text: str) -> tuple[ToolCall | Refusal, ...]:
-    """Return the tool calls that a text consists of; none if it is anything else.
+    """Return the tool calls that a text consists of, or none if it contains anything else.
 
-    If one is not quite JSON, it and all that follows is one refusal. Small models like to put code
-    into three quotes, as Python would: such a string is not changed.
+    If one is not quite JSON, it and everything after it become one refusal. Small models like to put
+    code into triple quotes, as in Python: such a string is accepted, and dedented.
     """
     text = text.strip()
     calls = parse_json_calls(text)
     if not any(isinstance(call, Refusal) for call in calls):
         return calls
     return parse_json_calls(
-        # A string of three quotes, without the indentation that its lines share.
+        # A triple-quoted string, without the indentation that its lines share.
         TRIPLE_QUOTED.sub(lambda it: json.dumps(textwrap.dedent(it["body"].strip("\n"))), text)
     )
 
 
 def parse_json_calls(text: str) -> tuple[ToolCall | Refusal, ...]:
-    """Return the calls of a text that has no space around it: `{"name": ..., "arguments": {...}} {...}`, or a list of them."""
+    """Return the calls of a stripped text: `{"name": ..., "arguments": {...}} {...}`, or a list of them."""
     calls: list[ToolCall] = []
     position = 0
     while position < len(text):
@@ -190,7 +190,7 @@ def parse_json_calls(text: str) -> tuple[ToolCall | Refusal, ...]:
 
 
 def make_tool_call(written: Any) -> ToolCall | None:
-    """Return the tool call that a JSON value is, if it is one."""
+    """Return a JSON value as a tool call, or None if it is not one."""
     if not isinstance(written, dict) or not isinstance(written.get("name"), str):
         return None
     arguments = written.get("arguments", written.get("parameters", {}))
@@ -203,7 +203,7 @@ def make_tool_call(written: Any) -> ToolCall | None:
 
 
 def explain_json_error(slip: json.JSONDecodeError) -> Refusal:
-    """Return the mistake in a call that is not quite JSON, and the correct form."""
+    """Return a refusal that explains the mistake in a call that is not quite JSON, with the correct form."""
     if word := PYTHON_WORD.match(slip.doc, slip.pos):
         way = f"write {JSON_WORDS[word[0]]} for {word[0]}"
     else:

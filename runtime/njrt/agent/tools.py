@@ -1,4 +1,4 @@
-"""The six effect sets as tools for a model, and the parsing of its calls to effects.
+"""The six effect sets as tools for a model, and the parsing of its calls into effects.
 
     run(code="total = 3", done=true)   ──parse_tool_call──>   Run(code='total = 3', done=True)
 
@@ -66,8 +66,8 @@ REFERENCE_SCHEMA: Json = make_object_schema(
 )
 
 
-# A recursive schema, so that any value can be sent although strict mode knows no free-form objects. A pair of a key
-# and a value is an item of a dict or an attribute, and refused elsewhere; one list of forms takes fewer tokens.
+# A recursive schema, so that any value can be sent although strict mode has no free-form objects. A key-value pair is
+# a dict item or an attribute, and is refused elsewhere; sharing one list of forms takes fewer tokens.
 WIRE_SCHEMA: Json = {"$ref": "#/$defs/value"}
 _VALUES: Json = {"type": "array", "items": WIRE_SCHEMA}
 _SCALAR: Json = {"type": ["string", "number", "boolean", "null"]}
@@ -171,7 +171,7 @@ OPERATIONS: Mapping[EffectSet, tuple[Operation, ...]] = {
 
 
 def list_operations(effects: BlockEffects) -> tuple[Operation, ...]:
-    """Return the operations of a set or of an interface."""
+    """Return the operations of an effect set or an interface."""
     return OPERATIONS[effects] if isinstance(effects, str) else effects
 
 
@@ -251,7 +251,7 @@ def find_argument_problem(parameter: Parameter, value: Any) -> str | None:
 
 
 def get_address(wire: Any) -> Any:
-    """Return the address in `{"type": "Ref", "addr": N}` (or a bare N), None for anything else."""
+    """Return the address in `{"type": "Ref", "addr": N}` (or a bare N), or None for anything else."""
     if isinstance(wire, Mapping) and wire.get("type") == "Ref":
         wire = wire.get("addr")
     return wire if isinstance(wire, int) and not isinstance(wire, bool) else None

@@ -1,4 +1,4 @@
-"""Workflows that survive a crash: natural blocks inside DBOS workflows. Needs the extra `durable`.
+"""Workflows that survive a crash: natural blocks inside DBOS workflows. Requires the extra `durable`.
 
 @durable.effect
 def pay(account: str, cents: int) -> str: ...            done at most once

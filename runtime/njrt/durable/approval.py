@@ -1,4 +1,4 @@
-"""A person decides about effects of a workflow, days later and after crashes.
+"""Let a person decide about a workflow's effects, even days later and after crashes.
 
 with njrt.using(intercept=durable.ask_person()):       in the workflow: each effect waits for its decision
     ...
@@ -42,11 +42,11 @@ DECIDED = "decision a person"
 
 @record
 class WorkflowQuestion:
-    """An effect of a workflow that waits for a decision."""
+    """An effect in a workflow that waits for a decision."""
 
     workflow_id: str
     topic: str
-    """Differs between the questions of a workflow."""
+    """Different for each question of a workflow."""
     place: str
     text: str
     """The text for the person: the place, the instruction, the code, and its names."""
@@ -97,7 +97,7 @@ class PersonApproval(DurableInterceptor):
 def ask_person(seconds: float = WEEK) -> PersonApproval:
     """Return an interceptor for workflows that waits for a call of `decide`, even if the process restarts.
 
-    The effects of one block wait one after the other. After `seconds` without a decision the block ends with a `PolicyError`.
+    A block's effects wait one after the other. Without a decision, the block ends with `PolicyError` after `seconds`.
     """
     if type(seconds) not in (int, float) or not seconds >= 0:
         raise ConfigurationError(f"ask_person: seconds must be a number from 0, not {seconds!r}")
@@ -114,7 +114,7 @@ def list_questions(url: str) -> list[WorkflowQuestion]:
 
 
 def decide(url: str, question: WorkflowQuestion, decision: Decision) -> None:
-    """Send a decision to a waiting effect. The first one counts."""
+    """Send a decision to a waiting effect. The first decision counts."""
     is_decision: bool = isinstance(decision, Decision)
     if not is_decision or (isinstance(decision, Edit) and not isinstance(decision.effect, Effect)):
         raise ConfigurationError(
@@ -134,12 +134,12 @@ def decide(url: str, question: WorkflowQuestion, decision: Decision) -> None:
 
 @contextmanager
 def open_client(url: str) -> Iterator[DBOSClient]:
-    """Access to the workflows of a database from outside of their program."""
+    """Yield a client for a database's workflows, for use outside their program."""
     with explaining_database(url) as place:
         from dbos import DBOSClient, DBOSPortableJSONSerializer
 
         if place.get_backend_name() == "sqlite":
-            Path(place.database or "").stat()  # a client must not create it
+            Path(place.database or "").stat()  # a client must not create the file
         client = DBOSClient(system_database_url=url, serializer=DBOSPortableJSONSerializer())
         try:
             yield client
@@ -148,7 +148,7 @@ def open_client(url: str) -> Iterator[DBOSClient]:
 
 
 def find_questions(client: DBOSClient, workflow_id: str) -> Iterator[WorkflowQuestion]:
-    """Yield the questions of a workflow that were not decided."""
+    """Yield a workflow's undecided questions."""
     steps = client.list_workflow_steps(workflow_id)
     outputs = [(step["function_name"], step["output"]) for step in steps if step["output"]]
     # Decisions that older versions stored have no topic.
@@ -167,7 +167,7 @@ def find_questions(client: DBOSClient, workflow_id: str) -> Iterator[WorkflowQue
 
 
 def format_question(pending: PendingEffect) -> str:
-    """Return the stored form of a question."""
+    """Return a question's stored form."""
     from dbos import DBOS
 
     code = format_code(pending.effect)[0].split("\n")

@@ -5,7 +5,7 @@
 
     steps of the workflow 1 2; of the branches 4 10 16 ... and 6 12 18 ... and 8 14 20 ...
 
-DBOS counts steps as they start, in an order that differs between runs if branches take turns. So branch i of n takes
+DBOS counts steps as they start, in an order that differs between runs if branches interleave. So branch i of n takes
 every n-th number. Branches may branch again.
 """
 
@@ -29,13 +29,13 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 MAX_STEP = 2**31 - 1
-"""The greatest number of a step that Postgres stores."""
+"""The greatest step number that Postgres stores."""
 
 
 async def gather(*coroutines: Coroutine[Any, Any, Any]) -> list[Any]:
-    """Run coroutines at the same time, each a branch of the workflow; return their results in order.
+    """Run coroutines at the same time, each as a branch of the workflow; return their results in order.
 
-    All run to their end; then the exception of the first failed one is raised. Outside of workflows it does the same.
+    All run to their end; then the exception of the first that failed is raised. Outside workflows it does the same.
     """
     if not all(builtins.map(asyncio.iscoroutine, coroutines)):
         raise ConfigurationError(
@@ -53,8 +53,8 @@ async def gather(*coroutines: Coroutine[Any, Any, Any]) -> list[Any]:
 def map(function: Callable[[T], R], items: Iterable[T], *, threads: int = 8) -> list[R]:
     """Call a function with each item, in up to `threads` threads, each call a branch; return the results in order.
 
-    All calls run to their end; then the first failed one's exception is raised. The same outside of workflows. An async
-    function is refused with a `ConfigurationError`.
+    All calls run to their end; then the exception of the first that failed is raised. Outside workflows it does the
+    same. An async function is refused with a `ConfigurationError`.
     """
     if type(threads) is not int or threads < 1:
         raise ConfigurationError(f"durable.map: threads must be a number from 1, not {threads!r}")
@@ -72,7 +72,7 @@ def map(function: Callable[[T], R], items: Iterable[T], *, threads: int = 8) -> 
 
 
 def raise_first(results: Sequence[Any]) -> list[Any]:
-    """Return the results; raises the first exception among them, one that ends the program before others."""
+    """Return the results, or raise the first exception among them, preferring one that ends the program."""
     failures = [result for result in results if isinstance(result, BaseException)]
     for failure in sorted(failures, key=lambda error: isinstance(error, Exception)):
         raise failure
@@ -81,7 +81,7 @@ def raise_first(results: Sequence[Any]) -> list[Any]:
 
 @contextmanager
 def branches(count: int) -> Iterator[list[contextvars.Context]]:
-    """Yield a context for each of `count` branches; after the `with`, the workflow continues after their last steps."""
+    """Yield a context for each of `count` branches; afterwards, the workflow continues after their last steps."""
     steps = find_steps()
     if steps is None or not count:
         yield [contextvars.copy_context() for _ in range(count)]
@@ -106,7 +106,7 @@ def branches(count: int) -> Iterator[list[contextvars.Context]]:
     try:
         with steps.under_way("a gather or map of njrt.durable"):
             yield contexts
-    except BaseException:  # such as a cancellation: the steps of its branches have their numbers
+    except BaseException:  # such as a cancellation: its branches' steps have used their numbers
         with suppress(ConfigurationError):
             skip_used_steps()
         raise
@@ -115,7 +115,7 @@ def branches(count: int) -> Iterator[list[contextvars.Context]]:
 
 @contextmanager
 def own_steps() -> Iterator[None]:
-    """Make steps in a branch of a workflow that may run beside the steps of other branches."""
+    """Let steps inside the `with` run beside the steps of the workflow's other branches."""
     if find_steps() is None:
         yield
         return
@@ -141,11 +141,11 @@ def _call_branch(function: Callable[[T], R], item: T) -> R:
 
 @functools.cache
 def get_branch_class() -> Any:
-    """Return the class of a branch's context: DBOS's class, with other step numbers."""
+    """Return the class of a branch's context: DBOS's class, with different step numbers."""
     from dbos._context import DBOSContext
 
     class BranchContext(DBOSContext):
-        """A copy of the workflow's context that counts in steps of `unit` (state: the number of the last step)."""
+        """A copy of the workflow's context that counts in multiples of `unit` (state: the last step's number)."""
 
         def __init__(self, around: DBOSContext, last: int, unit: int) -> None:
             vars(self).update(vars(around))

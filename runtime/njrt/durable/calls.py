@@ -1,8 +1,8 @@
-"""Model calls and decisions of interceptors as steps of a workflow.
+"""Model calls and interceptors' decisions as steps of a workflow.
 
     DurableModel(model, steps).ask(request)       asked once; after a crash, the stored reply
 
-A step stores JSON: the reply, decision or error, and the digest of its conversation or effect.
+A step stores JSON: the reply, decision or error, and a digest of its conversation or effect.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class BlockSteps(WorkflowSteps):
         named: dict[str, Any],
         is_async: bool,
     ) -> Any:
-        """Call a function once in the workflow; directly within a step, which is stored as a whole."""
+        """Call a function once in the workflow, or directly within a step, which is stored as a whole."""
         if self.must_store(function.__name__):
             return await call_once(self, function, find, args, named, is_async)
         made = function(*args, **named)
@@ -56,7 +56,7 @@ class BlockSteps(WorkflowSteps):
 
 @record
 class DurableModel(ModelAround):
-    """`model`, with each call a step of the workflow around it."""
+    """The model `model`, with each call a step of the workflow around it."""
 
     model: Model
     steps: WorkflowSteps
@@ -83,35 +83,35 @@ class DurableModel(ModelAround):
 
 
 def format_reply(request: Request, reply: Reply) -> str:
-    """Return the stored form of a reply."""
+    """Return a reply's stored form."""
     key = hash_conversation(request.messages)
     return write_step(key, reply=reply_to_json(reply), model=reply.model)
 
 
 def format_failure(request: Request, error: Exception) -> str:
-    """Return the stored form of a failed call: the program has seen the failure, and must see it again."""
+    """Return a failed call's stored form: the program has seen the failure, and must see it again."""
     return write_step(hash_conversation(request.messages), failure=failure_to_json(error))
 
 
 def read_reply(request: Request, text: str, live: Sequence[Reply] = ()) -> Reply:
-    """Return the reply in a step, or raise its failure; its source is `recording` unless the step just asked for it."""
+    """Return the reply in a step, or raise its failure; its source is `recording` unless the step was just made."""
     stored = read_step(text, hash_conversation(request.messages), f"{request.place}: a model call")
     source = live[0].source if live else "recording"
     return replace(reply_from_json(stored["reply"], stored["model"]), source=source)
 
 
 def hash_effect(pending: PendingEffect) -> str:
-    """Return the digest of an effect about which an interceptor decides."""
+    """Return a digest of an effect about which an interceptor decides."""
     return hash_json([pending.place, pending.turn, effect_to_json(pending.effect)])
 
 
 def format_decision(pending: PendingEffect, decision: Decision, **more: str) -> str:
-    """Return the stored form of a decision, with `more` fields."""
+    """Return a decision's stored form, with `more` fields."""
     return write_step(hash_effect(pending), decision=decision_to_json(decision), **more)
 
 
 def read_decision(pending: PendingEffect, text: str) -> Decision:
-    """Return the decision in a stored step, or its failure raised."""
+    """Return the decision in a stored step, or raise its failure."""
     stored = read_step(text, hash_effect(pending), f"{pending.place}: an effect")
     return decision_from_json(stored["decision"])
 

@@ -1,4 +1,4 @@
-"""Functions with effects outside of the program, done at most once in a workflow.
+"""Functions with effects outside the program, performed at most once in a workflow.
 
     @durable.effect(find=find_payment)
     def pay(account: str, cents: int) -> str:
@@ -7,8 +7,8 @@
     step "effect pay begins"     its key, the digest of its arguments      stored before
     step "effect pay"            the result or the exception               stored after
 
-After a crash between the two, `find(key)` asks the other system: the effect's result, or None if it was not done.
-Without `find`, `EffectInDoubtError` is raised: a person must look.
+After a crash between the two, `find(key)` asks the other system for the effect's result, None if it did not happen.
+Without `find`, `EffectInDoubtError` is raised, and a person must check.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Find = Callable[[str], Any]
 
 
 class EffectInDoubtError(CallInDoubtError):
-    """The program was killed while it did an effect, so that it may have been done; it is not done again."""
+    """The program was killed while it performed an effect, which may have happened; it is not repeated."""
 
 
 @overload
@@ -61,10 +61,10 @@ def effect(*, find: Find) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 
 
 def effect(function: Any = None, /, *, find: Find | None = None) -> Any:
-    """Make a function, also an async one, an effect: in a workflow it is done at most once, with arguments and a result in JSON.
+    """Make a function, sync or async, an effect: a workflow performs it at most once.
 
-    After a crash in between, `find(key)` returns the result of an effect that was done, or None. Outside of workflows, and in
-    steps, the function is called directly.
+    The result is stored as JSON, the arguments as a digest. After a crash during the call, `find(key)` returns the
+    effect's result, or None if it did not happen. Outside workflows, and in steps, the function is called directly.
     """
     if function is None:
         return functools.partial(_make_effect, find=find)
@@ -72,7 +72,7 @@ def effect(function: Any = None, /, *, find: Find | None = None) -> Any:
 
 
 def effect_key() -> str:
-    """Return, inside an effect, a text that is the same after a crash, and another one for each effect; else "".
+    """Return, inside an effect, a text that differs for each effect and stays the same after a crash; "" elsewhere.
 
     Pass it on as the idempotency key, or write it beside the result, so that `find` can look it up.
     """
@@ -89,22 +89,22 @@ class EffectCall:
     keywords: dict[str, Any]
     is_async: bool
     attempt: str
-    """Differs between this process and one that was killed."""
+    """Different in this process and in one that was killed."""
     digest: str
-    """The digest of the arguments before the call, which may change them."""
+    """A digest of the arguments before the call, which may change them."""
 
     @property
     def name(self) -> str:
         return f"effect {self.function.__name__}"
 
     async def begin(self) -> str:
-        """Return the text to store before the effect is done."""
+        """Return the text to store before the effect is performed."""
         dbos = get_dbos()
         key = f"{dbos.workflow_id}/{dbos.step_id}"
         return write_step(self.digest, attempt=self.attempt, effect=key)
 
     async def look_up(self, begun: dict[str, Any]) -> Any:
-        """Return the result of `find` if the effect was started before a crash; None if it must be done."""
+        """Return the result of `find` if the effect was started before a crash; None if it must be performed."""
         if begun["attempt"] == self.attempt:
             return None
         started = f"the effect `{self.function.__name__}` (key {begun['effect']}) was interrupted by a crash"
@@ -121,7 +121,7 @@ class EffectCall:
             ) from error
 
     async def perform(self, begun: dict[str, Any]) -> str:
-        """Do the effect, unless it was done; return its stored form. `find` of an async function may be async."""
+        """Perform the effect unless it happened; return its stored form. An async function's `find` may be async."""
         try:
             result = await self.look_up(begun)
             if result is None:
@@ -152,7 +152,7 @@ def make_plain(
     like: Callable[..., Any],
     is_async: bool,
 ) -> Callable[..., Any]:
-    """Return a function with the name and the signature of another one, a coroutine function if it `is_async`."""
+    """Return a function with the name and signature of `like`; it is a coroutine function if `is_async`."""
 
     @functools.wraps(like)
     async def acall(*arguments: Any, **keywords: Any) -> Any:
@@ -166,7 +166,7 @@ def make_plain(
 
 
 def hash_arguments(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> str:
-    """Return the digest of the arguments of an effect; arguments that are not JSON count by their types only."""
+    """Return a digest of an effect's arguments; arguments that are not JSON count only with their types."""
     try:
         text = json.dumps([arguments, keywords], default=lambda value: str(type(value)))
     except (TypeError, ValueError, RecursionError):
@@ -182,7 +182,7 @@ async def call_once(
     keywords: dict[str, Any],
     is_async: bool,
 ) -> Any:
-    """Call a function as two steps of a workflow; after a crash its stored result is used."""
+    """Call a function as two steps of a workflow, or use its stored result after a crash."""
     attempt, digest = uuid.uuid4().hex, hash_arguments(arguments, keywords)
     call = EffectCall(function, find, arguments, keywords, is_async, attempt, digest)
     begins = await steps.run(f"{call.name} begins", call.begin, is_async)
@@ -191,11 +191,11 @@ async def call_once(
     return read_step(done, call.digest, call.name)["result"]
 
 
-# ── values as they are after they were stored as JSON ──────────────────────────────────────────────
+# ── values as they are after being stored as JSON ──────────────────────────────────────────────────
 
 
 def normalize(value: Any, what: str) -> Any:
-    """Return the value as it will be read back; `ConfigurationError` if it cannot be stored."""
+    """Return the value as it will be read back; raise `ConfigurationError` if it cannot be stored."""
     from dbos import DBOSPortableJSONSerializer
 
     try:
@@ -205,7 +205,7 @@ def normalize(value: Any, what: str) -> Any:
 
 
 def normalize_result(value: Any, what: str) -> Any:
-    """Return the same for values that DBOS stores itself, as UTF-8: without lone surrogates."""
+    """Do the same for a value that DBOS stores itself, as UTF-8: it must have no lone surrogates."""
     normalized = normalize(value, what)
     try:
         json.dumps(normalized, ensure_ascii=False).encode()
@@ -224,7 +224,7 @@ _functions: list[Callable[..., Any]] = []
 
 
 class WorkflowVersionError(NaturalError):
-    """The workflow was started by another version of the program, which must end it."""
+    """The workflow was started by another version of the program, which must finish it."""
 
 
 class VersionWarning(UserWarning):
@@ -232,16 +232,16 @@ class VersionWarning(UserWarning):
 
 
 def note_function(function: Callable[..., Any], kind: str) -> None:
-    """Remember a workflow or an effect of the program."""
+    """Remember one of the program's workflows or effects."""
     if not hasattr(function, "__qualname__"):
         raise ConfigurationError(f"durable.{kind} needs a function with a name, not {function!r}")
     _functions.append(function)
 
 
 def find_version() -> str:
-    """Return the version of the program that has been imported so far."""
+    """Return the version of the program, as far as it has been imported."""
     modules = {function.__module__ for function in _functions}
-    # Modules of compiled files have the runtime under the name that njc gives it.
+    # Compiled modules have the runtime under the name that njc gives it.
     runtime = sys.modules["njrt"]
     modules |= {
         name
@@ -259,7 +259,7 @@ def find_version() -> str:
 
 
 def read_source(module: ModuleType | None) -> str:
-    """Return the text of a module; empty if it is None or has no source."""
+    """Return a module's source text; empty if the module is None or has no source."""
     try:
         return "" if module is None else inspect.getsource(module)
     except (OSError, TypeError):
@@ -267,7 +267,7 @@ def read_source(module: ModuleType | None) -> str:
 
 
 def find_other_versions(version: str) -> dict[str, str]:
-    """Return the workflows that were interrupted under another version, with it."""
+    """Return the workflows that were interrupted under another version, with that version."""
     from dbos import DBOS
 
     with ThreadPoolExecutor(1) as pool:  # DBOS refuses the call in a thread with an event loop
@@ -298,13 +298,13 @@ def check_version(workflow: WorkflowStatus | None) -> None:
 
 
 class WorkflowSteps:
-    """The steps of one workflow, or of one branch of it (state: the step that is under way)."""
+    """The steps of one workflow, or of one of its branches (state: the running step)."""
 
     def __init__(self) -> None:
         self._running: str | None = None
 
     async def run(self, name: str, function: Callable[[], Awaitable[str]], is_async: bool) -> str:
-        """Return the result of the function, now or before a crash; nothing is awaited unless `is_async`."""
+        """Return the function's result, from now or from before a crash; nothing is awaited unless `is_async`."""
         if not self.must_store(name):
             return await function()
         from dbos import DBOS
@@ -320,7 +320,7 @@ class WorkflowSteps:
             return DBOS.run_step({"name": name}, lambda: run_without_waiting(call()))
 
     def must_store(self, name: str) -> bool:
-        """Return whether this point is in the workflow and outside of its steps; an error in a thread that is not of the workflow."""
+        """Return whether this point is in the workflow but in no step; raise an error in a thread of the program."""
         dbos = get_dbos()
         if dbos is None or dbos.workflow_id is None:
             raise ConfigurationError(
@@ -349,11 +349,11 @@ class WorkflowSteps:
 
 
 class DurableInterceptor:
-    """An interceptor that makes its own steps, so that its decision is not one."""
+    """An interceptor that makes its own steps, so that its decision itself is not a step."""
 
 
 def find_steps() -> WorkflowSteps | None:
-    """Return the steps of the workflow around this point; None outside of workflows and inside of steps."""
+    """Return the steps of the workflow around this point; None outside workflows and inside steps."""
     steps = get_settings().steps
     if isinstance(steps, WorkflowSteps):
         return steps if steps.must_store("an effect") else None
@@ -369,7 +369,7 @@ def get_dbos() -> Any:
 
 
 def make_mismatch(what: str) -> RecordingMismatchError:
-    """Return the error for a step that is not the stored one."""
+    """Return the error for a step that differs from the stored step."""
     dbos = get_dbos()
     return RecordingMismatchError(
         f"{what} differs from the step that the workflow {dbos and dbos.workflow_id} took here before it was interrupted. Either the "
@@ -379,12 +379,12 @@ def make_mismatch(what: str) -> RecordingMismatchError:
 
 
 def write_step(key: str, **content: Any) -> str:
-    """Return the stored content of a step, with the digest of its conversation, effect or arguments."""
+    """Return a step's content to store, with the digest of its conversation, effect or arguments."""
     return format_json_line({"key": key, **content})
 
 
 def read_step(text: str, key: str, what: str) -> dict[str, Any]:
-    """Return the stored content of a step for `key`; raises the failure that it has stored."""
+    """Return the stored content of a step for `key`, or raise the failure that it stored."""
     stored: dict[str, Any] = json.loads(text)
     if stored["key"] != key:
         raise make_mismatch(what)
@@ -394,7 +394,7 @@ def read_step(text: str, key: str, what: str) -> dict[str, Any]:
 
 
 def check_no_event_loop(name: str) -> None:
-    """Raise `ConfigurationError` in a plain function that an async workflow has called."""
+    """Raise `ConfigurationError` in a plain function that an async workflow called."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -2,7 +2,7 @@
 
     launch("sqlite:///workflows.sqlite3")        DBOS.launch: interrupted workflows continue
     @workflow                                    DBOS.workflow; model calls and decisions inside are steps
-    with workflow_id("order-17"): ...            the same id is the same workflow: it runs once
+    with workflow_id("order-17"): ...            the same id is the same workflow, which runs once
 
 Arguments and results of workflows are stored as JSON, never as pickles.
 """
@@ -50,7 +50,7 @@ R = TypeVar("R")
 _given_id: ContextVar[str | None] = ContextVar("njrt.durable.workflows", default=None)
 
 _urls: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-"""The databases of the instances of DBOS."""
+"""The databases of the DBOS instances."""
 
 RECOVERY_ATTEMPTS = 1000
 """How often DBOS resumes a workflow after crashes."""
@@ -85,7 +85,7 @@ def workflow(function: Callable[P, R]) -> Callable[P, R]:
 
     async def start(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         arguments, keywords = normalize_arguments(function, arguments, keywords)
-        # Inside of workflows, the id is not theirs.
+        # The id does not apply to workflows that are called inside another one.
         identity = _given_id.get() if DBOS.workflow_id is None else None
         if identity:
             check_version(
@@ -93,7 +93,7 @@ def workflow(function: Callable[P, R]) -> Callable[P, R]:
                 if is_async
                 else DBOS.get_workflow_status(identity)
             )
-        # DBOS uses an id for one call only; a further call returns the result of the first.
+        # DBOS uses an id for only one call; a further call returns the result of the first.
         with read_failures(), SetWorkflowID(identity) if identity else nullcontext():
             result = made(*arguments, **keywords)
             return await result if is_async else result
@@ -105,7 +105,7 @@ def workflow(function: Callable[P, R]) -> Callable[P, R]:
 def normalize_arguments(
     function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments as they are after a crash; DBOS makes texts dates for the annotations `date` and `datetime`."""
+    """Return the arguments as they are after a crash; DBOS makes texts annotated `date` or `datetime` dates."""
     from dbos._serialization import coerce_portable_args_to_hints
 
     what = f"an argument of {function.__qualname__}"
@@ -121,7 +121,7 @@ def normalize_arguments(
 
 @contextmanager
 def stored_failures() -> Iterator[None]:
-    """Raise an exception of a workflow so that DBOS stores all of it."""
+    """Raise a workflow's exception in a form that DBOS stores completely."""
     from dbos import PortableWorkflowError
 
     try:
@@ -135,7 +135,7 @@ def stored_failures() -> Iterator[None]:
 
 @contextmanager
 def read_failures() -> Iterator[None]:
-    """Raise the exception of a workflow that DBOS has stored."""
+    """Raise a workflow's exception from the form that DBOS stored."""
     from dbos import PortableWorkflowError
 
     try:
@@ -144,7 +144,7 @@ def read_failures() -> Iterator[None]:
         data: Any = error.data
         if not isinstance(data, dict) or "failure" not in data:
             raise
-        stored = data["failure"]  # of an earlier version, not a text
+        stored = data["failure"]  # not a text if an earlier version wrote it
         failure = json.loads(stored) if isinstance(stored, str) else stored
         raise failure_from_json(failure) from error.__cause__
 
@@ -154,8 +154,8 @@ def launch(url: str, *, name: str = "njc", version: str | None = None, **options
 
     Call it once, after all modules are imported. Only workflows of the same `version` are resumed; by default it is
     a digest of the program (`njrt.durable.effects`), and a `VersionWarning` names the others. Other `options` are
-    fields of `dbos.DBOSConfig`; processes that run at the same time need an `executor_id` each, which is the same
-    after a restart. Raises ConfigurationError if another process has the same one.
+    fields of `dbos.DBOSConfig`. Each of several simultaneous processes needs its own `executor_id`, which must stay
+    the same after a restart. Raises ConfigurationError if another process has the same id.
     """
     with explaining_database(url) as place:
         from dbos import DBOS, DBOSPortableJSONSerializer
@@ -179,10 +179,10 @@ def launch(url: str, *, name: str = "njc", version: str | None = None, **options
         try:
             is_held = hold_executor(url, DBOS.executor_id)
             DBOS.launch()
-            if not is_held:  # the database was not there yet
+            if not is_held:  # the database did not exist yet
                 hold_executor(url, DBOS.executor_id)
         except BaseException:
-            shut_down()  # or the next launch would use this one
+            shut_down()  # otherwise the next launch would use this instance
             raise
     for workflow_id, other in find_other_versions(version).items():
         message = (
@@ -192,7 +192,7 @@ def launch(url: str, *, name: str = "njc", version: str | None = None, **options
 
 
 def check_sqlite(python: tuple[int, ...], sqlite: tuple[int, ...]) -> None:
-    """Raise ConfigurationError if DBOS cannot write the times of workflows with these versions."""
+    """Raise ConfigurationError if DBOS cannot write workflows' times with these versions."""
     if python >= (3, 12) and sqlite < (3, 42):
         raise ConfigurationError(
             f"on Python 3.12 and later, DBOS needs SQLite 3.42, and this is {'.'.join(map(str, sqlite))}; use a newer "
@@ -201,9 +201,9 @@ def check_sqlite(python: tuple[int, ...], sqlite: tuple[int, ...]) -> None:
 
 
 def take_over(executor_id: str) -> None:
-    """Resume the interrupted workflows of a process that will not come back, such as one of another machine.
+    """Resume the interrupted workflows of a process that will not come back, such as one on another machine.
 
-    If it still runs, it stops at its next step; an effect that it is doing is in doubt.
+    If the process still runs, it stops at its next step; an effect that it is performing is in doubt.
     """
     from dbos import DBOS
 
@@ -211,7 +211,7 @@ def take_over(executor_id: str) -> None:
 
 
 def shut_down() -> None:
-    """Stop DBOS in this process; interrupted workflows continue at the next `launch`."""
+    """Stop DBOS in this process; interrupted workflows continue with the next `launch`."""
     from dbos import DBOS
 
     DBOS.destroy()
@@ -220,7 +220,7 @@ def shut_down() -> None:
 
 @contextmanager
 def workflow_id(name: str) -> Iterator[None]:
-    """Set the id of the workflow that is called inside; a second call with it returns the result of the first."""
+    """Set the id of the workflow called inside; a second call with the same id returns the result of the first."""
     check_installed()
     from dbos import SetWorkflowID
 
@@ -234,7 +234,7 @@ def workflow_id(name: str) -> Iterator[None]:
         _given_id.reset(token)
 
 
-# ── one process at a time for each executor id of a database ─────────────────────────────────────
+# ── one process at a time for each executor id in a database ─────────────────────────────────────
 
 
 LOST_SECONDS = 30.0
@@ -243,13 +243,13 @@ LOST_SECONDS = 30.0
 _KEEPALIVE = {"tcp_keepalives_idle": 10, "tcp_keepalives_interval": 5, "tcp_keepalives_count": 3}
 
 _releases: list[Callable[[], object]] = []
-"""Functions that release the lock of this process."""
+"""Functions that release this process's lock."""
 
 
 def hold_executor(url: str, executor_id: str) -> bool:
-    """Hold the lock of an id until `release_executor`, or the end of this process; return whether there is such a lock.
+    """Hold an id's lock until `release_executor` or the end of this process; return whether there is such a lock.
 
-    A Postgres database that does not exist yet has none. Raises ConfigurationError if another process holds it.
+    A Postgres database that does not exist yet has no locks. Raises ConfigurationError if another process holds it.
     """
     from sqlalchemy.engine import make_url
 
@@ -271,7 +271,7 @@ def hold_executor(url: str, executor_id: str) -> bool:
 
 
 def release_executor() -> None:
-    """Release the lock of this process, if any."""
+    """Release this process's lock, if any."""
     while _releases:
         _releases.pop()()
 
@@ -285,7 +285,7 @@ def _hold_in_file(place: URL, number: int) -> Callable[[], object] | None:
         return None
     handle = open_private(Path(f"{place.database}.lock"), os.O_RDWR)
     try:
-        # Not inherited by processes that are forked, which may outlive this one.
+        # Forked processes, which may outlive this one, do not inherit this lock.
         fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
     except OSError as error:
         os.close(handle)

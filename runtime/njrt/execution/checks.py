@@ -22,7 +22,7 @@ from njrt.scope.advice import format_read_only_error, format_redefinition_error
 from njrt.scope.scope import Bound, Scope
 
 MODULE_NAMES = frozenset({"__name__", "__file__", "__doc__", "__debug__"})
-"""Names that every module has; a block may read them without a reference."""
+"""Names that every module has; a block may read them although its prompt does not name them."""
 
 
 def find_snippet_problems(
@@ -78,11 +78,11 @@ def _find_unawaited_questions(nodes: Sequence[ast.AST]) -> Iterator[str]:
 
 
 _MAX_COPIES = 1_000
-"""How often a statement may be compiled."""
+"""The most times that one statement may be compiled."""
 
 
 def _find_nested_finally(nodes: Sequence[ast.AST]) -> Iterator[str]:
-    """Refuse `finally` blocks in each other: Python compiles each once for every way to it, so they multiply."""
+    """Refuse deeply nested `finally` blocks: Python compiles each once for every way into it, so they multiply."""
     copies: dict[ast.AST, int] = {}
     for node in reversed(nodes):  # inner nodes come after outer ones
         if isinstance(node, ast.Try | ast.TryStar) and node.finalbody:
@@ -195,7 +195,7 @@ _MATCH_CUTOFF = 0.8
 
 
 def _format_name_hint(name: str, names: SnippetNames, scope: Scope) -> str:
-    """Return a similar name of the same kind, a class for a class; and the names that are visible."""
+    """Return a hint with a similar name of the same kind (a class for a class) and the visible names."""
     shown = (*scope.names, *scope.type_names)
     visible = dict.fromkeys((*shown, *scope.lent, *scope.scratch))
     plain = [unmangle(visible_name, scope.class_name) for visible_name in visible]
@@ -219,5 +219,5 @@ def _format_name_hint(name: str, names: SnippetNames, scope: Scope) -> str:
 
 
 def _is_class_name(name: str) -> bool:
-    """Return whether a name is written like the name of a class."""
+    """Return whether a name is written like a class name."""
     return name.lstrip("_")[:1].isupper()

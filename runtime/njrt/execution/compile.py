@@ -5,7 +5,7 @@
 
     text -> tree -> names -> checks -> guard -> lowered tree -> code + the program's cells = Snippet
 
-It runs no code and changes no variable.
+No code is run and no variable is changed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from njrt.scope.scope import Scope
 from njrt.timeouts import DeadlineExceeded, call_with_timeout
 
 MAX_CHARACTERS = 100_000
-"""Longer code is refused without being parsed: Python's compiler needs more than linear time, and cannot be stopped."""
+"""Longer code is refused unparsed: Python's compiler needs more than linear time, and cannot be stopped."""
 
 _MAX_SECONDS = 10.0
 """How long checking and compiling may take."""
@@ -81,7 +81,7 @@ class Snippet:
 
 
 class RaiseTracker(RaisedError):
-    """Records the exception that the snippet's own `raise` raised last.
+    """Records the exception last raised by the snippet's own `raise`.
 
     `around` marks the items that are open around the block, which the snippet must not close.
     """
@@ -117,7 +117,7 @@ def prepare(
 ) -> Snippet | Refusal:
     """Check and compile `source` for `scope`; with `expression` it must be a single expression.
 
-    `labels` are the jumps that are legal besides `raise`, as compiled code passes them to `run`.
+    `labels` are the legal jumps besides `raise`, as compiled code passes them to `run`.
     """
     if policy == "contained" and scope.namespace is not None:
         return Refusal("code in a class body cannot be contained")
@@ -179,7 +179,7 @@ def _check_and_compile(
         BOUND_NAME: CellType(scope.note_binding),
         CLASS_NAME: scope.cells.get("__class__") or CellType(),
     }
-    # `super` outside a class reads a cell `__class__`, which is empty there.
+    # `super` outside a class reads a `__class__` cell, which is empty there.
     cells = {**_PRIVATE_CELLS, **scope.borrowed, **scope.cells, **scope.scratch, **private}
     closure = tuple([cells.get(name) or CellType() for name in code.co_freevars])
     return Snippet(
@@ -207,7 +207,7 @@ _PRIVATE_CELLS = {
 
 @lru_cache(maxsize=64)
 def compile_snippet(source: str, place: str, layout: ScopeLayout, future_flags: int) -> CodeType:
-    """Compile a snippet for all scopes of this layout, from a new tree: lowering changes the tree."""
+    """Compile a snippet for all scopes of this layout, from a fresh tree because lowering changes it."""
     new = analyze_snippet.__wrapped__(source, layout.class_name, future_flags)
     return lower_snippet(new.tree, new.names, layout, register_source(place, source), new.flags)
 
@@ -246,7 +246,7 @@ def _make_layout(analysis: SnippetAnalysis, scope: Scope, policy: Policy) -> Sco
 
 
 def _provide_cells(names: SnippetNames, scope: Scope, policy: Policy) -> None:
-    """Make the cells of the block's own names, and of builtins that are replaced or that the program shadows."""
+    """Make cells for the block's own names, and for builtins that are replaced or that the program shadows."""
     for name in names.bound:
         if not scope.is_referenced(name):
             scope.ensure_own_cell(name)
@@ -266,7 +266,7 @@ def _provide_cells(names: SnippetNames, scope: Scope, policy: Policy) -> None:
 
 
 def make_lister(name: str, scope: Scope, policy: Policy) -> Callable[..., UserValue]:
-    """Return the builtin `dir`, `locals` or `vars` of a block: without arguments it lists the block's variables."""
+    """Return a block's `dir`, `locals` or `vars`, which lists the block's variables if called without arguments."""
     builtin = CHECKED_BUILTINS.get(name) if policy == "guarded" else None
     builtin = builtin or getattr(builtins, name)
 
@@ -281,7 +281,7 @@ def make_lister(name: str, scope: Scope, policy: Policy) -> Callable[..., UserVa
 
 
 def _is_shadowed(name: str, scope: Scope) -> bool:
-    """Return whether a variable of the program, which the block may not see, hides this builtin."""
+    """Return whether a variable of the program that the block may not see hides this builtin."""
     if name in scope.module:
         return True
     namespace = scope.namespace

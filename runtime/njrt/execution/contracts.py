@@ -4,9 +4,9 @@
 
     find_breach(...)    "`plan.end > plan.start` (it ends early) must be true, and is not: plan.end = 3, plan.start = 5"
 
-The program's own assert runs after the block, as always. So an expression is only evaluated here as far as it computes:
-names, attributes, items and operators, builtins such as `len`, and methods of Python's own types. If it calls
-something else, the contract is left to the program, also if a property or an operator of the program has effects.
+The program's own assert still runs after the block, so expressions are evaluated here only if they merely compute:
+names, attributes, items and operators, builtins such as `len`, and methods of Python's own types. If an expression
+calls anything else, or one of the program's properties or operators has effects, the assert is left to the program.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _COMPUTING: frozenset[Any] = frozenset(
         *(re.match, re.search, re.fullmatch, re.findall),
     ]
 )  # fmt: skip
-"""Functions that change nothing, with any arguments."""
+"""Functions that change nothing, whatever their arguments."""
 _METHODS: frozenset[Any] = frozenset(
     [
         *(
@@ -83,17 +83,17 @@ _METHODS: frozenset[Any] = frozenset(
 METHOD_NAMES = frozenset(
     name for kind in (*_IMMUTABLE, *_READING, re.Match, re.Pattern) for name in dir(kind)
 )
-"""Methods of Python's own types; another method is never evaluated."""
+"""Methods of Python's own types; no other methods are evaluated."""
 _MAX_ITEMS = 10_000
 """Most items that are examined to explain a breach."""
 _MEMBERS = "_nj_members"
 MAX_VALUES = 4
-"""Most values of an assert that does not hold that the model is shown."""
+"""Most values of a failed assert that the model is shown."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Items:
-    """An iterator that an expression makes: unlike one of the program, it may be used up."""
+    """An iterator made by an expression: unlike the program's iterators, it may be used up."""
 
     iterator: Iterator[Any]
 
@@ -105,18 +105,18 @@ class _Items:
 
 
 class UnknownEffectError(Exception):
-    """An expression calls something that may do more than compute; an argument: that changes its object."""
+    """An expression calls something that may do more than compute; if given, the argument may change a value."""
 
 
 @record
 class Breach:
-    """An assert that does not hold."""
+    """A failed assert."""
 
     condition: str
     reason: str
-    """The message of the assert, in parentheses."""
+    """The assert's message, in parentheses."""
     state: str
-    """The values in it."""
+    """The values in the assert."""
 
     def __str__(self) -> str:
         state = f": {self.state}" if self.state else ""
@@ -130,19 +130,19 @@ class Breach:
 
 @dataclass(slots=True)
 class Contract:
-    """The asserts that follow a block, as texts, and the variables that they read (state: the number of breaches)."""
+    """The asserts that follow a block, as source, and the variables they read (state: the number of breaches)."""
 
     texts: Sequence[str]
     lambdas: Sequence[Callable[[], Any]]
-    """Lambdas that have the names in their closures and globals; they are never called."""
+    """Lambdas with the names in their closures and globals; they are never called."""
     namespace: MutableMapping[str, Any] | None = None
     """The namespace of a class body around the block."""
     class_name: str | None = None
     breaches: int = 0
-    """Number of replies of this run that have broken it."""
+    """The number of replies in this run that have broken the contract."""
 
     def find_breach(self, render: Render) -> Breach | None:
-        """Return an assert that does not hold; None if all hold, or cannot be evaluated without effects."""
+        """Return the first failed assert; None if all hold or cannot be evaluated without effects."""
         for text in self.texts:
             test, message = parse_assert(text)
             try:
@@ -150,9 +150,9 @@ class Contract:
                     if not self._read(part, bool):
                         return self._describe(text, part, message, render)
             except UnknownEffectError as error:
-                if error.args:  # the asserts below see what this one changes
+                if error.args:  # later asserts would see what this one changes
                     return None
-            except NameError:  # of the program: no reply can mend it
+            except NameError:  # in the program: no reply can fix it
                 return None
             except Exception as error:
                 if is_interruption(error):
@@ -162,21 +162,21 @@ class Contract:
         return None
 
     def _evaluate(self, expression: ast.expr, given: Mapping[str, Any] = {}) -> Any:
-        """Evaluate an expression with the present values of its names, and with `given` ones."""
+        """Evaluate an expression with the current values of its names, and with `given` values."""
         names = find_names(ast.Module([ast.Expr(expression)], []), self.class_name)
         if self.namespace and not self.namespace.keys().isdisjoint(names.nested):
-            raise UnknownEffectError  # functions in a class body do not see its variables
+            raise UnknownEffectError  # functions in a class body cannot see its variables
         values = {**dict(self._look_up(names.read)), **given}
         return evaluate(expression, self.lambdas[0].__globals__, values, self.class_name)
 
     def _read(
         self, part: ast.expr, read: Callable[[Any], Any], given: Mapping[str, Any] = {}
     ) -> Any:
-        """Return `read` of the value of an expression; raise UnknownEffectError if code of the program has effects then."""
+        """Return `read` of an expression's value; raise UnknownEffectError if that runs program code with effects."""
         return refuse_side_effects(lambda: read(self._evaluate(part, given)), UnknownEffectError)
 
     def _look_up(self, names: Mapping[str, ast.AST]) -> Iterator[tuple[str, Any]]:
-        """Yield the names that are variables around the block, with their values; unbound ones are left out."""
+        """Yield the names that are variables around the block, with their values, except unbound ones."""
         cells = {
             name: cell
             for each in self.lambdas
@@ -228,7 +228,7 @@ def make_contract(
     namespace: MutableMapping[str, Any] | None,
     class_name: str | None,
 ) -> Contract | None:
-    """Return the contract of a block, if it has one; under `python -O` no assert is evaluated."""
+    """Return a block's contract, if it has one; under `python -O` no assert is evaluated."""
     if not texts or sys.flags.optimize:
         return None
     lambdas = (variables,) if given is None else (variables, given)
@@ -241,7 +241,7 @@ def evaluate(
     values: Mapping[str, Any],
     class_name: str | None = None,
 ) -> Any:
-    """Evaluate an expression with the values of its variables; raises UnknownEffectError if it may do more than compute."""
+    """Evaluate an expression with its variables' values; raise UnknownEffectError if it may do more than compute."""
     for value in values.values():
         _refuse_iterators(value)
     code = _compile(ast.unparse(expression), tuple(values), class_name)
@@ -253,7 +253,7 @@ def evaluate(
 
 @lru_cache(maxsize=256)
 def parse_assert(text: str) -> tuple[ast.expr, ast.expr | None]:
-    """Return the test and the message of an assert, given without the word."""
+    """Return the test and the message of an assert, given without the keyword."""
     statement = ast.parse(f"assert {text}").body[0]
     assert isinstance(statement, ast.Assert)
     return statement.test, statement.msg
@@ -270,7 +270,7 @@ def _split_conjunction(test: ast.expr) -> list[ast.expr]:
 
 
 def _find_members_test(test: ast.expr) -> tuple[ast.expr, ast.expr, ast.expr, ast.expr] | None:
-    """Return, of `all(condition for target in members)`, these three, and an expression for the members that fail."""
+    """Return the three parts of `all(condition for target in members)`, and an expression for the failing members."""
     match test:
         case ast.Call(func=ast.Name("all"), args=[ast.GeneratorExp(elt=each, generators=[loop])]):
             failing = ast.UnaryOp(ast.Not(), each)
@@ -316,7 +316,7 @@ def _names_something(expression: ast.expr) -> bool:
 
 @lru_cache(maxsize=256)
 def _compile(text: str, names: tuple[str, ...], class_name: str | None) -> CodeType:
-    """Compile an expression as a function of its names and of the guards."""
+    """Compile an expression as a function of its names and the guards."""
     expression = _CallGuard(class_name).visit(ast.parse(text, mode="eval").body)
     parameters = [ast.arg(name) for name in (*names, *_GUARDS)]
     function = ast.Lambda(ast.arguments([], [], None, parameters, [None] * len(parameters), None, []), expression)  # fmt: skip
@@ -329,7 +329,7 @@ def _compile(text: str, names: tuple[str, ...], class_name: str | None) -> CodeT
 
 @dataclass
 class _CallGuard(ast.NodeTransformer):
-    """Passes each call of an expression, and each possible iterator, to a function that refuses effects."""
+    """Passes each call in an expression, and each possible iterator, to a function that refuses effects."""
 
     class_name: str | None
 
@@ -387,23 +387,23 @@ def _guard_value(node: ast.expr, guard: str = ".value") -> ast.expr:
 
 
 def _refuse_iterator(value: Any) -> Any:
-    """Return a value; refuse an iterator of the program: looking at its items takes them away."""
+    """Return a value; refuse an iterator of the program, because looking at its items consumes them."""
     if find_member(type(value), "__next__"):
         raise UnknownEffectError
     return value
 
 
 def _get_item(owner: Any, key: Any) -> Any:
-    """Return an item; refuse a key that a `defaultdict` would add."""
+    """Return an item; refuse a missing key, which a `defaultdict` would add."""
     if isinstance(owner, defaultdict) and key not in owner:
         raise UnknownEffectError(key)
     return _refuse_iterator(owner[key])
 
 
 def _refuse_iterators(value: Any) -> Any:
-    """Return a value; refuse an iterator, and a container of Python that has one."""
+    """Return a value; refuse an iterator, or one of Python's containers that holds an iterator."""
     for kind in (list, tuple, set, dict, deque):
-        if is_a(value, kind):  # methods of the program are not called
+        if is_a(value, kind):  # without calling the program's methods
             items = dict.values(value) if kind is dict else kind.__iter__(value)
             kinds = {id(each): each for each in map(type, items)}
             if any(find_member(each, "__next__") for each in kinds.values()):
@@ -413,7 +413,7 @@ def _refuse_iterators(value: Any) -> Any:
 
 @record
 class _OwnFunction:
-    """A lambda of the expression itself."""
+    """A lambda in the expression itself."""
 
     function: Callable[..., Any]
 
@@ -449,13 +449,13 @@ def _call_method(owner: Any, name: str, /, *args: Any, **named: Any) -> Any:
 
 
 def _make_unknown_effect(function: Any, values: Sequence[Any]) -> UnknownEffectError:
-    """Return the refusal of a call; its argument is the function if that is one of Python that may change a value."""
+    """Return the refusal of a call; its argument is the function if this is Python's own and may change a value."""
     may_change = any(isinstance(value, tuple(_READING)) for value in values)
     return UnknownEffectError(*[function] * (may_change and not isinstance(function, FunctionType)))
 
 
 def is_computing(function: Any) -> bool:
-    """Return whether a function only computes, with any arguments."""
+    """Return whether a function only computes, whatever its arguments."""
     return _is_known(function, _COMPUTING)
 
 
@@ -481,4 +481,4 @@ _GUARDS: Mapping[str, Callable[..., Any]] = {
     ".item": _get_item,
     ".slice": slice,
 }
-"""The functions for the calls, lambdas and reads in a compiled expression, by the names of its parameters."""
+"""The functions for the calls, lambdas and reads in a compiled expression, by parameter name."""

@@ -5,10 +5,10 @@
                                                                      or Jumped(Broke(), printed="")
                                                                      or Failed("TypeError: ...", printed="")
 
-At the top level of a snippet `break`, `continue`, `return` and `raise` act on the program. An exception that a
-top-level `raise` raised is the block's own and is raised in the program; any other is a mistake of the model and
-is reported to it. Other exceptions (KeyboardInterrupt, the exit or cancellation of the program, an error of the
-runtime in a nested block) propagate.
+At the top level of a snippet, `break`, `continue`, `return` and `raise` act on the program. An exception from a
+top-level `raise` is the block's own and is raised in the program; any other is the model's mistake and is reported
+to the model. Some exceptions propagate: KeyboardInterrupt, the exit or cancellation of the program, and an error of
+the runtime in a nested block.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 def execute(snippet: Snippet, *, seconds: float | None = None) -> Execution:
     """Run a snippet that does not await, for at most `seconds`.
 
-    Raises exceptions that are not mistakes of the model: KeyboardInterrupt, SystemExit, GeneratorExit, cancellation,
+    Raises exceptions that are not the model's mistakes: KeyboardInterrupt, SystemExit, GeneratorExit, cancellation,
     an error of the runtime from a nested block, and `CodeTimeLimitError` when the time is up.
     """
     try:
@@ -65,7 +65,7 @@ async def aexecute(snippet: Snippet, *, seconds: float | None = None) -> Executi
 
 
 def start_snippet(snippet: Snippet) -> Callable[[], Any]:
-    """Make the function that runs the code; its end is the business of `end_by_result` or `end_by_error`."""
+    """Make the function that runs the code; `end_by_result` or `end_by_error` must handle its end."""
     if snippet.is_contained:
         raise AssertionError("contained code runs in a child")
     code, scope = snippet.code, snippet.scope
@@ -76,7 +76,7 @@ def start_snippet(snippet: Snippet) -> Callable[[], Any]:
 
 
 def end_by_error(snippet: Snippet, error: BaseException) -> Execution:
-    """Return the end of a snippet by an exception; raise it again unless it is a mistake of the model (see `execute`)."""
+    """Return how an exception ends a snippet; re-raise it unless it is the model's mistake (see `execute`)."""
     try:
         if isinstance(error, DeadlineExceeded):
             raise make_time_limit_error(error) from None
@@ -89,7 +89,7 @@ def end_by_error(snippet: Snippet, error: BaseException) -> Execution:
 
 
 def make_time_limit_error(error: DeadlineExceeded) -> CodeTimeLimitError:
-    """Make the error for code that was stopped."""
+    """Make the error for code that was stopped at its time limit."""
     return CodeTimeLimitError(f"{error} and was stopped; the option max_code_seconds allows more")
 
 
@@ -103,7 +103,7 @@ def _run_in_class(snippet: Snippet) -> tuple[int, UserValue]:
 
 
 def end_by_result(snippet: Snippet, result: tuple[int, UserValue] | None) -> Execution:
-    """Return the execution for the result of the function of `start_snippet`."""
+    """Return the execution for the result of the function that `start_snippet` made."""
     snippet.raised.clear()
     printed = snippet.scope.transcript.take()
     exit_kind, value = result if result is not None else (ExitKind.FELL_OFF, None)
@@ -111,7 +111,7 @@ def end_by_result(snippet: Snippet, result: tuple[int, UserValue] | None) -> Exe
 
 
 def _classify_error(error: BaseException, snippet: Snippet) -> Execution:
-    """Distinguish the block's own exception from a mistake of the model."""
+    """Distinguish the block's own exception from a mistake by the model."""
     printed = snippet.scope.transcript.take()
     if not (snippet.raised.is_own_error(error) or snippet.raises_mistakes):
         name = error.name if isinstance(error, NameError) else None
@@ -129,8 +129,8 @@ def _classify_error(error: BaseException, snippet: Snippet) -> Execution:
 class ClassNamespace:
     """A class namespace as the snippet's code sees it, without the names that the compiler sets.
 
-    The code of a class body sets `__module__` and `__qualname__` first and others last. The program's own
-    class body has done so already.
+    The code of a class body sets `__module__` and `__qualname__` first, and other names last. The program's own
+    class body has already done so.
     """
 
     __slots__ = ("_hidden", "_ignored_once", "_names")
@@ -142,7 +142,7 @@ class ClassNamespace:
         self._ignored_once = {"__module__", "__qualname__", "__firstlineno__"}
 
     def __getitem__(self, name: str) -> UserValue:
-        # A class body looks here first even for names that are declared nonlocal; the block's own are in cells.
+        # A class body looks here first even for names that are declared nonlocal; the block's own names are in cells.
         if name in self._hidden:
             raise KeyError(name)
         return self._names[name]

@@ -1,4 +1,4 @@
-"""Exceptions that come from outside of the model's code, which its handlers do not catch.
+"""Exceptions that come from outside the model's code, and that its handlers do not catch.
 
     while True:                                   while True:
         try:                                          try:
@@ -8,12 +8,12 @@
         with suppress(Exception):                     with .manager(suppress(Exception)):
             wait()                                        wait()
 
-These are: the end of the code's time, KeyboardInterrupt, the cancellation of the program's task, and exceptions that a
-signal handler of the program raises. They leave the code, and the block, as if it had no handlers.
+These are the end of the code's time, KeyboardInterrupt, the cancellation of the program's task, and exceptions raised
+by the program's signal handlers. They leave the code, and the block, as if the code had no handlers.
 
 Not detected: a signal handler that is no longer installed when its exception is caught; exceptions that a function of
-the program catches itself. A `finally` that ends by `return`, `break` or `continue` discards every exception but the
-end of the code's time.
+the program catches itself. A `finally` that ends with `return`, `break` or `continue` discards every exception except
+the end of the code's time.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def select_catchable(kinds: ExceptionTypes = BaseException) -> ExceptionTypes:
 
 def is_interruption(error: BaseException) -> bool:
     """Return whether an exception comes from outside of the code that it was raised in."""
-    # After a call in doubt, code must not make the call again.
+    # After a call in doubt, code must not repeat the call.
     if isinstance(error, Interruption | KeyboardInterrupt | CallInDoubtError):
         return True
     return _is_program_cancelled(error) or _is_raised_by_signal(error)
@@ -97,7 +97,7 @@ class _Manager:
 def wrap_manager(
     manager: UserValue, enter: str = "__enter__", leave: str = "__exit__"
 ) -> UserValue:
-    """Wrap the operand of `with`; return an operand that is not a context manager unchanged, for Python's own error."""
+    """Wrap the operand of `with`; return anything but a context manager unchanged, for Python's own error."""
     kind = type(manager)
     return _Manager(manager) if hasattr(kind, enter) and hasattr(kind, leave) else manager
 

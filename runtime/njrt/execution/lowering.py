@@ -12,9 +12,9 @@
                                                    tmp = y
                                                    return (1, tmp + 1)
 
-Only the code of `body` is kept; its free variables are then bound to the program's cells. Every exit is a `return`
-of a pair (exit kind, value): the snippet's own `try`, `finally` and `with` treat it as they treat a break or a
-continue. A class body has no return: there the snippet is wrapped in a loop that runs once.
+Only the code of `body` is kept; its free variables are then bound to the program's cells. Every exit returns a pair
+(exit kind, value), which the snippet's own `try`, `finally` and `with` treat like a break or continue. A class body
+cannot return, so there the snippet is wrapped in a loop that runs once.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ExitKind(enum.IntEnum):
     CONTINUE = 4
 
 
-# Names that are not identifiers, so that no snippet can read or bind them.
+# Names that are not identifiers, so no snippet can read or bind them.
 RAISED_NAME = ".raised"
 EXIT_KIND_NAME = ".exit_kind"
 EXIT_VALUE_NAME = ".exit_value"
@@ -58,14 +58,14 @@ SUPER_NAME = ".super"
 
 
 def find_host_jumps(statements: Iterable[ast.AST]) -> Iterator[HostJump]:
-    """Find the jumps that act on the program, not on the snippet's own loops and functions."""
+    """Find the jumps that act on the program rather than on the snippet's own loops and functions."""
     return (found for found in find_exits(statements) if not isinstance(found, ast.Raise))
 
 
 def find_exits(
     statements: Iterable[ast.AST], in_loop: bool = False
 ) -> Iterator[HostJump | ast.Raise]:
-    """Find the same jumps, and the statements that raise."""
+    """Find the same jumps as `find_host_jumps`, and the statements that raise."""
     for statement in statements:
         match statement:
             case ast.Return() | ast.Raise():
@@ -95,13 +95,13 @@ class ScopeLayout:
     in_class: bool
     """Whether the snippet runs in the namespace of a class body."""
     has_class_cell: bool
-    """Whether it does so, and the program has a cell for the class: its `super()` needs that cell."""
+    """Whether it does so and the program has a cell for the class, which its `super()` needs."""
     is_async: bool
     """Whether the snippet itself awaits."""
     cells: tuple[str, ...]
     """The names it uses that live in cells."""
     nonlocals: tuple[str, ...]
-    """The names among them that are declared nonlocal: in a function all of them."""
+    """The names among these that are declared nonlocal: in a function, all of them."""
     bound_globals: tuple[str, ...]
     """The names it binds that live in the module."""
     own: frozenset[str]
@@ -117,14 +117,14 @@ class ScopeLayout:
 def lower_snippet(
     tree: ast.Module, names: SnippetNames, layout: ScopeLayout, filename: str, flags: int
 ) -> CodeType:
-    """Compile a checked snippet; changes `tree`."""
+    """Compile a checked snippet; `tree` is changed."""
     if layout.program_modules is not None:
         tree = add_checks(tree, layout.class_name, layout.program_modules)
     jumps = {id(jump) for jump in find_host_jumps(tree.body)}
     body = _Lowerer(names, layout, jumps).lower_body(tree.body)
     if layout.in_class and jumps:
         body = [_wrap_in_loop(body)]
-    # A new node is at the place of the one that it replaces, and its parts at the same place.
+    # A new node takes the location of the node that it replaces, and so do its parts.
     scaffold = ast.fix_missing_locations(_build_scaffold(layout, body))
     code = compile_tree(scaffold, filename, flags)
     for _ in ("outer", "class", "body"):
@@ -136,7 +136,7 @@ def _build_scaffold(layout: ScopeLayout, body: list[ast.stmt]) -> ast.Module:
     """Build the functions around the snippet that make the compiler resolve its names as needed."""
     private_class = layout.class_name or "_"  # a class named `_` mangles nothing
     inner = f"class {private_class}" if layout.in_class else "def body()"
-    # The class around the body is there for mangling only: the name `Box` still means the program's class.
+    # The class around the body is only for mangling: the name `Box` still means the program's class.
     is_program_name = layout.class_name not in (None, "_", *layout.cells)
     text = "\n".join(
         [
@@ -171,7 +171,7 @@ def _build_scaffold(layout: ScopeLayout, body: list[ast.stmt]) -> ast.Module:
     ]  # fmt: skip
     declared.targets[-1:] = [ast.Name(name, ast.Store()) for name in private]
     host.body[0].names[-1:] = private
-    # A function that is declared global has its bare name as qualified name: its own functions are `f.<locals>.g`.
+    # A function declared global has its bare name as its qualified name, so its own functions are `f.<locals>.g`.
     if not (layout.in_class and layout.class_name):
         host.name = layout.host or "<natural>"
     as_global.names = [host.name]
@@ -212,7 +212,7 @@ class _Lowerer(ast.NodeTransformer):
         return [ast.copy_location(statement, node) for statement in made]
 
     def visit(self, node: ast.AST) -> Any:
-        """Lower a node; report the watched outputs that a statement binds by `if .bound("y"): pass`."""
+        """Lower a node; report the watched outputs that a statement binds, with `if .bound("y"): pass`."""
         if not self.layout.watched or self.nested or not isinstance(node, ast.stmt):
             return super().visit(node)
         bound = find_bound_names(node, self.layout.class_name) & self.layout.watched
@@ -226,13 +226,13 @@ class _Lowerer(ast.NodeTransformer):
             node.body[:0] = report
             return lowered
         statements = lowered if isinstance(lowered, list) else [lowered]
-        # The value of a last expression is the value of the snippet: nothing may follow it.
+        # A final expression gives the snippet its value, so nothing may follow it.
         return report + statements if isinstance(node, ast.Expr) else statements + report
 
     def report_patterns(self, node: ast.Match) -> set[str]:
-        """Report in each case what its pattern binds; return the names to report afterwards.
+        """Report in each case the names that its pattern binds; return the names to report after the statement.
 
-        They are the names of the subject, and of cases with a guard, which may fail when the names are bound.
+        These are the names in the subject, and in cases with a guard, which may fail after the names are bound.
         """
         names = find_bound_names(node.subject, self.layout.class_name)
         for case in node.cases:
@@ -315,7 +315,7 @@ class _Lowerer(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """`super()` -> `super(__class__, self)`: the code has no first argument that `super()` could take.
 
-        In methods that a class body defines it is `super(.class, self)`: their class is the program's.
+        In methods that a class body defines, it becomes `super(.class, self)`: their class is the program's.
         """
         self.generic_visit(node)
         if not is_bare_super(node) or "super" in self.names.bound:

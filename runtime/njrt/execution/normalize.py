@@ -31,7 +31,7 @@ _PLAIN_TYPES = (str, bytes, int, float, bool, type(None))
 
 
 _Replacement = tuple[ast.stmt, str]
-"""A statement, and the code that takes its place, in one line."""
+"""A statement, and the code on one line that replaces it."""
 
 
 def normalize(source: str, tree: ast.Module, names: SnippetNames, scope: Scope) -> str:
@@ -61,7 +61,7 @@ def _replace_star_imports(names: SnippetNames, scope: Scope) -> Iterator[_Replac
     for statement in names.star_imports:
         module = statement.module or ""
         if statement.level == 0 and is_importable(module):
-            # The names that `import *` binds, without the names that blocks may not use.
+            # The names that `import *` binds, except those that blocks may not use.
             members = vars(open_module(module))
             exported = getattr(sys.modules[module], "__all__", members)
             read = sorted(
@@ -95,7 +95,7 @@ def _replace_restated_inputs(
 
 
 def _is_current_class(definition: ast.ClassDef, scope: Scope) -> bool:
-    """Return whether a class statement only restates members of the given class of this name."""
+    """Return whether a class statement only restates members of the existing class of this name."""
     found = scope.lookup(definition.name)
     if not isinstance(found, Bound) or not is_a(found.value, type):
         return False
@@ -106,7 +106,7 @@ def _is_current_class(definition: ast.ClassDef, scope: Scope) -> bool:
 
 
 def _is_known_member(statement: ast.stmt, known: Collection[str]) -> bool:
-    """Return whether a statement of a class body declares one of the `known` members, and adds no behaviour."""
+    """Return whether a statement of a class body declares one of the `known` members without adding behaviour."""
     match statement:
         case (
             ast.AnnAssign(target=ast.Name(name), value=value)
@@ -129,7 +129,7 @@ def _is_trivial(statement: ast.stmt) -> bool:
 
 
 def _is_current_value(literal: ast.expr, name: str, scope: Scope) -> bool:
-    """Return whether an expression is a literal of the value of this variable, or the variable itself."""
+    """Return whether an expression is a literal equal to this variable's value, or the variable itself."""
     if isinstance(literal, ast.Name) and literal.id == name:
         return True
     found = scope.lookup(name)

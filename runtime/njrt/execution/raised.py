@@ -1,9 +1,9 @@
-"""The exception that a snippet raises for its program, as opposed to the mistakes of its code.
+"""The exception that a snippet raises for its program, as opposed to mistakes in its code.
 
     raise OutOfStock("tea")        at the top level of a snippet: recorded, and raised in the program
     prices["tee"]                  a KeyError that no `raise` has recorded: a mistake, reported to the model
 
-It imports the standard library only: contained code records in a separate process.
+This module imports only the standard library, because contained code records exceptions in a separate process.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 
 
 class RaisedError:
-    """Records the exception that the snippet's own `raise` statements raised last.
+    """Records the exception last raised by the snippet's own `raise` statements.
 
-    `handled` is the exception that the program handles around the block; `reraises` is true if the last `raise` was a bare
-    one of just that exception.
+    `handled` is the exception that the program handles around the block; `reraises` is true if the last `raise` was
+    bare and re-raised exactly that exception.
     """
 
     def __init__(self) -> None:
@@ -34,11 +34,11 @@ class RaisedError:
         return error
 
     def is_own_error(self, error: BaseException) -> bool:
-        """Return whether the snippet raised `error`, or a member of the group that `except*` made of it."""
+        """Return whether the snippet raised `error`, or the exceptions that `except*` put into this group."""
         if self.last is None:
             return False
         if isinstance(error, BaseExceptionGroup):
-            # `except*` makes new groups, of the same exceptions.
+            # `except*` makes new groups of the same exceptions.
             leaves = {id(leaf) for leaf in _list_leaves(error)}
             return all(id(leaf) in leaves for leaf in _list_leaves(self.last))
         if isinstance(self.last, StopIteration) and error.__cause__ is self.last:

@@ -1,4 +1,4 @@
-"""Results of running the code of a model.
+"""Results of running a model's code.
 
 Ran(value=3, printed="")                    it ran to its end
 Jumped(Raised(OutOfStock("tea")), "")       it left the block
@@ -45,7 +45,7 @@ Execution = Ran | Jumped | Failed
 
 
 def make_execution(exit_kind: int, value: UserValue, printed: str) -> Execution:
-    """Return the result of code that has ended without an exception."""
+    """Return the result of code that ended without an exception."""
     match ExitKind(exit_kind):
         case ExitKind.FELL_OFF | ExitKind.VALUE:
             return Ran(value, printed)

@@ -30,27 +30,27 @@ MUTATING = frozenset(
 _PACKAGES = MODULES_WITH_EFFECTS | {"logging", "warnings"}
 _EFFECTS = frozenset(["print", "open", "input", "exec", "eval", "setattr", "delattr", "__import__"])
 CONTRACT_FILE = "<contract>"
-"""The file name of the code of contracts."""
+"""The file name of contract code."""
 _MAKING = ("__init__", "__post_init__", "__new__", "__setattr__")
-"""Methods that change an object which did not exist before."""
+"""Methods that change an object which they are making."""
 _CACHING = cached_property.__get__.__code__
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 class _SideEffectError(BaseException):
-    """A function of the program has effects; no `except Exception` of the program handles it."""
+    """A function of the program has effects; not caught by `except Exception` in the program."""
 
 
 def refuse_side_effects(action: Callable[[], T], refusal: type[Exception]) -> T:
-    """Return the result of an action; raise `refusal` before a function of the program runs that may change more than its own variables.
+    """Return an action's result; raise `refusal` before a function that may change more than its own variables runs.
 
-    It is not a context manager: an interruption at the start of `__exit__` would leave the program watched.
+    This is not a context manager because an interruption at the start of `__exit__` would leave the program watched.
     """
-    if sys.getprofile() is not None:  # a profiler measures the program
+    if sys.getprofile() is not None:  # a profiler is measuring the program
         return action()
     collects, cached = gc.isenabled(), list[tuple[Any, str]]()
     try:
-        gc.disable()  # it runs code of objects that the action does not use
+        gc.disable()  # it would run code of objects that the action does not use
         sys.setprofile(partial(_refuse, cached))
         return action()
     except _SideEffectError as error:
@@ -66,7 +66,7 @@ def refuse_side_effects(action: Callable[[], T], refusal: type[Exception]) -> T:
 
 
 def _refuse(cached: list[tuple[Any, str]], frame: FrameType, event: str, argument: Any) -> None:
-    """Raise an error at the start of a function that has effects, and note what `cached_property` keeps; frequent events first."""
+    """Raise at the start of a function with effects; note what `cached_property` stores. Frequent events first."""
     if event == "c_call":
         if getattr(argument, "__module__", None) not in _PACKAGES:
             return
@@ -85,22 +85,22 @@ def _refuse(cached: list[tuple[Any, str]], frame: FrameType, event: str, argumen
 
 
 def _is_in_finalizer(frame: FrameType | None) -> bool:
-    """Return whether an object that is no longer used is being deleted: Python must not stop there."""
+    """Return whether an unused object is being deleted, where Python must not be stopped."""
     while frame is not None and frame.f_code.co_name != "__del__":
         frame = frame.f_back
     return frame is not None
 
 
 def is_harmless(code: CodeType, names: Mapping[str, Any]) -> bool:
-    """Return whether the text of a function, with these global names, changes only objects that it makes."""
+    """Return whether a function's source, with these global names, changes only objects that it makes."""
     changed = _find_changed(code.co_filename, code.co_firstlineno, code.co_name)
     return all(isinstance(names.get(name), ModuleType) for name in changed)
 
 
 @lru_cache(maxsize=1024)
 def _find_changed(file: str, line: int, name: str) -> frozenset[str]:
-    """Return the names of the objects that a function changes and did not make; "" if it writes or asks."""
-    import inspect  # programs without such functions start faster
+    """Return the names of objects that a function changes but did not make, "" among them for other effects."""
+    import inspect  # imported late: programs without such functions start faster
     from tokenize import TokenError
 
     lines = linecache.getlines(file)[line - 1 :]
@@ -108,7 +108,7 @@ def _find_changed(file: str, line: int, name: str) -> frozenset[str]:
         text = "".join(inspect.getblock(lines))
         nodes = [*ast.walk(ast.parse(f"if True:\n{text}" if text[:1].isspace() else text))]
     except (SyntaxError, ValueError, RecursionError, MemoryError, TokenError):
-        return frozenset()  # a part of a statement, with a lambda
+        return frozenset()  # part of a statement, with a lambda
     functions = [each for each in nodes if isinstance(each, _Function)]
     if name != "<lambda>":
         functions = [each for each in functions[:1] if getattr(each, "name", "") == name]
@@ -139,12 +139,12 @@ def _list_changed(function: _Function) -> Iterator[str]:
             case _:
                 changed = find_changed(node)
         root = find_root(changed)
-        if isinstance(root, ast.Name) and root.id not in made:  # a part of a result may be new
+        if isinstance(root, ast.Name) and root.id not in made:  # part of a call's result may be new
             yield root.id
 
 
 def _walk_own(function: _Function) -> Iterator[ast.AST]:
-    """Yield the nodes of a function, without the bodies of functions and classes in it."""
+    """Yield the nodes of a function, without the bodies of nested functions and classes."""
     waiting: list[ast.AST] = (
         [*function.body] if isinstance(function.body, list) else [function.body]
     )
@@ -156,7 +156,7 @@ def _walk_own(function: _Function) -> Iterator[ast.AST]:
 
 
 def find_changed(node: ast.AST) -> ast.expr | None:
-    """Return the expression of the object that an assignment to a part of it, or a call of its method, changes."""
+    """Return the expression of the object that a node changes by assigning to a part of it or calling its method."""
     match node:
         case ast.Attribute(value=changed, ctx=ast.Store() | ast.Del()):
             return changed
@@ -168,7 +168,7 @@ def find_changed(node: ast.AST) -> ast.expr | None:
 
 
 def find_root(node: ast.expr | None) -> ast.expr | None:
-    """Return the expression that an attribute or an item is a part of; any other one unchanged."""
+    """Return the expression at the root of an attribute or item; any other expression unchanged."""
     while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
     return node

@@ -1,8 +1,8 @@
-"""The analysis of a snippet that depends on its text alone, made once for each text: its tree, names and jumps.
+"""The analysis of a snippet that depends only on its text, made once per text: its tree, names and jumps.
 
     "if n > 3: break"      ──analyze_snippet──>      SnippetAnalysis(tree, names.read: n, jumps: the `break`)
 
-The block of a loop often runs the same code again; then only the checks that depend on its variables run again.
+A block in a loop often runs the same code again; then only the checks that depend on its variables are repeated.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class SnippetAnalysis:
     nodes: tuple[ast.AST, ...]
     """All nodes, outer ones first."""
     checked_nodes: tuple[ast.AST, ...]
-    """The nodes that checks look at: all but operators and the names that are only read."""
+    """The nodes that checks inspect: all except operators and names that are only read."""
     names: SnippetNames
     used_names: tuple[str, ...]
     """All names that it binds or reads, sorted."""
@@ -37,7 +37,7 @@ class SnippetAnalysis:
 
 @lru_cache(maxsize=64)
 def analyze_snippet(source: str, class_name: str | None, future_flags: int) -> SnippetAnalysis:
-    """Parse and analyse a snippet, in code of the class `class_name` if that is given."""
+    """Parse and analyse a snippet, inside the class `class_name` if given."""
     tree = parse_snippet(source)
     flags = future_flags | _read_future_flags(tree)
     names = find_names(tree, class_name, lazy_annotations=bool(flags))

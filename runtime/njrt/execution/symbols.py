@@ -1,12 +1,12 @@
-"""The names that a snippet binds and reads, scope by scope, by the rules of Python's compiler.
+"""The names that a snippet binds and reads, scope by scope, following the rules of Python's compiler.
 
     y = [k * x for k in xs]         bound: y         read: xs, and nested: x
     def inc():
         global n                    declared: n reaches the block's own scope
         n += step                   bound: n         read, nested: n, step
 
-`symtable` is not used: from Python 3.12 on it lists the variables of an inlined comprehension (PEP 709) in the
-scope around it. Names are mangled, as the compiler stores them. Not detected: names bound by `import *` (refused
+`symtable` is not used because from Python 3.12 on it lists the variables of an inlined comprehension (PEP 709) in
+the enclosing scope. Names are mangled, as the compiler stores them. Not detected: names bound by `import *` (refused
 elsewhere) and by code that changes `globals()` or a namespace at run time.
 """
 
@@ -31,15 +31,15 @@ class SnippetNames:
     """The names of a snippet that its own scope, or the program around it, must provide."""
 
     bound: dict[str, ast.AST]
-    """Bound in the block's own scope, also by `global` and `nonlocal` in nested functions; with the first node."""
+    """Names bound in the block's scope, also by `global` and `nonlocal` in nested functions, with the first node."""
     read: dict[str, ast.AST]
-    """Read from the block's own scope or beyond it; with the first node."""
+    """Names read from the block's scope or beyond it, with the first node."""
     nested: dict[str, ast.AST]
-    """Those read or bound in nested scopes; with the first node."""
+    """The names among these that nested scopes read or bind, with the first node."""
     declared: dict[Declaration, tuple[str, ...]]
     """For each `global` and `nonlocal` in a nested scope: the names that reach the block's own scope."""
     hidden: dict[str, ast.AST]
-    """Names of a nested `global` that are variables of a function in between."""
+    """Names in a nested `global` that are variables of a function in between."""
     awaits: list[ast.AST]
     """The awaits of the block itself."""
     yields: list[ast.AST]
@@ -70,7 +70,7 @@ class _SymbolTable:
     def visible(self) -> Iterator[_SymbolTable]:
         """Yield the tables with variables that are visible from here, nearest first.
 
-        Class bodies are skipped, but for annotations (PEP 695) directly in them.
+        Class bodies are skipped, except for annotations (PEP 695) directly in them.
         """
         table, place = self.parent, self.leave("annotation")
         while table is not None:
@@ -82,7 +82,7 @@ class _SymbolTable:
 def find_names(
     tree: ast.Module, class_name: str | None, *, lazy_annotations: bool = False
 ) -> SnippetNames:
-    """Find the names of a snippet, in code of the class `class_name` if that is given.
+    """Find the names of a snippet, inside the class `class_name` if given.
 
     With `lazy_annotations` (PEP 563) annotations are not evaluated, so they read no names.
     """
@@ -167,7 +167,7 @@ class _NameCollector(ast.NodeVisitor):
 
     @property
     def is_top_level(self) -> bool:
-        """Whether this code runs as part of the block itself; comprehensions do."""
+        """Whether this code runs as part of the block itself, as comprehensions do."""
         return self.table.leave("comprehension") is self.tables[0]
 
     # --- names
@@ -318,9 +318,9 @@ def _list_arguments(arguments: ast.arguments) -> list[ast.arg]:
 
 
 def find_bound_names(part: ast.AST, class_name: str | None) -> set[str]:
-    """Return the names that a statement, or a part of one, binds itself (mangled), without the statements in its body.
+    """Return the names (mangled) that a statement, or a part of one, binds itself, excluding those its body binds.
 
-    A function counts as binding the names that it declares `nonlocal` or `global`: it may be called.
+    A function counts as binding the names that it declares `nonlocal` or `global`, because it may be called.
     """
     names: set[str] = set()
     waiting = [part]

@@ -7,7 +7,7 @@
       in your code, line 1: price_of('b')
       in price_of (shop.py:12): return prices[name]
 
-Frames of the runtime are left out, long texts and deep stacks are cut. If the message of an exception cannot be
+The runtime's frames are left out, and long texts and deep stacks are cut. If an exception's message cannot be
 computed, only its type is shown.
 """
 
@@ -31,7 +31,7 @@ from njrt.values.introspection import find_member, get_class_name, is_a
 
 _RUNTIME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _RUN_MODULES = ("njrt.session.question", "njrt.session.run_block")
-"""The modules with the functions that programs call to run a block or to ask a model."""
+"""The modules with the functions that programs call to run a block or ask a model."""
 _MAX_FRAMES = 8
 _MESSAGE_SECONDS = 1.0
 _MAX_CHARACTERS = 2000
@@ -44,7 +44,7 @@ def format_failure(error: BaseException, body: CodeType) -> str:
 
 
 def format_error(error: BaseException) -> str:
-    """Format type, message and notes of an exception; never raises, bounded in length and time."""
+    """Format an exception's type, message and notes; never raises, and is bounded in length and time."""
     name = type(error).__qualname__.rpartition("<locals>.")[2]
     try:
         message = call_with_timeout(_MESSAGE_SECONDS, lambda: str(error))
@@ -52,7 +52,7 @@ def format_error(error: BaseException) -> str:
         if is_interruption(nested):
             raise
         message = f"<its message cannot be shown: {type(nested).__name__}>"
-    message = message.replace("\n", "\n    ")  # no line of it can be taken for one of ours
+    message = message.replace("\n", "\n    ")  # none of its lines can be mistaken for ours
     text = f"{name}: {message}" if message else name
     notes = getattr(error, "__notes__", None)
     if isinstance(notes, list):
@@ -64,9 +64,9 @@ def format_error(error: BaseException) -> str:
 
 
 def has_left_block(error: BaseException) -> bool:
-    """Return whether an exception passed through the run of another block, which makes it an exception of the program.
+    """Return whether an exception passed through another block's run, which makes it an exception of the program.
 
-    The first frame, which handles it, is the run of this very snippet.
+    The first frame, which handles it, belongs to the run of this snippet itself.
     """
     frames = itertools.islice(traceback.walk_tb(error.__traceback__), 1, None)
     return any(frame.f_globals.get("__name__") in _RUN_MODULES for frame, _ in frames)
@@ -98,7 +98,7 @@ def cut_middle(text: str, most: int) -> str:
 
 
 def format_program_frames(error: BaseException, body: CodeType | None = None) -> list[str]:
-    """Return the lines of the program's functions, and of the snippet `body`, that an exception has passed."""
+    """Return the lines of the program's functions and of the snippet `body` that an exception has passed through."""
     frames = list(_format_frames(error.__traceback__, body))
     if len(frames) <= _MAX_FRAMES:
         return frames
@@ -124,7 +124,7 @@ def _format_frames(trace: TracebackType | None, body: CodeType | None) -> Iterat
 def find_called_function(error: BaseException, body: CodeType) -> tuple[UserValue, str] | None:
     """Return the program's function that the snippet `body` called and that failed, with the name of its owner.
 
-    A method is looked for in the class of its first argument, a function among its module's names; None for others.
+    Methods are looked up in the class of their first argument, functions among their module's names; None for others.
     """
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     called = next(
@@ -157,4 +157,4 @@ def format_syntax_error(error: SyntaxError) -> str:
 
 
 _ASSIGNED_JUMP = re.compile(r"\s*\w+\s*[=:]\s*(break|continue|return|raise|pass)\b")
-"""A statement in place of an assigned value: models write `jumps = break`."""
+"""A statement in place of an assigned value, since models write `jumps = break`."""

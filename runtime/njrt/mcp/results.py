@@ -1,4 +1,4 @@
-"""The result of a tool as a value of Python.
+"""A tool's result as a Python value.
 
     structured content, with a type     `Table(name="users", rows=3)`: validated against the type
     text                                `"a text"`
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @record
 class Resource:
-    """A resource in a result: its content, or only its address if the server has sent a link."""
+    """A resource in a result: its content, or only its address if the server sent a link."""
 
     uri: str
     content: str | bytes | None = None
@@ -35,7 +35,7 @@ Part = str | Image | Audio | Resource
 
 
 class ToolText(str):
-    """The text of a result that has more than text; `parts` are all its parts, in their order."""
+    """The text of a result that has more than text; `parts` are all its parts, in order."""
 
     parts: tuple[Part, ...]
 
@@ -53,9 +53,9 @@ class ToolText(str):
 def read_result(tool: str, result: CallToolResult, expected: Any, is_wrapped: bool) -> Any:
     """Return the value of a result.
 
-    `tool` is the name of the tool in messages, `expected` the type of the structured content, None for a tool
-    without one; with `is_wrapped` it is the type of its field `result`, the value. Raises ToolError if the tool has failed, or its
-    result does not fit its schema.
+    `tool` is the tool's name in messages, `expected` the type of the structured content, None for a tool without
+    structured content; with `is_wrapped` it is the type of the content's field `result`, which is the value.
+    Raises ToolError if the tool failed or its result does not fit its schema.
     """
     parts = tuple(_read_parts(result))
     text = "\n".join(part for part in parts if isinstance(part, str))
@@ -98,7 +98,7 @@ def _read_parts(result: CallToolResult) -> Iterator[Part]:
 
 
 def _make_media(cls: type[Image] | type[Audio], data: str, media_type: str) -> Part:
-    """Return a file; as a resource, if its bytes are not of the class."""
+    """Return a file, or a resource if its bytes do not fit the class."""
     content = base64.b64decode(data)
     try:
         return cls(content, media_type)
@@ -106,15 +106,15 @@ def _make_media(cls: type[Image] | type[Audio], data: str, media_type: str) -> P
         return Resource("", content, media_type)
 
 
-# ── what calls of tools raise ──────────────────────────────────────────────────────────────────────
+# ── the errors of tool calls ───────────────────────────────────────────────────────────────────────
 
 
 class ToolError(RuntimeError):
-    """A tool has failed: the text is the server's."""
+    """A tool failed; the text is the server's."""
 
 
 class ToolTimeoutError(ToolError, TimeoutError):
-    """A tool has not answered in time. The server has got a cancellation."""
+    """A tool did not answer in time. The server was sent a cancellation."""
 
 
 class ToolConnectionError(ToolError, ConnectionError):

@@ -1,10 +1,10 @@
-"""An MCP server and the calls of its tools, for the functions that `njc mcp add` writes.
+"""An MCP server and calls of its tools, for the functions that `njc mcp add` writes.
 
     server = McpServer("files", command=["npx", "-y", "@modelcontextprotocol/server-filesystem", "."])
     server.call("read_text_file", {"path": "a.txt"})                         "a text"
     server.call("list_tables", {}, result=list[Table], wrapped=True)         [Table(name="users")]
 
-The first call starts the server or opens the URL. Calls by the code of a block pass the gate (`njrt.gates`); those by the
+The first call starts the server or opens the URL. Calls by a block's code pass the gate (`njrt.gates`); calls by the
 program itself are recorded and replayed here.
 """
 
@@ -51,7 +51,7 @@ _POLL_SECONDS = 0.05
 
 @record
 class Progress:
-    """A message of a running tool about its progress; `total` may be unknown."""
+    """A running tool's message about its progress; `total` may be unknown."""
 
     tool: str
     done: float
@@ -60,16 +60,16 @@ class Progress:
 
 
 class CallForm(TypedDict, total=False):
-    """The form of a call of a tool, besides its name and its arguments, and of its result."""
+    """The form of a tool call, besides its name and arguments, and of its result."""
 
     result: Any
     """The type of the structured content; None for a tool that returns text, unless it is `wrapped`."""
     wrapped: bool
-    """The value, of the type `result`, is in the field `result` of the structured content."""
+    """The structured content has the value, of the type `result`, in its field `result`."""
     optional: Sequence[str]
     """Arguments that are left out of the call if they are None."""
     repeatable: bool
-    """A call may be made twice, by the tool's declaration; after a lost connection it is."""
+    """The tool declares that a call may be made twice, so it is repeated after a lost connection."""
 
 
 @record
@@ -95,7 +95,7 @@ class _Call:
 class McpServer:
     """A server and the session with it (state: the session, after the first call).
 
-    Threads and tasks may share one. After a fork, and after the connection was lost, the next call opens another session.
+    Threads and tasks may share a server. After a fork or a lost connection, the next call opens a new session.
     """
 
     def __init__(
@@ -113,12 +113,12 @@ class McpServer:
 
         Args:
             name: the name in messages and recordings.
-            command: the command that starts the server, which is spoken to by its standard input and output.
-            url: the URL of a server that is running (streamable HTTP).
-            env: the names of variables of the environment that the server gets; of others only such as PATH and HOME.
-            headers: HTTP headers; `${NAME}` in a value is a variable of the environment.
-            timeout: seconds for one call, with the start of the server.
-            on_progress: called with each message about the progress of a tool, in another thread.
+            command: the command that starts the server, which communicates through its standard input and output.
+            url: the URL of a running server (streamable HTTP).
+            env: names of environment variables for the server, in addition to basic ones such as PATH and HOME.
+            headers: HTTP headers; `${NAME}` in a value is an environment variable.
+            timeout: seconds for one call, including the start of the server.
+            on_progress: called with each message about a tool's progress, in another thread.
         """
         if bool(command) == bool(url):
             raise ConfigurationError(
@@ -133,10 +133,10 @@ class McpServer:
         self._log = self._noise = ""
 
     def call(self, tool: str, arguments: Mapping[str, Any], **form: Unpack[CallForm]) -> Any:
-        """Call a tool, by its name at the server, and return its result.
+        """Call a tool by its name at the server, and return its result.
 
-        Raises ToolError if the tool has failed, ToolTimeoutError or ToolConnectionError if it was not reached, and
-        RecordingMissingError if a replayed recording does not have this call.
+        Raises ToolError if the tool failed, ToolTimeoutError or ToolConnectionError if it was not reached, and
+        RecordingMissingError if a replayed recording does not contain this call.
         """
         if is_on_loop():
             raise ToolError(f"{self.name}.{tool}: on_progress cannot wait for a tool")
@@ -158,13 +158,13 @@ class McpServer:
         return _Call(self.name, tool, _to_json(arguments, form.get("optional", ())), form)
 
     def close(self) -> None:
-        """End the session, and the process of the server; the next call opens another one."""
+        """End the session and the server's process; the next call opens a new session."""
         session, self._session = self._session, None
         if session is not None and self._process == os.getpid():
             submit(session.close()).result()
 
     def list_tools(self) -> tuple[Client, list[Any]]:
-        """Return the client and the tools of the server, as the SDK has them; raises the errors of `call`."""
+        """Return the client and the server's tools as the SDK represents them; raise the errors of `call`."""
 
         async def ask() -> tuple[Client, list[Any]]:
             async with self._translated("tools/list"):
@@ -192,14 +192,14 @@ class McpServer:
                 return
             try:
                 self.on_progress(Progress(call.tool, progress, total, message or ""))
-            except Exception as error:  # the call goes on
+            except Exception as error:  # the call continues
                 warnings.warn(f"on_progress of {call.name}: {format_error_line(error)}")
 
         return await self._get_session().call(call.tool, call.arguments, self.timeout, report)
 
     @asynccontextmanager
     async def _translated(self, tool: str) -> Any:
-        """Raise the errors of this module in place of the SDK's."""
+        """Raise this module's errors instead of the SDK's."""
         from mcp import MCPError
         from pydantic import ValidationError
 
@@ -226,7 +226,7 @@ class McpServer:
             raise ToolError(f"{name}: {text}") from None
 
     def _get_session(self) -> Session:
-        """Return the session; called on the loop."""
+        """Return the session; call this on the loop."""
         if self._session is None or self._process != os.getpid():
             require_packages(f"the MCP server {self.name}", "njpy-runtime[mcp]", "mcp")
             _silence_sdk()
@@ -248,7 +248,7 @@ class McpServer:
                 status = f"HTTP {response.status_code} {response.reason_phrase}"
                 self._log = status if response.is_error else ""
                 if response.status_code == 404 and "mcp-session-id" in response.request.headers:
-                    response.headers["content-type"] = ""  # else the SDK reports the body alone
+                    response.headers["content-type"] = ""  # else the SDK reports only the body
 
         headers = {name: self._expand(value) for name, value in self.headers.items()}
         seconds, hooks = httpx2.Timeout(30.0, read=None), {"response": [see]}
@@ -281,12 +281,12 @@ class McpServer:
     @asynccontextmanager
     async def _watched(self, transport: Any) -> Any:
         async with transport as (received, sent):
-            # The SDK closes the stream of messages when the server has closed its output.
+            # The SDK closes the message stream when the server has closed its output.
             self._is_ended = lambda: received.statistics().open_receive_streams == 0
             yield received, sent
 
     async def _note_noise(self, message: object) -> None:
-        """Note a line of the server that is not a message, for the error of a call that it does not answer."""
+        """Note a line from the server that is not a message, for the error of a call that it does not answer."""
         from pydantic import ValidationError
 
         if isinstance(message, ValidationError):
@@ -295,7 +295,7 @@ class McpServer:
             self._noise = f"\nthe server has sent a line that is not a message: {sent!r}{rule}"
 
     def _expand(self, value: str) -> str:
-        """Return the value of a header, with the variables of the environment; ConfigurationError if one is not set."""
+        """Return a header's value with its environment variables; raise ConfigurationError if one is not set."""
 
         def find(match: re.Match[str]) -> str:
             if match[1] not in os.environ:
@@ -309,7 +309,7 @@ class McpServer:
     # ── waiting and recording ────────────────────────────────────────────────────────────────────
 
     def _wait(self, future: Future[Any]) -> Any:
-        """Wait for a call in short steps, so that limits of time and Ctrl-C end it."""
+        """Wait for a call in short steps, so that time limits and Ctrl-C end it."""
         try:
             while not wait([future], _POLL_SECONDS).done:
                 continue
@@ -320,7 +320,7 @@ class McpServer:
 
     @contextmanager
     def _recorded(self, call: _Call) -> Iterator[_Report]:
-        """Take the result of a call from the recording, or write it there."""
+        """Take a call's result from the recording, or write it there."""
         recorder, is_gated = _find_recorder(), bool(call_key())
         if recorder is None or (is_gated and recorder.records):  # the gate records its calls
             yield _Report()
@@ -332,7 +332,7 @@ class McpServer:
         from njrt.session.interception import RecordedSlot
         from njrt.values.failures import failure_to_json
 
-        key = format_call(call.effect)  # equal calls are found in their order, others in any order
+        key = format_call(call.effect)  # equal calls are found in order, others in any order
         asked = RecordedTouch(uuid.uuid4().hex, f"MCP server {self.name}", key, 1, call.effect)
         index, found = recorder.take_call(asked, is_alone=False, repeats=call.is_repeatable)
         slot = RecordedSlot(recorder, index, found or asked, recorder.record_call)
@@ -358,10 +358,10 @@ class McpServer:
 
 
 def _silence_sdk() -> None:
-    """Keep the tracebacks that the SDK logs from a program without handlers: its errors are raised here."""
+    """Hide the tracebacks that the SDK logs from programs without log handlers; its errors are raised here."""
     if not (logger := logging.getLogger("mcp")).handlers:
         logger.addHandler(logging.NullHandler())
-    logging.getLogger("client").addFilter(_is_heard)  # its sessions log there, perhaps others too
+    logging.getLogger("client").addFilter(_is_heard)  # the SDK's sessions log there; others may too
 
 
 def _is_heard(record: logging.LogRecord) -> bool:
@@ -376,14 +376,14 @@ def _shorten(error: Exception) -> str:
 
 @dataclass(slots=True)
 class _Report:
-    """The result of a call (state: whether it is known)."""
+    """A call's result (state: whether it is known)."""
 
     was_made: bool = False
     value: Any = None
 
 
 def _find_recorder() -> Recorder | None:
-    """Return the recording that is replayed or made here; None in a workflow, which stores its steps."""
+    """Return the recorder that replays or records here; None in a workflow, which stores its steps."""
     from njrt.session.layered_model import find_recorder
     from njrt.session.settings import get_settings
 
@@ -400,7 +400,7 @@ def _make_missing_error(call: _Call, recorder: Recorder) -> RecordingMissingErro
 
 
 def _to_json(arguments: Mapping[str, Any], optional: Sequence[str]) -> dict[str, Any]:
-    """Return arguments as JSON: models by their fields that are set, with the names of the schema."""
+    """Return arguments as JSON: models by the fields that are set, under the schema's names."""
     from pydantic import TypeAdapter
 
     given = {k: _prune(v) for k, v in arguments.items() if v is not None or k not in optional}
@@ -411,7 +411,7 @@ def _to_json(arguments: Mapping[str, Any], optional: Sequence[str]) -> dict[str,
 
 
 def _prune(value: Any) -> Any:
-    """Return a value with models as dicts, by the names of the schema; an optional field with None is left out."""
+    """Return a value with models as dicts, under the schema's names; optional fields with None are left out."""
     from pydantic import BaseModel
 
     match value:

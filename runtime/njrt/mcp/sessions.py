@@ -1,9 +1,9 @@
 """Sessions with MCP servers, on one event loop in a separate thread, for synchronous and asynchronous callers.
 
     session = Session(make_client)
-    submit(session.call("now", {}, 60, None))      a Future; the session is opened first, and again after it was lost
+    submit(session.call("now", {}, 60, None))      a Future; the session is opened first, and reopened if it was lost
 
-A client of the SDK must be entered and left by the same task, so that one task holds it for as long as it is open.
+The SDK's client must be entered and left by the same task, so one task holds it as long as it is open.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ T = TypeVar("T")
 
 THREAD_NAME = "njrt-mcp"
 EXPIRED = "Session terminated"
-"""The SDK's text for a server that does not know the session any more: the call was not made."""
+"""The SDK's text for a server that no longer knows the session, so that the call was not made."""
 CLOSE_SECONDS = 5.0
-"""How long the end of a process waits for its servers."""
+"""How long an ending process waits for its servers."""
 
 
 class ProgressCallback(Protocol):
-    """Called with each message about the progress of a call."""
+    """Called with each message about a call's progress."""
 
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
         """Take one message."""
 
 
 class SessionLostError(Exception):
-    """The connection was lost; `was_sent` if a call may have reached the server."""
+    """The connection was lost; `was_sent` is True if a call may have reached the server."""
 
     def __init__(self, reason: str, was_sent: bool) -> None:
         super().__init__(reason)
@@ -89,18 +89,18 @@ class Session:
             raise SessionLostError(reason, was_sent)
 
     async def list_tools(self, seconds: float) -> tuple[Client, list[Any]]:
-        """Return the client and all tools of the server; raises SessionLostError and TimeoutError as `call`."""
+        """Return the client and all the server's tools; raises SessionLostError and TimeoutError like `call`."""
         async with asyncio.timeout(seconds):
             client = await self._open()
             found, cursors = list[Any](), [""]
-            while cursors.count(cursors[-1]) == 1:  # no page is asked for twice
+            while cursors.count(cursors[-1]) == 1:  # no page is requested twice
                 page = await client.list_tools(cursor=cursors[-1] or None)
                 found += page.tools
                 cursors.append(page.next_cursor or "")
             return client, found
 
     async def close(self) -> None:
-        """End the session; the next call opens another one."""
+        """End the session; the next call opens a new one."""
         holder, self._holder, self._client = self._holder, None, None
         self._closing.set()
         if holder is not None:
@@ -109,7 +109,7 @@ class Session:
     async def _open(self) -> Client:
         async with self._opening:
             if self._holder is not None and (self._holder.done() or self._is_ended()):
-                await self.close()  # lost since the last call: this one is sent by another session
+                await self.close()  # lost since the last call: a new session sends this one
             if self._client is None:
                 self._closing = asyncio.Event()
                 opened: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
@@ -123,7 +123,7 @@ class Session:
             return self._client
 
     async def _hold(self, opened: asyncio.Future[Client], closing: asyncio.Event) -> None:
-        """Hold a client from its opening until the session is closed."""
+        """Hold an open client until the session is closed."""
         self._is_refused = False
         try:
             async with self._make_client() as client:
@@ -141,7 +141,7 @@ class Session:
 
 
 def _is_lost(error: Exception) -> bool:
-    """Return whether an error means a lost connection, not a refused call."""
+    """Return whether an error means a lost connection rather than a refused call."""
     import anyio
     from mcp import MCPError
     from mcp.types import CONNECTION_CLOSED
@@ -153,7 +153,7 @@ def _is_lost(error: Exception) -> bool:
 
 
 def _describe(error: BaseException) -> str:
-    """Return the first real error in a group of errors."""
+    """Describe the first real error in a group of errors."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return f"{type(error).__name__}: {error}"
@@ -163,7 +163,7 @@ def _describe(error: BaseException) -> str:
 
 
 _loops: dict[int, asyncio.AbstractEventLoop] = {}
-"""The event loop of this process, by its id: another one after a fork."""
+"""The event loop of this process, under its process id: a fork gets a new loop."""
 _starting = free_in_child(threading.RLock())
 _sessions: WeakSet[Session] = WeakSet()
 
@@ -178,16 +178,16 @@ def submit(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
 
 
 def is_on_loop() -> bool:
-    """Return whether this thread runs the loop, so that waiting for it would never end."""
+    """Return whether this thread runs the loop, so that it would wait for itself forever."""
     return threading.current_thread().name == THREAD_NAME
 
 
 def open_session(
     make_client: Callable[[], AbstractAsyncContextManager[Client]], is_ended: Callable[[], bool]
 ) -> Session:
-    """Return a session that is closed at the end of the process; called on the loop.
+    """Return a session that is closed at the end of the process; call this on the loop.
 
-    `is_ended` returns whether the server has closed the connection of the client made last.
+    `is_ended` returns whether the server has closed the last client's connection.
     """
     session = Session(make_client, is_ended)
     _sessions.add(session)

@@ -6,7 +6,7 @@ openai, anthropic, pydantic_ai                           the adapters; `remote` 
 retry_and_fallback, vote, cascade, breaker, rate_limit   the wrappers; `wrapped` is their common part
 choose                                                   from options and names to the model
 
-Each public name is loaded at its first use.
+Each public name is loaded when it is first used.
 """
 
 TYPE_CHECKING = False
@@ -57,7 +57,7 @@ _LOADED_LATER = {
 
 
 def __getattr__(name: str) -> object:
-    """Load a public name at its first use (PEP 562)."""
+    """Load a public name when it is first used (PEP 562)."""
     if name not in _LOADED_LATER:
         raise AttributeError(f"module 'njrt.models' has no attribute {name!r}")
     from importlib import import_module

@@ -1,4 +1,4 @@
-"""Anthropic's models, by the messages API.
+"""Anthropic's models, through the messages API.
 
     Anthropic("claude-sonnet-5-5")          ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL
 
@@ -6,7 +6,7 @@
     ModelMessage(text, calls)  <->  assistant: [{"type": "text", ...}, {"type": "tool_use", ...}, ...]
     ToolMessage(results)        ->  user: [{"type": "tool_result", ...}, ...]     and then any text
 
-The system prompt and the end of a conversation of several turns are marked for the vendor's prompt cache. The current API
+The system prompt and the end of a multi-turn conversation are marked for the vendor's prompt cache. The current API
 has no temperature. A message with thinking goes back exactly as it came (`VendorContent`).
 """
 
@@ -62,12 +62,12 @@ NON_THINKING_PREFIXES = ("claude-3", "claude-haiku-4", "claude-sonnet-4", "claud
 
 
 def find_vendor_url(environ: Mapping[str, str]) -> str:
-    """Return the URL of Anthropic's API, or of its substitute."""
+    """Return the URL of Anthropic's API or of its substitute."""
     return environ.get("ANTHROPIC_BASE_URL") or VENDOR_URL
 
 
 class Anthropic(RemoteModel):
-    """The model `model` of Anthropic. Without `key` the SDK reads its own variables; ANTHROPIC_BASE_URL is the URL."""
+    """Anthropic's model `model`. Without `key` the SDK reads its own variables; ANTHROPIC_BASE_URL is the URL."""
 
     sdk = "anthropic"
     client_name, error_name = "AsyncAnthropic", "AnthropicError"
@@ -118,7 +118,7 @@ class Anthropic(RemoteModel):
 
 @record
 class ContentBlock:
-    """A block of a message: `text` has a text, `tool_use` the next three; others are only sent back."""
+    """A block of a message: type `text` has a text, `tool_use` the next three fields; others are only sent back."""
 
     type: str
     text: str | None = None
@@ -129,7 +129,7 @@ class ContentBlock:
 
 @record
 class MessageUsage:
-    """The tokens that a message used, apart by how the vendor's cache was used."""
+    """The tokens that a message used, counted separately by how the vendor's cache was used."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -139,7 +139,7 @@ class MessageUsage:
 
 @record
 class MessageResponse:
-    """The fields of the server's response that are used."""
+    """The fields of the server's response that are used here."""
 
     content: list[ContentBlock]
     stop_reason: str | None = None
@@ -174,7 +174,7 @@ CACHED: Body = {"cache_control": {"type": "ephemeral"}}
 
 
 def _build_messages(request: Request, name: str) -> list[Body]:
-    """Return the conversation with alternating roles: consecutive messages of one role become one."""
+    """Return the conversation with alternating roles: consecutive messages with one role are joined."""
     turns: list[Body] = []
     for message in normalize_messages(request.messages):
         role = "assistant" if isinstance(message, ModelMessage) else "user"
@@ -249,7 +249,7 @@ def _build_tool(tool: Tool) -> Body:
 
 
 def parse_content(blocks: list[ContentBlock], raw_blocks: list[Json], name: str) -> ModelMessage:
-    """Return the message of the model `name`; with the blocks as they came if it has thought."""
+    """Return a message of the model `name`, with the blocks exactly as they came if it includes thinking."""
     text = "".join(block.text or "" for block in blocks if block.type == "text")
     calls = tuple(_parse_call(block) for block in blocks if block.type == "tool_use")
     has_thought = any(block.type not in ("text", "tool_use") for block in blocks)
@@ -270,11 +270,11 @@ _STOP_REASONS: Mapping[str | None, StopReason] = {
     "model_context_window_exceeded": "length",
     "refusal": "refusal",
 }
-"""The reasons other than a normal end."""
+"""The stop reasons other than a normal end."""
 
 
 def parse_message_usage(usage: MessageUsage) -> tuple[Usage, int]:
-    """Return the usage of a message, with all of its input, and the tokens written to the cache."""
+    """Return a message's usage, including all its input, and the number of tokens written to the cache."""
     cached = usage.cache_read_input_tokens or 0
     cache_writes = usage.cache_creation_input_tokens or 0
     uncached, output = usage.input_tokens or 0, usage.output_tokens or 0

@@ -2,9 +2,9 @@
 
 BreakerModel(model, failures=5, seconds=30)
 
-closed      every request is asked; `failures` failures of the server in a row open it
-open        no request is asked for `seconds`: each is a NotAskedError at once
-half open   one request is asked: a reply closes it, a failure opens it again
+closed      every request is sent; `failures` consecutive failures of the server open the breaker
+open        no request is sent for `seconds`: each fails immediately with a NotAskedError
+half open   one request is sent: a reply closes the breaker, a failure opens it again
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from njrt.models.wrapped import Calls, WrappedModel, adapt_model, require_number
 
 
 class BreakerModel(ModelAround, WrappedModel):
-    """`model`, but not asked for `seconds` after `failures` of its server in a row.
+    """A wrapper of `model` that sends no request for `seconds` after `failures` consecutive server failures.
 
-    Failures are `ServerError`s. A request that the server rejects is a sign that it works; a call that is
-    cancelled counts as neither. Safe to share between threads and event loops.
+    Failures are `ServerError`s. A server that rejects a request counts as working; a cancelled call proves nothing.
+    Safe to share between threads and event loops.
     """
 
     def __init__(
@@ -47,12 +47,12 @@ class BreakerModel(ModelAround, WrappedModel):
         self._lock = free_in_child(threading.RLock())
         self._failures = 0
         self._opened_at: float | None = None
-        self._probing_process = 0  # a child of a fork does not wait for the probe of its parent
+        self._probing_process = 0  # a forked child does not wait for its parent's probe
 
     @property
     def state(self) -> Literal["closed", "open", "half open"]:
-        """Whether requests are asked: all, none, or one to try."""
-        opened_at = self._opened_at  # another thread may close it meanwhile
+        """Which requests are sent: all (closed), none (open), or one as a probe (half open)."""
+        opened_at = self._opened_at  # another thread may close the breaker meanwhile
         if opened_at is None:
             return "closed"
         return "open" if self._clock() - opened_at < self._seconds else "half open"
@@ -71,7 +71,7 @@ class BreakerModel(ModelAround, WrappedModel):
             self._end(is_probe, has_worked)
 
     def _begin(self) -> bool:
-        """Raise `NotAskedError` unless a request may be asked; return whether it is the one to try."""
+        """Raise `NotAskedError` unless a request may be sent; return whether it is the probe."""
         with self._lock:
             if self._opened_at is None:
                 return False
@@ -87,7 +87,7 @@ class BreakerModel(ModelAround, WrappedModel):
             return True
 
     def _end(self, is_probe: bool, has_worked: bool | None) -> None:
-        """Record the end of a request; None: no evidence about the server."""
+        """Record the end of a request; None for `has_worked` means no evidence about the server."""
         with self._lock:
             if is_probe:
                 self._probing_process = 0

@@ -5,8 +5,8 @@
     {"team": "billing"}, probability 0.97      used
     {"team": "billing"}, probability 0.55      the second model is asked
 
-The probability of an answer is the product over the tokens of its values, as servers with OpenAI's API return them
-(`logprobs`). Only answers with a schema are judged; for free text it means little.
+An answer's probability is the product of the probabilities of its values' tokens, as servers with OpenAI's API return
+them (`logprobs`). Only answers with a schema are judged; for free text the probability means little.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from njrt.models.wrapped import Attempts, Calls, WrappedModel, adapt_model, requ
 
 
 class CascadeModel(WrappedModel):
-    """`first`, and `second` if the probability of the first one's answer is below `below`.
+    """The model `first`, and also `second` if the probability of the first model's answer is below `below`.
 
     Raises:
-        ConfigurationError: the server of the first model returns no probabilities.
+        ConfigurationError: the first model's server returns no probabilities.
     """
 
     def __init__(self, first: Any, second: Any, below: float) -> None:
@@ -64,10 +64,10 @@ _JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"(?P<key>\s*:)?|-?\d[\d.eE+-]*|true|f
 
 
 def compute_probability(text: str, tokens: Iterable[tuple[str, float]]) -> float | None:
-    """Return the probability of the values in the JSON `text`, from its tokens and their logarithms.
+    """Return the probability of the values in the JSON `text`, from its tokens and their log probabilities.
 
-    Names and punctuation do not count: a schema fixes them. None if the tokens do not have the text. They may have more:
-    some servers remove a fence from the text.
+    Names and punctuation do not count, because a schema fixes them. None if the tokens do not contain the text; they
+    may contain more, because some servers remove a fence from the text.
     """
     tokens = list(tokens)
     text = text.strip()

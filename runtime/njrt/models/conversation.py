@@ -1,10 +1,10 @@
-"""The normal form of a conversation, which all wire formats need.
+"""The normal form of a conversation, which all wire formats require.
 
     user  "count"               user "count ... please answer"
     model ""             ──>
     user  "please answer"
 
-Vendors reject empty messages, and the chat templates of some models reject two messages of one role in a row.
+Vendors reject empty messages, and some models' chat templates reject two consecutive messages with the same role.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from njrt.models.response import MalformedReplyError, parse_json
 
 
 def normalize_messages(messages: Iterable[Message]) -> list[Message]:
-    """Drop empty messages, and join user messages that then follow each other."""
+    """Drop empty messages, and join user messages that are then adjacent."""
     joined: list[Message] = []
     for message in messages:
         match message:
@@ -34,7 +34,7 @@ def normalize_messages(messages: Iterable[Message]) -> list[Message]:
 
 
 def read_text(attachment: Attachment) -> str:
-    """Return the text of a file of text."""
+    """Return the text of a text file."""
     return attachment.media.data.decode("utf-8", "replace")
 
 

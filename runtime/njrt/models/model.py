@@ -5,7 +5,7 @@ reply = model.ask(request)              reply = await model.aask(request)
 
 async def answer(self, request, ask):       a layer, written once for threads and event loops alike
     if (kept := self.find_kept(request)) is not None:
-        return kept                     # the layers and the model below are not asked
+        return kept                     # without asking the layers and the model below
     reply = await ask(request)          # nothing else is awaited
     self.keep(request, reply)
     return reply
@@ -29,8 +29,7 @@ Answered = typing.TypeVar("Answered")
 class Model(typing.Protocol):
     """Answers requests. Safe to share between threads and between event loops.
 
-    Both methods raise `njrt.errors.ModelError`s, and nothing else, for failures on the way to the
-    model and back.
+    Both methods raise only `njrt.errors.ModelError`s for failures on the way to the model and back.
     """
 
     @property
@@ -42,7 +41,7 @@ class Model(typing.Protocol):
         """The protocol that suits this model, unless the program chooses one."""
 
     def ask(self, request: Request) -> Reply:
-        """Wait for the reply, at most `request.timeout` seconds, retries included."""
+        """Return the reply, after at most `request.timeout` seconds, retries included."""
 
     async def aask(self, request: Request) -> Reply:
         """Do the same without blocking the event loop."""
@@ -60,7 +59,7 @@ class Layer(typing.Protocol):
 
 
 class ModelAround:
-    """A model around one other, `model`, that has its name and its protocol."""
+    """A wrapper of one model, `model`, with the same name and protocol."""
 
     __slots__ = ()
     model: Model
@@ -103,7 +102,7 @@ class LayeredModel(ModelAround):
 
 
 def run_without_waiting(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that never suspends, and return its result: no event loop is needed."""
+    """Run a coroutine that never suspends, without an event loop, and return its result."""
     try:
         coroutine.send(None)
     except StopIteration as end:
@@ -118,7 +117,7 @@ def run_without_waiting(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 def answer_all(questions: Generator[Asked, Answered, T], answer: Callable[[Asked], Answered]) -> T:
-    """Answer the questions of a generator, and return its result; an error of `answer` is raised in it."""
+    """Answer a generator's questions and return its result; an error from `answer` is raised in the generator."""
     try:
         question = next(questions)
         while True:

@@ -3,7 +3,7 @@
     get_network().run(exchange)             a thread waits         one client per server, shared by all
     await get_network().arun(exchange)      an event loop waits    threads and loops of the program
 
-A connection belongs to one event loop, but a program may have many, or none. Timeouts also hold during a back-off.
+A connection belongs to one event loop, but a program may have many, or none. Timeouts also apply during a back-off.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Network:
     def run(self, exchange: Coroutine[Any, Any, T]) -> T:
         """Run `exchange` on the network's loop and wait for it; an interrupt cancels it.
 
-        Raises RuntimeError on the network's own thread, which would wait for itself.
+        Raises RuntimeError in the network's own thread, which would wait for itself.
         """
         if threading.current_thread() is self._thread:
             exchange.close()
@@ -62,7 +62,7 @@ class Network:
         return _get_result(await asyncio.wrap_future(self._start(exchange)))
 
     def get_client(self, owner: object, connect: Callable[[], Client]) -> Any:
-        """Return the client of `owner`, made by `connect` when first needed. Call it on the network's loop."""
+        """Return the client of `owner`, made by `connect` when first needed. Call this on the network's loop."""
         if owner not in self._clients:
             self._clients[owner] = connect()
         return self._clients[owner]
@@ -86,7 +86,7 @@ class Network:
         self._exchanges.add(task)
         try:
             return await exchange
-        except (KeyboardInterrupt, SystemExit) as error:  # of a model that the program has written
+        except (KeyboardInterrupt, SystemExit) as error:  # from a model that the program defines
             return _Exit(error)
         finally:
             self._exchanges.discard(task)
@@ -98,7 +98,7 @@ class Network:
         await asyncio.gather(*self._exchanges, return_exceptions=True)
         for client in self._clients.values():
             await client.close()
-        # Tasks close the generators that were dropped, and then those that these have read.
+        # Tasks close the generators that were dropped, and then the generators that those have read.
         for _ in range(8):
             await asyncio.sleep(0)
             others = asyncio.all_tasks() - {asyncio.current_task()}
@@ -133,7 +133,7 @@ def get_network() -> Network:
 
 
 def close_network() -> None:
-    """Close the connections of this process to models; the next request opens new ones."""
+    """Close this process's connections to models; the next request opens new ones."""
     global _network
     with _network_lock:
         network, _network = _network, None
@@ -142,7 +142,7 @@ def close_network() -> None:
 
 
 def _reset_after_fork() -> None:
-    """Start a new network in a forked process: it has inherited the connections, but not the thread."""
+    """Drop the network in a forked process, which has inherited the connections but not the thread."""
     global _network_lock, _network
     _network_lock, _network = threading.RLock(), None
 

@@ -7,7 +7,7 @@
     ModelMessage(text, calls)  <->  {"role": "assistant", "content": text, "tool_calls": [...]}
     ToolMessage(results)        ->  one {"role": "tool", "tool_call_id": ..., "content": ...} a result
 
-Models behind a base_url are asked in plain text, unless `protocol` is set, and with the older field names.
+Models behind a base_url are asked in plain text unless `protocol` is set, and with the older field names.
 """
 
 from __future__ import annotations
@@ -66,27 +66,27 @@ THINKING_FAMILIES: Mapping[str, Literal["thinking", "unthinking", "never"]] = {
     "gpt-6-astra": "never",
     "gpt-6.1": "never",
 }
-"""Models that think before they reply: they take no temperature, and their token limit includes thinking.
+"""Models that think before they reply: they accept no temperature, and their token limit includes thinking.
 
-The values: chat completions lets them call tools always, only without thinking, or never.
+The values are when chat completions lets them call tools: always, only without thinking, or never.
 """
 
 
 def find_tools_of_thinking_model(model: str) -> str | None:
-    """Return when a thinking model calls tools, by the longest matching prefix; None for other models."""
+    """Return when a thinking model may call tools, by the longest matching prefix; None for other models."""
     prefixes = [prefix for prefix in THINKING_FAMILIES if model.startswith(prefix)]
     return THINKING_FAMILIES[max(prefixes, key=len)] if prefixes else None
 
 
 def find_vendor_url(environ: Mapping[str, str]) -> str:
-    """Return the URL of OpenAI's API, or of its substitute."""
+    """Return the URL of OpenAI's API or of its substitute."""
     return environ.get("OPENAI_BASE_URL") or VENDOR_URL
 
 
 class OpenAI(RemoteModel):
-    """The model `model` of OpenAI, or of the server at `base_url`; the first that it lists if None.
+    """The model `model` of OpenAI or of the server at `base_url`; None is the first model that the server lists.
 
-    Without `key` the SDK reads its own variables, but only for the vendor; OPENAI_BASE_URL is the URL of the vendor.
+    Without `key` the SDK reads its own variables, but only for the vendor; OPENAI_BASE_URL is the vendor's URL.
     """
 
     sdk = "openai"
@@ -121,7 +121,7 @@ class OpenAI(RemoteModel):
         self._listing = asyncio.Lock()
 
     def get_key(self) -> str | None:
-        # Without a key the SDK would look for the vendor's; own servers mostly need none.
+        # Without a key the SDK would look for the vendor's; the user's own servers mostly need none.
         return self._key or ("none" if self.is_own_server else None)
 
     async def exchange(self, request: Request, sender: RetryingSender) -> Reply:
@@ -190,7 +190,7 @@ class CompletionCall:
 
 @record
 class CompletionPart:
-    """A part of a message; some servers send these instead of text."""
+    """A part of a message; some servers send parts instead of text."""
 
     text: str | None = None
 
@@ -206,7 +206,7 @@ class CompletionMessage:
 
 @record
 class CompletionToken:
-    """A token of a reply, and the logarithm of its probability."""
+    """A token of a reply, and its log probability."""
 
     token: str
     logprob: float
@@ -221,7 +221,7 @@ class CompletionTokens:
 
 @record
 class Choice:
-    """One of the replies of a completion; only the first is used."""
+    """One of a completion's replies; only the first is used."""
 
     message: CompletionMessage | None = None
     finish_reason: str | None = None
@@ -238,7 +238,7 @@ class PromptTokens:
 
 @record
 class CompletionUsage:
-    """The tokens that a completion used; servers may leave out all of it."""
+    """The tokens that a completion used; servers may leave out every field."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
@@ -247,7 +247,7 @@ class CompletionUsage:
 
 @record
 class Completion:
-    """The fields of a server's response that are used."""
+    """The fields of a server's response that are used here."""
 
     choices: list[Choice]
     usage: CompletionUsage | None = None
@@ -256,7 +256,7 @@ class Completion:
 
 @record
 class ListedModel:
-    """An entry of a server's list of models."""
+    """An entry in a server's list of models."""
 
     id: str
 
@@ -269,7 +269,7 @@ class ModelList:
 
 
 def make_completion_body(request: Request, model: str, own_server: bool = False) -> Body:
-    """Return the body of a chat completion; `own_server`s know only older fields."""
+    """Return the body of a chat completion request; an `own_server` knows only the older fields."""
     body: Body = {"model": model, "messages": list(_build_messages(request))}
     if request.tools:
         body |= {"tools": [_build_tool(tool) for tool in request.tools], "tool_choice": "auto"}
@@ -293,9 +293,9 @@ def make_completion_body(request: Request, model: str, own_server: bool = False)
 
 
 def make_prompt_cache_key(request: Request) -> str:
-    """Return the same text for requests with a common prefix: the vendor sends them to a server that has it cached.
+    """Return the same text for requests with a common prefix: the vendor routes them to a server that has it cached.
 
-    It is a digest of the system prompt, the tools and the place of the block.
+    It is a digest of the system prompt, the tools and the block's place.
     """
     names = [tool.name for tool in request.tools]
     return f"njc-{hash_json([request.system, names, request.place])}"
@@ -377,7 +377,7 @@ def _build_tool(tool: Tool) -> Body:
 
 
 def parse_choice(choice: Choice, position: int) -> tuple[ModelMessage, StopReason]:
-    """Return the message of a choice; `position` in the conversation numbers calls without an id."""
+    """Return a choice's message; calls without an id are numbered by `position` in the conversation."""
     message = choice.message or CompletionMessage()
     calls = tuple(
         _parse_call(call, f"call_{position}_{number}")
@@ -400,7 +400,7 @@ def _parse_call(call: CompletionCall, default_id: str) -> ToolCall:
 
 
 def parse_completion_usage(usage: CompletionUsage) -> tuple[Usage, int]:
-    """Return the usage of a completion, and the tokens written to a cache."""
+    """Return a completion's usage, and the number of tokens written to a cache."""
     details = usage.prompt_tokens_details or PromptTokens()
     prompt, cached = usage.prompt_tokens or 0, details.cached_tokens or 0
     cache_writes = details.cache_write_tokens or 0

@@ -1,9 +1,9 @@
-"""Prices of model calls in US dollars, by the data of the package genai-prices.
+"""Prices of model calls in US dollars, from the data of the package genai-prices.
 
     compute_cost("openai/gpt-4.1", Usage(input=1_000_000, output=10_000))        ->  2.08
     compute_cost("openai/unknown", Usage(input=1_000_000, output=10_000))        ->  None
 
-They are as of the package's release, for the standard tier and for batches.
+They are those at the package's release, for the standard tier and for batches.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import suppress
 from njrt.messages import Usage
 
 BATCH_FACTOR = 0.5
-"""The share of the standard price that a batch costs, by the price lists of OpenAI and Anthropic."""
+"""The share of the standard price that a batch costs, according to OpenAI's and Anthropic's price lists."""
 
 
 def compute_cost(
@@ -21,8 +21,8 @@ def compute_cost(
 ) -> float | None:
     """Return the price of one call of the model `name`, such as `openai/gpt-4.1`; None if it is not known.
 
-    `cache_writes` of the input tokens were written to the vendor's prompt cache. With `is_batch` it is the price of
-    the vendor's Batch API: from genai-prices if it has one, else `BATCH_FACTOR` times the standard price.
+    `cache_writes` of the input tokens were written to the vendor's prompt cache. With `is_batch` the price is the one
+    of the vendor's Batch API: from genai-prices if it has one, else `BATCH_FACTOR` times the standard price.
     """
     try:
         import genai_prices  # takes 0.3 s
@@ -41,7 +41,7 @@ def compute_cost(
         standard = genai_prices.calc_price(tokens, model, provider_id=provider).total_price
         if not is_batch:
             return float(standard)
-        with suppress(TypeError):  # of a version without prices of batches
+        with suppress(TypeError):  # from a version without batch prices
             price = genai_prices.calc_price(
                 tokens, model, provider_id=provider, price_context={"processing": "batch"}
             ).total_price

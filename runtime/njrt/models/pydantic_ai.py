@@ -1,9 +1,9 @@
-"""Models of PydanticAI: Bedrock, Vertex, Groq, Mistral, Ollama and all others that it knows.
+"""PydanticAI's models: Bedrock, Vertex, Groq, Mistral, Ollama and all others that it knows.
 
     PydanticAI("groq:llama-3.3-70b-versatile")      model="pydantic-ai:groq:llama-3.3-70b-versatile"
     PydanticAI(FunctionModel(reply))                njrt.using(model=FunctionModel(reply))
 
-PydanticAI has the connection, the key and the retries of its providers. A response with more than text and calls goes
+PydanticAI's providers manage the connection, the key and the retries. A response with more than text and calls goes
 back to the same model exactly as it came (`VendorContent`). (https://ai.pydantic.dev/models/overview/)
 """
 
@@ -160,7 +160,7 @@ class PydanticAI(RemoteModel):
             if task is None or task.cancelling():
                 raise
             raise self._explain_other(error) from None  # the model has cancelled itself
-        except Exception as error:  # of the provider's SDK, or of the program's own model
+        except Exception as error:  # from the provider's SDK, or from the program's own model
             raise self._explain_other(error) from self._choose_cause(error)
         try:
             reply = self._make_reply(response, len(request.messages))
@@ -174,7 +174,7 @@ class PydanticAI(RemoteModel):
         return ServerError(f"{self.name} failed to reply ({type(error).__name__})")
 
     def _choose_cause(self, error: Exception) -> Exception | None:
-        """Return an error of the program's own model; an error of an SDK may contain the key."""
+        """Return an error from the program's own model; None for an SDK's error, which may contain the key."""
         return None if isinstance(self._given, str) else error
 
     async def _ask_or_stream(self, request: Request, sender: RetryingSender) -> ai.ModelResponse:
@@ -223,7 +223,7 @@ class PydanticAI(RemoteModel):
         model = self._get_model()
         settings: ModelSettings = {
             "max_tokens": request.max_reply_tokens + (THINKING_TOKENS if self.always_thinks else 0),
-            # The whole conversation is worth a place in the vendor's cache once it is sent again.
+            # The whole conversation is worth caching at the vendor once it is sent again.
             "cache": {"messages": len(request.messages) > 1},
         }
         if "timeout" not in model.unsupported_settings:
@@ -280,7 +280,7 @@ class PydanticAI(RemoteModel):
         return Reply(message, stop, used, response.model_name or self.name)
 
     def _get_model(self) -> AIModel:
-        """Return the model object; a named one is made again in a forked process, which cannot use its connections."""
+        """Return the model object; a forked process, which cannot use its connections, makes a named model again."""
         if not isinstance(self._given, str):
             return self._given
         if self._connected is None or self._connected[0] != os.getpid():
@@ -306,7 +306,7 @@ def infer_model(name: str) -> AIModel:
         raise kind(
             f"cannot use model `pydantic-ai:{name}`: {shorten_message(error.message)}"
         ) from None
-    except Exception as error:  # of a provider that finds no credentials or no region
+    except Exception as error:  # from a provider that finds no credentials or no region
         raise ConfigurationError(
             f"cannot use model `pydantic-ai:{name}`: {type(error).__name__}: {shorten_message(str(error))}"
         ) from None
@@ -333,7 +333,7 @@ def build_messages(request: Request, name: str) -> Iterator[ai.ModelMessage]:
 
 
 def build_request_parts(message: UserMessage | ToolMessage) -> Iterator[ai.ModelRequestPart]:
-    """Yield a message of the runtime as parts of a request."""
+    """Yield a message from the runtime as parts of a request."""
     from pydantic_ai.messages import ToolReturnPart, UserPromptPart
 
     match message:
@@ -368,7 +368,7 @@ def build_file(attachment: Attachment) -> Iterator[ai.UserContent]:
 
 
 def build_response(message: ModelMessage, name: str) -> ai.ModelResponse:
-    """Return an earlier message of the model; unchanged if it came from the model `name`."""
+    """Return an earlier message from a model; unchanged if it came from the model `name`."""
     from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPart, ToolCallPart
 
     content = message.vendor_content
@@ -385,7 +385,7 @@ def build_response(message: ModelMessage, name: str) -> ai.ModelResponse:
 
 
 def parse_response(response: ai.ModelResponse, name: str, position: int) -> ModelMessage:
-    """Return the message of the model `name`; `position` in the conversation numbers calls without an id."""
+    """Return the model `name`'s message; calls without an id are numbered by `position` in the conversation."""
     from pydantic_ai.messages import ModelMessagesTypeAdapter, TextPart, ToolCallPart
 
     text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
@@ -402,7 +402,7 @@ def parse_response(response: ai.ModelResponse, name: str, position: int) -> Mode
 
 
 def parse_call(call: ai.ToolCallPart, default_id: str) -> ToolCall:
-    """Return a call of a tool."""
+    """Return a tool call."""
     raw = call.args if isinstance(call.args, str) else json.dumps(call.args or {})
     raw = escape_surrogates(raw)
     return ToolCall(call.tool_call_id or default_id, call.tool_name, parse_arguments(raw), raw)
@@ -412,7 +412,7 @@ _STOP_REASONS: Mapping[str | None, StopReason] = {"length": "length", "content_f
 
 
 def compute_response_cost(response: ai.ModelResponse) -> float | None:
-    """Return the cost of a response in US dollars, as reported by its provider, or by genai-prices; None if not known."""
+    """Return a response's cost in US dollars, as reported by its provider or by genai-prices; None if not known."""
     if response.usage.cost is not None:
         return float(response.usage.cost)
     try:
@@ -422,7 +422,7 @@ def compute_response_cost(response: ai.ModelResponse) -> float | None:
 
 
 def report_text(response: ai.ModelResponse, on_text: OnText) -> None:
-    """Pass on the text of a response so far: text, then the arguments of its calls."""
+    """Pass on a response's text so far: its text, then the arguments of its calls."""
     from pydantic_ai.messages import TextPart, ToolCallPart
 
     texts = [part.content for part in response.parts if isinstance(part, TextPart)]

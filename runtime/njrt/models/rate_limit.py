@@ -1,11 +1,11 @@
-"""Limits of requests and tokens a minute, shared by threads, processes and, with a server's store, by machines.
+"""Limits on requests and tokens per minute, shared by threads, processes and, with a store on a server, machines.
 
     RateLimitModel(model, requests=500, tokens=200_000)                              processes of this user
     RateLimitModel(model, requests=500, store="redis://cache.example:6379/0")        machines
 
 A request waits until it fits. A running call counts with an estimate of its prompt and the longest reply, a finished
-call with the server's count. The store has one entry, a count for each sixtieth of the time; reservations of a killed
-process count until the time is over.
+call with the server's count. The store has one entry, with counts for each sixtieth of the time; a killed process's
+reservations count until they expire.
 """
 
 from __future__ import annotations
@@ -28,37 +28,37 @@ from njrt.models.wrapped import Attempts, Calls, WrappedModel, adapt_model, requ
 from njrt.stores import Store, update
 
 PARTS = 60
-"""Parts of the time that are counted separately."""
+"""The number of parts of the time that are counted separately."""
 
 CHARS_PER_TOKEN = 3
-"""Characters of a prompt for each token that is reserved: fewer than most languages have."""
+"""Characters of a prompt per reserved token: fewer than in most languages."""
 
 FILE_TOKENS = 1_500
-"""Tokens that are reserved for each file that is shown."""
+"""Tokens reserved for each file that is shown."""
 
 
 @dataclass(slots=True)
 class Part:
-    """One part of the time: its calls, their tokens, and the number of running calls."""
+    """One part of the time: its calls, their tokens, and how many of them are running."""
 
     calls: int = 0
     tokens: int = 0
     open: int = 0
 
     def add(self, calls: int, tokens: int, open: int) -> None:
-        """Count more, or less; no count falls below 0."""
+        """Add to the counts, or subtract from them; no count falls below 0."""
         self.calls = max(0, self.calls + calls)
         self.tokens = max(0, self.tokens + tokens)
         self.open = max(0, self.open + open)
 
     @property
     def counts(self) -> list[int]:
-        """The three numbers, as they are stored."""
+        """The three numbers, as stored."""
         return [self.calls, self.tokens, self.open]
 
 
 class Window:
-    """The calls of the last `seconds` (state: its parts); `now` is the time of the store."""
+    """The calls of the last `seconds` (state: its parts); `now` is the time by the store's clock."""
 
     def __init__(self, text: str | None, now: float, seconds: float) -> None:
         self.width = seconds / PARTS
@@ -66,11 +66,11 @@ class Window:
         self.number = int(now / self.width)
         self.parts: dict[int, Part] = {}
         for number, counts in _read_parts(text).items():
-            # A part beyond the present is one of before the clock was set back.
+            # A part in the future was counted before the clock was set back.
             self.change(min(number, self.number), *counts)
 
     def find_wait(self, fits: Callable[[Part], bool]) -> float:
-        """Return the seconds until the remaining calls meet `fits`; 0.0 if they do now."""
+        """Return the seconds until the remaining calls satisfy `fits`; 0.0 if they do now."""
         total = Part()
         for part in self.parts.values():
             total.add(*part.counts)
@@ -85,12 +85,12 @@ class Window:
         return max(wait, self.width / 10)
 
     def change(self, number: int, calls: int, tokens: int, open: int) -> None:
-        """Add to a part of the time; nothing if it is over."""
+        """Add to a part of the time; do nothing if it has expired."""
         if number >= self.number - PARTS:
             self.parts.setdefault(min(number, self.number), Part()).add(calls, tokens, open)
 
     def format(self) -> str:
-        """Return the text in the store."""
+        """Return the text to store."""
         parts = {
             str(number): part.counts
             for number, part in sorted(self.parts.items())
@@ -105,17 +105,17 @@ def _read_parts(text: str | None) -> dict[int, list[int]]:
             int(number): [int(count) for count in counts]
             for number, counts in json.loads(text or "{}").items()
         }
-    except (ValueError, TypeError, AttributeError):  # of another version
+    except (ValueError, TypeError, AttributeError):  # written by another version
         return {}
     return {number: counts for number, counts in parts.items() if len(counts) == 3}
 
 
 class RateLimitModel(ModelAround, WrappedModel):
-    """`model`, asked at most `requests` times and for at most `tokens` tokens in any `seconds`.
+    """The model `model`, asked at most `requests` times and for at most `tokens` tokens in any `seconds`.
 
-    All models with the same `key`, by default the name of the model, share the limit; give them equal numbers.
+    All models with the same `key`, by default the model's name, share the limit; give them equal numbers.
     `store` is a store, its URL, or None for the user's store. A request waits as long as the run has left, or
-    without a limit of time at most its own timeout, and then fails with a `NotAskedError`.
+    without a time limit at most its own timeout, and then fails with a `NotAskedError`.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class RateLimitModel(ModelAround, WrappedModel):
             elif isinstance(result, NotAskedError) and not result.attempts:
                 tokens = None
         finally:
-            # Also if the call was cancelled: nothing is awaited here.
+            # Even if the call was cancelled, because nothing is awaited here.
             for part, reserved in held:
                 self._settle(part, reserved, tokens)
         return attempts.finish(result)
@@ -165,17 +165,17 @@ class RateLimitModel(ModelAround, WrappedModel):
     async def _wait_for_turn(
         self, request: Request, calls: Calls, prompt: int, held: list[tuple[int, int]]
     ) -> None:
-        """Wait until the call fits, and add its part of the time and the tokens reserved for it to `held`."""
+        """Wait until the call fits; add its part of the time and the tokens reserved for it to `held`."""
         began = time.monotonic()
         most = request.timeout if request.seconds_left is None else request.seconds_left
         while (wait := await calls.run(lambda: self._reserve(prompt, request, held))) > 0:
             if time.monotonic() - began + wait >= most:
                 raise self._make_error(wait)
-            # Waiting requests do not all come back at the same moment.
+            # The jitter keeps waiting requests from all coming back at the same moment.
             await calls.wait(wait * (1 + random.random() / 20))
 
     def _reserve(self, prompt: int, request: Request, held: list[tuple[int, int]]) -> float:
-        """Count a call that is about to be made and return 0.0, or return the seconds until it may fit."""
+        """Reserve a call that is about to be made and return 0.0, or return the seconds until it may fit."""
         bound = prompt + request.max_reply_tokens
         wait = 0.0
         number = 0
@@ -185,7 +185,7 @@ class RateLimitModel(ModelAround, WrappedModel):
                 return False
             if self.tokens is None or total.tokens + bound <= self.tokens:
                 return True
-            # A call that alone may exceed the limit is made when no other is under way.
+            # A call that may exceed the limit on its own is made when no other is running.
             return total.open == 0 and (total.tokens == 0 or total.tokens + prompt <= self.tokens)
 
         def change(window: Window) -> None:
@@ -200,11 +200,11 @@ class RateLimitModel(ModelAround, WrappedModel):
         return wait
 
     def _settle(self, part: int, reserved: int, tokens: int | None) -> None:
-        """Count the actual use of a call; None: it was not made."""
+        """Count a call's actual use; None for `tokens` means that it was not made."""
         calls, used = (-1, 0) if tokens is None else (0, tokens)
         try:
             self._update(lambda window: window.change(part, calls, used - reserved, -1))
-        except Exception as error:  # of the store: the reply is there, and paid for
+        except Exception as error:  # from the store: the reply has arrived and is paid for
             logs = import_module("njrt.observability.logs")  # a layer above the models
             logs.warn("a call counts with its reservation: %s", error)
 
@@ -212,7 +212,7 @@ class RateLimitModel(ModelAround, WrappedModel):
         if self._store is None:
             given = self._given_store
             if given is None or isinstance(given, str):
-                # What opens stores is a layer above the models, and is loaded when a limit first needs one.
+                # The code that opens stores is a layer above the models, loaded when a limit first needs a store.
                 opening = import_module("njrt.persistence.open_store")
                 given = cast(Store, opening.get_store(given, os.environ))
             self._store = given
@@ -237,7 +237,7 @@ class RateLimitModel(ModelAround, WrappedModel):
 
 
 def count_tokens(reply: Reply, prompt: int) -> int:
-    """Return the tokens of a call as the server counts them; an estimate if the counts are missing or impossible."""
+    """Return a call's tokens as the server counts them, or an estimate if the counts are missing or impossible."""
     counts = reply.usage.input, reply.usage.output
     if reply.source == "script" or (any(counts) and min(counts) >= 0):
         return sum(counts)
@@ -245,12 +245,12 @@ def count_tokens(reply: Reply, prompt: int) -> int:
 
 
 def count_chars(message: ModelMessage) -> int:
-    """Return the characters of a reply: of its text and of its calls of tools."""
+    """Return the number of characters in a reply's text and tool calls."""
     return len(message.text) + sum(len(call.raw) for call in message.calls)
 
 
 def estimate_prompt_tokens(request: Request) -> int:
-    """Return the approximate number of tokens in the prompt of a request, rather too many."""
+    """Return an estimate of the number of tokens in a request's prompt, on the high side."""
     chars, files = len(request.system), 0
     for message in request.messages:
         match message:

@@ -4,7 +4,7 @@
         ──> AuthenticationError: https://api.openai.com/v1 refused the key for openai/gpt-4.1;
             check OPENAI_API_KEY
 
-The SDK has the connection and the key, `RetryingSender` the retries. Error messages name the remedy and never show a key.
+The SDK has the connection and the key, `RetryingSender` the retries. Error messages name the fix, never the key.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ MAX_RETRIES = 3
 """Retries after a dropped connection or HTTP 408, 409, 429, 5xx."""
 
 OWN_KEY_VARIABLE = "NJC_API_KEY"
-"""The environment variable with the key for the server of NJC_BASE_URL."""
+"""The environment variable with the key for the server at NJC_BASE_URL."""
 
 THINKING_TOKENS = 16_384
-"""Tokens that a thinking model may use beyond `max_reply_tokens`; an upper bound."""
+"""Tokens that a thinking model may use beyond `max_reply_tokens`, at most."""
 
 REJECTED_FIELD_STATUSES = frozenset({400, 404, 422, 501})
 """The HTTP statuses of servers that reject a field that they do not know."""
@@ -69,9 +69,9 @@ REJECTED_FIELD_STATUSES = frozenset({400, 404, 422, 501})
 
 @record
 class Server:
-    """The URL of a server, and the environment variable that has its key.
+    """A server's URL, and the environment variable with its key.
 
-    `allows_http` lets a key be sent without encryption to a host that is not this machine.
+    `allows_http` lets a key be sent without encryption to a host other than this machine.
     """
 
     url: str
@@ -83,11 +83,11 @@ class RemoteModel(CallLister):
     """A `Model` behind a server."""
 
     sdk: ClassVar[str]
-    """The name of the vendor's SDK: of its package and, with hyphens, of the extra that installs it."""
+    """The package name of the vendor's SDK and, with hyphens, the name of the extra that installs it."""
 
     client_name: ClassVar[str]
     error_name: ClassVar[str]
-    """The names of the SDK's asynchronous client, and of the base of its documented exceptions."""
+    """The names of the SDK's asynchronous client and of the base class of its documented exceptions."""
 
     assembler: ClassVar[type[ReplyAssembler]]
     """Assembles the events of a streamed reply."""
@@ -96,7 +96,7 @@ class RemoteModel(CallLister):
     """Exceptions, besides HTTP errors, of models that cannot stream."""
 
     stream_fields: ClassVar[Mapping[str, Any]] = {"stream": True}
-    """The fields of a request's body that ask for a stream."""
+    """The fields of a request body that ask for a stream."""
 
     def __init__(
         self, name: str, protocol: Protocol, server: Server, key: str | None, retries: int = 0
@@ -129,17 +129,17 @@ class RemoteModel(CallLister):
         return client
 
     def get_key(self) -> str | None:
-        """Return the key for the SDK's client; None: it looks for the vendor's."""
+        """Return the key for the SDK's client; with None, the client looks for the vendor's key."""
         return self._key
 
     async def exchange(self, request: Request, sender: RetryingSender) -> Reply:
-        """Ask the server, by `sender`; runs on the network's loop."""
+        """Ask the server through `sender`; runs on the network's loop."""
         api = self.get_api()
 
         async def exchange(request: Request) -> Reply:
             body = self.make_body(request)
             if request.wants_probability:
-                request = replace(request, on_text=None)  # the tokens come with a whole response
+                request = replace(request, on_text=None)  # tokens come only with a whole response
             return await self.call_or_stream(api, request, body, self.assembler(), sender)
 
         return await self.exchange_schema(request, exchange)
@@ -149,34 +149,34 @@ class RemoteModel(CallLister):
         raise NotImplementedError
 
     def make_body(self, request: Request) -> dict[str, Any]:
-        """Return the JSON that asks the server `request`; ConfigurationError if requests are not sent as JSON."""
+        """Return the JSON of `request` for the server; raise ConfigurationError if requests are not sent as JSON."""
         raise ConfigurationError(f"no Batch API is known for {self.name}")
 
     def read_response(self, response: Any, request: Request, *, is_batch: bool = False) -> Reply:
-        """Return the reply in the JSON of a response; priced as one of a batch with `is_batch`.
+        """Return the reply in a response's JSON; with `is_batch` it is priced as part of a batch.
 
         Raises MalformedReplyError.
         """
         raise ConfigurationError(f"no Batch API is known for {self.name}")
 
     def read_usage(self, response: Any, *, is_batch: bool = False) -> Usage | None:
-        """Return the usage that a response reports, even if it is not a reply; None if it reports none.
+        """Return the usage that a response reports, even if it is not a reply; None if it reports no usage.
 
-        Raises MalformedReplyError if that cannot be read.
+        Raises MalformedReplyError if the usage cannot be read.
         """
         usage = response.get("usage") if isinstance(response, dict) else None
         return None if usage is None else self.price(*self.parse_usage(usage), is_batch)
 
     def parse_usage(self, usage: Any) -> tuple[Usage, int]:
-        """Return the usage in the JSON of a response, and the tokens written to the vendor's cache."""
+        """Return the usage in a response's JSON, and the number of tokens written to the vendor's cache."""
         raise NotImplementedError
 
     def price(self, usage: Usage, cache_writes: int, is_batch: bool) -> Usage:
-        """Return the usage with its price, if that is known."""
+        """Return the usage with its price, if the price is known."""
         return replace(usage, usd=compute_cost(self.name, usage, cache_writes, is_batch=is_batch))
 
     def call_client(self, call: Callable[[Any], Awaitable[T]], seconds: float) -> T:
-        """Call something else of the SDK's client, for at most `seconds`; failures become `ModelError`s."""
+        """Call another method of the SDK's client, for at most `seconds`; failures become `ModelError`s."""
         options = {"max_retries": self._retries}
         return get_network().run(
             self._call_with_errors(lambda: call(self.get_client().with_options(**options)), seconds)
@@ -195,12 +195,12 @@ class RemoteModel(CallLister):
             raise self.explain_sdk_error(error) from None
 
     async def call_server(self, call: Callable[..., Awaitable[Any]], **arguments: Any) -> Any:
-        """Return the JSON of the response to `call`, a method of the SDK's `with_raw_response`."""
+        """Return the JSON of the response to `call`, a method of an SDK's `with_raw_response` object."""
         response = await self.call_sdk(call, **escape_surrogates(arguments))
         return parse_json(response.http_response.content)
 
     async def call_sdk(self, call: Callable[..., Awaitable[T]], **arguments: Any) -> T:
-        """Return the result of a method of the SDK's client; exceptions that it does not document become `ModelError`s."""
+        """Return the result of a method of the SDK's client; undocumented exceptions become `ModelError`s."""
         try:
             return await call(**arguments)
         except Exception as error:
@@ -219,7 +219,7 @@ class RemoteModel(CallLister):
         assembler: ReplyAssembler,
         sender: RetryingSender,
     ) -> Reply:
-        """Return the reply of `api.create`; streamed if the request wants that and the server can.
+        """Return the reply of `api.create`, streamed if the request wants a stream and the server supports it.
 
         If a stream breaks off, the whole reply is requested again.
         """
@@ -242,7 +242,7 @@ class RemoteModel(CallLister):
         stream: Callable[[OnText], Awaitable[T]],
         whole: Callable[[], Awaitable[T]],
     ) -> T:
-        """Return the response of `stream` if the request wants that and the server can, else of `whole`."""
+        """Return the response of `stream` if the request wants that and the server can stream, else of `whole`."""
         refused_stream = False
         if request.on_text is not None and self.can_stream:
             try:
@@ -281,16 +281,16 @@ class RemoteModel(CallLister):
             raise BrokenStreamError(str(error)) from None
         except BrokenStreamError:
             raise
-        except Exception as error:  # of the connection; the SDK chooses its library
+        except Exception as error:  # from the connection, whose library the SDK chooses
             kinds = {kind.__name__ for kind in type(error).__mro__}
-            if has_begun or "TransportError" in kinds:  # in the body, also of an error
+            if has_begun or "TransportError" in kinds:  # in the body, even an error's body
                 raise BrokenStreamError(type(error).__name__) from None
             if isinstance(error, self.get_failure_types()):
                 raise
             raise self.explain_sdk_error(error) from None
 
     def explain_sdk_error(self, error: Exception) -> ModelError:
-        """Return the error for an exception that the SDK does not document; its message may hold the key."""
+        """Return the error for an exception that the SDK does not document; its message may contain the key."""
         return ServerError(
             f"the package `{self.sdk}` failed to ask {format_model_location(self.name, self.server)} "
             f"({type(error).__name__}); check the URL and the key, or install another version"
@@ -301,7 +301,7 @@ class RemoteModel(CallLister):
     ) -> Reply:
         """Exchange a request with a schema for its reply, through `exchange`.
 
-        If the server rejects the schema, it is asked without it from then on: the caller checks the reply anyway.
+        If the server rejects the schema, later requests are sent without it: the caller checks the reply anyway.
         """
         if request.schema is None or not self.enforces_schemas:
             return await exchange(replace(request, schema=None))
@@ -337,7 +337,7 @@ class RemoteModel(CallLister):
         self, call: Callable[[], Awaitable[T]], seconds: float, request: Request | None = None
     ) -> T:
         self.check_server()
-        failures = self.get_failure_types()  # imports the SDK: once, and outside of the timeout
+        failures = self.get_failure_types()  # imports the SDK: once, and outside the timeout
         try:
             async with asyncio.timeout(seconds):
                 return await call()
@@ -371,7 +371,7 @@ def describe_files(request: Request) -> str:
 
 
 def add_file_hint(error: ModelError, request: Request) -> ModelError:
-    """Return the error, with a hint that the request had files, if that may be its cause."""
+    """Return the error, with a hint that the request had files if they may be its cause."""
     files = describe_files(request)
     if files and isinstance(error, RejectedRequestError | ServerError):
         error.args = (f"{error}; it was sent {files}, which not every model takes",)
@@ -379,7 +379,7 @@ def add_file_hint(error: ModelError, request: Request) -> ModelError:
 
 
 def check_server(name: str, server: Server, key: str | None) -> None:
-    """Raise a ModelError if the URL is not one, or if the key must not or cannot be sent to it."""
+    """Raise a ModelError if the URL is invalid, or if the key must not or cannot be sent to it."""
     try:
         url = urlsplit(server.url)
         is_valid = url.port != 0 and server.url.isprintable()
@@ -410,7 +410,7 @@ def check_server(name: str, server: Server, key: str | None) -> None:
 
 
 def find_proxy(host: str) -> str | None:
-    """Return the proxy on another machine that the environment sets for plain HTTP to a host; None without one."""
+    """Return the proxy on another machine that the environment sets for plain HTTP to a host, or None."""
     from urllib.request import getproxies, proxy_bypass
 
     proxies = getproxies()
@@ -422,7 +422,7 @@ def find_proxy(host: str) -> str | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host name is a name of this machine."""
+    """Return whether a host name refers to this machine."""
     with suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
     return host == "localhost" or host.endswith(".localhost")
@@ -491,7 +491,7 @@ def _make_model_error(failure: Exception, name: str, server: Server, key: str | 
 
 
 def format_model_location(name: str, server: Server) -> str:
-    """Return the model with its server, unless the name contains the URL."""
+    """Return the model's name and its server's URL, unless the name contains the URL."""
     return name if server.url in name else f"{name} at {server.url}"
 
 
@@ -501,11 +501,11 @@ def make_missing_key_error(name: str, server: Server) -> AuthenticationError:
 
 
 class _ReportedError(MalformedReplyError):
-    """A response with a status of success has an error in its body, as of gateways; the message is the server's."""
+    """A response with a success status has an error in its body, as gateways send; the message is the server's."""
 
 
 def _check_for_error(response: Any, key: str | None) -> None:
-    """Raise _ReportedError for a body with an error and no reply; without the message if it repeats the key."""
+    """Raise _ReportedError for a body with an error and no reply, without the message if it repeats the key."""
     is_reply = not isinstance(response, dict) or response.get("choices") or response.get("content")
     if not is_reply and response.get("error"):
         message = _get_server_message(response)
@@ -521,6 +521,6 @@ def _get_server_message(body: Any) -> str:
 
 
 def shorten_message(message: str) -> str:
-    """Return a message of a server in one short line."""
+    """Return a server's message as one short line."""
     text = " ".join(escape_surrogates(message).split())
     return text if len(text) <= 300 else text[:300] + "…"

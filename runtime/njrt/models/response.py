@@ -23,10 +23,10 @@ from njrt.messages import read_float
 T = TypeVar("T")
 
 MAX_DEPTH = 100
-"""Levels of lists and objects in each other; replies of models have fewer than ten."""
+"""Maximal nesting of lists and objects; models' replies have fewer than ten levels."""
 
 MAX_TOKENS = 10**9
-"""The largest number of tokens that is taken for a count."""
+"""The largest number that is accepted as a token count."""
 
 
 class MalformedReplyError(ValueError):
@@ -34,7 +34,7 @@ class MalformedReplyError(ValueError):
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Return the value of a JSON text. Unescaped control characters in strings are allowed: small models write them."""
+    """Return the value of a JSON text. Strings may have unescaped control characters, as small models write them."""
     try:
         value = json.loads(
             text, strict=False, parse_float=_parse_float, parse_constant=_parse_float
@@ -47,7 +47,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def validate_reply(value: Any, expected: type[T]) -> T:
-    """Return the dataclass `expected` from JSON; raises MalformedReplyError with the field that does not fit."""
+    """Return the dataclass `expected` from JSON; raise MalformedReplyError with the field that does not fit."""
     from njrt.typed_json import InvalidJsonError, validate_value
 
     try:
@@ -58,7 +58,7 @@ def validate_reply(value: Any, expected: type[T]) -> T:
 
 
 def check_token_counts(*counts: int) -> None:
-    """Raise MalformedReplyError if one of these cannot be a number of tokens."""
+    """Raise MalformedReplyError if one of these cannot be a token count."""
     if not all(0 <= count <= MAX_TOKENS for count in counts):
         raise MalformedReplyError("usage: a number of tokens is out of range")
 
@@ -77,7 +77,7 @@ def escape_surrogates(value: Any) -> Any:
 
 
 def measure_depth(value: Any) -> int:
-    """Return the levels of lists and dicts in a JSON value, without recursion."""
+    """Return the nesting depth of lists and dicts in a JSON value, without recursion."""
     depth, level = 0, [value]
     while level := [item for item in level if isinstance(item, list | dict)]:
         depth += 1
@@ -96,16 +96,16 @@ def _parse_float(text: str) -> float:
 # ── its bytes, while they are read and unpacked ──────────────────────────────────────────────────
 
 MAX_BODY_BYTES = 16 * 2**20
-"""Bytes of a response, unpacked; a reply of a model has less than a megabyte."""
+"""Maximal bytes of an unpacked response; a model's reply has less than a megabyte."""
 
 _STEP_BYTES = 2**16
-"""Bytes that are unpacked at once."""
+"""Bytes that are unpacked in one step."""
 
 is_body_limited: ContextVar[bool] = ContextVar("njrt.models.response", default=False)
 
 
 async def limit_body(response: Any) -> None:
-    """Make the body of a response raise `MalformedReplyError` if it is too long (a hook of a client)."""
+    """Make a response's body raise `MalformedReplyError` if it is too long (a client's hook)."""
     if not is_body_limited.get():
         return
     encoding = response.headers.get("content-encoding", "").strip().lower()
@@ -123,12 +123,12 @@ SAFE_CLIENT: dict[str, Any] = {
     "headers": {"accept-encoding": "gzip, deflate"},
     "event_hooks": {"response": [limit_body]},
 }
-"""Arguments of the HTTP client of an SDK."""
+"""Arguments of an SDK's HTTP client."""
 
 
 @lru_cache(maxsize=4)
 def _make_stream_class(base: type) -> Callable[..., Any]:
-    """Yield the class of limited streams for an HTTP library, by its class of streams."""
+    """Return the class of limited streams for an HTTP library, given its stream class."""
 
     def __init__(self: Any, stream: Any, unpack: Unpack) -> None:
         self.stream, self.unpack = stream, unpack

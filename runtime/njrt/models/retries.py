@@ -5,9 +5,9 @@
     lost connection, wait, HTTP 200           two calls: the first may be billed
     a stream that breaks off, HTTP 200        two calls
 
-Requests are retried as by the vendors' SDKs, which do not report it. Before a request that may have been
-billed is sent again, the limits and the budgets are checked (`Request.before_call`). Not detected: retries by the
-providers of PydanticAI.
+Requests are retried as in the vendors' SDKs, which do not report their retries. Before a request that may have been
+billed is sent again, the limits and the budgets are checked (`Request.before_call`). Not detected: retries by
+PydanticAI's providers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ T = TypeVar("T")
 FIRST_WAIT = 0.5
 LONGEST_WAIT = 8.0
 LONGEST_WANTED_WAIT = 120.0
-"""Seconds before a retry: the first time, at most, and the longest `Retry-After` that is waited for."""
+"""Seconds before a retry: before the first, at most, and the longest `Retry-After` that is respected."""
 
 UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError"})
 """Names of httpx exceptions that are raised before a request is sent."""
@@ -58,7 +58,7 @@ class RetryingSender:
         self._began: float | None = None
 
     async def run(self, send: Callable[[], Awaitable[T]], *, is_billed: bool = True) -> T:
-        """Return the result of `send`; call it again after failures that may pass. `is_billed` if it asks a model."""
+        """Return the result of `send`, called again after transient failures; `is_billed` if it asks a model."""
         while True:
             if is_billed:
                 self._began = time.monotonic()
@@ -78,7 +78,7 @@ class RetryingSender:
             self._wait = min(2 * self._wait, LONGEST_WAIT)
 
     async def count_broken_stream(self, model: str, reason: str) -> None:
-        """Count a stream that broke off as a lost call; raises ServerError if no other call may follow."""
+        """Count a stream that broke off as a lost call; raise ServerError if no other call may follow."""
         if not await self._count_lost():
             raise ServerError(
                 f"the stream of {model} broke off ({reason}), and the limits allow no other call"
@@ -89,7 +89,7 @@ class RetryingSender:
         self._lost.append(self._make_attempt("ServerError", Usage(usd=0.0)))
         self._began = None
         if self._before_call is not None:
-            # It may write to a store, which must not block the event loop.
+            # This may write to a store, which must not block the event loop.
             try:
                 await asyncio.to_thread(self._before_call, Usage(usd=0.0))
             except LimitError:
@@ -119,7 +119,7 @@ class RetryingSender:
 
 
 def may_pass(failure: Exception) -> bool:
-    """Return whether a request is sent again after this documented exception of an SDK."""
+    """Return whether a request may be sent again after this exception, which its SDK documents."""
     headers, status = read_headers(failure), get_status(failure)
     if status is None:
         return "Connection" in type(failure).__name__ or "Timeout" in type(failure).__name__
@@ -133,7 +133,7 @@ def may_pass(failure: Exception) -> bool:
 
 
 def was_sent(failure: BaseException) -> bool:
-    """Return whether a request may have reached its server, by the exception and its causes."""
+    """Return whether a request may have reached its server, judging by the exception and its causes."""
     return not any(type(cause).__name__ in UNSENT for cause in list_causes(failure))
 
 
@@ -154,12 +154,12 @@ def get_status(failure: Exception) -> int | None:
 
 
 def read_headers(failure: Exception) -> Mapping[str, str]:
-    """Return the headers of the response behind an SDK's exception; empty if there was none."""
+    """Return the headers of the response behind an SDK's exception; empty without a response."""
     return getattr(getattr(failure, "response", None), "headers", None) or {}
 
 
 def read_retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return the seconds of a server's `Retry-After`; None if it is missing or invalid."""
+    """Return the seconds in a server's `Retry-After`; None if it is missing or invalid."""
     for name, parts in (("retry-after-ms", 1000), ("retry-after", 1)):
         with suppress(ValueError):
             seconds = float(headers.get(name) or "") / parts

@@ -4,8 +4,8 @@
     RetryModel(model, when=is_failure)                                      also replies that cannot be used, without a wait
     FallbackModel((OpenAI("gpt-6-sol"), Anthropic("claude-sonnet-5-5")))    model="openai/…,anthropic/…"
 
-Give vendors' models `retries=0` inside a `RetryModel`, or the waits multiply.
-Not detected: the effect of a reply on the program (see `FallbackModel.turns`).
+Give vendors' models `retries=0` inside a `RetryModel`; otherwise the waits multiply.
+Not detected: a reply's effect on the program (see `FallbackModel.turns`).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from njrt.models.response import MalformedReplyError, parse_json
 from njrt.models.wrapped import Attempts, Calls, WrappedModel, adapt_model, require_numbers
 
 Condition = Callable[[Request, Reply | ModelError], bool]
-"""True if another call must replace the result of a request."""
+"""Returns whether another call must replace the result of a request."""
 
 
 def is_server_failure(request: Request, result: Reply | ModelError) -> bool:
-    """Return whether the server could not be reached, was overloaded, too slow, or sent no reply."""
+    """Return whether the server could not be reached, was overloaded or too slow, or sent no reply."""
     return isinstance(result, ServerError)
 
 
@@ -53,7 +53,7 @@ def is_failure(request: Request, result: Reply | ModelError) -> bool:
 
 
 def fits_schema(text: str, schema: Json) -> bool:
-    """Return whether a text is JSON that fits a schema; without the package jsonschema, whether it is a JSON object."""
+    """Return whether a text is JSON that fits a schema; without the package jsonschema, whether it is an object."""
     try:
         value = parse_json(extract_json(text))
     except MalformedReplyError:
@@ -74,15 +74,15 @@ def extract_json(text: str) -> str:
 
 
 VARIED_TEMPERATURE = 0.5
-"""The least temperature of a request after an unusable reply: at 0 the reply would be the same again."""
+"""The minimal temperature of a request after an unusable reply: at 0 the reply would be the same again."""
 
 
 class RetryModel(ModelAround, WrappedModel):
-    """`model`, asked up to `attempts` times while the condition `when` holds.
+    """The model `model`, asked up to `attempts` times while the condition `when` holds.
 
-    After a failure of the server it waits `first_wait` seconds, then twice as long each time up to `longest_wait`,
-    reduced by up to half by `chance`; the server's `Retry-After` takes precedence. If the wait would be longer than
-    `longest_wait`, or than the run has left, the failure is raised at once. If all replies are unusable, the last is
+    After a server failure it waits `first_wait` seconds, then twice as long each time up to `longest_wait`, reduced
+    by up to half by `chance`; the server's `Retry-After` takes precedence. If the wait would exceed `longest_wait` or
+    the time that the run has left, the failure is raised immediately. If all replies are unusable, the last is
     returned.
     """
 
@@ -128,7 +128,7 @@ class RetryModel(ModelAround, WrappedModel):
         return attempts.finish(result)
 
     def _choose_wait(self, error: ModelError, number: int) -> float | None:
-        """Return the seconds to wait after failure `number`; None if the server wants too long a wait."""
+        """Return the seconds to wait after failure `number`; None if the server asks for too long a wait."""
         wanted: float | None = getattr(error, "retry_after", None)
         if wanted is not None:
             return max(0.0, wanted) if wanted <= self._longest_wait else None

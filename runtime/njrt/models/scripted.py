@@ -4,7 +4,7 @@
     model = Scripted(lambda request: "```python\nx = 1\n```", protocol="text")  or computed
     model.requests[0].messages                                              the messages sent to it
 
-A reply is a `Reply` or a part of one: a text, a dict (the JSON object of a block that answers), a tool call
+A reply is a `Reply` or part of one: a text, a dict (the JSON object of a block that answers), a tool call
 (`run(...)`, `call(...)`), a list of tool calls, or an exception, which is raised.
 """
 
@@ -28,7 +28,7 @@ Said: TypeAlias = (
 
 
 def run(code: str, done: bool = False) -> ToolCall:
-    """Return a call of the tool `run`, the only tool of the `direct` effects."""
+    """Return a call of the tool `run`, the only tool of the effect set `direct`."""
     return call("run", code=code, done=done)
 
 
@@ -38,9 +38,9 @@ def call(name: str, /, **arguments: Any) -> ToolCall:
 
 
 class Scripted:
-    """A model that replies from `script`; `requests` holds the requests so far.
+    """A model that replies from `script`; `requests` lists the requests so far.
 
-    `delay` is the time, in seconds, that each reply takes.
+    `delay` is the time in seconds that each reply takes.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Scripted:
 
 
 def _format_last_answer(request: Request) -> str:
-    """Return the answer to the last reply of a script, such as the reason of its refusal; empty before the first one."""
+    """Return the answer to a script's last reply, such as why it was refused; empty before the first reply."""
     match request.messages[1:] and request.messages[-1]:
         case UserMessage(text):
             answer = text
@@ -123,7 +123,7 @@ def _build_reply(entry: Said, name: str) -> Reply:
 
 
 def _number_calls(reply: Reply, turn: int) -> Reply:
-    """Give an id to every call that has none; ids are unique in the whole script."""
+    """Give an id to every call that lacks one; ids are unique in the whole script."""
     calls = tuple(
         call if call.id else replace(call, id=f"call_{turn + 1}_{position}")
         for position, call in enumerate(reply.message.calls, 1)

@@ -1,4 +1,4 @@
-"""Assemble replies that come in pieces, as server-sent events.
+"""Assemble replies that arrive in pieces, as server-sent events.
 
     data: {"choices": [{"delta": {"content": "total = "}}]}
     data: {"choices": [{"delta": {"content": "7"}, "finish_reason": "stop"}]}
@@ -21,20 +21,20 @@ from njrt.models.response import MalformedReplyError, parse_json, validate_reply
 from njrt.records import record
 
 REPORT_SECONDS = 0.1
-"""The least time between two reports of a text so far."""
+"""The minimal time between two reports of a text so far."""
 
 OnText = Callable[[str], None]
-"""Called with the text of a reply so far, in the thread of the network."""
+"""Called with a reply's text so far, in the network's thread."""
 
 
 class BrokenStreamError(Exception):
-    """A streamed reply has no end that can be used."""
+    """A streamed reply has no usable end."""
 
 
 async def assemble_reply(
     chunks: AsyncIterator[bytes], assembler: ReplyAssembler, on_text: OnText
 ) -> Any:
-    """Return the reply that a stream's bytes make; `on_text` receives the text so far as it grows."""
+    """Return the reply assembled from a stream's bytes; `on_text` receives the text so far as it grows."""
     reported = 0.0
     async with aclosing(read_event_data(chunks)) as events:
         async for data in events:
@@ -66,7 +66,7 @@ async def read_event_data(chunks: AsyncIterator[bytes]) -> AsyncGenerator[str, N
 
 
 def take_lines(parts: list[bytes], chunk: bytes) -> list[str]:
-    """Return the lines that end in a chunk, in UTF-8; `parts` keeps the rest. U+2028 and the like are part of a line."""
+    """Return the UTF-8 lines that end in a chunk; `parts` keeps the rest. U+2028 and the like do not end a line."""
     parts.append(chunk)
     if b"\n" not in chunk and b"\r" not in chunk:
         return []
@@ -129,8 +129,8 @@ class _CallParts:
 class CompletionAssembler:
     """Assembles a completion of OpenAI's API (state: the chunks so far).
 
-    `text` is the output of the model so far: text, then the arguments of tool calls. `add` raises MalformedReplyError
-    or BrokenStreamError. `build` returns the reply as the server would have sent it whole.
+    `text` is the model's output so far: text, then the arguments of tool calls. `add` raises MalformedReplyError or
+    BrokenStreamError. `build` returns the reply as the server would have sent it without streaming.
     """
 
     def __init__(self) -> None:
@@ -196,7 +196,7 @@ class MessageAssembler:
         self._blocks: dict[int, dict[str, Any]] = {}
         self._inputs: dict[int, list[str]] = {}
         self._texts: dict[tuple[int, str], list[str]] = {}
-        """Pieces of texts, by the block and the name there."""
+        """Pieces of texts, by block and by the text's name in it."""
 
     @property
     def text(self) -> str:
@@ -221,7 +221,7 @@ class MessageAssembler:
                 self.is_complete = True
             case {"type": "error"}:
                 raise BrokenStreamError("the server sent an error")
-            case {"type": str()}:  # ping, content_block_stop, and what may be added
+            case {"type": str()}:  # ping, content_block_stop, and future types
                 pass
             case _:
                 raise MalformedReplyError("an event without a type")
@@ -229,7 +229,7 @@ class MessageAssembler:
     def _add_delta(self, index: int, delta: dict[str, Any]) -> None:
         if index not in self._blocks:
             raise MalformedReplyError("a piece of a block that has not begun")
-        match delta:  # citations, and what may be added, are ignored
+        match delta:  # citations and future types are ignored
             case {"type": "input_json_delta", "partial_json": str(text)}:
                 self._inputs.setdefault(index, []).append(text)
             case (
@@ -253,7 +253,7 @@ class MessageAssembler:
             text = "".join(parts)
             try:
                 self._blocks[index]["input"] = parse_json(text) if text else {}
-            except MalformedReplyError:  # such as one that the token limit has cut off
+            except MalformedReplyError:  # for example, cut off by the token limit
                 self._blocks[index]["input"] = text
         for index, name in self._texts:
             self._blocks[index][name] = self._join_text(index, name)

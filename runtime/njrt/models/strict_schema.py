@@ -1,11 +1,11 @@
-"""The JSON schemas that vendors enforce, and replies under them.
+"""The JSON schemas that vendors enforce, and replies that follow them.
 
     {"anyOf": [...]}   ──make_strict_schema──>   {"type": "object", "properties": {"reply": {"anyOf": [...]}}, ...}
     {"reply": {"n": 3}}   ──restore_reply──>     {"n": 3}
 
-A strict schema has an object at its root, requires all properties, allows no others, and has one schema for the items of
-an array. So an optional property may be null, a dict is a list of entries, and a tuple is an array of any of its items.
-Limits are left out: the reply is checked against the plain schema afterwards.
+A strict schema has an object at its root, requires all properties, allows no others, and has one schema for all items
+of an array. So an optional property may be null, a dict is a list of entries, and a tuple is an array of any of its
+items. Limits are left out, because the reply is checked against the plain schema afterwards.
 (platform.openai.com/docs/guides/structured-outputs; docs.anthropic.com, strict tool use.)
 """
 
@@ -25,7 +25,7 @@ REPLY = "reply"
 
 
 def make_strict_schema(schema: Json) -> dict[str, Any]:
-    """Return the strict form of a schema, under a root object with the one property `reply`."""
+    """Return the strict form of a schema, under a root object with the single property `reply`."""
     strict = make_object_schema({REPLY: _make_strict(schema)})
     if "$defs" in schema:
         strict["$defs"] = {name: _make_strict(inner) for name, inner in schema["$defs"].items()}
@@ -33,7 +33,7 @@ def make_strict_schema(schema: Json) -> dict[str, Any]:
 
 
 def restore_reply(value: JsonValue, schema: Json) -> JsonValue:
-    """Return the reply in the plain form of `schema`, of a value that fits its strict form."""
+    """Return the reply in the plain form of `schema`, from a value that fits its strict form."""
     if isinstance(value, dict) and value.keys() == {REPLY}:
         value = value[REPLY]
     return restore_value(value, schema, schema.get("$defs", {}))
@@ -44,7 +44,7 @@ def restore_strict_reply(reply: Reply, schema: Json) -> Reply:
     text = next((call.raw for call in reply.message.calls), reply.message.text)
     try:
         restored = write_json(restore_reply(parse_json(text), schema))
-    except (MalformedReplyError, RecursionError):  # nested so deeply that no type is meant
+    except (MalformedReplyError, RecursionError):  # nested more deeply than any intended type
         return reply
     return replace(reply, message=ModelMessage(restored))
 
@@ -91,7 +91,7 @@ def _make_strict(schema: Json) -> dict[str, Any]:
 
 
 def is_dict_schema(schema: Json) -> bool:
-    """Return whether a schema describes a dict: an object with any keys."""
+    """Return whether a schema describes a dict: an object with arbitrary keys."""
     return "properties" not in schema and schema.get("additionalProperties") is not False
 
 
@@ -151,5 +151,5 @@ _ANYTHING: Json = {}
 
 
 def is_entry(value: JsonValue) -> bool:
-    """Return whether a value is an entry of a dict in the strict form."""
+    """Return whether a value is an entry of a dict in strict form."""
     return isinstance(value, dict) and value.keys() == {"key", "value"}

@@ -3,8 +3,8 @@
     VoteModel(model, 3)             the same model three times
     VoteModel((a, b, c))            three models
 
-Replies agree if they are equal as data: JSON whatever its layout and the order of its keys, the arguments of calls, code
-but for its layout and comments, or the same text.
+Replies agree if they are equal as data: JSON and the arguments of calls regardless of layout and key order, code
+regardless of layout and comments, or the same text.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from njrt.models.wrapped import Attempts, Calls, WrappedModel, adapt_model, requ
 
 
 class VoteModel(WrappedModel):
-    """`models` (one of them `count` times) asked at the same time; the reply with the most equal ones.
+    """Asks `models` (or one model `count` times) at the same time, and returns the reply with the most equal replies.
 
     `temperature` applies to the requests; it defaults to the block's, but at least 0.7 if one model is asked several
-    times. A reply that cannot be used has no vote if another can, and a failed call has none. If several have
+    times. An unusable reply has no vote if another reply is usable, and a failed call has none. Of replies with
     equally many votes, the first in order wins. `Reply.agreement` is the share of all calls that agree with the
     winner; with fewer than `quorum` votes a `ReplyError` is raised.
     """
@@ -94,7 +94,7 @@ class VoteModel(WrappedModel):
 
 
 def make_ballot(request: Request, reply: Reply) -> str:
-    """Return the vote of a reply: the same text for replies that are equal as data."""
+    """Return a reply's vote: the same text for replies that are equal as data."""
     message = reply.message
     if request.schema is not None:
         return make_answer_ballot(message.calls[0].raw if message.calls else message.text)
@@ -105,7 +105,7 @@ def make_ballot(request: Request, reply: Reply) -> str:
     code = _FENCED.search(message.text)
     if code and not code[0].startswith("```json"):
         return normalize_code(code[1])
-    # The reasoning before an answer does not count.
+    # Reasoning before an answer does not count.
     answer = find_last_object(message.text)
     return message.text.strip() if answer is None else make_answer_ballot(json.dumps(answer))
 
@@ -114,7 +114,7 @@ _FENCED = re.compile(r"^```\w*[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 def make_answer_ballot(text: str) -> str:
-    """Return the data of an answer, without the texts that explain an exception or a need for code."""
+    """Return an answer's data, without the texts that explain an exception or a need for code."""
     try:
         value = parse_json(extract_json(text))
     except MalformedReplyError:
@@ -146,7 +146,7 @@ def normalize(value: Any) -> Any:
 
 
 def normalize_code(code: str) -> str:
-    """Return code without its layout and comments; the text itself if it is not Python."""
+    """Return code without its layout and comments, or the text itself if it is not Python."""
     try:
         return ast.dump(ast.parse(code))
     except (SyntaxError, ValueError, RecursionError, MemoryError):

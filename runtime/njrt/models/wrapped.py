@@ -1,4 +1,4 @@
-"""Models around other models: written once, for threads and event loops alike.
+"""Models around other models, written once for threads and event loops alike.
 
     class RetryModel(WrappedModel):
         async def answer(self, request, calls):
@@ -6,7 +6,7 @@
             result = await attempts.ask(self.model)          a Reply or a ModelError
             return attempts.finish(result)                   with the usage of all calls
 
-`Attempts` asks the limits of the run before each call after the first; the reply or error lists all calls that it took.
+`Attempts` checks the run's limits before each call after the first; the reply or error lists all calls that it took.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ T = typing.TypeVar("T")
 
 
 class BlockingCalls:
-    """Asks and waits in this thread, and in other threads for calls at the same time.
+    """Asks and waits in this thread, and makes simultaneous calls in other threads.
 
-    `run` calls a function that may take a while, and is never abandoned; `gather` returns the results in order, or
+    `run` calls a function that may take a while, and never abandons it; `gather` returns the results in order, or
     raises the first error.
     """
 
@@ -59,7 +59,7 @@ class BlockingCalls:
 
         for index, coroutine in enumerate(coroutines):
             call = partial(contextvars.copy_context().run, run, index, coroutine)
-            # A daemon: an interrupted program does not wait for the calls that are left.
+            # A daemon, so that an interrupted program does not wait for the remaining calls.
             threading.Thread(target=call, name="njrt-call", daemon=is_main_interpreter()).start()
         results: dict[int, T] = {}
         for _ in coroutines:
@@ -71,9 +71,9 @@ class BlockingCalls:
 
 
 class AwaitedCalls:
-    """Asks and waits without blocking the event loop; a cancellation ends all that is under way.
+    """Asks and waits without blocking the event loop; a cancellation ends everything that is running.
 
-    asyncio is imported when it is needed: a program without an event loop need not load it.
+    asyncio is imported when needed, so that a program without an event loop does not load it.
     """
 
     async def ask(self, model: Model, request: Request) -> Reply:
@@ -91,7 +91,7 @@ class AwaitedCalls:
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
-            # It cannot be stopped, and the caller must know its result, however often it is cancelled.
+            # The thread cannot be stopped, and the caller must know its result, however often it is cancelled.
             while not running.done():
                 with suppress(asyncio.CancelledError):
                     await asyncio.wait([running])
@@ -105,7 +105,7 @@ class AwaitedCalls:
             return await asyncio.gather(*tasks)
         finally:
             for task in tasks:
-                if not task.cancelling():  # as they are where this call has been cancelled
+                if not task.cancelling():  # they are if this call itself was cancelled
                     task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
@@ -114,7 +114,7 @@ Calls = BlockingCalls | AwaitedCalls
 
 
 class WrappedModel(CallLister, ABC):
-    """A `Model` around others. A subclass writes `answer`, which awaits nothing but `calls`."""
+    """A `Model` around others. A subclass defines `answer`, which awaits only `calls`."""
 
     models: tuple[Model, ...]
 
@@ -125,7 +125,7 @@ class WrappedModel(CallLister, ABC):
 
     @property
     def protocol(self) -> Protocol:
-        """Text if any of `models` prefers it: models that prefer tools can also answer in text."""
+        """Text if any of `models` prefers it, because models that prefer tools can also answer in text."""
         return "text" if any(model.protocol == "text" for model in self.models) else "tools"
 
     @abstractmethod
@@ -140,7 +140,7 @@ class WrappedModel(CallLister, ABC):
 
 
 def list_inner_models(model: Any) -> list[Model]:
-    """Return the models that a wrapper asks; none for another model."""
+    """Return the models that a wrapper asks; empty for any other model."""
     parts = (*getattr(model, "models", ()), getattr(model, "model", None))
     return [part for part in parts if hasattr(part, "aask")]
 
@@ -171,7 +171,7 @@ def adapt_model(given: Any) -> Model:
 
 
 def add_call_layer(model: Model, request: Request) -> Model:
-    """Return the model behind the request's layer for single calls; one that asks several models passes it on."""
+    """Return the model behind the request's layer for single calls; a model that asks several passes the layer on."""
     if request.call_layer is None or isinstance(model, WrappedModel):
         return model
     return LayeredModel(model, (request.call_layer(model),))
@@ -181,13 +181,13 @@ Result = Reply | ModelError
 """The result of a call."""
 
 VoteResult = Reply | NaturalError
-"""The result of one of several calls at the same time: also a limit that it reached."""
+"""The result of one of several simultaneous calls, which may also be a limit that it reached."""
 
 
 def require_numbers(
     owner: str, whole: Mapping[str, Any], real: Mapping[str, Any] = MappingProxyType({})
 ) -> None:
-    """Raise ConfigurationError if an argument of a model is not a whole number or a number; None is not given."""
+    """Raise ConfigurationError if a model's argument is not a whole number, or not a number; None means not given."""
     for name, value in {**whole, **real}.items():
         kinds = (int,) if name in whole else (int, float)
         if value is not None and type(value) not in kinds:
@@ -206,7 +206,7 @@ class Attempts:
 
     @property
     def seconds_left(self) -> float | None:
-        """The seconds that are left for the request; None: no limit."""
+        """The seconds left for the request; None for no limit."""
         if self._request.seconds_left is None:
             return None
         return self._request.seconds_left - (time.monotonic() - self._began)
@@ -218,7 +218,7 @@ class Attempts:
         return add_usage(usages) if usages else Usage(usd=0.0)
 
     async def ask(self, model: Model, *, is_counted: bool = False, **changes: Any) -> Result:
-        """Ask a model, with `changes` of the request; a `ModelError` is returned, not raised.
+        """Ask a model, with `changes` to the request; a `ModelError` is returned, not raised.
 
         Raises a `LimitError` if the run may make no further call. If no time is left, no model is asked.
         With `is_counted`, the limits have already counted this call.
@@ -237,7 +237,7 @@ class Attempts:
         except ModelError as error:
             made = CallAttempt(model.name, type(error).__name__, Usage(usd=0.0), _measure(began))
             default = () if isinstance(error, NotAskedError) else (made,)
-            # Of another model, the error may be one that was raised before.
+            # With any other model, the error may be one that was raised before.
             inner = error.attempts if isinstance(model, CallLister) else ()
             self._add(error, inner or default)
             return error
@@ -249,7 +249,7 @@ class Attempts:
         return reply
 
     async def ask_again(self, model: Model, **changes: Any) -> Result | None:
-        """Ask after other calls; None if the run may make no further call, but has a reply."""
+        """Ask after other calls; return None if the run may make no further call but has a reply."""
         try:
             return await self.ask(model, **changes)
         except LimitError:
@@ -258,7 +258,7 @@ class Attempts:
             return None
 
     async def ask_all(self, models: Sequence[Model], **changes: Any) -> list[VoteResult]:
-        """Ask models at the same time; raises a `LimitError` before the first if not all may be asked."""
+        """Ask models at the same time; raise a `LimitError` before the first if not all may be asked."""
 
         async def ask(model: Model, changes: Mapping[str, Any]) -> VoteResult:
             try:
@@ -275,7 +275,7 @@ class Attempts:
     def finish(self, chosen: VoteResult, reason: str = "unusable") -> Reply:
         """Return the reply with the usage of all calls; `reason` is why the other replies were not used.
 
-        Of an error and an earlier reply, the reply is chosen: it was paid for. Without one the error is raised.
+        An error gives way to an earlier reply, which was paid for; without such a reply the error is raised.
         """
         if isinstance(chosen, ModelError):
             chosen = self._last_reply or chosen
@@ -316,7 +316,7 @@ class Attempts:
         self._check_inner_call(Usage(usd=0.0))
 
     def _check_inner_call(self, used_inside: Usage) -> None:
-        """Ask the limits of the run for one more call, given the usage here and inside."""
+        """Check that the run's limits allow one more call, given the usage here and inside."""
         if self._request.before_call is None:
             return
         try:

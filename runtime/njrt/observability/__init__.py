@@ -1,1 +1,1 @@
-"""Accounts of calls, tokens and cost; logs; traces; OpenTelemetry spans."""
+"""Accounts of calls, tokens and cost, logs, traces, and OpenTelemetry spans."""

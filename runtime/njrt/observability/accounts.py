@@ -6,7 +6,7 @@
         triage(mailbox)
     print(watch)                  3 runs, 4 calls, 5 effects, 6,120 tokens, $0.0131, 9.2 s
 
-An account holds texts and numbers and none of the program's objects, so it keeps nothing alive.
+An account has only texts and numbers, none of the program's objects, so it keeps nothing alive.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _MAX_RESULT_CHARS = 4000
 
 @record
 class ModelCall:
-    """One request to the model, and the reply or the error; `attempts` are its calls, if there were several."""
+    """One request to the model, and its reply or error; `attempts` are its calls, if there were several."""
 
     request: Request
     reply: Reply | None
@@ -69,7 +69,7 @@ class ModelCall:
 
 @record
 class PerformedEffect:
-    """One effect, and the answer to the model, or the outcome that ended the block."""
+    """One effect, and the answer to the model or the outcome that ended the block."""
 
     effect: Effect | Refusal
     result: str
@@ -95,23 +95,23 @@ class Totals:
     unfit: int = 0
     """Runs that failed the guard of such code."""
     raised: int = 0
-    """Runs of such code that raised, with their changes undone."""
+    """Runs of such code that raised an exception; their changes were undone."""
     needed_code: int = 0
     """Runs that started without code and continued with it, because the model asked for it."""
     predicted: int = 0
     """Effects with a compared prediction (`njrt.using(predict=...)`)."""
     surprises: int = 0
-    """Effects that were predicted wrong."""
+    """Effects that were predicted wrongly."""
     canaries: int = 0
     """Live blocks that ran beside their static code and were compared with it."""
     canary_differences: int = 0
     """Canaries that differed."""
     cached_tokens: int = 0
-    """Input tokens that were read from a vendor's prompt cache, at its lower price."""
+    """Input tokens that were read from a vendor's prompt cache, at the lower price."""
 
     @property
     def tokens(self) -> int:
-        """Input and output tokens together."""
+        """The sum of input and output tokens."""
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: Totals) -> Totals:
@@ -141,11 +141,11 @@ class Totals:
 
 @record
 class BlockRun:
-    """The account of one finished run of a block.
+    """The account of one finished block run.
 
     `outcome` is `completed`, `broke`, `continued`, `returned` or `raised`, or `failed` if the runtime raised an error or
     was cancelled; `error` is then its message. `parent` is the run that called this block from code, if any.
-    `tried` is the result of code in the mode `auto`: "ran" (no model was asked), "unfit", "raised" or "alarmed"; a canary
+    `tried` is the result of code in mode `auto`: "ran" (no model was asked), "unfit", "raised" or "alarmed"; a canary
     has "canary".
     """
 
@@ -160,7 +160,7 @@ class BlockRun:
     parent: RunId | None = None
     tried: str = ""
     canary: Compared | None = None
-    """How a canary did, with the differences from the run by code, which is its `parent`."""
+    """A canary's comparison, with the differences from the run by code, which is its `parent`."""
 
     @property
     def totals(self) -> Totals:
@@ -193,11 +193,11 @@ class Watch:
     def __init__(self) -> None:
         self.runs: list[BlockRun] = []
         self.errors: list[NaturalError] = []
-        """Errors of the runtime that have ended a run, or kept one from starting, also if the program caught them."""
+        """Errors of the runtime that ended a run, or kept one from starting, even if the program caught them."""
 
     @property
     def totals(self) -> Totals:
-        """The usage of all runs together; `seconds` is the sum over the runs, also if they ran in parallel."""
+        """The usage of all runs together; `seconds` is the sum over the runs, even if they ran in parallel."""
         return sum((run.totals for run in self.runs), Totals())
 
     @property
@@ -260,7 +260,7 @@ def record_event(event: Event) -> None:
 
 
 def without_files(request: Request) -> Request:
-    """Return the request without the bytes of its files, which an account does not keep."""
+    """Return the request without its files' bytes, which an account does not keep."""
     if not any(isinstance(each, UserMessage) and each.attachments for each in request.messages):
         return request
     messages = tuple(
@@ -332,7 +332,7 @@ def note_error(error: NaturalError) -> None:
 
 
 def last_run() -> BlockRun | None:
-    """Return the account of the run that ended last in this thread; None before the first."""
+    """Return the account of the last run that ended in this thread; None before the first."""
     return getattr(_thread_local, "run", None)
 
 

@@ -1,4 +1,4 @@
-"""The listeners of a process: the accounts, the log, OpenTelemetry, and a trace file if one is set.
+"""The listeners of a process: the accounts, the log, OpenTelemetry, and a trace file if configured.
 
 notify = make_listener(os.environ.get("NJC_TRACE"))
 notify(Began(...))
@@ -46,7 +46,7 @@ _FINISH_REASONS = {"length": "length", "refusal": "content_filter"}
 
 
 class Telemetry:
-    """A listener that makes spans with `tracer`, by default the one that the program has configured."""
+    """A listener that makes spans with `tracer`, by default the program's configured tracer."""
 
     def __init__(self, tracer: Tracer | None = None) -> None:
         self._tracer = tracer
@@ -94,7 +94,7 @@ class Telemetry:
             "gen_ai.agent.name": event.place,
             "njrt.run": event.run,
         }
-        if event.model:  # empty if code carried the block out
+        if event.model:  # empty if code ran the block
             provider, slash, name = event.model.partition("/")
             attributes["gen_ai.provider.name"] = provider if slash else ""
             attributes["gen_ai.request.model"] = name or event.model
@@ -180,7 +180,7 @@ class Telemetry:
 
 
 def _make_context(parent: Span | None) -> Any:
-    """Return the context of a span inside `parent`; None is the context of the program."""
+    """Return the context of a span inside `parent`; None is the program's context."""
     from opentelemetry.trace import set_span_in_context
 
     return None if parent is None else set_span_in_context(parent)
@@ -224,9 +224,9 @@ def make_added_listener() -> Listener | None:
 
 
 def make_listener(trace: str | None = None) -> Listener:
-    """Return the listener for a block that starts now, which also writes to the file `trace` if it is given.
+    """Return the listener for a block that starts now, which also writes to the file `trace` if given.
 
-    The log and OpenTelemetry are among its listeners if the program has set them up.
+    It includes the log and OpenTelemetry if the program has set them up.
     """
     return _make_listener(trace, is_log_enabled(), _telemetry.is_enabled)
 

@@ -1,11 +1,11 @@
-"""Events of blocks in Python's `logging`, under the name `njrt`; only warnings are shown by default.
+"""Blocks' events in Python's `logging`, under the name `njrt`; only warnings are shown by default.
 
     logging.getLogger("njrt").setLevel(logging.DEBUG)
 
     DEBUG njrt: mailbox.njpy:12 asks the model, turn 1
     DEBUG njrt: mailbox.njpy:12 completed after 2.31 s
 
-`logging` is imported only for warnings: a program that shows the log has imported it itself.
+`logging` is imported only for warnings, since a program that shows the log has already imported it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _places: dict[RunId, str] = {}
 
 @cache
 def get_logger() -> Logger:
-    """Return the logger of this package; until the program configures logging, Python prints its warnings."""
+    """Return this package's logger; until the program configures logging, Python prints its warnings."""
     import logging
 
     return logging.getLogger("njrt")
@@ -37,12 +37,12 @@ def warn(message: str, *details: object) -> None:
 
 
 def is_log_enabled() -> bool:
-    """Return whether the program wants the events in its log."""
+    """Return whether the program wants events in its log."""
     return "logging" in sys.modules and get_logger().isEnabledFor(10)
 
 
 def log_event(event: Event) -> None:
-    """Write each event to the log, at level DEBUG, as a listener."""
+    """Write each event to the log at level DEBUG, as a listener."""
     if isinstance(event, Began):
         _places[event.run] = event.place
     get_logger().debug("%s %s", _places.get(event.run, event.run), describe_event(event))

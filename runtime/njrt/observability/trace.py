@@ -1,11 +1,11 @@
-"""The trace file: all events of blocks, as JSON Lines.
+"""The trace file: all blocks' events, as JSON Lines.
 
     {"event": "began", "run": "9f3c-1", "at": "2026-03-01T09:30:00.123456Z", "place": "mail.njpy:12", ...}
     {"event": "asked", "run": "9f3c-1", "at": ..., "turn": 1, "shown": [{"user": ["Sort <mail>.", ...]}]}
     {"event": "ended", ..., "outcome": "completed", "seconds": 2.31}
 
-docs/reference/runtime.md has all fields. Every event is one append, so threads and processes may share the file. If it
-cannot be written, the log gets one warning and the program continues.
+docs/reference/runtime.md lists all fields. Every event is one append, so threads and processes may share the file. If
+it cannot be written, the log gets one warning and the program continues.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ from njrt.observability.logs import warn
 from njrt.private_files import lacks_line_end, open_private
 
 MAX_PART_CHARS = 20_000
-"""Maximum characters of text in one part of a line; the rest is cut."""
+"""The maximal number of characters of text in one part of a line; the rest is cut."""
 MIN_FIELDS = 1_000
-"""Number of fields of an object that are kept beyond the limit, with cut values: readers need the names."""
+"""How many fields of an object are kept beyond the limit, with cut values, because readers need the names."""
 
 
 class TraceFile:
@@ -81,12 +81,12 @@ class TraceFile:
                 is_cut = _is_cut_off(self.path)
                 self._handle = open_private(self.path, os.O_WRONLY | os.O_APPEND)
                 line = b"\n" + line if is_cut else line
-            # One write per line: lines of several processes do not mix.
+            # One write per line, so that lines of several processes do not mix.
             while line:
                 line = line[os.write(self._handle, line) :]
 
     def close(self) -> None:
-        """Close the file; a later event opens it again."""
+        """Close the file; a later event reopens it."""
         with self._lock:
             if self._handle is not None:
                 os.close(self._handle)
@@ -94,7 +94,7 @@ class TraceFile:
 
 
 def _is_cut_off(path: Path) -> bool:
-    """Return whether the last line of a file has no end, as after a kill; another process may be writing it now."""
+    """Return whether a file's last line has no end, as after a kill; another process may be writing it now."""
     before, waits = -1, 0
     while lacks_line_end(path):
         size = path.stat().st_size
@@ -106,7 +106,7 @@ def _is_cut_off(path: Path) -> bool:
 
 
 def format_event_line(event: Event) -> str:
-    """Return an event as one line of JSON of bounded length."""
+    """Return an event as one line of JSON with bounded length."""
     at = datetime.fromtimestamp(event.at, UTC).isoformat(timespec="microseconds")
     first = {
         "event": type(event).__name__.lower(),
@@ -120,7 +120,7 @@ def format_event_line(event: Event) -> str:
 
 
 def event_to_json(event: Event) -> dict[str, Any]:
-    """Return the fields of an event, as JSON."""
+    """Return an event's fields as JSON."""
     match event:
         case Began(place=place, model=model, effects=effects, parent=parent, tried=tried):
             lines = event.instruction and event.instruction.split("\n")
@@ -168,7 +168,7 @@ def event_to_json(event: Event) -> dict[str, Any]:
 
 
 def state_to_json(state: StateChange | None, name: str) -> dict[str, Any]:
-    """Return the changes of the state, under a name, with the digest of all variables; empty if not computed."""
+    """Return the changes of the state under a name, with the digest of all variables; empty if not computed."""
     if state is None:
         return {}
     changes = {name: dict(state.changes), "digest": state.digest}
@@ -176,7 +176,7 @@ def state_to_json(state: StateChange | None, name: str) -> dict[str, Any]:
 
 
 class TextBudget:
-    """Cuts JSON values; `left` is the number of characters of text that are left."""
+    """Cuts JSON values; `left` is the remaining number of characters of text."""
 
     def __init__(self, left: int) -> None:
         self.left = left

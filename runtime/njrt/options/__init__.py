@@ -6,7 +6,7 @@
     NJC_MODEL=openai/gpt-4.1                                 in the environment
 
 The nearest wins: block, file, environment, project, and then the default in `DEFAULTS`. Every field of `Options`
-is an option of the same name; `None` means that it is not set.
+is an option with the same name; `None` means that it is not set.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FallbackMode = Literal["error", "live"]
 
 @record
 class Options:
-    """The options set by a block, a file, a project or the environment; None: not set."""
+    """The options set by a block, a file, a project or the environment; None means not set."""
 
     model: str | None = None
     """`openai/NAME`, `anthropic/NAME`, `pydantic-ai:VENDOR:NAME`, `python:MODULE:NAME`, or a NAME that the server at `base_url` knows."""
@@ -45,72 +45,72 @@ class Options:
     protocol: Protocol | None = None
     """`tools`: the model calls tools; `text`: it writes plain text."""
     effects: EffectSet | Literal["interface"] | None = None
-    """`answer`: data, no code; the compiler chooses it if it can; `direct`: a piece of Python; others: sets of the paper."""
+    """`answer`: data, no code, the compiler's choice if possible; `direct`: Python code; others: the paper's sets."""
     authority: Authority | None = None
-    """Blocks that get code. `least`: all that may need it; `strict`: the same, and other blocks must not ask for code;
-    `code`: all.
+    """Which blocks get code. `least`: all that may need it; `strict`: the same, but other blocks must not ask for
+    code; `code`: all.
     """
     jumps: Jumps | None = None
-    """`named`: a block is offered the jumps that its text names; `all`: every jump that is legal at its place."""
+    """`named`: a block is offered the jumps that its text names; `all`: every jump that is legal in its place."""
     mode: Mode | None = None
     """`live`: a model runs the block; `static`, `static-raw`, `auto`: code that a model writes at build time."""
     fallback: FallbackMode | None = None
-    """A static block without code is a build error, or `live`."""
+    """Whether a static block without code is a build error or runs `live`."""
     reasoning: Reasoning | None = None
     """`text`: the model reasons in text before its reply; `ask`: its code asks it for each judgement; `none`: neither."""
     votes: int | None = None
-    """Replies to ask for in each turn; the one that most agree on is used."""
+    """Replies to ask for in each turn; the reply that most agree on is used."""
     second_model: str | None = None
-    """A model that is asked if this one is not sure of an answer."""
+    """A model that is asked if the first is not sure of an answer."""
     second_below: float | None = None
-    """The probability of an answer below which the second model is asked."""
+    """The second model is asked if an answer's probability is below this."""
     temperature: float | None = None
-    """Sampling temperature, which Anthropic's and OpenAI's thinking models do not take; the same failing answer again raises it
-    for the next request by 0.5, up to 1.0.
+    """Sampling temperature, which Anthropic's and OpenAI's thinking models do not accept. If a failing answer is
+    repeated, it rises for the next request by 0.5, up to 1.0.
     """
     max_reply_tokens: int | None = None
-    """Tokens of one reply."""
+    """Tokens in one reply."""
     max_effects: int | None = None
-    """Effects of one run of the block."""
+    """Effects in one run of the block."""
     max_calls: int | None = None
-    """Model calls of one run."""
+    """Model calls in one run."""
     max_seconds: float | None = None
-    """Seconds of one run."""
+    """Seconds for one run."""
     max_call_seconds: float | None = None
-    """Seconds to wait for one reply of the model, retries included."""
+    """Seconds to wait for one reply from the model, retries included."""
     max_code_seconds: float | None = None
-    """Seconds of one piece of the model's code."""
+    """Seconds for one piece of the model's code."""
     max_repeats: int | None = None
-    """Equal mistakes of the model after which the block fails: the same answer in a row, or the same refusal."""
+    """Equal mistakes of the model after which the block fails: consecutive equal answers, or equal refusals."""
     max_tokens: int | None = None
-    """Tokens of one run, input and output together."""
+    """Tokens in one run, input and output together."""
     max_usd: float | None = None
-    """US dollars of one run."""
+    """US dollars for one run."""
     show_chars: int | None = None
-    """Characters of one variable that are shown to the model."""
+    """Characters of each variable that are shown to the model."""
     policy: Policy | None = None
     """`guarded`: the guard checks code (SECURITY.md); `contained`: code runs in a separate process; `open`: no checks."""
     redact: bool | Callable[[str, str], str | None] | None = None
-    """False shows secrets to the model; in `njrt.using` also a function (name, text) -> text or None."""
+    """False shows secrets to the model; in `njrt.using` it may also be a function (name, text) -> text or None."""
     on_error: OnError | None = None
-    """`rollback` restores the bindings if the block ends by an exception."""
+    """`rollback` restores the bindings if the block ends with an exception."""
     budget: str | None = None
-    """Budgets of model calls, such as `usd=5 per=day` (docs/budgets.md)."""
+    """Budgets for model calls, such as `usd=5 per=day` (docs/budgets.md)."""
     tenant: str | None = None
-    """The account of the calls, for budgets with `each=tenant`."""
+    """The account that the calls are charged to, for budgets with `each=tenant`."""
     store: str | None = None
-    """The URL of the store of cache, budgets, traces, recordings and canaries (docs/storage.md)."""
+    """The URL of the store for cache, budgets, traces, recordings and canaries (docs/storage.md)."""
     canary: float | None = None
-    """In the mode `auto`, the share of runs by code beside which the live block runs (docs/drift.md)."""
+    """In mode `auto`, the share of runs by code beside which the live block also runs (docs/drift.md)."""
     canary_tolerated: float | None = None
     """The share of these runs that may differ."""
     canary_false_alarms: float | None = None
-    """The probability of an alarm for a block if no more runs differ than is tolerated."""
+    """The probability of an alarm for a block if no more runs differ than tolerated."""
     canary_seed: int | None = None
-    """A number that makes the choice of these runs the same each time."""
+    """A number that makes the same runs be chosen each time."""
 
     def __hash__(self) -> int:
-        """Hash a few fields: every run of a block looks up the objects cached for its options."""
+        """Hash only a few fields, because every run of a block looks up the objects cached for its options."""
         return hash((self.model, self.effects, self.temperature, self.max_calls, self.max_usd))
 
 
@@ -143,7 +143,7 @@ OPTION_CHOICES: Mapping[str, tuple[str, ...]] = {
     if (choices := tuple(word for kind in kinds for word in get_args(kind) if word != "interface"))
     and get_origin(kinds[0]) is Literal
 }
-"""The allowed words of some options; blocks set `effects="interface"` by `interface=`."""
+"""The allowed words of some options; blocks set `effects="interface"` with `interface=`."""
 ON_WORDS = ("on", "1", "true", "yes")
 OFF_WORDS = ("off", "0", "false", "no")
 """The values of environment variables that turn something on or off."""
@@ -151,7 +151,7 @@ _SHARE_OPTIONS = ("second_below", "canary", "canary_tolerated", "canary_false_al
 
 
 def find_option_problem(name: str, value: Any) -> str | None:
-    """Describe the problem of `name=value` as an option, in one short lower-case line; None without one."""
+    """Describe the problem with `name=value` as an option, in one short lower-case line; None if it is valid."""
     if name not in OPTION_NAMES:
         close = difflib.get_close_matches(name, OPTION_NAMES, n=1)
         return f"unknown option `{name}`" + (f"; did you mean `{close[0]}`?" if close else "")
@@ -180,7 +180,7 @@ def find_option_problem(name: str, value: Any) -> str | None:
 
 
 def parse_option(name: str, text: str) -> Any:
-    """Read an option's value from text, as in the environment or in a file's comment."""
+    """Read an option's value from text, as in the environment or a file's comment."""
     text = text.strip()
     if {int, float}.intersection(_KINDS.get(name, ())):
         for read in (int, float):
@@ -195,7 +195,7 @@ _SWITCHES = {"on": True, "true": True, "1": True, "off": False, "false": False, 
 
 
 def make_options(settings: Mapping[str, Any], where: str) -> Options:
-    """Make `Options` of checked `settings`; `where` names their place in an error's message."""
+    """Make `Options` from checked `settings`; `where` names their place in error messages."""
     for name, value in settings.items():
         if problem := find_option_problem(name, value):
             raise ConfigurationError(f"{where}: {problem}")
@@ -225,7 +225,7 @@ NO_OPTIONS = Options()
 ENVIRONMENT_VARIABLES: Mapping[str, str] = {f"NJC_{name.upper()}": name for name in OPTION_NAMES}
 """The environment variable of each option."""
 BUILD_OPTIONS = ("jumps", "mode", "fallback")
-"""Options that only a build reads, which no variable changes: a build does not depend on who runs it."""
+"""Options that only a build reads; no variable changes them, so that a build does not depend on who runs it."""
 
 
 def read_environment_options(environ: Mapping[str, str]) -> Options:

@@ -24,23 +24,23 @@ UnpricedRule = Literal["refuse", "tokens"]
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much the model calls of a period may cost; a limit of None counts without limiting.
+    """How much the model calls in a period may cost; a limit of None counts without limiting.
 
-    Budgets with the same `name`, `per`, `each` and `zone` are one budget, whichever programs on the store use them;
+    Budgets with the same `name`, `per`, `each` and `zone` are one budget, whichever of the store's programs use them;
     if their limits differ, each program uses its own.
     """
 
     usd: float | None = None
     """US dollars."""
     tokens: int | None = None
-    """Tokens, in and out together."""
+    """Tokens, input and output together."""
     per: BudgetPeriod = "scope"
-    """`run`: one run of a block; `scope`: the `with njrt.using(...)`, with the processes that it forks; `total`: ever."""
+    """`run`: one run of a block; `scope`: the `with njrt.using(...)` and processes forked in it; `total`: forever."""
     each: BudgetOwner = "all"
     """Whether each tenant (`njrt.using(tenant=...)`) or each API key has the whole budget for itself."""
     name: str = "all"
     unpriced: UnpricedRule = "refuse"
-    """A model without a known price: refuse the call, or count its tokens only (needs a limit of tokens)."""
+    """For a model without a known price: refuse the call, or count only its tokens (requires a token limit)."""
     zone: str = "UTC"
     """The time zone of hours, days and months, such as `Europe/Berlin`."""
 
@@ -78,7 +78,7 @@ class Budget:
 
 
 def read_zone(name: str) -> ZoneInfo | None:
-    """Return the time zone of a name; None for UTC, which needs no time zone data."""
+    """Return the time zone with this name; None for UTC, which needs no time zone data."""
     if name == "UTC":
         return None
     from zoneinfo import ZoneInfo
@@ -87,9 +87,9 @@ def read_zone(name: str) -> ZoneInfo | None:
 
 
 def find_budget_problem(text: str) -> str | None:
-    """Describe the problem of a budget in an option; None without one.
+    """Describe the problem with a budget in an option; None if it is valid.
 
-    Time zones are checked when the program runs: the data of the machine that compiles it may differ.
+    Time zones are checked when the program runs, because the compiling machine's data may differ.
     """
     try:
         parse_budgets(_ZONE.sub("", text))
@@ -104,7 +104,7 @@ _ZONE = re.compile(r"(?<!\S)zone=[^\s;]+")
 def parse_budgets(text: str, in_code: bool = False) -> tuple[Budget, ...]:
     """Read budgets as in `NJC_BUDGET`: `NAME=VALUE` separated by spaces, budgets separated by semicolons.
 
-    `in_code` is True for a budget of a `with`, which may have `per=scope`.
+    `in_code` is True for a `with` statement's budget, which may have `per=scope`.
     """
     return tuple(
         _parse_budget(part.strip(), text, in_code) for part in text.split(";") if part.strip()

@@ -1,1 +1,1 @@
-"""Files and stores of runs: the cache of replies, and recordings."""
+"""Files and stores for runs: the reply cache, and recordings."""

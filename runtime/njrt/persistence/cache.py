@@ -1,9 +1,9 @@
-"""The cache of replies: an equal request to the same model is sent once.
+"""The reply cache: equal requests to the same model are sent once.
 
     model = LayeredModel(OpenAI("gpt-4.1"), (Cache(store, "openai/gpt-4.1"),))
 
-The key is the whole request as the model sees it; not place, turn and timeout. Sampled replies (a temperature above 0) are
-not cached without a `repeat` number, and refused, cut off and empty replies are not either.
+The key is the whole request as the model sees it, without place, turn and timeout. Sampled replies (at a temperature
+above 0) are cached only with a `repeat` number; refused, cut off and empty replies are never cached.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from njrt.stores import Store, StoreSize
 
 @record
 class Cache:
-    """A layer that answers from `store` requests that `model` has answered before.
+    """A layer that answers requests from `store` if `model` has answered them before.
 
-    `model` identifies the model and its server, or returns that when it is asked. `repeat` numbers the samples of a
+    `model` identifies the model and its server, or is a function that returns this. `repeat` numbers the samples of a
     study.
     """
 
@@ -65,11 +65,11 @@ class Cache:
             fields = json.loads(text)
             return replace(reply_from_json(fields, fields["model"]), source="cache")
         except (LookupError, TypeError, ValueError, AttributeError):
-            return None  # of another version of this package; the new reply replaces it
+            return None  # written by another version of this package; the new reply replaces it
 
 
 def make_request_key(request: Request, model: str, repeat: int | None = None) -> str:
-    """Return the key of a request in the cache: the same for equal requests in every process."""
+    """Return a request's key in the cache, which is the same for equal requests in every process."""
     canonical: dict[str, Any] = {
         "version": 1,
         "model": model,
@@ -88,14 +88,14 @@ def make_request_key(request: Request, model: str, repeat: int | None = None) ->
     return hash_json(canonical)
 
 
-# ── the store of the cache: any store, behind what never raises ──────────────────────────────────
+# ── the store of the cache: any store, wrapped so that it never raises ───────────────────────────
 
 
 BREAK_SECONDS = 10.0
-"""How long a shared store is not used after it failed."""
+"""How long a shared store is left unused after it failed."""
 
 REPLIES_FILE = "replies.sqlite3"
-"""The file of a cache in its folder."""
+"""The file name of a cache in its folder."""
 
 SHARED_PREFIX = "reply/"
 """The prefix of the cache's keys in a store with other entries."""
@@ -132,7 +132,7 @@ class ReplyStore:
 
     @property
     def name(self) -> str:
-        """The file or the URL of the store."""
+        """The store's file or URL."""
         return self.store.name
 
     def get(self, key: str) -> str | None:
@@ -151,11 +151,11 @@ class ReplyStore:
         return ReplyStats(found.entries, found.size, self._hits, self._misses)
 
     def clear(self) -> int:
-        """Delete everything; return the number of texts."""
+        """Delete everything; return the number of deleted texts."""
         return self._run_safely(lambda: self.store.clear(self._prefix), 0)
 
     def close(self) -> None:
-        """Close this thread's connection; it is opened again when needed."""
+        """Close this thread's connection; it is reopened when needed."""
         self.store.close()
 
     def _run_safely(self, query: Callable[[], T], default: T) -> T:

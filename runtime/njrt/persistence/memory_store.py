@@ -1,4 +1,4 @@
-"""A store in the memory of this process: for tests, and for data that does not outlive a `with`.
+"""A store in this process's memory, for tests and for data that does not outlive a `with`.
 
 store = MemoryStore()          the URL `memory:`
 """
@@ -73,4 +73,4 @@ class MemoryStore:
         return deleted
 
     def close(self) -> None:
-        """Do nothing: the texts stay."""
+        """Do nothing; the texts stay."""

@@ -29,7 +29,7 @@ from njrt.records import record
 from njrt.rendering.writer import clip
 
 _VERSION = re.compile(r"(-latest|-\d{8}|-\d{4}-\d\d-\d\d|-0)\Z")
-"""The end of a name that one vendor writes for a version of a model."""
+"""The end of a model's name that denotes a version and that only some vendors write."""
 
 
 @record
@@ -41,13 +41,13 @@ class ReplayRule:
 
 
 def is_same_model(recorded: str, asked: str) -> bool:
-    """Return whether a recorded name is one of the model asked for, apart from the vendor and the version."""
+    """Return whether a recorded name refers to the requested model, ignoring vendor and version."""
     names = [_VERSION.sub("", re.split("[/:]", name)[-1].lower()) for name in (recorded, asked)]
     return names[0] == names[1]
 
 
 MAX_LINE_CHARS = 300
-"""Characters shown of a line that differs."""
+"""How many characters of a differing line are shown."""
 
 
 class OpenRecording:
@@ -64,7 +64,7 @@ class OpenRecording:
         self.decisions = ReplayBook(old.decisions if replays else (), repeats_last=not records)
         self.calls = ReplayBook(old.touches if replays else (), repeats_last=not records)
         self.is_appended = False
-        """True if the file has been written, and calls can be added at its end."""
+        """True if the file has been written, so that calls can be added at its end."""
         self.unfinished = old.header.unfinished and replays
         self._continues = self.unfinished and records
         self._by_key: defaultdict[str, list[RecordedCall]] = defaultdict(list)
@@ -76,7 +76,7 @@ class OpenRecording:
                 self._by_key[entry.key].append(entry)
 
     def take_next_entry(self, key: str, rule: ReplayRule) -> RecordedCall | None:
-        """Return the next reply to an equal conversation, after the last one the last again; None without such a reply."""
+        """Return the next reply to an equal conversation, repeating the last; None if there is no such reply."""
         entries = self._list_entries(key, rule)
         if not entries:
             return None
@@ -96,7 +96,7 @@ class OpenRecording:
         ]
 
     def describe_lack(self, key: str, rule: ReplayRule) -> str:
-        """Describe that replies to a conversation are recorded, and none that the rule lets be used; else return ""."""
+        """Describe the problem if replies to a conversation are recorded, but none that the rule allows; else ""."""
         if not (recorded := self._by_key.get(key)):
             return ""
         if entries := self._list_entries(key, rule):
@@ -107,7 +107,7 @@ class OpenRecording:
         return f"the recording has a reply of {names} to this request, and none of `{rule.model}`"
 
     def take_similar_entry(self, request: Request) -> RecordedCall | None:
-        """Return the first unused reply recorded at this turn of this block, or else of its file."""
+        """Return the first unused reply recorded at this turn of this block, or else of any block in its file."""
         unused = [entry for entry in self.old.entries if entry.key not in self._used]
         of_block, of_file, _ = _group_by_nearness(unused, request)
         for entry in (*of_block, *of_file):
@@ -128,7 +128,7 @@ class OpenRecording:
         self.calls.skip_used(other.calls)
 
     def build(self) -> Recording:
-        """Return the recording to write: old entries that are replayed, and new ones."""
+        """Return the recording to write: old entries that are replayed, and new entries."""
         replayed = self.old.entries if self.replays else ()
         recorded = [entry for *_, entry in sorted(self.recorded, key=lambda new: new[:2])]
         return Recording(
@@ -147,16 +147,16 @@ class OpenRecording:
         self.is_unsaved = True
 
     def note_written(self, written: Recording) -> None:
-        """Note the lines written by this process, which may change: no other process has added them."""
+        """Note the lines that this process has written and may change; no other process added them."""
         self.note_lines(format_recording_lines(replace(written, entries=())))
         self.is_appended = True
 
     def note_lines(self, lines: Iterable[str]) -> None:
-        """Note added lines: no other process has added them."""
+        """Note lines that this process, and no other, has added."""
         self.old = replace(self.old, lines=self.old.lines.union(lines))
 
     def describe_difference(self, request: Request) -> str:
-        """Describe the first difference between the program's present texts and the recorded ones."""
+        """Describe the first difference between the program's current texts and the recorded texts."""
         count = len(self.old.entries)
         if count and all(entry.key in self._used for entry in self.old.entries):
             return (
@@ -204,7 +204,7 @@ def _group_by_nearness(
 
 
 def list_shown(request: Request) -> list[Json]:
-    """Return the new messages of a request, as they are recorded."""
+    """Return a request's new messages as they are recorded."""
     new = list_new_messages(request.messages, request.turn)
     return [message_to_json(message) for message in new]
 
@@ -229,14 +229,14 @@ def _format_line(lines: list[str], at: int) -> str:
     return clip(lines[at], MAX_LINE_CHARS) if at < len(lines) else "(nothing more)"
 
 
-# ── the decisions, or the calls of gated functions, of a recording in use ────────────────────────
+# ── the decisions, or the calls of gated functions, in an open recording ─────────────────────────
 
 
 T = TypeVar("T", RecordedDecision, RecordedTouch)
 
 
 class ReplayBook(Generic[T]):
-    """Recorded items in their order (state: which ones have been used)."""
+    """Recorded items in order (state: which of them have been used)."""
 
     def __init__(self, old: Iterable[T], *, repeats_last: bool) -> None:
         self.items: list[T] = list(old)
@@ -244,7 +244,7 @@ class ReplayBook(Generic[T]):
         self._slots: defaultdict[str, list[int]] = defaultdict(list)
         self._used: dict[str, int] = {}
         self._unused: defaultdict[str, set[int]] = defaultdict(set)
-        """Old items that have not been taken, by their conversation."""
+        """Old items that have not been taken, by conversation."""
         for index, item in enumerate(self.items):
             self._slots[item.identity].append(index)
             self._unused[item.key].add(index)
@@ -255,10 +255,10 @@ class ReplayBook(Generic[T]):
         return any(item.is_open for item in self.items)
 
     def take(self, asked: T, repeats: bool = True) -> int | None:
-        """Return the number of the next recorded item that equals this one, and count it as used; None for a new item."""
+        """Return the number of the next recorded item that equals this one, and mark it used; None for a new item."""
         identity = asked.identity
         if isinstance(asked, RecordedTouch) and asked.digest:
-            older = replace(asked, digest="").identity  # of an older version of njrt
+            older = replace(asked, digest="").identity  # as an older version of njrt wrote it
             has_older = self._used.get(older, 0) < len(self._slots[older])
             repeats_older = self._repeats_last and not self._slots[identity]
             identity = older if has_older or repeats_older else identity

@@ -1,11 +1,11 @@
 """Open a store by its URL.
 
-    open_store("sqlite:///store.sqlite3", os.environ)           a file; also a path alone
+    open_store("sqlite:///store.sqlite3", os.environ)           a file; a plain path works too
     open_store("redis://cache.example:6379/0", os.environ)      Redis; rediss:// with TLS; valkey:// is the same
     open_store("postgresql://njc@db.example/prod", os.environ)  Postgres
-    open_store("memory:", os.environ)                           this process alone
+    open_store("memory:", os.environ)                           only this process
 
-Entries are signed if `NJC_STORE_SECRET` is set. A program has one store of each URL.
+Entries are signed if `NJC_STORE_SECRET` is set. A program has one store for each URL.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from njrt.stores import Store, make_store_key
 
 
 def get_store(url: str | None, environ: Mapping[str, str]) -> Store:
-    """Return the store of a URL, one for the whole process; None is the user's own, a file."""
+    """Return the store at a URL, shared by the whole process; None is the user's own store, a file."""
     url = url or str(find_state_folder(environ) / "store.sqlite3")
     return _get_store(url, environ.get(SECRET_VARIABLE) or None)
 
 
 def open_store(url: str, secret: str | None = None) -> Store:
-    """Open a store, signed with `secret` if there is one; nothing is connected before it is used."""
+    """Open a store, signed with `secret` if there is one; it connects only when it is used."""
     opened, is_shared = _open_unsigned(url)
     if secret is not None:
         return SignedStore(opened, secret)
@@ -52,17 +52,17 @@ _get_store = lru_cache(maxsize=16)(open_store)
 
 
 def is_store_url(place: str) -> bool:
-    """Return whether a place is the URL of a store, not a path."""
+    """Return whether a place is a store's URL rather than a path."""
     return re.match(r"\w[\w+.-]+:", place) is not None
 
 
 def make_store_url(place: str) -> str:
-    """Return the URL of a store that is given by its URL, or by the path of its file."""
+    """Return the URL of a store that is given by its URL or by its file's path."""
     return place if is_store_url(place) else f"sqlite:///{quote(place)}"
 
 
 def _open_unsigned(url: str) -> tuple[Store, bool]:
-    """Return the store, and whether others than this user can write to it."""
+    """Return the store, and whether anybody but this user can write to it."""
     url = make_store_url(url)
     match url.partition(":")[0].lower():
         case "memory":
@@ -84,18 +84,18 @@ def _open_unsigned(url: str) -> tuple[Store, bool]:
 
 
 def hide_password(url: str) -> str:
-    """Return a URL as messages show it: without password and parameters."""
+    """Return a URL without password and parameters, as messages show it."""
     return re.sub(r"(://[^/@:]*):.*@", r"\1@", url.partition("?")[0])
 
 
 # ── traces in a store ────────────────────────────────────────────────────────────────────────────
 
 PLACE_PREFIX = "store:"
-"""The prefix that marks the name of a trace in a store, not the path of a file: `NJC_TRACE=store:nightly`."""
+"""The prefix that marks a trace's name in a store, rather than a file's path: `NJC_TRACE=store:nightly`."""
 
 
 class StoredTrace:
-    """A listener that appends every event to a log of a store; if that fails, the program continues without it."""
+    """A listener that appends every event to a log in a store; if that fails, the program continues without it."""
 
     wants_states = True
 
@@ -115,7 +115,7 @@ class StoredTrace:
 
 
 def make_trace_key(name: str) -> str:
-    """Return the key of a trace in a store."""
+    """Return a trace's key in a store."""
     return make_store_key("trace", name)
 
 
@@ -129,9 +129,9 @@ _VERSION = "1:"
 
 
 class SignedStore:
-    """A `Store` around another one that signs entries when it writes them and checks them when it reads them.
+    """A `Store` around another store that signs entries when it writes them and checks them when it reads them.
 
-    A text with a wrong signature raises `WrongSignatureError`; such a line of a log is left out, with one warning.
+    A text with a wrong signature raises `WrongSignatureError`; such a line in a log is left out, with one warning.
     """
 
     def __init__(self, store: Store, secret: str) -> None:
@@ -180,7 +180,7 @@ class SignedStore:
         return lines
 
     def _sign(self, kind: Literal["text", "line"], key: str, text: str) -> str:
-        # No key holds a NUL character: two different inputs never give the same bytes.
+        # No key contains a NUL character, so two different inputs never give the same bytes.
         signed = f"{kind}\0{key}\0{text}".encode("utf-8", "surrogatepass")
         return f"{_VERSION}{hmac.new(self._secret, signed, hashlib.sha256).hexdigest()}:{text}"
 

@@ -1,9 +1,9 @@
-"""A store in a Postgres database, shared by machines; needs the extra `postgres`.
+"""A store in a Postgres database, shared by machines; requires the extra `postgres`.
 
     store = PostgresStore("postgresql://njc@db.example/prod")
 
 The tables `njc_texts` and `njc_lines` are created in the first schema of the search path when they are first needed.
-Each change is one transaction. Idle connections are shared by the threads of a process and kept for its lifetime.
+Each change is one transaction. Idle connections are shared by a process's threads and kept for its lifetime.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CREATE TABLE IF NOT EXISTS njc_lines(
 );
 """
 _PUTS_PER_SWEEP = 64
-_MAX_IDLE = 8  # connections of one process that are kept open
+_MAX_IDLE = 8  # idle connections that one process keeps open
 
 T = TypeVar("T")
 
@@ -44,8 +44,8 @@ T = TypeVar("T")
 class PostgresStore:
     """A `Store` in the database that `url` names, as psycopg and libpq read it.
 
-    Texts that may be evicted have at most `max_bytes` together; the oldest are deleted first, and one larger than a
-    quarter of that is not stored.
+    Evictable texts take at most `max_bytes` together; the oldest are deleted first, and a text larger than a quarter
+    of that is not stored.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class PostgresStore:
     def append(self, key: str, line: str) -> int:
         def insert(connection: psycopg.Connection[Any]) -> int:
             with connection.transaction():
-                # Lines are numbered in the order that they become visible.
+                # With the lock, lines are numbered in the order in which they become visible.
                 connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (key,))
                 row = connection.execute(
                     "INSERT INTO njc_lines SELECT %s, coalesce(max(number), 0) + 1, %s FROM njc_lines "
@@ -137,7 +137,7 @@ class PostgresStore:
         return float(self._select("SELECT extract(epoch FROM clock_timestamp())")[0][0])
 
     def close(self) -> None:
-        """Close the connections that are idle; others are opened when needed."""
+        """Close the idle connections; new ones are opened when needed."""
         with self._lock:
             idle, self._idle = self._idle, []
         for connection in idle:
@@ -164,7 +164,7 @@ class PostgresStore:
     # --- connections and their failures
 
     def _run(self, query: Callable[[psycopg.Connection[Any]], T], again: bool = False) -> T:
-        """Call `query` with a connection; with `again`, once more after a failure, with a new one."""
+        """Call `query` with a connection; with `again`, retry once after a failure, with a new connection."""
         import psycopg
 
         try:
@@ -184,7 +184,7 @@ class PostgresStore:
         try:
             yield connection
         except BaseException:
-            # Its state is unknown after an error or an interrupt.
+            # The connection's state is unknown after an error or an interrupt.
             with suppress(Exception):
                 connection.close()
             raise
@@ -197,7 +197,7 @@ class PostgresStore:
         connection.close()
 
     def _take_idle_connection(self) -> psycopg.Connection[Any] | None:
-        """Return a connection that the server has not closed since it was used last."""
+        """Return a connection that the server has not closed since its last use."""
         if self._process != os.getpid():
             # Connections must be neither used nor closed in a child of the process that opened them.
             self._inherited, self._idle = self._idle, []
@@ -207,7 +207,7 @@ class PostgresStore:
                 if not self._idle:
                     return None
                 connection = self._idle.pop()
-            # A message between two queries announces that it closes the connection.
+            # A message between two queries announces that the server closes the connection.
             has_input = not connection.closed and select.select([connection.fileno()], [], [], 0)[0]
             if not connection.closed and not has_input:
                 return connection

@@ -1,11 +1,11 @@
-"""Recordings: the replies of a model, stored as text beside the tests and replayed without a model.
+"""Recordings: a model's replies, stored as text beside the tests and replayed without a model.
 
     {"format": 1, "made_by": "njrt 0.1.0", "model": "gpt-4.1", "protocol": "tools", "date": "2026-03-01"}
     {"place": "mail.njpy:12", "turn": 1, "key": "9f3c…", "shown": [{"user": ["Sort <mail>.", …]}], "reply": {…}}
 
-A request is found by the text of its conversation alone. Equal conversations get the recorded replies in their order,
-then the last one every time; different ones may come in any order. Decisions of interceptors follow the replies. A
-recording of a run that was paused or killed is `unfinished`: the next run continues it, in every mode but `none`.
+A request is found by the text of its conversation alone. Equal conversations get the recorded replies in order, then
+the last one every time; different conversations may come in any order. Interceptors' decisions follow the replies. A
+recording of a run that was paused or killed is `unfinished`: the next run continues it, in every mode except `none`.
 Threads and tasks may share a `Recorder`; processes that record into the same place at the same time add to it.
 """
 
@@ -46,7 +46,7 @@ from njrt.persistence.recording_place import RecordingFile, RecordingPlace, open
 from njrt.version import __version__
 
 RecordMode = Literal["none", "once", "new", "all"]
-"""`none`: only replay. `once`: record if the file does not exist, else only replay. `new`: replay what
+"""`none`: only replay. `once`: record if the file does not exist, otherwise only replay. `new`: replay what
 is recorded and record the rest. `all`: record everything again. An unfinished recording is continued."""
 
 
@@ -54,7 +54,7 @@ _rules: Around[ReplayRule] = Around()
 
 
 def replaying(model: str = "", is_once: bool = False) -> AbstractContextManager[ReplayRule]:
-    """Use only the recorded replies of a model inside the `with`; `is_once`: each of them once."""
+    """Use only a model's recorded replies inside the `with`; with `is_once`, each of them only once."""
     return _rules.opened(ReplayRule(model, is_once))
 
 
@@ -65,12 +65,11 @@ def _get_rule() -> ReplayRule:
 class Recorder:
     """A layer that replays and records the replies of the model below it.
 
-    With `drift`, a request that is not in the recording gets the reply recorded in its place, and a line that describes
-    the difference is added to the file of that name.
-    `path` is a file, or `store:NAME` or `URL#NAME` for a recording in a store (of the URL, else of `store`, else of
-    NJC_STORE). `today` returns the date for the header of a new recording. The file is read when it is first
-    needed, and gets each reply at once, a store soon; the order of replies that came at the same time is right at the latest
-    after `close` or at the end of the process.
+    `path` is a file, or `store:NAME` or `URL#NAME` for a recording in a store (the one at the URL, else `store`, else
+    NJC_STORE). `today` returns the date for the header of a new recording. With `drift`, a request that is not in the
+    recording gets the reply recorded in its place, and a line that describes the difference is added to the file
+    named `drift`. The file is read when it is first needed. Each reply is written to a file immediately, to a store
+    soon; simultaneous replies are in the right order after `close`, or at the latest when the process ends.
     """
 
     def __init__(
@@ -99,19 +98,19 @@ class Recorder:
 
     @property
     def path(self) -> Path:
-        """The path of the file; for a recording in a store, its name."""
+        """The file's path, or the name of a recording in a store."""
         return Path(self.place.name)
 
     @property
     def protocol(self) -> Protocol | None:
-        """The protocol of the recording being replayed; None without one."""
+        """The protocol of the recording being replayed; None if none is."""
         recording = self._get_open_recording()
         is_known = recording.replays and (recording.old.entries or not recording.records)
         return recording.old.header.protocol if is_known else None
 
     @property
     def replayed(self) -> str:
-        """A digest of the recording that is replayed, "new" if replies are added to it; empty without one."""
+        """A digest of the recording being replayed, "new" if replies are added to it; empty if none is replayed."""
         recording = self._get_open_recording()
         if not recording.replays or recording.records:
             return "new" if recording.replays else ""
@@ -120,7 +119,7 @@ class Recorder:
     def use_protocol(self, protocol: Protocol) -> None:
         """Set the protocol of the following requests, which the header of a new recording names.
 
-        A request alone does not show it: one that is answered by data has no tools under either protocol.
+        A request alone does not show it: a request that is answered with data has no tools under either protocol.
         """
         self._protocol = protocol
 
@@ -133,14 +132,14 @@ class Recorder:
         return bool(self._get_open_recording().decisions.items)
 
     def take_decision(self, asked: RecordedDecision) -> tuple[int | None, RecordedDecision | None]:
-        """Return the number and the recorded form of the decisions about an effect; None without any."""
+        """Return the number and the recorded form of the decisions about an effect; None if none are recorded."""
         with self._lock:
             decisions = self._get_open_recording().decisions
             index = decisions.take(asked)
             return index, None if index is None else decisions.items[index]
 
     def record_decision(self, index: int | None, decided: RecordedDecision) -> int:
-        """Write at once the decisions about an effect, or that it is pending; return its number."""
+        """Immediately write the decisions about an effect, or that it is pending; return their number."""
         with self._lock:
             recording = self._get_open_recording()
             index = recording.decisions.store(index, decided)
@@ -152,10 +151,10 @@ class Recorder:
     def take_call(
         self, asked: RecordedTouch, is_alone: bool, repeats: bool = True
     ) -> tuple[int | None, RecordedTouch | None]:
-        """Return the number and the recorded form of a call of a gated function; None for one that is not recorded.
+        """Return the number and the recorded form of a gated function's call; None if it is not recorded.
 
-        In a replay the last of equal calls `repeats`, as a reply does. If other calls are under way, not `is_alone`, the order of calls may be another one than before. Raises
-        RecordingMismatchError if other calls are recorded in its place.
+        In a replay, the last of equal calls `repeats`, as a reply does. Raises RecordingMismatchError if other calls
+        are recorded in its place; if the call is not `is_alone`, running calls may come in another order than before.
         """
         with self._lock:
             recording = self._get_open_recording()
@@ -173,7 +172,7 @@ class Recorder:
             raise self._make_call_error(expected, asked)
 
     def make_unmade_error(self, call: RecordedTouch) -> Paused | RecordingMismatchError:
-        """Return the error for a call that the replayed recording does not have, or not to its end."""
+        """Return the error for a call that is missing or incomplete in the replayed recording."""
         with self._lock:
             if not self._get_open_recording().unfinished:
                 return self._make_call_error(call, call)
@@ -198,7 +197,7 @@ class Recorder:
         )
 
     def record_call(self, index: int | None, call: RecordedTouch) -> int:
-        """Write at once how far a call of a gated function has come; return its number."""
+        """Immediately write how far a gated function's call has come; return its number."""
         with self._lock:
             recording = self._get_open_recording()
             index = recording.calls.store(index, call)
@@ -235,12 +234,12 @@ class Recorder:
             if self._open.is_unsaved:
                 self._save(self._open)
             if self._drift is not None and not self._open.records:
-                # Others may share the recording, and use them.
+                # Other programs may share the recording and use these entries.
                 unused = self._open.list_unused_entries()
                 self._note_drift(unused=[(entry.place, entry.turn, entry.key) for entry in unused])
 
     def reopen(self, path: Path | None = None, mode: RecordMode | None = None) -> None:
-        """Read the file again, or another one, and continue at the position of each conversation.
+        """Read the file again, or another file, and continue at the position of each conversation.
 
         For a process that continues from an earlier point: replies that have been recorded since are replayed.
         """
@@ -315,10 +314,10 @@ class Recorder:
             return None
 
     def _find_similar(self, recording: OpenRecording, request: Request) -> RecordedCall | None:
-        """Return the reply that was recorded at this turn of this block; notes why it no longer matches."""
+        """Return the reply that was recorded at this turn of this block; note why it no longer matches."""
         problem = recording.describe_difference(request).rstrip()
         entry = recording.take_similar_entry(request)
-        # Else only what came before differs.
+        # Otherwise only what came before differs.
         if entry is None or list(entry.shown) != list_shown(request):
             self._note_drift(place=request.place, turn=request.turn, problem=problem)
         return entry
@@ -335,7 +334,7 @@ class Recorder:
         return error
 
     def _note_position(self, request: Request) -> int:
-        """Return the position of the conversation in the recording: its old one, or by the order of the first requests."""
+        """Return the conversation's position in the recording: its old one, or by the order of first requests."""
         root = hash_conversation(request.messages[:1])
         with self._lock:
             positions = self._get_open_recording().positions
@@ -348,7 +347,7 @@ class Recorder:
             recording = self._get_open_recording()
             fields, asked = reply_to_json(reply), _get_rule().model
             if asked and not is_same_model(reply.model, asked):
-                fields["asked"] = asked  # its server has another name for it
+                fields["asked"] = asked  # the server has another name for the model
             entry = RecordedCall(request.place, request.turn, key, shown, fields, reply.model)
             if recording.header is None:
                 protocol = self._protocol or ("tools" if request.tools else "text")
@@ -357,7 +356,7 @@ class Recorder:
                 )
             recording.recorded.append((position, request.turn, entry))
             recording.is_unsaved = True
-            # A save writes the whole recording, in order: limit saves to a tenth of the time.
+            # A save writes the whole recording, in order, so saves are limited to a tenth of the time.
             wait = self._saved_at + 10 * self._save_seconds - time.monotonic()
             if wait <= 0:
                 self._save(recording)
@@ -373,7 +372,7 @@ class Recorder:
                 self._timer.start()
 
     def _may_be_ended(self) -> bool:
-        """Return whether this process may end without the functions of `atexit`, as forked ones do."""
+        """Return whether this process may end without calling its `atexit` functions, as forked processes do."""
         parts = sys.modules.get("multiprocessing.process")
         return os.getpid() != self._process or (parts and parts.parent_process()) is not None
 
@@ -392,7 +391,7 @@ class Recorder:
 
     def _save(self, recording: OpenRecording) -> None:
         began = time.monotonic()
-        # Also if it fails: the error is raised once, not again at exit.
+        # Even if it fails: the error is raised once, not again at exit.
         recording.is_unsaved = False
         built = recording.build()
         write_recording(self.place, built, recording.old)
@@ -401,11 +400,11 @@ class Recorder:
         self._save_seconds = self._saved_at - began
 
 
-# ── the files that a recording's messages were shown with, kept beside it ──────────────────────────
+# ── the files that were shown with a recording's messages, kept beside it ──────────────────────────
 
 
 def keep_attachments(recording: RecordingPlace, messages: Sequence[Message]) -> None:
-    """Write the files of a conversation beside the recording, unless they are there."""
+    """Write a conversation's files beside the recording, unless they are there."""
     shown = (message for message in messages if isinstance(message, UserMessage))
     for media in (file.media for message in shown for file in message.attachments):
         if media.data:

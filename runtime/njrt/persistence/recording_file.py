@@ -3,7 +3,7 @@
     read_recording(place)     Recording(header, entries), or a RecordingError that names line and field
     write_recording(place, recording, old)
 
-It is always replaced as a whole. What another process has added since `old` was read is kept.
+It is always replaced as a whole. Lines that another process has added since `old` was read are kept.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from njrt.records import record
 from njrt.typed_json import InvalidJsonError, validate_value
 
 FORMAT_VERSION = 3
-"""The newest format; 1 is without decisions, 2 without calls of gated functions."""
+"""The newest format; format 1 has no decisions, format 2 no calls of gated functions."""
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ TouchState = Literal["pending", "rejected", "begun", "done", "failed"]
 class RecordingHeader:
     """The origin of a recording: the model as its server names it, the protocol, the date, a note.
 
-    `unfinished` is set if interceptors decided in the run, and it did not end, or was paused.
+    `unfinished` is set if interceptors made decisions in the run and it did not end, or was paused.
     """
 
     model: str = ""
@@ -78,9 +78,9 @@ class RecordedDecision:
 class RecordedTouch:
     """One call of a gated function: the decisions, how far it came, and its result or exception.
 
-    `id` is its key for the program, `key` the digest of the conversation that led to the code, `number` counts the calls
-    of the run, from 1. `digest` is of the whole arguments, `effect` may have them cut; empty for a call of an MCP server,
-    and in older recordings.
+    `id` is the call's key for the program, `key` the digest of the conversation that led to the code, `number` counts
+    the run's calls, from 1. `digest` covers the full arguments, which may be cut in `effect`; it is empty for a call
+    of an MCP server, and in older recordings.
     """
 
     id: str
@@ -99,7 +99,7 @@ class RecordedTouch:
 
     @property
     def is_open(self) -> bool:
-        """Whether the call is not decided, or was interrupted."""
+        """Whether the call is undecided, or was interrupted."""
         return self.state in ("pending", "begun")
 
     @property
@@ -113,7 +113,7 @@ class RecordedTouch:
 
 @record
 class RecordedCall:
-    """One model call: the place that asked, the new messages of the conversation, and the reply, as JSON.
+    """One model call: the place that asked, the conversation's new messages, and the reply, as JSON.
 
     `key` is the digest of the whole conversation, `model` the name of the model that answered.
     """
@@ -138,7 +138,7 @@ class Recording:
 
 
 def read_recording(place: RecordingPlace, is_continued: bool = False) -> Recording:
-    """Read and check a recording; of one that is continued, or unfinished, a last line that was cut off is left out."""
+    """Read and check a recording; if it is continued or unfinished, a last line that was cut off is left out."""
     text, path = place.read(), place.name
     lines = split_lines(text)
     if not lines:
@@ -154,7 +154,7 @@ def read_recording(place: RecordingPlace, is_continued: bool = False) -> Recordi
         is_call = line.startswith(_TOUCH_START) or _TOUCH_START.startswith(line)
         may_be_cut = is_last and (is_call or is_continued or header.unfinished)
         if may_be_cut and not drop_cut_line(line.encode()):
-            continue  # the machine has stopped while it was written
+            continue  # the machine stopped while the line was written
         if line.startswith(_DECISION_START):
             decisions.append(RecordedDecision(**_parse_decided(line, DecisionLine, path, number)))
         elif line.startswith(_TOUCH_START):
@@ -167,7 +167,7 @@ def read_recording(place: RecordingPlace, is_continued: bool = False) -> Recordi
 
 
 def recover_recording(place: RecordingPlace) -> Recording:
-    """Read a recording that is to be replaced: all of it, or only its lines if it is damaged."""
+    """Read a recording that is about to be replaced: all of it, or only its lines if it is damaged."""
     try:
         return read_recording(place)
     except RecordingError:
@@ -193,7 +193,7 @@ class HeaderLine(RecordingHeader):
 
 @record
 class CallLine:
-    """A tool call in a recorded reply: with `raw` if its arguments were not JSON, else with the others."""
+    """A tool call in a recorded reply: with `raw` if its arguments were not JSON, else with the other fields."""
 
     id: str
     name: str
@@ -216,7 +216,7 @@ class ReplyLine:
 
 @record
 class ResultLine:
-    """The result of a tool call, as it was shown to the model."""
+    """A tool call's result as it was shown to the model."""
 
     name: str
     text: list[str]
@@ -225,7 +225,7 @@ class ResultLine:
 
 @record
 class AttachedLine:
-    """A file that was shown to the model: its bytes are beside the recording, under its digest."""
+    """A file that was shown to the model; its bytes are beside the recording, under its digest."""
 
     name: str
     media_type: str
@@ -236,7 +236,7 @@ class AttachedLine:
 
 @record
 class MessageLine:
-    """A message that was shown to the model: text and files of the runtime, or results."""
+    """A message that was shown to the model: text and files from the runtime, or results."""
 
     user: list[str] = field(default_factory=list)
     attached: list[AttachedLine] = field(default_factory=list)
@@ -287,7 +287,7 @@ _LINE_KINDS: dict[type, tuple[str, str]] = {
 
 
 def _parse_line(line: str, expected: type[T], path: str, number: int) -> tuple[T, Json]:
-    """Return a line of a recording as the dataclass `expected` and as JSON; a RecordingError names line and field."""
+    """Return a recording's line as the dataclass `expected` and as JSON; a RecordingError names line and field."""
     name, kind = _LINE_KINDS[expected]
     try:
         written = json.loads(line)
@@ -358,7 +358,7 @@ def format_recording_lines(recording: Recording) -> list[str]:
 
 
 def format_touch(call: RecordedTouch) -> str:
-    """Return the line of a call of a gated function."""
+    """Return the line of a gated function's call."""
     written = {"id": call.id} | _decided_to_json(call) | {"state": call.state}
     written |= drop_empty(digest=call.digest, result=call.result)
     return format_json_line({"called": written})
@@ -379,7 +379,7 @@ def format_entry(entry: RecordedCall, header: RecordingHeader) -> str:
 
 
 def write_recording(place: RecordingPlace, recording: Recording, old: Recording) -> None:
-    """Replace the recording by this one and the lines that other processes have added since `old` was read.
+    """Replace the recording with this one plus the lines that other processes have added since `old` was read.
 
     `old.lines` also has the lines that this process has written and replaced since.
     """

@@ -4,8 +4,8 @@
     open_recording_place("store:mail", "redis://HOST:6379/0")   StoredRecording: `mail` in that store
     open_recording_place("redis://HOST:6379/0#mail")            the same
 
-It is replaced as a whole, in one step. The files that were shown to the model are kept beside it, under their digests:
-in the folder `mail.files`, or in the store.
+It is replaced as a whole, in one step. The files that were shown to the model are kept beside it under their digests,
+in the folder `mail.files` or in the store.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from njrt.private_files import append_private_line, drop_cut_line, lock_folder, 
 from njrt.stores import Store, make_store_key, update
 
 STORED_PREFIX = "store:"
-"""The prefix that marks the name of a recording in a store, not the path of a file."""
+"""The prefix that marks a recording's name in a store, rather than a file's path."""
 
 ChangeLines = Callable[[list[str]], list[str]]
 
@@ -31,11 +31,10 @@ ChangeLines = Callable[[list[str]], list[str]]
 class RecordingFile:
     """A recording in a file of JSON Lines, which only its user may read.
 
-    Every method raises `RecordingError` if the place cannot be used. `rewrite` replaces the lines by `change(lines)`;
-    `lines` is empty if the recording is missing or unreadable. Lines added by `append` survive a kill of the process, and
-    with `is_synced` a power failure.
-    `keep_file` keeps a file beside the recording, unless one of this name exists. A relative path does not follow
-    `os.chdir`; `name` is the path as it was given.
+    Every method raises `RecordingError` if the place cannot be used. `rewrite` replaces the lines with
+    `change(lines)`; `lines` is empty if the recording is missing or unreadable. Lines added by `append` survive the
+    kill of a process, and with `is_synced` also a power failure. `keep_file` keeps a file beside the recording unless
+    a file with this name exists. A relative path does not follow `os.chdir`; `name` is the path as it was given.
     """
 
     def __init__(self, path: Path) -> None:
@@ -47,7 +46,7 @@ class RecordingFile:
     def read(self) -> str:
         try:
             data = read_file(self.path)
-            if not data.endswith(b"\n"):  # such as a line that was cut off within a character
+            if not data.endswith(b"\n"):  # perhaps cut off within a character
                 head, end, cut = data.rpartition(b"\n")
                 data = head + end + cut.decode("utf-8", "ignore").encode()
             return data.decode("utf-8-sig")
@@ -92,7 +91,7 @@ class RecordingFile:
 
 
 class StoredRecording:
-    """The same in a store, which processes and machines share."""
+    """A recording in a store, which processes and machines share."""
 
     def __init__(self, store: Store, recording: str, name: str) -> None:
         self._store, self._recording, self._name = store, recording, name
@@ -117,7 +116,7 @@ class StoredRecording:
         with self._explained("write"):
             try:
                 update(self._store, self._key, change_text)
-            except WrongSignatureError:  # it was not read, and is replaced
+            except WrongSignatureError:  # the text was not read, and is replaced
                 self._store.clear(self._key)
                 update(self._store, self._key, change_text)
 
@@ -141,14 +140,14 @@ RecordingPlace = RecordingFile | StoredRecording
 
 
 def is_stored(place: str) -> bool:
-    """Return whether a text names a recording in a store, not a file."""
+    """Return whether a text names a recording in a store rather than a file."""
     return place.startswith(STORED_PREFIX) or re.match(r"\w[\w+.-]+:.*#.", place) is not None
 
 
 def open_recording_place(
     place: str | Path, store_url: str | None = None, environ: Mapping[str, str] = os.environ
 ) -> RecordingPlace:
-    """Return the place of a recording that is given by a path, or by `store:NAME` or `URL#NAME`."""
+    """Return the place of a recording that is given as a path, `store:NAME` or `URL#NAME`."""
     text = str(place)
     if not is_stored(text):
         return RecordingFile(Path(place))
@@ -169,7 +168,7 @@ _STORED_COPIES = "@store"
 
 
 def name_copy(place: str) -> Path:
-    """Return the path of the copy of a recording, relative to a folder of copies."""
+    """Return the path of a recording's copy, relative to a folder of copies."""
     if is_stored(place):
         return Path(_STORED_COPIES, f"{quote(place, safe='')}.jsonl")
     return Path(*Path(place).absolute().parts[1:])
@@ -183,11 +182,11 @@ def find_copied(copy: Path) -> str:
 
 
 def split_lines(text: str) -> list[str]:
-    """Return the lines of a recording that are not blank."""
+    """Return a recording's lines that are not blank."""
     return [line for line in text.split("\n") if line.strip()]
 
 
 def _replace_file(path: Path, data: bytes) -> None:
-    """Replace a file atomically: readers see the old contents or the new. Only its user may read it."""
+    """Replace a file atomically, so that readers see the old contents or the new. Only its user may read it."""
     with replacing(path, is_private=True) as file:
         file.write(data)

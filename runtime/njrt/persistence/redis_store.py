@@ -1,10 +1,10 @@
-"""A store on a Redis or Valkey server, shared by machines; needs the extra `redis`.
+"""A store on a Redis or Valkey server, shared by machines; requires the extra `redis`.
 
     RedisStore("redis://cache.example:6379/0")      njc:text:reply/9f3c: a string; njc:log:trace/nightly: a list
 
-A text that may be evicted expires `PUT_SECONDS` after it was put, all others never: a server that evicts needs a
-`volatile-...` policy, and one that must not forget budgets `appendonly yes`. Each change is one command or one script on
-one key, which also holds on a cluster.
+An evictable text expires `PUT_SECONDS` after it was put, other entries never. So a server that evicts needs a
+`volatile-...` policy; one that must not lose budgets needs `appendonly yes`. Each change is one command or one script
+on one key, which also works on a cluster.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import redis
 
 PUT_SECONDS = 30 * 24 * 3600
-"""Seconds after which a text that may be evicted expires."""
+"""Seconds after which an evictable text expires."""
 
 CONNECT_SECONDS = 5.0
 COMMAND_SECONDS = 10.0
@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 class RedisStore:
-    """A `Store` on a server that speaks Redis's protocol. `url` is one of redis-py's, or starts with `valkey`."""
+    """A `Store` on a server with the Redis protocol. `url` is in redis-py's format, or starts with `valkey`."""
 
     def __init__(self, url: str, name: str | None = None) -> None:
         require_packages("a store on Redis", "njpy-runtime[redis]", "redis")
@@ -64,7 +64,7 @@ class RedisStore:
                 re.sub(r"^valkey(s?)://", r"redi\1s\1://", url),
                 socket_connect_timeout=CONNECT_SECONDS,
                 socket_timeout=COMMAND_SECONDS,
-                # If the reply is lost, the command must not be sent again: it may have run.
+                # If the reply is lost, the command must not be sent again, because it may have run.
                 retry=Retry(NoBackoff(), 0),
             )
         except ValueError as error:
@@ -135,11 +135,11 @@ class RedisStore:
         return float(seconds + micros / 1e6)
 
     def close(self) -> None:
-        """Close the connections of this process; they are opened again when needed."""
+        """Close this process's connections; they are reopened when needed."""
         self._client.close()
 
     def _run(self, command: Callable[[Any], T], again: bool = False) -> T:
-        """Call `command` with the client; with `again`, once more after a failure, on another connection."""
+        """Call `command` with the client; with `again`, retry once after a failure, on another connection."""
         try:
             return command(self._client)
         except self._failures as error:
@@ -166,7 +166,7 @@ class RedisStore:
 
 
 def _scan(client: Any, prefix: str) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the kind and the server's name of the texts and logs with keys that start with `prefix`."""
+    """Yield the kind and the server's name of each text and log with a key that starts with `prefix`."""
     pattern = re.sub(r"([*?\[\]\\^])", r"\\\1", prefix).encode() + b"*"
     for kind in (_TEXT, _LOG):
         found = set(client.scan_iter(match=kind + pattern, count=1000))

@@ -2,11 +2,11 @@
 
     store = SqliteStore(Path("~/.local/state/njc/store.sqlite3").expanduser())
 
-A process may be killed at any moment; a power failure may cost the last writes. A damaged file raises `DamagedStoreError`.
+A process may be killed at any moment; a power failure may lose the last writes. Damage raises `DamagedStoreError`.
 
-A process must not close a file while it has a connection to it: on POSIX that removes its locks. A forked child inherits
-SQLite's list of locks, but not the locks. So the file is created without being opened (`create_private`), and all
-connections are closed before a fork. (https://www.sqlite.org/howtocorrupt.html, sections 2.2 and 2.7.)
+A process must not close a file while it has a connection to it: on POSIX that removes its locks. A forked child
+inherits SQLite's list of locks, but not the locks. So the file is created without being opened (`create_private`),
+and all connections are closed before a fork. (https://www.sqlite.org/howtocorrupt.html, sections 2.2 and 2.7.)
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ CREATE TABLE IF NOT EXISTS lines(
 _UPGRADE_FROM_1 = "ALTER TABLE kept ADD COLUMN evictable INTEGER NOT NULL DEFAULT 1"
 _BUSY_SECONDS = 20.0  # seconds to wait for other processes' transactions
 _PUTS_PER_SWEEP = 64  # puts between two checks of the total size
-_USED_UPDATE_SECONDS = 3600  # a use is stored at most once an hour: a hit seldom writes
+_USED_UPDATE_SECONDS = 3600  # a use is stored at most once an hour, so that a hit seldom writes
 
 
 class _Connection(sqlite3.Connection):
-    """A connection of one thread, which holds `lock` while it uses it (state: whether a fork has closed it)."""
+    """One thread's connection; the thread holds `lock` while using it (state: whether a fork has closed it)."""
 
     lock: threading.RLock
     is_closed = False
@@ -90,10 +90,10 @@ _open_connections = _OpenConnections()
 
 
 class SqliteStore:
-    """A `Store` in the file `path`, with at most `max_bytes` of texts that may be evicted.
+    """A `Store` in the file `path`, with at most `max_bytes` of evictable texts.
 
-    Of these, the least recently used are deleted first, and one larger than a quarter of `max_bytes` is not stored.
-    Every thread has its own connection. `busy_seconds` is how long another process's transaction is waited for.
+    The least recently used of these are deleted first, and a text larger than a quarter of `max_bytes` is not stored.
+    Every thread has its own connection. `busy_seconds` is how long to wait for another process's transaction.
     """
 
     def __init__(
@@ -198,7 +198,7 @@ class SqliteStore:
         return deleted
 
     def close(self) -> None:
-        """Close this thread's connection; it is opened again when needed."""
+        """Close this thread's connection; it is reopened when needed."""
         connection, self._here.connection = getattr(self._here, "connection", None), None
         if connection is not None and self._here.process == os.getpid():
             with connection.lock:
@@ -210,7 +210,7 @@ class SqliteStore:
             self.close()
         with contextlib.suppress(OSError), lock_folder(self.path.parent):
             if _get_file_identity(self.path) != self._here.identity:
-                return  # another process has renamed it already; this file is a new one
+                return  # another process has already renamed it; this file is a new one
             os.replace(self.path, self.path.with_name(self.path.name + ".bad"))
             for suffix in ("-wal", "-shm"):
                 with contextlib.suppress(FileNotFoundError):
@@ -236,7 +236,7 @@ class SqliteStore:
 
     @contextlib.contextmanager
     def _borrow_connection(self) -> Iterator[sqlite3.Connection]:
-        """Hold this thread's connection, which no fork closes meanwhile; its failures become `StoreError`s."""
+        """Hold this thread's connection, which no fork then closes; its failures become `StoreError`s."""
         try:
             while True:
                 connection = self._get_connection()
@@ -250,7 +250,7 @@ class SqliteStore:
                 self.close()
             raise self._make_error(StoreError, error) from error
         except (OSError, sqlite3.Error, UnicodeError) as error:
-            # SQLite reports damage by this class itself; its subclasses are other errors.
+            # SQLite reports damage with this class itself; its subclasses are other errors.
             kind = DamagedStoreError if type(error) is sqlite3.DatabaseError else StoreError
             raise self._make_error(kind, error) from error
 
@@ -273,7 +273,7 @@ class SqliteStore:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         for suffix in ("", "-wal", "-shm"):
             check_private(self.path.with_name(self.path.name + suffix))
-        create_private(self.path)  # SQLite gives its other files the same mode
+        create_private(self.path)  # SQLite creates its other files with the same mode
         connection = sqlite3.connect(
             self.path,
             timeout=self._busy_seconds,
@@ -305,14 +305,14 @@ def _get_file_identity(path: Path) -> tuple[int, int] | None:
 
 
 _LOCKED_WAITS = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0)
-"""Seconds between attempts to change the journal of a new file."""
+"""Seconds between attempts to change a new file's journal mode."""
 
 
 def _create_tables(connection: sqlite3.Connection) -> None:
-    """Create the tables of a new file, or migrate an older one, in one transaction: other processes may do the same."""
+    """Create a new file's tables, or migrate an older file, in one transaction: other processes may do the same."""
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     for wait in (*_LOCKED_WAITS, None):
-        # SQLite does not wait for another process that changes the mode of the same new file.
+        # SQLite does not wait for another process that is changing the same new file's mode.
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             break

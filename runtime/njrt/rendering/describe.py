@@ -6,8 +6,8 @@
         Item: An article of the shop.
         Item.discount(percent: float) -> None  # Lower the price.
 
-The same state gives the same text in every process. Of the program's own code only a `__repr__` written by hand runs, and
-its failures do not leave this module. The work depends on the budget, never on the size of the value.
+The same state gives the same text in every process. Of the program's own code, only handwritten `__repr__` methods
+run, and their failures stay in this module. The work depends on the budget, never on the size of the value.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def describe_variable(
 ) -> str:
     """Describe a variable: its name, type and value, then, indented, the members of its type.
 
-    The text has at most `budget` characters. If it is not for code, a value that is shown whole has no members.
+    The text has at most `budget` characters. If it is not for code, a value shown whole comes without members.
     """
     redactor = redactor or Redactor()
     description = _describe_value(value, max(0, budget - len(name) - 2), redactor)
@@ -101,7 +101,7 @@ def describe_variable(
 
 
 def describe_function(path: str, function: UserValue, budget: int, redactor: Redactor) -> str:
-    """Describe a function that a prompt names in a module: its signature, and all of its docstring that fits."""
+    """Describe a function that a prompt names in a module: its signature, and as much of its docstring as fits."""
     title = _format_function_title(function, ValueWriter(find_write_function, redactor))
     doc = function.__doc__ if type(function.__doc__) is str else ""
     return _join_lines(
@@ -112,9 +112,9 @@ def describe_function(path: str, function: UserValue, budget: int, redactor: Red
 def describe_on_one_line(
     name: str, value: UserValue, budget: int = 300, redactor: Redactor | None = None
 ) -> str:
-    """Describe the value of a variable as in the first line of `describe_variable`, without the name.
+    """Describe a variable's value as in the first line of `describe_variable`, without the name.
 
-    Objects are written with their attributes as far as they fit: `Item = Item(name='lamp', price=20)`.
+    Objects are written with as many of their attributes as fit: `Item = Item(name='lamp', price=20)`.
     """
     redactor = redactor or Redactor()
     description = _describe_value(value, budget, redactor)
@@ -129,7 +129,7 @@ def describe_on_one_line(
 
 
 def render_value(value: UserValue, budget: int = 1000, redactor: Redactor | None = None) -> str:
-    """Write the result of an expression: its value alone if all of it fits, else as `describe_variable` does."""
+    """Write an expression's result: its value alone if all of it fits, else as `describe_variable` does."""
     description = _describe_value(value, budget, redactor or Redactor())
     if description.is_whole:
         return clip(escape_unprintable(description.text), budget)
@@ -149,7 +149,7 @@ def _join_lines(budget: int, first: str, lines: Iterable[str]) -> str:
                 break
             written.append(_INDENT + line)
             left -= len(_INDENT) + len(line) + 1
-    except Exception:  # a class with unusual members: the lines so far are shown
+    except Exception:  # a class with unusual members: show the lines so far
         pass
     return "\n".join(written)
 
@@ -197,7 +197,7 @@ def _build_description(value: UserValue, room: int, writer: ValueWriter) -> Valu
 def _describe_by_attributes(
     value: UserValue, title: str, room: int, writer: ValueWriter
 ) -> ValueDescription:
-    """Show an object that does not fit on a line attribute by attribute."""
+    """Show an object that does not fit on one line, attribute by attribute."""
     hidden = list_hidden_attributes(value, writer)
     attributes = [pair for pair in list_shown_attributes(value) if pair[0] not in hidden]
 
@@ -227,7 +227,7 @@ def _format_length(value: UserValue) -> str:
     for kind, noun in _COUNTED_TYPES:
         if is_a(value, kind):
             if "_fields" in get_class_namespace(type(value)):
-                return ""  # a named tuple is more of an object than of a collection
+                return ""  # a named tuple is more of an object than a collection
             length = kind.__len__(value)  # type: ignore[attr-defined]
             return f"{length:,} {noun}" + ("" if length == 1 else "s")
     return ""
@@ -251,7 +251,7 @@ def _format_value_type(value: UserValue) -> str:
 
 
 def _format_item_types(items: Any) -> str:
-    """Return the few types of all items of a collection, as a union; an empty string if they are many."""
+    """Return the types of all items of a collection as a union, or an empty string if there are too many."""
     if not 0 < len(items) <= MAX_TYPED_ITEMS:
         return ""
     # Classes are compared by identity: a metaclass may define __hash__ or __eq__.

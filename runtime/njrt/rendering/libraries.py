@@ -4,8 +4,8 @@
     DataFrame(...)                  {'city' (str): ['Rome', 'Oslo'], 'people' (float64): [2.8, 0.7]}
     Book.objects.filter(year=1999)  <QuerySet of Book, not evaluated>
 
-Only the first few items are read, and no query runs: a `__repr__` is not called if a mapped object is at hand. Not detected:
-one that a `__repr__` of the program reaches by another way than the attributes of its object, and other mappers.
+Only the first few items are read, and no query runs: the `__repr__` of an object that holds a mapped object is not
+called. Not detected: mapped objects that a program's `__repr__` reaches other than by attributes, and other mappers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MAX_LABEL_CHARS = 40
 
 
 def find_library_kind(cls: type) -> str:
-    """Name the known class that `cls` is, such as `numpy.ndarray`; an empty string for another.
+    """Return the name of `cls` if it is a known class, such as `numpy.ndarray`, else an empty string.
 
     A class that only has that name does not count.
     """
@@ -110,7 +110,7 @@ def _write_series(writer: ValueWriter, value: Any, room: int, exact: bool) -> st
 
 
 def _has_default_index(value: Any) -> bool:
-    """Return whether the index of a table or a column only numbers its rows: it is not shown."""
+    """Return whether the index of a table or column only numbers its rows, and so is not shown."""
     index = value.index
     is_range = get_class_name(type(index)) == "RangeIndex"
     return is_range and index.name is None and index.start == 0 and index.step == 1
@@ -138,7 +138,7 @@ def _write_row(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
 
 
 ORM_STATE = {"_state", "_sa_instance_state", "_prefetched_objects_cache"}
-"""Attributes of an object that hold internal state of Django and SQLAlchemy."""
+"""Attributes that hold internal state of Django and SQLAlchemy."""
 _LAZY_MODULES = (
     "django.contrib", "django.core.paginator", "django.db", "sqlalchemy.engine.cursor", "sqlalchemy.engine.result",
     "sqlalchemy.ext", "sqlalchemy.orm",
@@ -152,7 +152,7 @@ def has_mappers() -> bool:
 
 
 def is_orm_class(cls: type) -> bool:
-    """Return whether Django or SQLAlchemy maps instances of a class to rows: reading an attribute may run a query."""
+    """Return whether Django or SQLAlchemy maps a class to rows, so that reading an attribute may run a query."""
     if find_member(cls, "_sa_class_manager") is not None:
         return True
     model = getattr(sys.modules.get("django.db.models.base"), "Model", None)
@@ -160,7 +160,7 @@ def is_orm_class(cls: type) -> bool:
 
 
 def is_lazy_class(cls: type) -> bool:
-    """Return whether a class of Django or SQLAlchemy may run a query, and has no writer."""
+    """Return whether a class of Django or SQLAlchemy may run a query and has no writer."""
     module = get_module_name(cls)
     return (
         module.startswith(_LAZY_MODULES)
@@ -170,7 +170,7 @@ def is_lazy_class(cls: type) -> bool:
 
 
 def has_lazy_parts(attributes: Mapping[str, Any]) -> bool:
-    """Return whether an object with these attributes holds, itself or in a collection, a value that may run a query."""
+    """Return whether any of these attributes holds, directly or in a collection, a value that may run a query."""
     for held in islice(attributes.values(), _MAX_LAZY_ITEMS):
         items: Any = held.values() if type(held) is dict else held
         inside = islice(items, _MAX_LAZY_ITEMS) if is_exactly(held, dict, list, tuple, set) else ()

@@ -4,8 +4,8 @@
         def __init__(self, name: str, price=0)     Item(name: str, price: int = 0)
         def discount(self, percent: float)         Item.discount(percent: float) -> None  # Lower the price.
 
-Left out: private names, and members inherited from Python's own classes and well-known libraries. Not detected: members that a
-metaclass or `__getattr__` provides.
+Private names, and members inherited from Python's own classes and well-known libraries, are left out. Not detected:
+members that a metaclass or `__getattr__` provides.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def describe_members(classes: Iterable[type], writer: ValueWriter, *, own: bool)
 
 
 def describe_class(cls: type, writer: ValueWriter) -> Iterator[str]:
-    """Yield the members of a class as `describe_members` has them, its constructor or fields, and its constants."""
+    """Yield a class's members as in `describe_members`, its constructor or fields, and its constants."""
     yield from _describe_doc(cls)
     if abstract := list_abstract_methods(cls):
         yield f"class NAME({get_class_name(cls)}):"
@@ -100,7 +100,7 @@ def list_abstract_methods(value: Any) -> tuple[str, ...]:
 
 
 def _format_method_stub(name: str, member: Any, writer: ValueWriter) -> str:
-    """Return the first line of the definition of a method, or of a property: `def total(self) -> float: ...`."""
+    """Return the first line of a method's or property's definition: `def total(self) -> float: ...`."""
     kind = type(member)
     is_decorated = kind is property or kind is classmethod or kind is staticmethod
     decorator = f"@{kind.__name__} " if is_decorated else ""
@@ -130,7 +130,7 @@ def describe_module(module: types.ModuleType, writer: ValueWriter) -> Iterator[s
 
 def _describe_doc(cls: type) -> Iterator[str]:
     doc = get_doc_summary(get_class_namespace(cls).get("__doc__"))
-    # A dataclass without a docstring has its signature as docstring.
+    # A dataclass without a docstring gets its signature as docstring.
     if (
         doc
         and not doc.startswith(f"{get_class_name(cls).rpartition('.')[2]}(")
@@ -150,7 +150,7 @@ def _format_enum_members(cls: type, writer: ValueWriter) -> str:
 
 
 def describe_constructor(cls: type, writer: ValueWriter, name: str = "") -> Iterator[str]:
-    """Yield the constructor of the class, or its fields if they have more detail; of a subclass with `name`."""
+    """Yield the class's constructor, or its fields if they have more detail, under `name` if given."""
     name, fields = name or get_class_name(cls), find_member(cls, "__pydantic_fields__")
     if type(fields) is dict:
         yield f"{name}({', '.join(_format_field(key, field, writer) for key, field in fields.items())})"
@@ -204,7 +204,7 @@ def _describe_constants(cls: type, writer: ValueWriter) -> Iterator[str]:
 def _describe_methods(
     cls: type, writer: ValueWriter, owner: str, left_out: Collection[str] = ()
 ) -> Iterator[str]:
-    """Yield one line for each public method and property, then one for the operators that it supports."""
+    """Yield a line for each public method and property, then one for the operators that the class supports."""
     members = collect_members(cls)
     for name, member in islice(members.items(), 10 * MAX_MEMBERS):
         if name.startswith("_") or name in left_out:

@@ -5,7 +5,7 @@
     Node("a", next=itself)     Node(name='a', next=Node(...))
     a broken __repr__          <Item whose __repr__ raised ValueError: no such row>
 
-Of the program's own code only a `__repr__` written by hand is run, under a time limit.
+Of the program's own code, only handwritten `__repr__` methods run, under a time limit.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from njrt.values.introspection import (
 )
 
 MAX_SORTED = 256
-"""Most elements of a set that is sorted; a larger one is shown by its length only."""
+"""Most elements of a set that is sorted; of larger sets only the length is shown."""
 
 
 _MAX_INT_BITS = 2000  # bits; from about 4,300 digits on, Python refuses to write an int in decimal
@@ -75,7 +75,7 @@ def _write_int(writer: ValueWriter, value: int, room: int, exact: bool) -> str:
 
 
 def _make_quoted_writer(written: Callable[[Any], str], noun: str) -> WriteFunction:
-    """Make the function that writes a text: quoted whole, or its start, its end and its length."""
+    """Make the function that writes a str or bytes: quoted whole, or its start, its end and its length."""
 
     def cut(value: Any, room: int) -> str:
         text = written(value[: max(0, room)])
@@ -109,7 +109,7 @@ def _make_quoted_writer(written: Callable[[Any], str], noun: str) -> WriteFuncti
 
 
 def redact_long_text(redactor: Redactor, value: Any, room: int) -> Any:
-    """Redact a str or bytes; of a very long one only the parts that may be shown are kept."""
+    """Redact a str or bytes; if it is very long, keep only the parts that may be shown."""
     if len(value) > 2 * (room + _MAX_SECRET_CHARS):
         value = value[: room + _MAX_SECRET_CHARS] + value[-room - _MAX_SECRET_CHARS :]
     if type(value) is bytes:
@@ -118,7 +118,7 @@ def redact_long_text(redactor: Redactor, value: Any, room: int) -> Any:
 
 
 _MAX_SECRET_CHARS = 2_000
-"""Characters of a secret that is recognized even if only a part of it would be shown."""
+"""Most characters of a secret that is recognized even if only a part of it would be shown."""
 
 SCALAR_WRITERS: dict[type, WriteFunction] = {
     type(None): lambda writer, value, room, exact: "None",
@@ -150,7 +150,7 @@ def write_brief(value: UserValue, room: int) -> str:
 
 
 def _make_collection_writer(cls: type, opening: str, closing: str) -> WriteFunction:
-    """Make the function that writes a list-like class; an instance of a subclass is written as `Basket([...])`."""
+    """Make the function that writes a list-like class; instances of a subclass are written as `Basket([...])`."""
 
     def write(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
         head, tail = (
@@ -223,7 +223,7 @@ def _make_set_writer(cls: type) -> WriteFunction:
 def write_sorted(
     writer: ValueWriter, elements: Iterable[UserValue], room: int, exact: bool
 ) -> list[str]:
-    """Write the elements of a set, numbers by their value and all others by their text."""
+    """Write a set's elements in order, numbers by value and all others by their text."""
 
     def order(element: UserValue) -> tuple[bool, float, str]:
         text = writer.write_part(element, room, exact)
@@ -242,7 +242,7 @@ def _write_dict(writer: ValueWriter, value: dict[Any, Any], room: int, exact: bo
 
 
 def _write_mapping_proxy(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
-    """Write the dict that a proxy protects; another mapping, which may be code of the program, is not read."""
+    """Write the dict that a proxy protects; other mappings, which may run the program's code, are not read."""
     behind = gc.get_referents(value)[0]
     if type(behind) is not dict:
         return "mappingproxy({...})"
@@ -296,7 +296,7 @@ def _write_exception(writer: ValueWriter, value: BaseException, room: int, exact
 
 
 def _write_by_repr(writer: ValueWriter, value: UserValue, room: int, exact: bool) -> str:
-    """Write an object by its own `__repr__`, unless that may query a database."""
+    """Write an object with its own `__repr__`, unless that may query a database."""
     if has_mappers() and has_lazy_parts(read_attributes(value)):
         return _write_by_attributes(writer, value, room, exact)
     text = writer.write_repr(value, room)
@@ -306,7 +306,7 @@ def _write_by_repr(writer: ValueWriter, value: UserValue, room: int, exact: bool
 
 
 def _write_datetime(writer: ValueWriter, value: UserValue, room: int, exact: bool) -> str:
-    """Write a date or a time with the bare name of its class, as all other objects are written."""
+    """Write a date or time with the bare name of its class, like all other objects."""
     text = _DATETIME_PREFIX.sub("", writer.write_repr(value, room + _MAX_PREFIX_CHARS))
     if exact and len(text) > room:
         raise DoesNotFit
@@ -324,7 +324,7 @@ def _write_by_attributes(writer: ValueWriter, value: UserValue, room: int, exact
 
 
 def _make_attribute_writer(cls: type) -> WriteFunction:
-    """Make the function that writes the objects of a class, by its fields if it declares some."""
+    """Make the function that writes a class's objects, by its fields if it declares any."""
     name, fields, read = get_class_name(cls), list_shown_fields(cls), make_attribute_reader(cls)
     nothing = None if is_user_class(cls) or fields is not None else f"<{name}>"
 
@@ -342,11 +342,11 @@ _MASK = re.compile(r"\*{3}|\u2022{3}|x{5}|redact|mask|hidden|secret", re.IGNOREC
 
 
 def list_hidden_attributes(value: UserValue, writer: ValueWriter) -> set[str]:
-    """Return the attributes that the class of an object keeps out of its `repr`, or that its `__repr__` masks.
+    """Return the attributes that an object's class keeps out of its `repr`, or that its `__repr__` masks.
 
-    If the program defines `__repr_args__`, which pydantic calls, attributes that it leaves out are hidden.
-    If the text of a `__repr__` has the sign of a mask, such as `***`, an attribute is masked unless its value
-    is in that text.
+    If the program defines `__repr_args__`, which pydantic calls, the attributes that it leaves out are hidden.
+    If the text of a `__repr__` shows signs of masking, such as `***`, an attribute counts as masked unless its
+    value is in that text.
     """
     cls, attributes = type(value), read_attributes(value)
     hidden = set(list_hidden_fields(cls))
@@ -368,7 +368,7 @@ def list_hidden_attributes(value: UserValue, writer: ValueWriter) -> set[str]:
 
 
 def is_masked(value: UserValue, writer: ValueWriter) -> bool:
-    """Return whether the text of a `__repr__` written by hand has the sign of a mask, such as `***`."""
+    """Return whether the text of a handwritten `__repr__` shows signs of masking, such as `***`."""
     return find_write_function(type(value)) is _write_by_repr and bool(
         _MASK.search(writer.write_repr(value, _MAX_REPR_CHARS))
     )
@@ -428,7 +428,7 @@ _BUILTIN_WRITERS: dict[type, WriteFunction] = {
 def find_write_function(cls: type) -> WriteFunction:
     """Return the function that writes instances of `cls`, from the nearest ancestor that has one.
 
-    A `__repr__` that was written by hand takes precedence, for it may mask values of the object.
+    A handwritten `__repr__` takes precedence, because it may mask the object's values.
     """
     if type(cls) is type and (write := SCALAR_WRITERS.get(cls) or _BUILTIN_WRITERS.get(cls)):
         return write
@@ -439,7 +439,7 @@ def find_write_function(cls: type) -> WriteFunction:
     if has_mappers() and is_lazy_class(cls):
         return _write_class_name
     for base in get_mro(cls)[:-1]:
-        # Only plain classes are looked up: the metaclass of another may define __hash__ or __eq__.
+        # Only plain classes are looked up: other metaclasses may define __hash__ or __eq__.
         known = TYPE_WRITERS.get(base) if type(base) is type else None
         if write := known or find_library_function(base):
             method = find_member(cls, "__repr__")

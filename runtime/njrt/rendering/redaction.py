@@ -2,11 +2,11 @@
 
     Client(host='db', password='hunter2')        Client(host='db', password=<redacted>)     by name
     'key sk-proj-4f8a9c0d1e2f'                   'key <redacted>'                           by shape
-    print(client.password)                       <redacted>                 a value that has such a name elsewhere
+    print(client.password)                       <redacted>                 a value with such a name elsewhere
 
-A function given as the option `redact` gets the name of a value (empty for a whole text) and its text; it returns the text
-to show, or None for the rules here. False negatives: secrets of no known shape under innocent names, encoded ones, and
-values more than `MAX_SCANNED_OBJECTS` objects away. False positives: other texts under a name such as `secret`.
+A function given as the option `redact` gets a value's name (empty for a whole text) and its text; it returns the text
+to show, or None to apply the rules here. False negatives: secrets of unknown shape under innocent names, encoded ones,
+and values more than `MAX_SCANNED_OBJECTS` objects away. False positives: other texts under a name such as `secret`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ RedactFunction = Callable[[str, str], str | None]
 RedactRule = bool | RedactFunction
 """True for the rules of this module, False for none, or a function (name, text) -> text or None."""
 MAX_SCANNED_OBJECTS = 2_000
-"""Objects that are searched for secrets before a result is shown."""
+"""Most objects that are searched for secrets before a result is shown."""
 _MAX_SCANNED_ITEMS = 100
 MIN_SECRET_CHARS = 5
 """Shorter secrets are not replaced inside other texts: they occur by chance."""
@@ -59,11 +59,11 @@ _HARMLESS_END = re.compile(
     r"|(?<!session)_id$"
 )
 _AMBIGUOUS_NAMES = {"token", "cookie", "cookies", "auth", "bearer", "sid", "pin"}
-"""Names of secrets in some programs and of ordinary words in others: plain words under them are shown."""
+"""Names of secrets in some programs and of ordinary words in others; plain words under these names are shown."""
 _PLAIN_WORDS = re.compile(r"[^\W\d_]+(?:[ '-][^\W\d_]+)*|\W{0,3}|\d{1,3}")
 _WORD_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-. ]+")
 ADDRESS_NAME = "netloc"
-"""The name that `urllib.parse` gives to the user, the password and the host of a URL."""
+"""The name that `urllib.parse` gives to the user, password and host of a URL."""
 _PASSWORD = re.compile(r"[^:@]*:(.+)@")
 _SHOWN_TYPES = (bool, type(None), type(...), types.FunctionType, types.MethodType, types.BuiltinFunctionType)  # fmt: skip
 _AMBIGUOUS_TYPES = (str, bytes, dict, tuple)
@@ -71,7 +71,7 @@ _AMBIGUOUS_TYPES = (str, bytes, dict, tuple)
 
 @lru_cache(maxsize=4096)
 def classify_name(label: str) -> Literal["secret", "ambiguous", ""]:
-    """Return whether a secret is likely behind a name, or behind a label such as `apiKey=` or `'API-Key': `."""
+    """Return whether a name, or a label such as `apiKey=` or `'API-Key': `, is likely to mean a secret."""
     name = label.partition(" (")[0].strip("\"'=: ")
     if not 1 < len(name) <= 64:
         return ""
@@ -129,11 +129,11 @@ _NAMED_BEFORE = re.compile(
         | (?P<open>[(\[])\s*\\*b?['"](?P<name>[a-z_][\w-]{1,60})\\*['"],\s*\\*b?['"](?P<other>[^'"]+)(?=['"]\s*[)\]])""",
     re.VERBOSE | re.IGNORECASE,
 )
-"""`--password X`, `'--password', 'X'` and `('password', 'X')`: a secret that the word before it names."""
+"""`--password X`, `'--password', 'X'` and `('password', 'X')`: a secret named by the word before it."""
 
 
 def redact_named_before(text: str) -> str:
-    """Redact secrets in command lines and in pairs of a name and a value."""
+    """Redact secrets in command lines and in name-value pairs."""
     return _NAMED_BEFORE.sub(_redact_match, text) if has_secret_name(text) else text
 
 
@@ -149,7 +149,7 @@ def _redact_match(found: re.Match[str]) -> str:
 
 
 def has_secret_name(text: str) -> bool:
-    """Return whether a text may hold the name of a secret."""
+    """Return whether a text may contain the name of a secret."""
     return _NAME_TRIGGER.search(text) is not None
 
 
@@ -186,7 +186,7 @@ _SHAPES: Mapping[str, tuple[_Shape, ...]] = {
         (("earer ", "asic "), re.compile(r"(?i)\b(bearer|basic) (?=[^\s'\"]*\d)[\w.~+/=-]{8,}"), rf"\1 {REDACTED}"),
     ),
 }  # fmt: skip
-"""The shapes of secrets, by characters: a text with none of them is not searched."""
+"""The shapes of secrets, by characters: a text without any of them is not searched."""
 _NAME_TRIGGERS = tuple(
     form
     for word in [
@@ -199,7 +199,7 @@ _NAME_TRIGGER = re.compile("|".join(map(re.escape, _NAME_TRIGGERS)))
 
 
 def redact_shapes(text: str) -> str:
-    """Replace the secrets in a text that are known by their shape, or by a name before them."""
+    """Replace the secrets in a text that are recognized by their shape or by a preceding name."""
     if len(text) < MIN_SECRET_CHARS:
         return text
     is_named = has_secret_name(text)
@@ -220,14 +220,14 @@ def redact_shapes(text: str) -> str:
 
 
 class Redactor:
-    """Redacts the texts of one run by one rule (state: the secrets seen so far)."""
+    """Redacts the texts of one run according to one rule (state: the secrets seen so far)."""
 
     def __init__(self, rule: RedactRule = True) -> None:
         self.rule = rule
         self.known: set[str] = set()
 
     def write_named(self, label: str, value: UserValue, write: Callable[[], T]) -> T | str:
-        """Write a value with a name by calling `write`, or the text in its place."""
+        """Write a named value by calling `write`, or return the text that replaces it."""
         if self.rule is not False and ADDRESS_NAME in label:
             self._add_password(value)
         is_hidden = self.rule is not False and is_secret(label, value)
@@ -240,19 +240,19 @@ class Redactor:
         return shown if shown is not None else REDACTED if is_hidden else text
 
     def add_known(self, value: UserValue) -> None:
-        """Remember the text of a secret, to find it in other texts."""
+        """Remember the text of a secret, in order to find it in other texts."""
         text = value.decode("latin-1") if type(value) is bytes else value
         text = str(text) if type(text) is int else text
         if type(text) is str and len(text) >= MIN_SECRET_CHARS:
             self.known |= {text, repr(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
 
     def _add_password(self, address: UserValue) -> None:
-        """Remember the password of the address in a parsed URL: `user:PASSWORD@host`."""
+        """Remember the password in the address of a parsed URL: `user:PASSWORD@host`."""
         if type(address) is str and (found := _PASSWORD.match(address)):
             self.add_known(found[1])
 
     def redact(self, text: str) -> str:
-        """Redact a text of any origin."""
+        """Redact a text from any source."""
         if self.rule is False or not text:
             return text
         if self.known:
@@ -261,7 +261,7 @@ class Redactor:
         return redact_shapes(text)
 
     def redact_whole(self, text: str) -> str:
-        """Redact a text as it goes to the model; the program's own rule is asked first."""
+        """Redact a text that is going to the model; the program's own rule is consulted first."""
         shown = None if isinstance(self.rule, bool) else self.rule("", text)
         return self.redact(text) if shown is None else shown
 
@@ -284,7 +284,7 @@ class Redactor:
 
 
 def _list_named_parts(inherited: str, value: Any) -> Iterable[tuple[str, UserValue]]:
-    """Return the items and attributes of an object with their names; the items of a secret have its name."""
+    """Return the items and attributes of an object with their names; the items of a secret inherit its name."""
     if is_a(value, dict):
         return (
             (inherited or (key if type(key) is str else ""), item)
@@ -306,7 +306,7 @@ def _list_named_parts(inherited: str, value: Any) -> Iterable[tuple[str, UserVal
 
 
 def _name_items(inherited: str, values: Any) -> Iterable[tuple[str, UserValue]]:
-    """Return the items of a list or a tuple with names: its fields, the first of a pair, or a preceding option."""
+    """Return the items of a list or tuple with names: field names, the first of a pair, or a preceding option."""
     items = list(
         islice((list if is_a(values, list) else tuple).__iter__(values), _MAX_SCANNED_ITEMS)
     )
@@ -322,5 +322,5 @@ def _name_items(inherited: str, values: Any) -> Iterable[tuple[str, UserValue]]:
 
 
 def _select_texts(names: Mapping[str, Any]) -> list[tuple[str, UserValue]]:
-    """Return the texts among the names of a class or a module; other values are not scanned."""
+    """Return the str and bytes values in the namespace of a class or module; other values are not scanned."""
     return [(name, item) for name, item in list(names.items()) if is_exactly(item, str, bytes)]

@@ -1,10 +1,10 @@
 """List the attributes of an object that are shown, as declared by its class.
 
     password: str = field(repr=False)       hidden
-    a dataclass, pydantic, attrs            its fields, without those kept out of the `repr`
+    a dataclass, pydantic, attrs            its fields, except those kept out of the `repr`
     any other class                         all attributes, public ones first
 
-A `__repr__` written by hand takes precedence over both, for it may mask values of the object.
+A handwritten `__repr__` takes precedence over both, because it may mask the object's values.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _STRUCTURAL_MODULES = ("collections", "types")
 
 
 def has_custom_repr(cls: type) -> bool:
-    """Return whether a class has a `__repr__` that was written by hand, as a plain method."""
+    """Return whether a class has a handwritten `__repr__`, as a plain method."""
     method = find_member(cls, "__repr__")
     if type(method) is types.WrapperDescriptorType:
         return method is not object.__dict__["__repr__"]
@@ -51,15 +51,15 @@ def has_custom_repr(cls: type) -> bool:
 
 
 def list_shown_attributes(value: UserValue) -> list[tuple[str, UserValue]]:
-    """Return the attributes that are shown of an object: its fields if its class has some, else all, public ones first.
+    """Return the shown attributes of an object: its fields if its class has any, else all, public ones first.
 
-    Fields that their class keeps out of its `repr`, such as a password, are kept out here too.
+    Fields that the class keeps out of its `repr`, such as a password, are left out here too.
     """
     return order_attributes(read_attributes(value), list_shown_fields(type(value)))
 
 
 def order_attributes(held: Namespace, fields: list[str] | None) -> list[tuple[str, UserValue]]:
-    """Return the attributes of an object to show: these fields, else all, public ones first."""
+    """Return the attributes of an object to show: these fields if given, else all, public ones first."""
     if fields is not None:
         extra = held.get("__pydantic_extra__")
         others = list(islice(extra.items(), 1000)) if type(extra) is dict else []
@@ -73,13 +73,13 @@ def order_attributes(held: Namespace, fields: list[str] | None) -> list[tuple[st
 
 
 def list_hidden_fields(cls: type) -> frozenset[str]:
-    """Return the fields that a dataclass, a pydantic model or an attrs class keeps out of its `repr`."""
+    """Return the fields that a dataclass, pydantic model or attrs class keeps out of its `repr`."""
     fields = _read_fields(cls) or {}
     return frozenset(name for name, in_repr in fields.items() if in_repr is not True)
 
 
 def list_shown_fields(cls: type) -> list[str] | None:
-    """Return the names of the fields of a dataclass, a pydantic model or an attrs class; None for other classes."""
+    """Return the field names of a dataclass, pydantic model, attrs class or mapped class; None for other classes."""
     if (fields := _read_fields(cls)) is not None:
         return [name for name, in_repr in fields.items() if in_repr]
     if has_mappers() and find_member(cls, "_sa_class_manager") is not None:

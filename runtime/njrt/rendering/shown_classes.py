@@ -3,7 +3,7 @@
     words: list[Word]       a value, or a declared type       ──find_shown_classes──>   [Word]
     order: Order            with lines: list[Line]                                      [Order, Line]
 
-Not detected: classes of the items of a collection beyond the first few.
+Not detected: classes of collection items beyond the first few.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from njrt.values.introspection import (
 
 MAX_CLASSES = 50
 MAX_ITEMS = 8
-"""The number of items of a collection to search for classes."""
+"""The number of collection items to search for classes."""
 
 
 _PLAIN_CLASSES = frozenset(
     map(id, (str, int, float, bool, bytes, type(None), list, dict, tuple, set, frozenset))
 )
-"""The identities of classes that are not the program's: the metaclass of one may have a `__hash__`."""
+"""The ids of classes that are not the program's: ids, because a metaclass may define `__hash__`."""
 
 
 def find_shown_classes(values: Iterable[Any], types: Iterable[Any]) -> list[type]:
-    """Return the program's classes of some values and in some types, and the declared classes of their fields."""
+    """Return the program's classes of some values and in some types, and the classes declared for their fields."""
     waiting = deque([*types, *(cls for value in values for cls in _list_classes(value))])
     found: dict[int, type] = {}
     while waiting and len(found) < MAX_CLASSES:
@@ -56,7 +56,7 @@ def find_shown_classes(values: Iterable[Any], types: Iterable[Any]) -> list[type
 
 
 def find_signature_classes(functions: Iterable[FunctionType]) -> list[type]:
-    """Return the program's own classes in the annotations of functions, and in the fields of these classes."""
+    """Return the program's own classes in functions' annotations, and in the fields of these classes."""
     declared = [
         part
         for function in functions
@@ -67,7 +67,7 @@ def find_signature_classes(functions: Iterable[FunctionType]) -> list[type]:
 
 
 def _list_classes(value: Any) -> list[type]:
-    """Return the class of a value, or the classes of its first items; a class itself for a class."""
+    """Return the class of a value, the classes of a collection's first items, or a class itself."""
     if is_a(value, type):
         return [value]
     items: Iterable[Any] = [value]
@@ -80,7 +80,7 @@ def _list_classes(value: Any) -> list[type]:
 
 
 def _resolve_names(annotation: Any, owner: str) -> list[Any]:
-    """Return an annotation; for a text, the values of its names in the module of its owner. No code of it runs."""
+    """Return an annotation or, for a string, the values of its names in the owner's module, without running code."""
     if not isinstance(annotation, str):
         return [annotation]
     module = sys.modules.get(owner)
@@ -89,7 +89,7 @@ def _resolve_names(annotation: Any, owner: str) -> list[Any]:
 
 
 def _list_named_classes(declared: Any) -> Iterator[type]:
-    """Yield the program's own classes in a type: itself, or in its arguments."""
+    """Yield the program's own classes in a type: the type itself, or those in its arguments."""
     if is_a(declared, type):
         if is_user_class(declared):
             yield declared

@@ -3,7 +3,7 @@
     search                 search(query: str, limit: int = 10) -> list[str]
     typing.Optional[Item]  Item | None
 
-It reads the code object and calls nothing of the program, unlike `inspect.signature`.
+Unlike `inspect.signature`, this reads the code object and calls none of the program's code.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _VARIADIC_POSITIONAL, _VARIADIC_KEYWORD = 0x04, 0x08  # co_flags: CO_VARARGS, CO
 _COROUTINE, _ASYNC_GENERATOR = 0x80, 0x200  # co_flags: CO_COROUTINE, CO_ASYNC_GENERATOR
 
 DefaultFormatter = Callable[[str, UserValue], str]
-"""Writes the default of a named parameter in a few characters."""
+"""Writes a named parameter's default in a few characters."""
 
 
 def format_type(annotation: UserValue, depth: int = _MAX_DEPTH) -> str:
@@ -143,16 +143,16 @@ def _format_python_signature(
 
 
 def read_annotations(holder: FunctionType | type) -> dict[str, Any]:
-    """Return the annotations of a function, or of a class's own body; {} if they cannot be read.
+    """Return the annotations of a function or of a class's own body; {} if they cannot be read.
 
-    From Python 3.14 on they are computed on demand, and may fail on a name that is not defined yet.
+    From Python 3.14 on, they are computed lazily, and may fail on a name that is not defined yet.
     """
     try:
         if isinstance(holder, FunctionType):
             return holder.__annotations__
         found = get_class_namespace(holder).get("__annotations__")
         if found is None and sys.version_info >= (3, 14):
-            # Earlier, asking the class itself would write an empty dict into it.
+            # Before 3.14, reading them from the class itself would write an empty dict into the class.
             found = vars(type)["__annotations__"].__get__(holder)
         return found if type(found) is dict else {}
     except Exception:
@@ -172,7 +172,7 @@ def describe_function_kind(function: UserValue) -> str:
 
 
 def get_function_name(function: UserValue) -> str:
-    """Return the qualified name of a function or method, without the function that it is local to: `Graph.add`."""
+    """Return the qualified name of a function or method, without enclosing functions: `Graph.add`."""
     if type(function) is MethodType:
         function = function.__func__
     function = uncache(function)

@@ -1,10 +1,10 @@
-"""Write a value on one line: limits of room and nesting, cycles, failures.
+"""Write a value on one line: limits on room and nesting, cycles, failures.
 
     writer.write_brief(value, 40)      at most 40 characters, shortened if necessary
     writer.write_whole(value, 40)      all of the value in at most 40 characters, or None
 
-`one_line.py` has a function for each kind of value; a writer is given the function that finds them. A value
-that cannot fit is not written at all, so that the work depends on the room, never on the size of the value.
+`one_line.py` has a function for each kind of value; a writer is given the function that looks them up. A value
+that cannot fit is not written at all, so the work depends on the room, never on the size of the value.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from njrt.values.introspection import get_class_name, is_a
 REPR_SECONDS, TOTAL_REPR_SECONDS = 0.2, 1.0
 """The time limit of one `__repr__` of the program, and of all that one text needs."""
 MIN_SHOWN_ITEMS, MAX_SHOWN_ITEMS = 3, 8
-"""Items shown of a collection that does not fit: a few, shortened if necessary, then more if they are short."""
+"""Items shown of a collection that does not fit: a few, shortened if necessary, and more if they are short."""
 ATOMIC_TYPES = frozenset({type(None), type(...), bool, int, float, complex, str, bytes})
 """Classes with instances that hold no other objects."""
 MAX_DEPTH_WHOLE, MAX_DEPTH_BRIEF = 8, 4
-"""Levels of nesting shown of a value that fits, and of one that does not."""
+"""Levels of nesting shown for a value that fits, and for one that does not."""
 
 _UNSTABLE_TEXT = re.compile(
     r" at 0x[0-9A-Fa-f]+| owner=\d+(?= count)| id='\d+'|(?<=started) \d+(?=\)>)|(?<=daemon) \d+(?=\)>)"
@@ -39,7 +39,7 @@ class DoesNotFit(Exception):
 
 
 def escape_unprintable(text: str) -> str:
-    """Escape control characters, lone surrogates and the like, so that any terminal and encoder takes it."""
+    """Escape control characters, lone surrogates and the like, so that any terminal or encoder accepts the text."""
     if text.isprintable():
         return text
     return "".join(
@@ -62,7 +62,7 @@ def remove_unstable_parts(text: str) -> str:
 
 
 class ValueWriter:
-    """Writes one value with all its parts (state: the objects around it, the classes with a slow `__repr__`)."""
+    """Writes a value with all its parts (state: the objects around it, the classes with a slow `__repr__`)."""
 
     def __init__(
         self, find_function: Callable[[type], WriteFunction], redactor: Redactor | None = None
@@ -91,21 +91,21 @@ class ValueWriter:
     def _write(self, value: UserValue, room: int, exact: bool) -> str:
         """Write `value`; with `exact` all of it, or raise `DoesNotFit`."""
         cls = type(value)
-        is_plain = type(cls) is type  # so that no code of the program compares it
+        is_plain = type(cls) is type  # so that comparing it runs none of the program's code
         key = cls if is_plain else id(cls)
         write = self._functions.get(key)
         if write is None:
             write = self._functions[key] = self._find_function(cls)
         if is_plain and cls in ATOMIC_TYPES:
             return write(self, value, room, exact)
-        # Kept, as each call of `id` reaches the guard's audit hook.
+        # Stored, because each call of `id` reaches the guard's audit hook.
         if (identity := id(value)) in self._path:
             return _abbreviate(value)
         if len(self._path) >= (MAX_DEPTH_WHOLE if exact else MAX_DEPTH_BRIEF):
             if exact:
                 raise DoesNotFit
             return _abbreviate(value)
-        # What did not fit is not tried again in less room: each level would try all levels below it.
+        # What did not fit is not retried in less room: each level would retry all levels below it.
         if exact and self._too_long.get(identity, (-1,))[0] >= room:
             raise DoesNotFit
         self._path.append(identity)
@@ -123,11 +123,11 @@ class ValueWriter:
             self._path.pop()
 
     def write_named(self, name: str, value: UserValue, room: int) -> str:
-        """Write a value with a name in at most `room` characters, redacted if it is a secret."""
+        """Write a named value in at most `room` characters, redacted if it is a secret."""
         return self.redactor.write_named(name, value, lambda: self.write_brief(value, room))
 
     def write_part(self, value: UserValue, room: int, exact: bool) -> str:
-        """Write a part of the value being written: all of it (`exact`, or `DoesNotFit`), or shortened."""
+        """Write a part of the value being written: all of it if `exact` (or raise `DoesNotFit`), else shortened."""
         return self._write(value, room, True) if exact else self.write_brief(value, room)
 
     def write_row(
@@ -140,9 +140,9 @@ class ValueWriter:
         exact: bool,
         least: int = 1,
     ) -> str:
-        """Write `opening part, part, ... closing`, each part after its label, as far as they fit.
+        """Write `opening part, part, ... closing`, each part after its label, as far as the parts fit.
 
-        `least` is the least number of characters of each part; it lets a row that cannot fit fail early.
+        `least` is the least number of characters per part, which lets a row that cannot fit fail early.
         """
         left = room - len(opening) - len(closing)
         if exact and (least + 2) * length - 2 > left:
@@ -195,7 +195,7 @@ class ValueWriter:
             yield self.write_part(key, room if exact else max(16, room // 3), exact) + ": ", value
 
     def write_repr(self, value: UserValue, room: int) -> str:
-        """Write the result of the `__repr__` of the value, or how it failed."""
+        """Write the result of the value's `__repr__`, or how it failed."""
         cls = type(value)
         if id(cls) in self._hung or self._allowance.left <= 0:
             return f"<{get_class_name(cls)}>"

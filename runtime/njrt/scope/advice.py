@@ -74,7 +74,7 @@ def format_subclass(name: str, methods: Sequence[str]) -> str:
 
 
 def explain_mistake(error: BaseException, source: str, lookup: Callable[[str], UserValue]) -> str:
-    """Return the correct code if an exception of the model's code shows it; else an empty text.
+    """Return the correct code if an exception from the model's code reveals it, else an empty string.
 
     `lookup` returns the value of a name in the code, or None.
     """
@@ -113,11 +113,11 @@ def list_attributes(value: UserValue, missing: str) -> str:
 
 
 _MAX_ATTRIBUTES = 20
-"""Attributes named to a model that has used an unknown one."""
+"""The most attributes named to a model that has used an unknown one."""
 
 
 def format_call(value: UserValue) -> str:
-    """Return how a class or a function of the program is called; empty for anything else."""
+    """Return how to call a class or function of the program; empty for anything else."""
     writer = ValueWriter(find_write_function, Redactor())
     if is_a(value, type) and is_user_class(value):
         return next(describe_constructor(value, writer), "")
@@ -127,7 +127,7 @@ def format_call(value: UserValue) -> str:
 
 
 def explain_call(function: UserValue, owner: str) -> str:
-    """Return how a function of the program is called that failed when the model's code called it."""
+    """Return how to call a function of the program that failed when the model's code called it."""
     shown = format_signature(function, lambda name, default: "...", skip_first=bool(owner))
     name = get_function_name(function)
     return f"call it as `{'.' + name.rpartition('.')[2] if owner else name}{shown}`"

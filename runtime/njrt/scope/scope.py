@@ -1,11 +1,11 @@
-"""The variables that a block shares with its program: not copies.
+"""The variables that a block shares with its program, not copies of them.
 
     scope = make_scope(lambda: (item, seen), writes="seen")
     scope.lookup("item")      Bound(3)
     scope.assign("seen", 4)   the program's own variable is 4 from here on, for closures and threads too
 
-The lambda's `__closure__` holds the very cells of the function around it, its `__globals__` is the module's dictionary. Names
-that the block introduces live in separate cells and end with the block.
+The lambda's `__closure__` holds the enclosing function's own cells, and its `__globals__` is the module's dictionary.
+Names that the block introduces live in separate cells and end with the block.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from njrt.values.snapshot import State, is_same_state, read_state
 
 @record
 class Bound:
-    """The variable is bound to this value."""
+    """The binding of a variable to a value."""
 
     value: UserValue
 
 
 @record
 class Inherited(Bound):
-    """The value is a default of the class: the attribute is not set in the object."""
+    """A class default: the attribute is not set on the object itself."""
 
 
 class Absent(enum.Enum):
@@ -62,7 +62,7 @@ SavedBindings = Mapping[str, Bound | Absent]
 
 
 class BlockNames:
-    """The names of a block, which are the same whenever it runs, from the arguments of its compiled call."""
+    """The names of a block, the same in every run, from the arguments of its compiled call."""
 
     def __init__(
         self,
@@ -145,9 +145,9 @@ class Scope:
         return name in self.cells or name in self.global_names or name in self.own
 
     def show_classes(self, find: Callable[[], Iterable[type]]) -> None:
-        """Let the block use classes by their names, unless the program uses these names for anything else.
+        """Let the block use classes by name, unless the program uses the name for anything else.
 
-        They are found when code first has a name that could be one of them.
+        The classes are found when code first uses a name that could be one of theirs.
         """
         self._find_shown_classes = find
 
@@ -167,11 +167,11 @@ class Scope:
         return self._lent
 
     def is_lent(self, name: str) -> bool:
-        """Return whether the runtime gives the block this name; no shown class has the name of a builtin."""
+        """Return whether the runtime gives the block this name; no shown class is named like a builtin."""
         return name in self._lent or (not hasattr(builtins, name) and name in self.lent)
 
     def lend(self, name: str, value: UserValue) -> None:
-        """Give the block a name while it runs, unless the prompt names a variable that is called so."""
+        """Give the block a name while it runs, unless the prompt names a variable of that name."""
         if not self.is_referenced(name):
             self._lent[name] = value
 
@@ -210,7 +210,7 @@ class Scope:
         return Absent.UNBOUND if self.is_referenced(name) else Absent.UNKNOWN
 
     def list_variables(self, names: Iterable[str] | None = None) -> dict[str, UserValue]:
-        """Return the bound variables of these names: by default of the prompt, then of the block."""
+        """Return the bound variables among these names: by default the prompt's, then the block's."""
         found: dict[str, UserValue] = {}
         for name in (*self.names, *self.scratch) if names is None else names:
             value = self._find_value(name)
@@ -232,7 +232,7 @@ class Scope:
         return parts or {name: value}
 
     def list_used_functions(self) -> list[FunctionType]:
-        """Return the functions of modules that the prompt names as parts of these."""
+        """Return the functions that the prompt names as parts of modules."""
         values = self.list_named_values() if self.uses else ()
         return [value for value in values if type(value) is FunctionType]
 
@@ -248,9 +248,9 @@ class Scope:
         return isinstance(found, Bound) and _has_attribute_path(found.value, attributes)
 
     def assign(self, name: str, value: UserValue) -> Refusal | None:
-        """Bind `name`: an output in the program, any other name in the block. Return why it is refused, if it is.
+        """Bind `name`: an output in the program, any other name in the block. Return the refusal, if any.
 
-        An output such as `self.total` sets an attribute; an exception of the object's `__setattr__` is raised.
+        An output such as `self.total` sets an attribute; exceptions from the object's `__setattr__` propagate.
         """
         if "." in name and name in self.outputs:
             owner, _, attribute = name.rpartition(".")
@@ -267,7 +267,7 @@ class Scope:
         return None
 
     def rebind(self, name: str, value: UserValue) -> None:
-        """Bind a variable, also one of the program that the prompt only reads, as a debugger does."""
+        """Bind a variable as a debugger does, even one of the program's that the prompt only reads."""
         name = mangle(name, self.class_name)
         if name in self.bindable or not self.is_referenced(name):
             self._bind(name, value)
@@ -275,7 +275,7 @@ class Scope:
             self._store(name, value)
 
     def unbind(self, name: str) -> None:
-        """Leave `name` unbound, as `del` would; nothing happens if it is not bound."""
+        """Unbind `name`, as `del` would; do nothing if it is not bound."""
         name = mangle(name, self.class_name)
         if (cell := self.find_cell(name)) is not None:
             try:
@@ -288,7 +288,7 @@ class Scope:
             self.module.pop(name, None)
 
     def ensure_own_cell(self, name: str) -> CellType:
-        """Return the block's own variable of a mangled name, made on the first call.
+        """Return the block's own variable of a mangled name, created on the first call.
 
         If it hides a variable of the program, it starts with that variable's value.
         """
@@ -323,14 +323,14 @@ class Scope:
         return self._types
 
     def has_unresolved_type(self, path: str) -> bool:
-        """Return whether a type is declared for a path and could not be evaluated."""
+        """Return whether a path has a declared type that could not be evaluated."""
         declare = self._declared_types
         if path in self.types or declare is None:
             return False
         return is_declared(path, declare, self.bindable)
 
     def watch_outputs(self, names: Iterable[str]) -> None:
-        """Require outputs that are bound already to be bound again, or their objects to be changed."""
+        """Require outputs that are already bound to be bound again, or their objects to be changed."""
         for path in names:
             name = mangle(path, self.class_name)
             if isinstance(found := self._read_output(name), Bound):
@@ -348,7 +348,7 @@ class Scope:
     def _read_output(self, path: str) -> Bound | Absent:
         """Return the binding of an output, or the value of an attribute, without running code of its object.
 
-        In place of a value that only such code returns, as of a property, it is the object.
+        Where only such code returns the value, as for a property, the object is returned instead.
         """
         name, *attributes = path.split(".")
         found = self._read_binding(mangle(name, self.class_name))
@@ -379,7 +379,7 @@ class Scope:
         return tuple([path for path in self.outputs if not self._is_set(path)])
 
     def misfits(self, checked: Mapping[str, UserValue]) -> list[str]:
-        """Return one line for each bound output that does not fit its type and is not its `checked` value."""
+        """Return a line for each bound output that does not fit its type and is not its `checked` value."""
         return [
             f"`{path}`: {problem}"
             for path, declared in self.types.items()
@@ -390,7 +390,7 @@ class Scope:
         ]
 
     def has_plain_value(self, path: str, declared: Any) -> bool:
-        """Return whether a variable has a plain value of its type: checking it runs no code of the program."""
+        """Return whether a variable has a plain value of its type, so that checking it runs no program code."""
         found = self.lookup(path)
         return (
             type(found) is Bound
@@ -410,7 +410,7 @@ class Scope:
         return value
 
     def close(self) -> None:
-        """Release the program's variables: the block keeps no frame, cell or value alive."""
+        """Release the program's variables, so that the block keeps no frame, cell or value alive."""
         self._declared_types = self._types = self.namespace = None
         self._earlier.clear()
         self.transcript.close()
@@ -467,7 +467,7 @@ def make_scope(
     uses: str = "",
     at: str = "",
 ) -> Scope:
-    """Make the scope of one run of a block from the arguments that compiled code passes to `run`."""
+    """Make the scope of one block run from the arguments that compiled code passes to `run`."""
     assert isinstance(variables, FunctionType)
     fixed = find_block_names(
         variables.__code__, variables.__qualname__, writes, cls, me, own, nl, uses, at
@@ -489,7 +489,7 @@ def _find_part(value: UserValue, attributes: Iterable[str]) -> UserValue | None:
 
 
 def _read_attribute(owner: UserValue, name: str) -> Bound | Absent:
-    """Return the value of an attribute, also of a default in the class; the object itself if code returns the value."""
+    """Return the value of an attribute or its class default, or the object itself if only code returns the value."""
     cls = type(owner)
     own = list(map(get_class_namespace, get_mro(owner))) if is_a(owner, type) else [read_attributes(owner)]  # fmt: skip
     for namespace in own:
@@ -520,7 +520,7 @@ def _has_attribute_path(value: UserValue, attributes: list[str]) -> bool:
     return True
 
 
-# ── the names in lambdas of compiled code: their code is read, they are never called ─────────────────
+# ── the names in the lambdas of compiled code, which are inspected but never called ──────────────────
 
 
 @lru_cache(maxsize=1024)
@@ -541,7 +541,7 @@ def find_named_classes(
 ) -> dict[str, CellType | None]:
     """Return the classes that `lambda: {"y": T}` names beyond the `known` names, with the cell of each local one.
 
-    Classes only: a module named in a type, as in `<:path: os.PathLike>`, is not handed to the block.
+    Only classes: a module named in a type, as in `<:path: os.PathLike>`, is not handed to the block.
     """
     if not isinstance(types, FunctionType):
         return {}
@@ -561,7 +561,7 @@ def find_named_classes(
 
 
 def read_cell(cell: CellType, unbound: UserValue = None) -> UserValue:
-    """Return the value of a variable; `unbound` if it is not bound."""
+    """Return the value in a cell, or `unbound` if the cell is empty."""
     try:
         return cell.cell_contents
     except ValueError:
@@ -579,9 +579,9 @@ MAX_CHARS = 4_000
 
 
 class Transcript:
-    """The text printed since it was last taken, of at most `MAX_CHARS`; `last` is the last text taken.
+    """The text printed since it was last taken, up to `MAX_CHARS`; `last` is the text last taken.
 
-    Only the block's own calls of `print` without a `file` are recorded: its code is given this `print`, and
+    Only the block's own calls to `print` without a `file` are recorded: its code is given this `print`, but
     `sys.stdout`, which belongs to the program and all its threads, is not replaced.
     """
 
@@ -602,7 +602,7 @@ class Transcript:
         return None
 
     def take(self) -> str:
-        """Return the text so far, cut if it was long; the transcript is then empty."""
+        """Return the text so far, shortened if it was long, and empty the transcript."""
         if self._parts is None:
             return ""
         text, left_out = "".join(self._parts), self._length - MAX_CHARS

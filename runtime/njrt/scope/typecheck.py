@@ -3,9 +3,9 @@
     find_type_mismatch(["a", 1], list[str])    "expected list[str]; at 1: expected str, got int"
     find_type_mismatch(3, float)               None: an int fits a declared float
 
-The value is never converted, and no iterator is advanced. Unlike in type checkers, a bool is not an int, a str is not a
-`Sequence[str]`, and of an instance of a generic class only the class is checked. Not checked: items of iterators, parameters
-and results of functions, Protocols that are not `runtime_checkable`, and names that cannot be resolved.
+Values are never converted, and iterators are never advanced. Unlike in type checkers, a bool is not an int, a str is
+not a `Sequence[str]`, and an instance of a generic class is checked only for its class. Not checked: items of
+iterators, parameters and results of functions, Protocols without `runtime_checkable`, and unresolvable names.
 """
 
 from __future__ import annotations
@@ -82,10 +82,10 @@ def resolve_types(
     namespace: Mapping[str, Any] | None = None,
     outputs: Collection[str] = (),
 ) -> Mapping[str, Any]:
-    """Evaluate declared types, and the strings in them; leave out types that cannot be evaluated.
+    """Evaluate declared types and the strings in them, leaving out types that cannot be evaluated.
 
-    Names are looked up in the `namespace` of a class body, then in the module. A name of one of the `outputs`
-    (mangled), as in `<:date: date>`, is not the value of the output, but of the same name outside.
+    Names are looked up in the `namespace` of a class body, then in the module. The name of one of
+    the `outputs` (mangled), as in `<:date: date>`, means the same name outside, not the output's value.
     """
     resolved = {}
     for path, annotation in (_evaluate_declarations(declare, outputs) or {}).items():
@@ -115,13 +115,13 @@ def _evaluate_declarations(
 def is_declared(
     path: str, declare: Callable[[], Mapping[str, Any]], outputs: Collection[str]
 ) -> bool:
-    """Return whether a path has a declared type, also an unreadable one; True if the declarations cannot be read."""
+    """Return whether a path has a declared type, even an unreadable one; True if the declarations cannot be read."""
     declared = _evaluate_declarations(declare, outputs)
     return declared is None or path in declared
 
 
 class _UnknownType:
-    """A missing name, and any type made of it: `Missing[int]` cannot be a reference."""
+    """A missing name, or any type made from it: `Missing[int]` cannot be a reference."""
 
     def __init__(self, *_: Any) -> None:
         pass
@@ -151,7 +151,7 @@ class _WithMissingNames(dict[str, Any]):
 def _replace_missing_names(
     declare: Callable[[], Any], outputs: Collection[str], make: Callable[[str], Any] = ForwardRef
 ) -> Callable[[], Any]:
-    """Return the same function, with forward references for names that are not bound, and types for outputs."""
+    """Return the same function, with forward references in place of unbound names, and types in place of outputs."""
     assert isinstance(declare, FunctionType)
     scope, cells = _WithMissingNames(declare.__globals__, make), []
     for name in outputs:
@@ -167,7 +167,7 @@ def _replace_missing_names(
 
 
 def _is_type(value: UserValue) -> bool:
-    """Return whether a value is a type, or a module that may have some."""
+    """Return whether a value is a type, or a module, which may contain types."""
     is_class = is_a(value, type) or is_a(value, types.ModuleType)
     return is_class or get_module_name(type(value)) in ("typing", "types", "typing_extensions")
 
@@ -180,7 +180,7 @@ def _resolve(
 ) -> Any:
     """Evaluate the strings in an annotation; a name inside its own definition stays a reference.
 
-    `typing.get_type_hints` cannot be used here: it caches the meaning of `Optional["Foo"]` in the first module
+    `typing.get_type_hints` cannot be used here: it caches the meaning of `Optional["Foo"]` from the first module
     that used it.
     """
     if type(annotation) is type:
@@ -218,7 +218,7 @@ def _resolve(
 
 @record
 class _TypeChecker:
-    """Compares one value with one type; `open_pairs` are the comparisons under way, by identity."""
+    """Compares one value with one type; `open_pairs` are the comparisons in progress, by identity."""
 
     module: dict[str, Any]
     open_pairs: set[tuple[int, str]] = field(default_factory=set)
@@ -280,7 +280,7 @@ class _TypeChecker:
     def find_union_problems(
         self, value: UserValue, declared: Any, alternatives: tuple[Any, ...]
     ) -> Iterator[Problem]:
-        """Check a union: if no alternative fits, yield the deepest problem: it belongs to the intended type."""
+        """Check a union; if no alternative fits, yield the deepest problem, which belongs to the intended type."""
         problems = [next(self.find_problems(value, one), None) for one in alternatives]
         if None not in problems:
             path, message = max((one for one in problems if one), key=lambda one: len(one[0]))
@@ -337,7 +337,7 @@ def _put_under(part: str, problems: Iterator[Problem]) -> Iterator[Problem]:
 
 
 def _expand_unpacked(arguments: tuple[Any, ...], length: int) -> Iterator[Any]:
-    """Yield the types of a tuple of some length: `*tuple[int, ...]` is repeated to fill the rest."""
+    """Yield the item types of a tuple of this length; `*tuple[int, ...]` is repeated to fill the rest."""
     for argument in arguments:
         is_unpacked = typing.get_origin(argument) is typing.Unpack
         if not is_unpacked and not getattr(argument, "__unpacked__", False):
@@ -379,7 +379,7 @@ def _is_instance(
 
 
 def _is_of_placeholder(value: UserValue, cls: type) -> bool:
-    """Return whether a class that has no instances, such as EmailStr, accepts a value and does not convert it."""
+    """Return whether a class that has no instances, such as EmailStr, accepts a value without converting it."""
     try:
         made = get_adapter(cls).validate_python(value, strict=True)
     except ValueError:
@@ -390,7 +390,7 @@ def _is_of_placeholder(value: UserValue, cls: type) -> bool:
 
 
 def _is_file(value: UserValue, cls: Any, arguments: tuple[Any, ...]) -> bool:
-    """Return whether a value is an open file, of text or of bytes; a wrapper is recognized by its methods."""
+    """Return whether a value is an open text or binary file; a wrapper is recognized by its methods."""
     is_text = cls is typing.TextIO or arguments == (str,)
     is_binary = cls is typing.BinaryIO or arguments == (bytes,)
     if isinstance(value, io.IOBase):

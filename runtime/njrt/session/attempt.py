@@ -4,7 +4,7 @@ with _nj.attempt(
     prompt, lambda: (query, graph, answer), writes="answer", labels="break", at="citations.njpy:15",
     code="citations.njpy:cite 51f0a2c37d8e4b66",                    names block and code
 ) as _nj_try:
-    _nj_try.expect(query="str", graph="dict[int, set[int]]")       the types and shapes that it was tested on
+    _nj_try.expect(query="str", graph="dict[int, set[int]]")       the types and shapes that the code was tested on
     ...                                                             `guard`, the code, `note` before a jump, `check`
 if _nj_try.has_failed:                          bindings and objects are restored
     _nj_try.run()                               the live block: with the arguments of `attempt`
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 AttemptResult = Literal["", "ran", "unfit", "raised", "alarmed"]
-"""How an attempt ended: the code ran, its guard did not hold, it failed, its canaries had differed too often; "" while
+"""How an attempt ended: the code ran, its guard did not hold, it failed, or its canaries differed too often; "" while
 it runs."""
 _JUMP_OUTCOMES = {"break": "broke", "continue": "continued", "return": "returned"}
 
 
 @record
 class AttemptCounts:
-    """How often code was tried at one place, did not fit the values, raised an exception, and was not used any more."""
+    """How often code was tried at one place, did not fit the values, raised an exception, and was no longer used."""
 
     made: int = 0
     unfit: int = 0
@@ -69,13 +69,13 @@ _counts_lock = free_in_child(threading.RLock())
 
 
 def attempts() -> Mapping[str, AttemptCounts]:
-    """Return the counts of this process, by place."""
+    """Return this process's counts, by place."""
     with _counts_lock:
         return dict(_counts_by_place)
 
 
 class Attempt:
-    """One run of such code: the state to restore, and its end."""
+    """One run of such code: the state to restore, and how it ended."""
 
     def __init__(self, live: LiveBlock) -> None:
         self.how: AttemptResult = ""
@@ -109,18 +109,18 @@ class Attempt:
         return self
 
     def expect(self, **shapes: str) -> None:
-        """Stop before the code runs, unless each variable has its shape."""
+        """Stop before the code runs unless each variable has its shape."""
         for name, shape in shapes.items():
             found = self._scope.lookup(name)
             self.guard(isinstance(found, Bound) and has_shape(found.value, shape))
 
     def guard(self, is_fit: bool = True) -> None:
-        """Stop before the code runs, unless it fits the values and can be undone."""
+        """Stop before the code runs unless it fits the values and can be undone."""
         if self._is_alarmed or not is_fit or not self._kept.is_complete:
             raise UnfitError
 
     def check(self) -> None:
-        """Fail unless the outputs fit their declared types, and the asserts after the block hold."""
+        """Fail unless the outputs fit their declared types and the asserts after the block hold."""
         if misfits := self._scope.misfits({}):
             raise TypeError("; ".join(misfits))
         given = self._live.arguments.get
@@ -131,11 +131,11 @@ class Attempt:
             raise ValueError(str(breach))
 
     def meant(self, *error: T) -> T | UserValue:
-        """Mark an exception as the block's own, and return it; the present one before a bare `raise`."""
+        """Mark an exception (before a bare `raise`, the current one) as the block's own, and return it."""
         return self._raised.record(*error)
 
     def note(self, word: Literal["break", "continue", "return", "assert"]) -> bool:
-        """Note a jump, or an assert of the block that fails; return False, for the assert."""
+        """Note a jump or a failing assert of the block; return False, for the assert."""
         self._asserts = word == "assert"
         self._end = (_JUMP_OUTCOMES.get(word, "completed"), None)
         return False
@@ -145,11 +145,11 @@ class Attempt:
         return value
 
     def run(self) -> bool:
-        """Run the live block in place of the code that has failed: as `njrt.run`."""
+        """Run the live block, like `njrt.run`, instead of the code that failed."""
         return bool(self._live.run(tried=self.how))
 
     async def arun(self) -> bool:
-        """Do the same in an `async` function: as `njrt.arun`."""
+        """Do the same in an `async` function, like `njrt.arun`."""
         return bool(await self._live.run(tried=self.how))
 
     def __exit__(
@@ -158,7 +158,7 @@ class Attempt:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        """Undo the changes of the code, unless the error is meant for the program."""
+        """Undo the code's changes unless the error is meant for the program."""
         is_own = error is None or self._raised.is_own_error(error)
         if is_own or (self._asserts and isinstance(error, AssertionError)):
             self._finish("ran", Completed() if error is None else Raised(error))

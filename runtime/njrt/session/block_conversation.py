@@ -1,8 +1,8 @@
-"""The conversation of one run of a block, with its handlers, interceptors and wrappers.
+"""The conversation of one block run, with its handlers, interceptors and wrappers.
 
     converse_about(block, scope, session)       a conversation, ready to be driven
 
-Each capability is a wrapper; the conversation with the model and the handlers know nothing of them.
+Each capability is a wrapper; the model conversation and the handlers know nothing of the wrappers.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ if typing.TYPE_CHECKING:
 
 
 class CanaryObserver(typing.Protocol):
-    """Compares the run of a canary with the run of the code."""
+    """Compares a canary's run with the code's run."""
 
     def open(self, scope: Scope) -> None:
-        """Receive the variables of the run before it starts."""
+        """Receive the run's variables before it starts."""
 
     def compare(self, ending: Outcome | NaturalError) -> tuple[tuple[str, ...], str]:
         """Return the differences from the code, and why nothing could be compared, if so."""
@@ -55,7 +55,7 @@ def converse_about(
     canary: CanaryObserver | None = None,
     contract: Contract | None = None,
 ) -> Conversation:
-    """Return the conversation of a block; `tried` is the result of its static code, if that was tried first."""
+    """Return a block's conversation; `tried` is the result of its static code, if that was tried first."""
     redact = partial(redact_secrets, scope, Redactor(block.options.redact is not False))
     observe: Observe = observe_nothing
     if wants_states(session.listener):
@@ -65,7 +65,7 @@ def converse_about(
     gates: list[RunGate] = []
 
     def begin(block: Block, form: AnswerForm | None, first_turn: int) -> AnswerConversation:
-        """Start the conversation; one without code may be followed by one with code."""
+        """Start the conversation; a conversation without code may be followed by one with code."""
         handlers = Handlers(block, scope, contract, interface)
         describe = partial(make_pending_effect, block, scope, session)
         gate = make_gate(block, scope, session, describe, handlers.redactor)
@@ -73,7 +73,7 @@ def converse_about(
         predictor = session.settings.predictor
         serve = make_effect_server(
             handlers.serve,
-            # Static code is a part of the program: only its gated calls are shown.
+            # Static code is part of the program, so only its gated calls are shown.
             replace(session, interceptors=(), record=None) if block.code else session,
             describe,
             observe,
@@ -83,7 +83,7 @@ def converse_about(
             scope,
         )
         if block.code:
-            # Raises ReplyError if the code cannot be run here, or has not bound the outputs.
+            # Raises ReplyError if the code cannot run here, or did not bind the outputs.
             result = yield from serve(Run(block.code, done=True), 1)
             if isinstance(result, Answer | Refusal):
                 text = result.text if isinstance(result, Answer) else result.message
@@ -135,7 +135,7 @@ def converse_about(
 def with_code_on_request(
     block: Block, scope: Scope, begin: Callable[[Block, AnswerForm | None, int], AnswerConversation]
 ) -> Conversation:
-    """Yield the conversation of a block; one that answers continues as `direct` if the model asks for code."""
+    """Yield a block's conversation; if it answers and the model asks for code, it continues as `direct`."""
     is_answer = block.options.effects == "answer"
     outcome = yield from begin(block, make_answer_form(block, scope) if is_answer else None, 1)
     if isinstance(outcome, CodeNeeded):
@@ -164,7 +164,7 @@ def close_interface(
     undo: Callable[[Outcome | BaseException], None],
     ending: Outcome | BaseException,
 ) -> None:
-    """Close an interface; undo the block if its `finally_` ends it by an exception."""
+    """Close an interface; undo the block if its `finally_` ends it with an exception."""
     try:
         interface.close(ending)
     except BaseException as error:
@@ -173,7 +173,7 @@ def close_interface(
 
 
 def roll_back(scope: Scope, before: SavedBindings | None, ending: Outcome | BaseException) -> None:
-    """Restore the variables, if they are saved, after any exception: of the runtime, a cancellation, or of the program."""
+    """Restore saved variables, if any, after any exception: the runtime's, the program's, or a cancellation."""
     if before is not None and isinstance(ending, Raised | BaseException):
         scope.restore_bindings(before)
 
@@ -181,7 +181,7 @@ def roll_back(scope: Scope, before: SavedBindings | None, ending: Outcome | Base
 def report_comparison(
     session: Session, canary: CanaryObserver, ending: Outcome | BaseException
 ) -> None:
-    """Report how a canary compares with the code."""
+    """Report the comparison of a canary with the code."""
     if not isinstance(ending, BaseException) or isinstance(ending, NaturalError):
         session.listener(Compared(session.run, time.time(), *canary.compare(ending)))
 
@@ -189,7 +189,7 @@ def report_comparison(
 def make_pending_effect(
     block: Block, scope: Scope, session: Session, effect: Effect, turn: int, number: int
 ) -> PendingEffect:
-    """Describe an effect of a block to its interceptors."""
+    """Describe a block's effect to its interceptors."""
     effects = block.options.effects or "direct"
     render = partial(render_variables, scope, block.options)
     return describe_effect(
@@ -204,9 +204,9 @@ def make_gate(
     describe: Callable[[Effect, int, int], PendingEffect],
     redactor: Redactor,
 ) -> RunGate | None:
-    """Return the gate of a run, if there are gated functions.
+    """Return a run's gate, if there are gated functions.
 
-    Raises ConfigurationError for rules of functions without the decorator if the code is not contained.
+    Raises ConfigurationError for rules for functions without the decorator if the code is not contained.
     """
     has_rules = bool(session.settings.calls) and block.options.effects != "answer"
     if has_rules and block.options.policy != "contained":

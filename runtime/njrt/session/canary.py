@@ -1,11 +1,11 @@
-"""Canaries: in the mode `auto` a share of the runs by code is repeated by the live block, on copies, and compared.
+"""Canaries: in mode `auto` the live block repeats a share of the runs by code, on copies, and the runs are compared.
 
-    canary.sample(scope)                        copies the variables, if the run is chosen: before the code runs
-    canary.start(outcome, value, scope, run)    after it, in a thread: the live block runs on the copies
+    canary.sample(scope)                        copies the variables if the run is chosen, before the code runs
+    canary.start(outcome, value, scope, run)    afterwards, runs the live block on the copies, in a thread
         ->  Compared  ->  CanaryState in the store  ->  an alarm, or none
 
-An effect that could reach more than the copies (`njrt.production.canary.confinement`) ends the live block first. Not sampled
-are runs under a recording, in a workflow, in a batch and in the debugger.
+An effect that could reach more than the copies (`njrt.production.canary.confinement`) ends the live block first. Runs
+under a recording, in a workflow, in a batch and in the debugger are not sampled.
 """
 
 from __future__ import annotations
@@ -50,21 +50,21 @@ from njrt.session.states import is_watched, write_named_value
 from njrt.values.copying import CopiedValues, NotCopyableError, copy_values
 
 MAX_RUNNING = 4
-"""Canaries of one process that run at once; while there are as many, none is sampled."""
+"""How many canaries of one process may run at the same time; while there are as many, none is sampled."""
 
 EXIT_SECONDS = 10.0
-"""Seconds that the end of the program waits for canaries that run."""
+"""Seconds that an ending program waits for running canaries."""
 
 BREAK_SECONDS = 60.0
-"""How long a store that failed is not read again."""
+"""How long a failed store is left unread."""
 
 REFRESH_SECONDS = 5.0
-"""Seconds after which a process looks again whether another one has raised an alarm."""
+"""Seconds after which a process checks again whether another process has raised an alarm."""
 
 _MAX_VALUE_CHARS = 200
 _VALUE = "return value"
 """The name of the returned value among the variables; no variable can have it."""
-_random = SystemRandom()  # not the program's generator: its sequence must stay the same
+_random = SystemRandom()  # not the program's generator, whose sequence must stay the same
 
 
 class BlockWatch:
@@ -78,7 +78,7 @@ class BlockWatch:
         self._said: set[str] = set()
 
     def has_alarm(self, place: str) -> bool:
-        """Return whether the live block must run; a store that fails raises no alarm."""
+        """Return whether the live block must run; a failing store raises no alarm."""
         now = time.monotonic()
         if now >= self._reads_at:
             self._reads_at = now + REFRESH_SECONDS
@@ -94,7 +94,7 @@ class BlockWatch:
         return self._is_alarmed
 
     def is_sampled(self, share: float, seed: int | None) -> bool:
-        """Return whether this run is one of the share; with a seed, the same ones each time."""
+        """Return whether this run belongs to the sampled share; with a seed, the same runs each time."""
         if seed is None:
             return _random.random() < share
         text = f"{seed}\0{self._block}\0{next(self._numbers)}".encode()
@@ -132,12 +132,12 @@ class BlockWatch:
 
 @lru_cache(maxsize=4096)
 def get_block_watch(code: str, url: str | None, rule: AlarmRule) -> BlockWatch:
-    """Return the watch of a block and code; one for the whole process."""
+    """Return the watch of a block and code, shared by the whole process."""
     return BlockWatch(code, get_canary_store(url), rule)
 
 
 class Canary:
-    """The live block beside one run by code, if that is sampled (state: the copies on which it runs, its scope)."""
+    """The live block beside one run by code, if the run is sampled (state: the copies that it runs on, its scope)."""
 
     def __init__(self, live: LiveBlock, options: Options) -> None:
         self._live, self._options, self._settings = live, options, get_settings()
@@ -173,7 +173,7 @@ class Canary:
         except NotCopyableError as error:
             self._skip(f"the variables hold {error}")
             return
-        # Showing the copies and their parts must not reach the program either.
+        # Showing the copies and their parts must not affect the program either.
         held = (find_outside_value(value, scope.lookup) for value in copied.held)
         problem = find_outside_access("", scope.lookup, copied.classes)
         if problem := problem or next(filter(None, held), None):
@@ -182,12 +182,12 @@ class Canary:
             self._copied = copied
 
     def _skip(self, problem: str) -> None:
-        """Count a run that was chosen and has no canary."""
+        """Count a run that was chosen but has no canary."""
         result = CanaryResult(self._live.place, problem=problem)
         _running.start(lambda: self._watch.add(result))
 
     def start(self, outcome: str, value: UserValue, scope: Scope, run: RunId) -> None:
-        """Copy the result of the code, and run the live block in a thread, if sampled; `run` is the run by code."""
+        """If sampled, copy the code's result and run the live block in a thread; `run` is the run by code."""
         if self._copied is None:
             return
         try:
@@ -206,7 +206,7 @@ class Canary:
         place, problem = self._live.place, "it did not end"
         try:
             context.run(self._run_live)
-        except BaseException as error:  # also SystemExit: this thread is the canary's own
+        except BaseException as error:  # even SystemExit: this thread belongs to the canary
             problem = format_error_line(error)
         with suppress(Exception):
             self._watch.add(self._result or CanaryResult(place, problem=problem))
@@ -232,7 +232,7 @@ class Canary:
         self._scope = scope
 
     def decide(self, pending: PendingEffect) -> Decision:
-        """Accept an effect only if it changes nothing but the copies."""
+        """Accept an effect only if it changes only the copies."""
         assert self._scope is not None
         assert self._copied is not None
         scope = self._scope
@@ -244,7 +244,7 @@ class Canary:
                 (*self._copied.classes, *classes),
             )
         except (SyntaxError, ValueError, RecursionError):
-            return Accept()  # it is refused, and the model learns why
+            return Accept()  # the effect will be refused, and the model learns why
         return Abort(PolicyError(f"not confined to the copies: {problem}")) if problem else Accept()
 
     def compare(self, ending: Outcome | NaturalError) -> tuple[tuple[str, ...], str]:
@@ -266,14 +266,14 @@ class Canary:
             self._redactor.scan({**self._code_end.variables, **variables}.items())
             try:
                 found = tuple(find_differences(self._code_end, live_end, render))
-            except Exception as error:  # of the program's `__eq__`
+            except Exception as error:  # from the program's `__eq__`
                 problem = f"comparing the values failed by {type(error).__name__}"
         self._result = CanaryResult(self._live.place, found, problem)
         return found, problem
 
 
 def lookup_in(scope: Scope) -> Callable[[str], Bound | Absent]:
-    """Return a lookup of names in the code of a live block; the name `ask` is the runtime's."""
+    """Return a lookup of names in a live block's code; the name `ask` is the runtime's."""
 
     def lookup(name: str) -> Bound | Absent:
         is_ask = name == "ask" and scope.is_lent("ask")
@@ -285,7 +285,7 @@ def lookup_in(scope: Scope) -> Callable[[str], Bound | Absent]:
 def make_copied_lambda(
     variables: Callable[[], object], values: Mapping[str, UserValue]
 ) -> Callable[[], Any]:
-    """Return the lambda of a block over new cells and globals with these values."""
+    """Return a block's lambda over new cells and globals with these values."""
     assert isinstance(variables, FunctionType)
     code = variables.__code__
     cells = tuple(
@@ -299,24 +299,24 @@ def make_copied_lambda(
 
 
 class RunningCanaries:
-    """The threads of the canaries that run (state)."""
+    """The threads of the running canaries (state)."""
 
     def __init__(self) -> None:
         self._threads: set[threading.Thread] = set()
         self._lock = free_in_child(threading.RLock())
-        # At the end of the main thread, while threads can still be started, unlike in `atexit`; `threading` calls in
-        # reverse order, so the functions of executors must be registered first.
+        # Called at the end of the main thread, when threads can still be started, unlike in `atexit`. `threading`
+        # calls these functions in reverse order, so those of executors must be registered first.
         importlib.import_module("concurrent.futures.thread")
         getattr(threading, "_register_atexit", atexit.register)(self.wait)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._threads.clear)
 
     def is_full(self) -> bool:
-        """Return whether no other canary may start."""
+        """Return whether no further canary may start."""
         return len(self._threads) >= MAX_RUNNING
 
     def start(self, work: Callable[[], None]) -> None:
-        """Run `work` in a thread that the end of the program does not wait for longer than `EXIT_SECONDS`."""
+        """Run `work` in a thread that an ending program does not wait for longer than `EXIT_SECONDS`."""
 
         def run() -> None:
             try:
@@ -335,7 +335,7 @@ class RunningCanaries:
                 self._threads.discard(thread)
 
     def wait(self, seconds: float = EXIT_SECONDS) -> bool:
-        """Wait until no canary of this process runs, for at most `seconds`; return whether none does."""
+        """Wait until no canary of this process is running, for at most `seconds`; return whether none is."""
         stops = time.monotonic() + seconds
         for thread in tuple(self._threads):
             thread.join(max(0.0, stops - time.monotonic()))

@@ -1,11 +1,11 @@
-"""Examples: the variables of a live block before and after a run, for testing static code.
+"""Examples: a live block's variables before and after a run, for testing static code.
 
     NJC_EXAMPLES=traces/shop.jsonl python shop.py            one line for each run of a block
 
     {"event": "example", "place": "shop.njpy:4", "instruction": ["Add <price> to <:spent>, ..."],
      "before": {"price": "3", "limit": "10", "spent": "4"}, "after": {"spent": "7"}, "outcome": "completed"}
 
-Values are expressions that make them again (njrt.values.encode); `lost` names others, and values with secrets.
+Values are expressions that recreate them (njrt.values.encode); `lost` names the others, and values with secrets.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TextsByName = Mapping[str, str]
 
 @record
 class Example:
-    """One run of a block. Values are expressions, by the names of their variables."""
+    """One run of a block. Values are expressions, by variable name."""
 
     place: str
     instruction: str
@@ -49,7 +49,7 @@ class Example:
     error: str | None = None
     """The class of the raised exception."""
     shapes: TextsByName = field(default_factory=dict)
-    """The shapes of the values before, including lost values."""
+    """The shapes of the values before the run, including lost values."""
     classes: TextsByName = field(default_factory=dict)
     """The modules of the named classes; "" is the program's own file."""
     lost: TextsByName = field(default_factory=dict)
@@ -63,7 +63,7 @@ def with_example_recording(
     keep: Callable[[Example], None],
     redact: RedactRule = True,
 ) -> Conversation:
-    """Yield the conversation and record it as an example unless it fails; `scope` is a separate one on the same block."""
+    """Yield the conversation and record it as an example unless it fails; `scope` is a separate one for the block."""
     own = str(scope.module.get("__name__", ""))
     values = _read_values(scope)
     redactor = Redactor(redact)
@@ -74,7 +74,7 @@ def with_example_recording(
     outcome = yield from conversation
     after = _read_values(scope)
     texts = encode_values(after, own, find_secret).texts
-    # Changed values are encoded again, alone: their texts must not refer to unchanged ones.
+    # Changed values are encoded again on their own, since their texts must not refer to unchanged values.
     changed = {
         name: value
         for name, value in after.items()
@@ -102,7 +102,7 @@ def with_example_recording(
 
 
 def make_secret_finder(redactor: Redactor) -> SecretFinder:
-    """Return a function that finds values to be hidden from a model: by name and shape, and by their owners' rules."""
+    """Return a function that finds values to hide from a model, by name and shape and by their owners' rules."""
     writer = ValueWriter(find_write_function, redactor)
 
     def find_secret(name: str, value: UserValue) -> str | None:
@@ -124,7 +124,7 @@ def make_secret_finder(redactor: Redactor) -> SecretFinder:
 
 
 def _read_values(scope: Scope) -> dict[str, UserValue]:
-    """Return the variables that are bound now, without definitions: those are found again by name."""
+    """Return the variables that are bound now, except definitions, which are found again by name."""
     return {
         name: value
         for name, value in scope.list_variables(scope.names).items()
@@ -133,11 +133,11 @@ def _read_values(scope: Scope) -> dict[str, UserValue]:
 
 
 _DEFINITIONS = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType)
-"""The types of objects that belong to the program's text, not to its state."""
+"""Types of objects that belong to the program's text, not to its state."""
 
 
 def format_example_line(example: Example) -> str:
-    """Return an example as one line of JSON, without the empty fields after its outcome."""
+    """Return an example as one line of JSON, without empty fields after its outcome."""
     written = {"event": "example"} | asdict(example)
     written["instruction"] = example.instruction.split("\n")
     for name in ("value", "error", "shapes", "classes", "lost"):
@@ -155,6 +155,6 @@ def example_from_json(written: Mapping[str, Any]) -> Example:
 
 @lru_cache(maxsize=16)
 def make_example_writer(path: str) -> Callable[[Example], None]:
-    """Return a function that appends examples to a file; one for the whole process."""
+    """Return a function that appends examples to a file, shared by the whole process."""
     file = TraceFile(path)
     return lambda example: file.add(format_example_line(example))

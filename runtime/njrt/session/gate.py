@@ -1,10 +1,10 @@
-"""The gate of one run of a block: each call of a gated function is decided, made once, recorded and reported.
+"""The gate of one block run: each call of a gated function is decided, made once, recorded and reported.
 
 pay(order)    rule  ->  interceptors  ->  recorded before?  ->  begun  ->  pay(order)  ->  done  ->  Performed(Touch(...))
 
 refused       PermissionError in the code, which may continue
 aborted       the block ends
-paused        the block ends; a run with its recording does not make again the calls that were done
+paused        the block ends; a run with its recording does not repeat the calls that were done
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ from njrt.values.failures import CALL_NOTE, add_place, failure_from_json, failur
 from njrt.values.introspection import is_exactly, read_attributes
 
 _MAX_VALUE_CHARS = 200
-"""Characters of a value that is not JSON, in the recording and before an interceptor."""
+"""Characters that the recording and interceptors show of a value that is not JSON."""
 _MAX_DEPTH = 6
 _POLL_SECONDS = 0.01
 
 
 @dataclass(slots=True)
 class _Call:
-    """One call of a gated function (state: as far as it has come)."""
+    """One call of a gated function (state: how far it has come)."""
 
     gated: GatedFunction
     args: tuple[Any, ...]
@@ -80,7 +80,7 @@ class _Call:
 
 
 class RunGate:
-    """The gate of one run (state: the turn, the calls so far, how many are under way)."""
+    """The gate of one run (state: the turn, the calls so far, how many are running)."""
 
     def __init__(
         self,
@@ -111,19 +111,19 @@ class RunGate:
         )
 
     def call(self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Make a call if it is allowed; return its result, an awaitable for a coroutine function.
+        """Make a call if it is allowed; return its result, which for a coroutine function is an awaitable.
 
-        Raises PermissionError if the call is refused, and NaturalError if an interceptor has ended the block, or the
-        recording has another call.
+        Raises PermissionError if the call is refused, and NaturalError if an interceptor ended the block or the
+        recording has a different call.
         """
         is_async = inspect.iscoroutinefunction(gated.function)
         made = self._call(_Call(gated, args, named, is_async))
         return made if is_async else run_without_waiting(made)
 
     async def _call(self, call: _Call) -> Any:
-        """Make a call, and report it with its end as an effect of the run.
+        """Make a call, and report it with its ending as an effect of the run.
 
-        Nothing is awaited for a function that is not a coroutine function.
+        Nothing is awaited unless the function is a coroutine function.
         """
         began = time.monotonic()
         try:
@@ -134,7 +134,7 @@ class RunGate:
                     await self._decide(call, pending)
                 except PermissionError:
                     with self._lock:
-                        self._counts[call.gated.name] -= 1  # a refused call is not one of `at_most`
+                        self._counts[call.gated.name] -= 1  # a refused call does not count
                     raise
             await self._check_ending(call)
             call.result = await self._perform(call)
@@ -163,7 +163,7 @@ class RunGate:
         )
 
     async def _check_ending(self, call: _Call) -> None:
-        """Raise the error that ends the block, after the accepted calls under way, so that their results are recorded."""
+        """Raise the error that ends the block, but first wait until the results of running calls are recorded."""
         if self.ending is None:
             return
         if call.is_async:
@@ -174,9 +174,9 @@ class RunGate:
         raise self.ending
 
     def wait_for_calls(self) -> None:
-        """Wait, if an interceptor has ended the block, for the calls under way in other threads, so that they are recorded.
+        """If an interceptor ended the block, wait until the running calls in other threads are recorded.
 
-        It waits as long as a piece of code may run. An event loop does not wait here.
+        This waits as long as a piece of code may run. An event loop does not wait here.
         """
         events = sys.modules.get("asyncio.events")
         if self.ending is None or (events and events._get_running_loop()):
@@ -188,7 +188,7 @@ class RunGate:
     # ── deciding ─────────────────────────────────────────────────────────────────────────────────
 
     def _prepare(self, call: _Call) -> PendingEffect:
-        """Check the rule of the function, and describe the call."""
+        """Check the function's rule, and describe the call."""
         gated, rule = call.gated, call.gated.rule
         arguments = gated.bind(call.args, call.named)
         effect = Touch(gated.name, self._show_arguments(arguments))
@@ -229,7 +229,7 @@ class RunGate:
         return {name: self._show(value) for name, value in arguments.items()}
 
     def _show(self, value: Any, depth: int = 0) -> Any:
-        """Return a value as JSON, redacted; of one that is not JSON, its text."""
+        """Return a value as JSON, redacted, or its text if it has no JSON form."""
         kind = type(value)
         if value is None or is_exactly(value, bool, int, float):
             return value
@@ -250,7 +250,7 @@ class RunGate:
         call.effect = cast(Touch, pending.effect)
         interceptors = session.interceptors
         if call.gated.rule.decide == "allow":
-            # A manifest holds, and a debugger stops, all the same.
+            # A manifest still applies, and a debugger still stops.
             interceptors = tuple(opened for opened in interceptors if opened.asks_again)
         elif all(map(is_observer, interceptors)) and not (record and record.decisions):
             raise PermissionError(
@@ -277,7 +277,7 @@ class RunGate:
                 self._edit(call, made.decision.effect, made.interceptor)
 
     def _edit(self, call: _Call, after: Effect, interceptor: str) -> None:
-        """Change the arguments of a call; unchanged parts stay the program's objects."""
+        """Change a call's arguments; unchanged parts stay the program's objects."""
         before = call.effect
         assert isinstance(before, Touch)
         assert isinstance(after, Touch)
@@ -306,7 +306,7 @@ class RunGate:
     async def _perform(self, call: _Call) -> Any:
         """Make an allowed call, or return its recorded result.
 
-        Raises CallInDoubtError if a crash has interrupted the call, which may have been made.
+        Raises CallInDoubtError if a crash interrupted the call, which may have been made.
         """
         function, record, find = call.gated.function, call.record, call.gated.rule.find
         steps = get_settings().steps
@@ -339,7 +339,7 @@ class RunGate:
                     raise
                 failure = failure_to_json(error, keeps_kind=True)
                 call.write("failed", failure)
-                # As in a replay, which does not have the frames of the function.
+                # As in a replay, which does not have the function's frames.
                 if failure["at"]:
                     add_place(error, CALL_NOTE + failure["at"])
                 raise error.with_traceback(None) from error.__cause__
@@ -376,7 +376,7 @@ class RunGate:
 
 @contextmanager
 def _stopped_clock(is_async: bool) -> Iterator[None]:
-    """Stop the limits of time while waiting for a decision; only of the code that waits if the event loop continues."""
+    """Stop the time limits while waiting for a decision; if the event loop continues, only the waiting code's."""
     if is_async:
         with stopped_alarms():
             yield
@@ -391,7 +391,7 @@ def _stopped_clock(is_async: bool) -> Iterator[None]:
 _MAX_STEPS = 3
 """Steps from a variable to a function: the object, its list, its item."""
 _MAX_HELD = 100
-"""Most members of an object to search."""
+"""How many members of an object are searched at most."""
 
 
 def _leads_to(value: Any, function: Callable[..., Any], steps: int) -> bool:
@@ -411,7 +411,7 @@ def _leads_to(value: Any, function: Callable[..., Any], steps: int) -> bool:
 
 
 def _edit_value(shown: Any, edited: Any, value: Any) -> Any:
-    """Return a value with the edits of its shown form; parts that are shown as before stay the same objects.
+    """Return a value with its shown form's edits applied; parts shown as before stay the same objects.
 
     Raises ValueError if a new text has a redacted part.
     """
@@ -441,7 +441,7 @@ def _edit_value(shown: Any, edited: Any, value: Any) -> Any:
 
 
 def write_call_result(value: Any) -> dict[str, Any]:
-    """Return the stored form of a result: its text and classes, or why it cannot be read back."""
+    """Return a result's stored form: its text and classes, or why it cannot be read back."""
     encoded = encode_values({"result": value}, own="")
     if "result" in encoded.lost:
         return {"lost": encoded.lost["result"]}
@@ -449,7 +449,7 @@ def write_call_result(value: Any) -> dict[str, Any]:
 
 
 def read_call_result(recorded: RecordedTouch) -> Any:
-    """Return the result of an earlier call, or raise its exception; CallInDoubtError if it could not be stored."""
+    """Return an earlier call's result, or raise its exception; raise CallInDoubtError if it could not be stored."""
     result = recorded.result
     if recorded.state == "failed":
         raise failure_from_json(dict(result), CALL_NOTE)

@@ -1,10 +1,10 @@
 """Ask the interceptors around a block about an effect before it is performed.
 
     inner: Edit(effect)          outer is asked about the edited effect
-    inner: Reject, Abort, Pause  decides; outer is not asked
+    inner: Reject, Abort, Pause  this is final; outer is not asked
 
-`make_effect_server` yields a `PendingEffect`; the driver passes it to `intercept` and sends back the `Interception`. An
-interceptor is not asked about the blocks that it runs itself, nor if the recording has its decision.
+`make_effect_server` yields a `PendingEffect`; the driver passes it to `intercept` and sends back the `Interception`.
+An interceptor is not asked about blocks that it runs itself, nor if the recording has its decision.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _asking: ContextVar[Carried] = ContextVar("njrt.session.interception", default=O
 
 
 def list_interceptors(opened: Sequence[OpenInterceptor]) -> tuple[OpenInterceptor, ...]:
-    """Return the opened interceptors that a block here must ask, innermost first."""
+    """Return the open interceptors that a block here must ask, innermost first."""
     if not opened:
         return ()
     asking = _asking.get()._items
@@ -52,7 +52,7 @@ def list_interceptors(opened: Sequence[OpenInterceptor]) -> tuple[OpenIntercepto
 
 
 class DecisionRecord:
-    """The recorded decisions about the effects of one run (state: the conversation so far, which it sees as a layer)."""
+    """The recorded decisions about one run's effects (state: the conversation so far, which it sees as a layer)."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -65,7 +65,7 @@ class DecisionRecord:
 
     @property
     def path(self) -> str:
-        """The file or the stored name of the recording."""
+        """The recording's file or stored name."""
         return self._recorder.place.name
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
@@ -74,7 +74,7 @@ class DecisionRecord:
         return await ask(request)
 
     def take(self, pending: PendingEffect) -> RecordedSlot[RecordedDecision]:
-        """Return the place of an effect in the recording, with the decisions about it."""
+        """Return an effect's place in the recording, with the decisions about it."""
         from njrt.persistence.recording_file import RecordedDecision
 
         self._count += 1
@@ -84,7 +84,7 @@ class DecisionRecord:
         return RecordedSlot(self._recorder, index, found or asked, self._recorder.record_decision)
 
     def take_call(self, pending: PendingEffect, is_alone: bool) -> RecordedSlot[RecordedTouch]:
-        """Return the place of a call of a gated function in the recording; `is_alone`: no other one is under way.
+        """Return a gated function call's place in the recording; `is_alone` means that no other call is running.
 
         Raises RecordingMismatchError if other calls are recorded in its place.
         """
@@ -103,7 +103,7 @@ R = TypeVar("R", bound="RecordedDecision | RecordedTouch")
 
 
 class RecordedSlot(Generic[R]):
-    """The place of one effect, or of one call of a gated function, in a recording (state: its record)."""
+    """The place of one effect or one gated function call in a recording (state: its record)."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class RecordedSlot(Generic[R]):
         self.recorded = recorded
         self.path = recorder.place.name
         self.is_pending = index is not None and recorded.is_open
-        """True if the recorded run ended before this effect, or in this call."""
+        """True if the recorded run ended before this effect or during this call."""
         self.decisions = recorded.lasting_decisions
         self.is_replay = not recorder.records
 
@@ -125,7 +125,7 @@ class RecordedSlot(Generic[R]):
         return self._recorder.make_unmade_error(cast("RecordedTouch", self.recorded))
 
     def write(self, **changes: Any) -> None:
-        """Record decisions, or the progress of the call; do nothing in a replay."""
+        """Record decisions, or the call's progress; do nothing in a replay."""
         if self._recorder.records:
             self.recorded = replace(self.recorded, **changes)
             self._index = self._store(self._index, self.recorded)
@@ -166,7 +166,7 @@ async def ask_interceptors(
     interceptors: Sequence[OpenInterceptor],
     record: RecordedSlot[RecordedTouch] | None,
 ) -> list[InterceptorDecision]:
-    """Return the decisions about a call: the recorded ones that hold, then the new ones of the other interceptors."""
+    """Return the decisions about a call: the recorded ones that hold, then the other interceptors' new decisions."""
     decisions, asked, pending = apply_recorded_decisions(pending, interceptors, record)
     return decisions + await _ask_all(pending, asked, interceptors)
 
@@ -222,7 +222,7 @@ async def _ask_all(
 
 
 async def call_interceptor(decide: Interceptor, name: str, pending: PendingEffect) -> Decision:
-    """Return the decision of an interceptor; its exceptions become an `InterceptorError`."""
+    """Return an interceptor's decision; its exceptions become an `InterceptorError`."""
     try:
         answer = decide(pending)
         if inspect.isawaitable(answer):
@@ -239,7 +239,7 @@ async def call_interceptor(decide: Interceptor, name: str, pending: PendingEffec
         raise
     except Exception as error:
         problem = f"the interceptor `{name}` raised {type(error).__name__}: {error}"
-        # A workflow stores the place of the innermost frame, and not the cause.
+        # A workflow stores the place of the innermost frame, not the cause.
         raise InterceptorError(problem).with_traceback(error.__traceback__) from error
     decision = cast(object, answer)
     if not isinstance(decision, Decision):
@@ -253,7 +253,7 @@ async def call_interceptor(decide: Interceptor, name: str, pending: PendingEffec
 
 
 def check_edit(name: str, decision: Edit, pending: PendingEffect) -> None:
-    """Raise `InterceptorError` if the new effect is not of the block's effect set."""
+    """Raise `InterceptorError` if the new effect does not belong to the block's effect set."""
     before, edited = pending.effect, decision.effect
     if isinstance(before, Touch):
         if not isinstance(edited, Touch) or edited.function != before.function:

@@ -1,11 +1,11 @@
-"""The limits of one run of a block, and the meter that counts against them.
+"""The limits of one block run, and the meter that counts against them.
 
     meter = Meter(read_limits(Options(max_calls=30, max_usd=0.5)), clock=read_clock, place="mailbox.njpy:12")
     meter.count_call()        CallLimitError, TimeLimitError ... once a limit is reached
     meter.count_reply(reply)  TokenLimitError, CostLimitError once more was used than allowed
     meter.count_effect()      EffectLimitError, TimeLimitError
 
-A meter belongs to one run. `with limit(usd=1.0):` opens one more for everything that runs inside it.
+A meter belongs to one run. `with limit(usd=1.0):` opens another for everything that runs inside it.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from njrt.records import fields, record, replace
 from njrt.timeouts import read_clock
 
 Clock = Callable[[], float]
-"""Seconds since any fixed point, never decreasing: `read_clock` outside of tests."""
+"""Returns the seconds since any fixed point, never decreasing: `read_clock` outside tests."""
 
 NO_USAGE = Usage(usd=0.0)
 
 MIN_CALL_SECONDS = 0.1
-"""A call with less time left than this is not worth making."""
+"""A call with fewer seconds left than this is not worth making."""
 
 
 @record
 class Limits:
-    """How much may be used; None: no limit."""
+    """How much may be used; None means no limit."""
 
     effects: int | None = None
     calls: int | None = None
@@ -61,7 +61,7 @@ def read_limits(options: Options) -> Limits:
 
 @record
 class MeterReading:
-    """The use of each limit so far."""
+    """How much of each limit has been used so far."""
 
     effects: int = 0
     calls: int = 0
@@ -71,10 +71,10 @@ class MeterReading:
 
 
 class Meter:
-    """Counts the usage of one run, on the meters around it too, and stops the run at the first limit.
+    """Counts one run's usage, also on the enclosing meters, and stops the run at the first limit.
 
-    Thread-safe: a meter around several blocks counts them all. `option` is the setting that a message
-    names, such as `max_{}`, with the name of the limit filled in.
+    Thread-safe: a meter around several blocks counts them all. `option` is the setting that messages name, such as
+    `max_{}`, with the limit's name filled in.
     """
 
     def __init__(
@@ -96,12 +96,12 @@ class Meter:
         self._usd = 0.0
 
     def spent(self) -> MeterReading:
-        """Return the use so far."""
+        """Return the usage so far."""
         seconds = self._clock() - self._began
         return MeterReading(**self._counts, seconds=seconds, tokens=self._tokens, usd=self._usd)
 
     def seconds_left(self) -> float | None:
-        """Return the seconds that the tightest limit leaves, at least 0.0; None: no limit."""
+        """Return the seconds that the tightest limit leaves, at least 0.0; None if there is no limit."""
         left = [
             max(0.0, meter._began + meter.limits.seconds - meter._clock())
             for meter in (self, *self._around)
@@ -110,9 +110,9 @@ class Meter:
         return min(left, default=None)
 
     def count_call(self, used: Usage = NO_USAGE) -> None:
-        """Count one model call before it is made: none is made once a limit is reached.
+        """Count one model call before it is made; no call is made once a limit is reached.
 
-        `used` is the usage of previous calls for the same request, which is counted later, with its reply.
+        `used` is the usage of previous calls for the same request, which is counted later with the reply.
         """
         for meter in (self, *self._around):
             meter._check_own_time()
@@ -121,7 +121,7 @@ class Meter:
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """Do not count the seconds inside, here and on the meters around."""
+        """Do not count the seconds inside, here and on the enclosing meters."""
         for meter in (self, *self._around):
             with meter._lock:
                 meter._stops += 1
@@ -137,14 +137,14 @@ class Meter:
                         meter._began += meter._clock() - meter._stopped_at
 
     def count_effect(self) -> int:
-        """Count one effect, before it is served; return its number in the run, from 1."""
+        """Count one effect before it is served; return its number in the run, from 1."""
         for meter in (self, *self._around):
             meter._check_own_time()
             meter._count_one("effects", "effect", EffectLimitError)
         return self._counts["effects"]
 
     def count_reply(self, reply: Reply) -> None:
-        """Count the tokens and the cost of a reply. A reply from the cache costs nothing."""
+        """Count a reply's tokens and cost. A reply from the cache costs nothing."""
         is_free = reply.source == "cache"
         usd = 0.0 if is_free else reply.usage.usd
         self.add_usage(Usage(reply.usage.input, reply.usage.output, usd=usd))
@@ -158,7 +158,7 @@ class Meter:
                 )
 
     def add_usage(self, usage: Usage) -> None:
-        """Count the usage of calls, without checking the limits."""
+        """Count calls' usage without checking the limits."""
         for meter in (self, *self._around):
             with meter._lock:
                 meter._tokens += usage.input + usage.output
@@ -183,7 +183,7 @@ class Meter:
             raise self._make_limit_error(TimeLimitError, "seconds", f"{most:g} seconds")
 
     def _check_budget(self, used: Usage = NO_USAGE, over: bool = False) -> None:
-        """Raise when tokens or dollars are used up; with `over`, only when more was used than allowed."""
+        """Raise if tokens or dollars are used up; with `over`, only if more was used than allowed."""
         tokens, usd = self.limits.tokens, self.limits.usd
         if tokens is not None and self._tokens + used.input + used.output >= tokens + over:
             raise self._make_limit_error(TokenLimitError, "tokens", _format_count(tokens, "token"))
@@ -212,7 +212,7 @@ def _format_count(number: int, noun: str) -> str:
 
 @record
 class Metered:
-    """Counts calls, tokens and cost, and lets no call take longer than the run has left."""
+    """A layer that counts calls, tokens and cost, and lets no call take longer than the run has left."""
 
     meter: Meter
 
@@ -243,7 +243,7 @@ class Metered:
 
 
 def check_limits(limits: Limits) -> None:
-    """Raise ConfigurationError for an invalid limit, such as NaN, which nothing ever reaches."""
+    """Raise ConfigurationError for an invalid limit, such as NaN, which could never be reached."""
     for part in fields(limits):
         value = getattr(limits, part.name)
         is_whole = part.name in ("effects", "calls", "tokens")
@@ -258,7 +258,7 @@ _open_meters: Around[Meter] = Around()
 
 
 def list_open_meters() -> tuple[Meter, ...]:
-    """Return the meters that `limit` has opened around this point of the program, outermost first."""
+    """Return the meters that `limit` opened around this point of the program, outermost first."""
     return _open_meters.here()
 
 
@@ -274,9 +274,9 @@ def limit(
     clock: Clock = read_clock,
     option: str = "njrt.limit({}=...)",
 ) -> Iterator[Meter]:
-    """Limit the total usage of the blocks inside the `with`; return the meter that counts it.
+    """Limit the total usage of the blocks inside the `with`; yield the meter that counts it.
 
-    `option` is how messages name the limit.
+    `option` is the limit's name in messages.
     """
     limits = Limits(effects=effects, calls=calls, seconds=seconds, tokens=tokens, usd=usd)
     check_limits(limits)

@@ -1,9 +1,9 @@
-"""Predict an effect before it is performed, and compare afterwards.
+"""Predict an effect before it is performed, and compare the prediction afterwards.
 
     instruction, variables, effect  ->  Request  ->  "total = 7\nEND: goes on"  ->  Prediction(mismatches=(...))
 
-Values are compared as Python literals, else as text, in their bounded form. Not detected: values that it cuts off or shows
-without a literal (`<generator>`), variables that neither the prompt nor the block names, and printed text.
+Values are compared as Python literals, else as text, in their bounded form. Not detected: values that this form cuts
+off or shows without a literal (`<generator>`), variables that neither prompt nor block name, and printed text.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ _ENDING = re.compile(r"END:\s*(.+)")
 
 @record
 class OpenPrediction:
-    """A prediction that has not been compared yet; `before` are the variables before the effect."""
+    """A prediction that has not yet been compared; `before` are the variables before the effect."""
 
     prediction: Prediction
     before: Mapping[str, str]
 
 
 class EffectPredictor:
-    """Predicts the effects of one run of a block (state: the secrets seen so far)."""
+    """Predicts the effects of one block run (state: the secrets seen so far)."""
 
     def __init__(self, model: Model, block: Block, scope: Scope) -> None:
         self._model, self._block, self._scope = model, block, scope
@@ -62,7 +62,7 @@ class EffectPredictor:
         self._redactor = Redactor(True if rule is None else rule)
 
     def predict(self, effect: Effect) -> Generator[PredictionRequest, Reply, OpenPrediction]:
-        """Ask the model; errors, also in a model's code, are a problem of the prediction, never of the block."""
+        """Ask the model; errors, even in a model's own code, are problems of the prediction, never of the block."""
         try:
             before = self._render_variables()
             request = self._make_request(effect, before)
@@ -127,7 +127,7 @@ class EffectPredictor:
 
 
 def name_effect_ending(result: EffectResult) -> str:
-    """Return the jump of an effect, or `GOES_ON`."""
+    """Return an effect's jump, or `GOES_ON`."""
     words = {Broke: "break", Continued: "continue", Returned: "return", Raised: "raise"}
     return words.get(type(result), GOES_ON)
 
@@ -137,7 +137,7 @@ def _describe(error: Exception) -> str:
 
 
 def read_prediction(text: str) -> Prediction:
-    """Return the prediction in a reply, without other lines and without the end of a long reply."""
+    """Return the prediction in a reply, ignoring other lines and the end of a long reply."""
     expected: dict[str, str] = {}
     ending = ""
     for line in text[:MAX_REPLY_CHARS].splitlines():
@@ -154,7 +154,7 @@ def read_prediction(text: str) -> Prediction:
 def find_mismatches(
     expected: Mapping[str, str], before: Mapping[str, str], after: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield a text for each variable that is not as predicted; predictions for unknown names do not count."""
+    """Yield a text for each variable that is not as predicted; predictions for unknown names are ignored."""
     for name, text in after.items():
         predicted = expected.get(name, before.get(name))
         if text.startswith("<"):  # an object without a text form
@@ -168,7 +168,7 @@ def find_mismatches(
 
 
 def find_ending_mismatch(predicted: str, actual: str) -> Iterator[str]:
-    """Yield whether the step ended in another way than predicted."""
+    """Yield a text if the step ended differently from the prediction."""
     word, _, value = (predicted or GOES_ON).partition(" ")
     actual_word, _, actual_value = actual.partition(" ")
     is_same = word == actual_word and (
@@ -179,7 +179,7 @@ def find_ending_mismatch(predicted: str, actual: str) -> Iterator[str]:
 
 
 def is_same_text(actual: str, predicted: str) -> bool:
-    """Return whether two written values are equal; one that is cut off cannot be compared, and counts as equal."""
+    """Return whether two written values are equal; a value that is cut off cannot be compared and counts as equal."""
     if "..." in _STRING.sub("''", actual) or actual == predicted:
         return True
     with suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):

@@ -2,10 +2,10 @@
 
     njrt.llm(f"Is this mail spam? {mail.body}", bool)                  True or False
     await njrt.allm(f"Read this order: {letter}", Order)               a dataclass, pydantic model, list, ...
-    ask(f"Is this an insult? {item}", bool)                            the same in the code of a block
+    ask(f"Is this an insult? {item}", bool)                            the same in a block's code
 
-A question is repeated if its answer does not fit. In compiled files `llm_at("mail.njpy:12", model=...)` gives the function
-its place and options.
+A question is repeated if its answer does not fit. In compiled files `llm_at("mail.njpy:12", model=...)` gives the
+function its place and options.
 """
 
 from __future__ import annotations
@@ -56,20 +56,20 @@ from njrt.values.json_forms import (
 Asker = Callable[..., UserValue]
 AsyncAsker = Callable[..., Awaitable[UserValue]]
 AnswerType = Any
-"""The wanted answer: a type that has a JSON form, or a JSON schema as a dict; None: text."""
+"""The expected answer: a type with a JSON form, or a JSON schema as a dict; None means text."""
 
 QUESTION_SYSTEM_PROMPT = """\
 You are a function in a running program. Answer the question with exactly what it asks for: no explanation, \
 no greeting, nothing around it."""
 
 MAX_ANSWERS = 2
-"""Answers that are read: the first, and one more if it does not fit."""
+"""How many answers are read: the first, and one more if it does not fit."""
 
 
 def llm(prompt: str, schema: AnswerType = None) -> UserValue:
     """Ask the model `prompt`; give text, or a value that fits `schema`.
 
-    `schema` is a type that JSON carries (`bool`, an Enum, a dataclass, `dict[str, int]`, ...), as for the outputs of
+    `schema` is a type with a JSON form (`bool`, an Enum, a dataclass, `dict[str, int]`, ...), as for the outputs of
     blocks that answer, or a JSON schema. Raises `ReplyError` if the second answer does not fit either.
     """
     return llm_at("")(prompt, schema)
@@ -81,7 +81,7 @@ def allm(prompt: str, schema: AnswerType = None) -> Awaitable[UserValue]:
 
 
 def llm_at(place: str, *, project: Mapping[str, Any] | None = None, **options: Any) -> Asker:
-    """Return the `llm` of one place in a program, with the options of its block, file and project."""
+    """Return the `llm` for one place in a program, with the options of its block, file and project."""
 
     def llm(prompt: str, schema: AnswerType = None) -> UserValue:
         with hidden_frames:
@@ -92,7 +92,7 @@ def llm_at(place: str, *, project: Mapping[str, Any] | None = None, **options: A
 
 
 def allm_at(place: str, *, project: Mapping[str, Any] | None = None, **options: Any) -> AsyncAsker:
-    """Return the `allm` of one place in a program."""
+    """Return the `allm` for one place in a program."""
 
     async def allm(prompt: str, schema: AnswerType = None) -> UserValue:
         with hidden_frames:
@@ -115,7 +115,7 @@ def _start(
 
 
 def make_asker(scope: Scope, session: Session, is_async: bool) -> Callable[..., Any]:
-    """Return the function `ask` for the code of one run: a question to its model, as a part of the run, redacted."""
+    """Return the function `ask` for one run's code, which asks its model a redacted question as part of the run."""
     redactor = Redactor(session.options.redact is None or session.options.redact)
 
     def ask(question: str, type: AnswerType = None) -> Any:
@@ -124,7 +124,7 @@ def make_asker(scope: Scope, session: Session, is_async: bool) -> Callable[..., 
             raise RuntimeError("`ask` works only while its block runs")
         find_secrets(scope, redactor)
         shown = redactor.redact_whole(str(question))
-        # A rejection is an error of the code, so that the model learns of it.
+        # A rejection is an error in the code, so that the model learns of it.
         conversation = ask_model(shown, type, session, is_async, rejection=RuntimeError)
         answer = get_answer(session, conversation, is_async)
         return answer if is_async else run_without_waiting(answer)
@@ -135,7 +135,7 @@ def make_asker(scope: Scope, session: Session, is_async: bool) -> Callable[..., 
 async def get_answer(
     session: Session, conversation: Conversation, is_async: bool = False
 ) -> UserValue:
-    """Drive the conversation of a question; return its value. Nothing is awaited unless it `is_async`."""
+    """Drive a question's conversation; return the answer. Nothing is awaited unless it `is_async`."""
     answer = aanswer_step if is_async else answer_step
     outcome = await drive_conversation(session, conversation, answer)
     assert isinstance(outcome, Returned)
@@ -146,7 +146,7 @@ async def get_answer(
 
 
 class SchemaForm(JsonForm):
-    """The form that a JSON schema is."""
+    """The form given by a JSON schema."""
 
     def decode(self, value: Any) -> UserValue:
         """Return the value itself; raise ValueError if it does not fit the schema."""
@@ -161,7 +161,7 @@ class SchemaForm(JsonForm):
 
 
 def make_question_form(wanted: AnswerType) -> JsonForm | None:
-    """Return the form of an answer; None for text. Raises TypeError for a type without a JSON form."""
+    """Return the form of an answer; None for text. Raise TypeError for a type without a JSON form."""
     if wanted is None or wanted is str:
         return None
     if isinstance(wanted, Mapping):
@@ -217,7 +217,7 @@ def ask_model(
 
 
 def ask_until_valid(prompt: str, form: JsonForm | None, session: Session) -> Conversation:
-    """Yield the conversation: a question, asked again with the reason if the answer does not fit."""
+    """Yield the conversation: a question, which is repeated with the reason if the answer does not fit."""
     options, question, schema = session.options, prompt, None
     if form is not None:
         example = describe_form([describe_object({"value": form})], list_meanings([form.declared]))
@@ -253,7 +253,7 @@ def ask_until_valid(prompt: str, form: JsonForm | None, session: Session) -> Con
 
 
 def read_answer(reply: Reply, form: JsonForm | None) -> UserValue:
-    """Return the value of a reply: of JSON, with or without its object around, or of plain text.
+    """Return a reply's value, given as JSON, with or without the object around it, or as plain text.
 
     Raises ValueError, with a message for the model, if it does not fit.
     """
@@ -271,7 +271,7 @@ def read_answer(reply: Reply, form: JsonForm | None) -> UserValue:
         answer = text
     if not (isinstance(answer, dict) and answer.keys() == {"value"}):
         return form.decode(answer)
-    # The value in an object of `value`, or that object itself if the type has such a name; the likelier one first.
+    # The value in an object with `value`, or that object itself if the type has that name; the likelier first.
     inner = answer["value"]
     parts = list(flatten_alternatives([form.schema], form.schema))
     known = {name for part in parts for name in part.get("properties", ())}

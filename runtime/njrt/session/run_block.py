@@ -1,4 +1,4 @@
-"""`run` and `arun`: the calls of natural blocks in a compiled file.
+"""`run` and `arun`: the calls that run natural blocks in a compiled file.
 
 try:
     _nj.run(
@@ -53,16 +53,16 @@ from njrt.session.settings import get_settings, resolve_options
 from njrt.timeouts import call_with_timeout
 
 FRAMES = 3
-"""Frames that each nested block adds: `run`, the time limit, and the code of the model."""
+"""Frames that each nested block adds: `run`, the time limit, and the model's code."""
 STRIDE = 16  # levels between two changes of the recursion limit
 
 
 class RecursionRoom:
-    """A context manager around each block; it keeps room in Python's recursion limit for the runtime's frames.
+    """A context manager around each block that keeps room in Python's recursion limit for the runtime's frames.
 
-    Only the program's own frames count towards its recursion limit: every `STRIDE` levels the limit is
-    raised to fit the runtime's frames, and lowered when these levels are left (state: the levels in each thread, and the
-    increase of the limit). `async` blocks are not counted: each runs as a task.
+    Only the program's own frames count towards its recursion limit: every `STRIDE` levels the limit is raised to fit
+    the runtime's frames, and lowered when these levels are left (state: the levels in each thread, and the increase
+    of the limit). `async` blocks are not counted, because each runs as a task.
     """
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class RecursionRoom:
                 self._raised.append(level)
                 try:
                     self._set_limit()
-                except RecursionError:  # there is no room for the call itself
+                except RecursionError:  # no room for the call itself
                     self._raised.remove(level)
                     self._levels.count = level - 1
                     raise
@@ -102,7 +102,7 @@ class RecursionRoom:
         extra = FRAMES * max(self._raised, default=0)
         try:
             sys.setrecursionlimit(own + extra)
-        except RecursionError:  # this thread is deeper than the new limit: the next level sets it
+        except RecursionError:  # this thread is deeper than the new limit; the next level sets it
             return
         self._extra, self._limit = extra, own + extra
 
@@ -110,11 +110,11 @@ class RecursionRoom:
 recursion_room = RecursionRoom()
 
 VariablesLambda = Callable[[], tuple[Any, ...]]
-"""A lambda that names the variables of a block: only its closure and its globals are used."""
+"""A lambda that names a block's variables; only its closure and globals are used."""
 
 NOT_TUNED: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 NO_INTERFACE = object()
-"""The block names no interface; `interface=None` is a mistake of the program and raises an error."""
+"""The block names no interface; `interface=None` is a mistake in the program and raises an error."""
 
 
 def run(
@@ -127,14 +127,14 @@ def run(
 ) -> bool:
     """Run one natural block on the variables of the program around it.
 
-    `variables` is a lambda over every variable that the prompt names; it is never called: its closure and
-    its globals are shared. `at` is the block's place. `start_block` documents the other arguments.
+    `variables` is a lambda over every variable that the prompt names; it is never called, but its closure and
+    globals are shared. `at` is the block's place. `start_block` documents the other arguments.
 
     Raises `Break`, `Continue` or `Return` for the jumps, any exception that the block raises in the program, or a
     `NaturalError` if the block fails. With `reraises`, as in an `except*` suite, return True if the program must
     execute `raise`; otherwise return False.
     """
-    # The code is run here, not in the coroutine, and by as few calls as possible: blocks may call each other
+    # The code runs here rather than in the coroutine, through as few calls as possible: blocks may call each other
     # recursively, and each level should use few frames.
     snippet = execution = None
     ending: list[Outcome] = []
@@ -164,7 +164,7 @@ def run(
         except StopIteration as end:
             ending.append(end.value)
         finally:
-            # An exception in these variables would keep this frame alive, and so the program's values.
+            # An exception in these variables would keep this frame alive, and with it the program's values.
             del snippet, execution
         return apply_outcome(ending.pop(), at, reraises)
 
@@ -185,7 +185,7 @@ async def arun(
 
 
 def apply_outcome(outcome: Outcome, place: str, reraises: bool = False) -> bool:
-    """Leave the block according to its outcome: return, jump, or raise in the program.
+    """Leave the block as its outcome requires: return, jump, or raise in the program.
 
     With `reraises`, return True if the program must re-raise the exception that it handles.
     """
@@ -207,7 +207,7 @@ def apply_outcome(outcome: Outcome, place: str, reraises: bool = False) -> bool:
             try:
                 raise exception
             finally:
-                exception.__context__ = context  # the one that the block's own `raise` set
+                exception.__context__ = context  # as the block's own `raise` set it
                 del exception, outcome, context  # its traceback holds this frame
         case _:
             assert_never(outcome)
@@ -225,13 +225,13 @@ class LiveBlock:
     arguments: Mapping[str, Any]
 
     def resolve_options(self) -> Options:
-        """Return the options of the block, all layers merged."""
+        """Return the block's options, with all layers merged."""
         own = {name: value for name, value in self.arguments.items() if name in OPTION_NAMES}
         project = self.arguments.get("project")
         return resolve_options(own, project, get_settings().options, self.place)
 
     def run(self, variables: VariablesLambda | None = None, **more: Any) -> Any:
-        """Run the block, or return a coroutine that runs it; on `variables`, if given."""
+        """Run the block, on `variables` if given, or return a coroutine that runs it."""
         given = variables or self.variables
         start = arun if self.is_async else run
         return start(self.prompt, given, at=self.place, **more, **self.arguments)
@@ -265,15 +265,15 @@ def start_block(
     interface: object = NO_INTERFACE,
     **options: Any,
 ) -> tuple[Session, Conversation]:
-    """Prepare one run of a block, from the arguments in compiled code and the settings around it.
+    """Prepare one run of a block from the arguments in compiled code and the settings around it.
 
     `writes` are the outputs, `reads` the outputs that the prompt also reads, and `labels` the legal jumps, all
-    separated by spaces; `types` maps outputs to their types; `cls`, `me`, `ns`, `own` and `nl` describe a block
-    in a class body or a method; `uses` has the parts of imports that the prompt names; `tried` is the result of static
-    code that was tried first; `observer` compares the run with the run of the code; `code` is static code, which is run
-    in place of a conversation, and `lends` has more names for it; `ensures` are the asserts that follow the block, as
-    texts, and `given` is a lambda over the variables that only they read; `tuned` has options for the block by model,
-    from `njc tune`, and `examples` has shown values with replies; `interface` names the effects of the block; `project`
+    separated by spaces. `types` maps outputs to their types. `cls`, `me`, `ns`, `own` and `nl` describe a block in a
+    class body or a method. `uses` has the parts of imports that the prompt names. `tried` is the result of static
+    code that was tried first. `observer` compares the run with the code's run. `code` is static code, which runs
+    instead of a conversation, and `lends` has more names for it. `ensures` are the asserts that follow the block, as
+    texts, and `given` is a lambda over the variables that only they read. `tuned` has the block's options by model,
+    from `njc tune`, and `examples` has shown values with replies. `interface` names the block's effects. `project`
     and the other keywords are options.
     """
     shown: tuple[tuple[str, str], ...] = ()
@@ -282,7 +282,7 @@ def start_block(
         options |= tuned_options
     session = open_session(at, options, project, bool(code))
     if shown and any(getattr(session.options, n) != value for n, value in tuned_options.items()):
-        shown = ()  # examples are only shown in the form that they were made in
+        shown = ()  # examples are shown only in the form in which they were made
     block = make_block(prompt, labels, at, is_async, session.options, reads, session.protocol)
     if interface is not NO_INTERFACE:
         block = set_interface(block, interface)
@@ -300,7 +300,7 @@ def start_block(
             scope.lend(name, value)
     elif block.options.effects in ("direct", "answer"):
         scope.lend("ask", make_asker(scope, session, is_async))
-    # A canary has copies of the block's variables; the others may have changed since.
+    # A canary has copies only of the block's variables; others may have changed since.
     checked = () if code or (observer is not None and given is not None) else ensures
     contract = make_contract(checked, variables, given, ns, cls)
     conversation = converse_about(block, scope, session, tried, observer, contract)
@@ -328,10 +328,10 @@ def make_block(
     reads: str,
     protocol: Protocol,
 ) -> Block:
-    """Return a block, made once for each place and its options.
+    """Return a block, which is made once for each place and its options.
 
-    Models of the text protocol, mostly small ones, are asked at temperature 0 unless an option sets one: they write
-    better code at 0, and the conversation raises the temperature when the same answer fails twice.
+    Models with the text protocol, mostly small ones, are asked at temperature 0 unless an option sets the
+    temperature: they write better code at 0, and the conversation raises it when the same answer fails twice.
     """
     if protocol != "tools" and options.temperature is None:
         options = replace(options, temperature=0.0)
@@ -340,7 +340,7 @@ def make_block(
 
 
 def set_interface(block: Block, interface: object) -> Block:
-    """Return a block with the effects of an interface; raise ConfigurationError for anything else, such as None.
+    """Return a block with an interface's effects; raise ConfigurationError for anything else, such as None.
 
     Without this error the model could run Python.
     """
@@ -361,8 +361,8 @@ def choose_tuning(
 ) -> tuple[Mapping[str, Any], tuple[tuple[str, str], ...]]:
     """Return the options and examples that `njc tune` chose for the model that the block asks; see `find_model_name`.
 
-    A model without an entry is asked as if nothing were tuned. If no model is configured, as in a test on recordings,
-    the first entry counts.
+    A model without an entry is asked as if nothing were tuned. If no model is configured, as in tests on recordings,
+    the first entry applies.
     """
     name = find_model_name(place, options, project) or next(iter(tuned))
     if name not in tuned:

@@ -73,7 +73,7 @@ from njrt.session.states import Observe, observe_nothing
 
 @dataclass(slots=True, eq=False)
 class Session:
-    """The surroundings of one run of a block, or of one question to a model."""
+    """The surroundings of one block run, or of one question to a model."""
 
     run: RunId
     place: str
@@ -86,17 +86,17 @@ class Session:
     interceptors: tuple[OpenInterceptor, ...]
     """Interceptors to ask about each effect, innermost first."""
     record: DecisionRecord | None
-    """Their recorded decisions, if there is a recording."""
+    """The interceptors' recorded decisions, if there is a recording."""
     parent: RunId | None
     environ: Mapping[str, str]
-    """The variables of njrt that are set."""
+    """The environment variables of njrt that are set."""
 
     @property
     def protocol(self) -> Protocol:
         return self.options.protocol or self.model.protocol
 
     def get_code_seconds(self) -> float | None:
-        """Return the seconds that the next piece of code may run; None: no limit."""
+        """Return the seconds that the next piece of code may run; None for no limit."""
         most, left = self.options.max_code_seconds, self.meter.seconds_left()
         return left if most is None else most if left is None else min(most, left)
 
@@ -106,13 +106,13 @@ _run_numbers = itertools.count(1)
 _process_id = os.urandom(4).hex()
 
 get_current_run = _current_run.get
-"""Return the run of the innermost block around this point; None outside of blocks."""
+"""Returns the run of the innermost block around this point; None outside blocks."""
 enter_run = _current_run.set
-"""Makes a run the innermost one in this context."""
+"""Makes a run the innermost run in this context."""
 
 
 def make_run_id() -> RunId:
-    """Return a name for a run that is unique among all processes."""
+    """Return an id for a run that is unique among all processes."""
     return f"{_process_id}-{next(_run_numbers)}"
 
 
@@ -158,7 +158,7 @@ def open_session(
 
 
 def add_place(error: NaturalError, place: str) -> NaturalError:
-    """Record on an error of the runtime which blocks it left (`place` is the innermost one)."""
+    """Record on an error of the runtime which blocks it left (`place` is the innermost block's)."""
     error.place = error.place or place
     note_error(error)
     add_place_note(error, place)
@@ -166,15 +166,15 @@ def add_place(error: NaturalError, place: str) -> NaturalError:
 
 
 def add_place_note(error: BaseException, place: str) -> None:
-    """Note on an exception which block it leaves; a block is noted once."""
+    """Note on an exception which block it leaves; each block is noted once."""
     note = f"natural block at {place}"
-    with suppress(Exception):  # a class of the program may refuse notes
+    with suppress(Exception):  # the program's class may refuse notes
         if note not in getattr(error, "__notes__", ()):
             BaseException.add_note(error, note)
 
 
 def make_ending_error(decision: Abort | Pause, interceptor: str, session: Session) -> NaturalError:
-    """Return the error of a decision that ends a block."""
+    """Return the error for a decision that ends a block."""
     where = session.place or "njrt.llm"
     if isinstance(decision, Abort):
         return decision.error or PolicyError(f"{where}: aborted by the interceptor `{interceptor}`")
@@ -190,7 +190,7 @@ def make_ending_error(decision: Abort | Pause, interceptor: str, session: Sessio
 
 
 class FrameHider:
-    """A `with` that removes the runtime's own frames from the traceback of a `NaturalError`."""
+    """A context manager that removes the runtime's own frames from a `NaturalError`'s traceback."""
 
     def __enter__(self) -> None:
         return
@@ -219,7 +219,7 @@ def with_lifecycle_events(
     list_warnings: Callable[[Outcome], tuple[str, ...]] = lambda _: (),
     close: Callable[[], None] = lambda: None,
 ) -> Conversation:
-    """Yield the conversation of a run, emit `Began` and `Ended`, and warn of a block that did nothing.
+    """Yield a run's conversation, emit `Began` and `Ended`, and warn about a block that did nothing.
 
     `close` is called last.
     """
@@ -255,16 +255,16 @@ def with_lifecycle_events(
 
 
 _warned: dict[Any, Any] = {}
-"""The warnings that were shown: each once by default."""
+"""The warnings that were shown, each once by default."""
 
 
-# ── the one way to a handler ─────────────────────────────────────────────────────────────────────
+# ── the only way to a handler ────────────────────────────────────────────────────────────────────
 
 
 def describe_effect(
     session: Session, effect: Effect, turn: int, number: int, *block: Any
 ) -> PendingEffect:
-    """Describe an effect of a run to its interceptors; `block` are the fields of `PendingEffect` from `effects` on."""
+    """Describe a run's effect to its interceptors; `block` are the fields of `PendingEffect` from `effects` on."""
     return PendingEffect(session.run, session.parent, session.place, turn, number, effect, *block)
 
 
@@ -278,9 +278,9 @@ def make_effect_server(
     gate: Gate | None = None,
     scope: Scope | None = None,
 ) -> EffectServer:
-    """Return the one way to a handler: each effect of each set, and each question of `llm`, passes the inner function.
+    """Return the only way to a handler, a function that each effect of each set and each question of `llm` passes.
 
-    It is counted, shown to the interceptors, predicted, served or refused, and reported with its result.
+    The effect is counted, shown to the interceptors, predicted, served or refused, and reported with its result.
     """
     meter = session.meter
 
@@ -333,7 +333,7 @@ def make_effect_server(
                     raise gate.ending
         except CodeTimeLimitError:
             try:
-                meter.check()  # the limit of the whole run, where that is what stopped the code
+                meter.check()  # the limit of the whole run, if that is what stopped the code
             except TimeLimitError as over:
                 raise over from None
             raise
@@ -347,7 +347,7 @@ def make_effect_server(
 
 
 StepAnswerer = Callable[[ConversationStep, Session], Coroutine[Any, Any, StepResult]]
-"""Answers a step of the conversation, with or without awaiting it."""
+"""Answers a step of the conversation, with or without awaiting."""
 
 
 async def drive_conversation(
@@ -371,11 +371,11 @@ async def drive_conversation(
             except BaseException as error:
                 failure = error
     finally:
-        del result, failure  # they would keep this frame alive, and so the program's values
+        del result, failure  # they would keep this frame alive, and with it the program's values
 
 
 async def answer_step(step: ConversationStep, session: Session) -> StepResult:
-    """Ask the model or the interceptors in this thread, or have the driver run the code."""
+    """Ask the model or the interceptors in this thread, or let the driver run the code."""
     match step:
         case Request():
             return session.model.ask(step)
@@ -394,7 +394,7 @@ def request_execution(snippet: Snippet) -> Generator[Snippet, Execution, Executi
 
 
 async def aanswer_step(step: ConversationStep, session: Session) -> StepResult:
-    """Ask the model or the interceptors or run the code, without blocking the event loop."""
+    """Ask the model or the interceptors, or run the code, without blocking the event loop."""
     match step:
         case Request():
             return await session.model.aask(step)

@@ -1,9 +1,9 @@
-"""The settings around a block: of a `with` statement, of the environment, of the project.
+"""The settings around a block, from a `with` statement, the environment and the project.
 
     with njrt.using(record="recordings/triage.jsonl", max_calls=3):
         triage(mailbox)
 
-    NJC_RECORD=none:recordings/triage.jsonl          the same for a whole process, from outside
+    NJC_RECORD=none:recordings/triage.jsonl          a recording for a whole process, set from outside
     NJC_RECORD_TO=FOLDER                             recordings continue in copies below this folder
     NJC_DRIFT=FILE                                   requests that are not in a recording are noted there
 
@@ -74,7 +74,7 @@ class DurableSteps(typing.Protocol):
         named: dict[str, Any],
         is_async: bool,
     ) -> Any:
-        """Call a function once, as a step; `find` looks up a call that a crash has interrupted."""
+        """Call a function once, as a step; `find` looks up a call that a crash interrupted."""
 
 
 @record
@@ -88,15 +88,15 @@ class Settings:
     trace: str | None = None
     examples: str | None = None
     interceptors: tuple[OpenInterceptor, ...] = ()
-    """The interceptors of all `with using` around, outermost first."""
+    """The interceptors of all enclosing `with using`, outermost first."""
     predictor: Model | None = None
     """The model that predicts effects."""
     budgets: tuple[OpenBudget, ...] = ()
-    """The budgets of all `with using` around."""
+    """The budgets of all enclosing `with using`."""
     wrap: ModelWrapper | None = None
     """Applied to every model that a block asks, below the layers."""
     calls: CallRules = field(default_factory=dict)
-    """The rules for calls by contained code, of all `with using` around."""
+    """The rules for calls by contained code, from all enclosing `with using`."""
     steps: DurableSteps | None = None
     """Makes model calls and decisions steps, inside a workflow (`njrt.durable`)."""
 
@@ -124,19 +124,19 @@ def using(
     calls: Iterable[Callable[..., Any]] | CallRules | None = None,
     **options: Any,
 ) -> Iterator[None]:
-    """Run the blocks inside with these settings, in all threads and tasks that are started there (`njrt.context`).
+    """Run the blocks inside with these settings, including all threads and tasks started there (`njrt.context`).
 
-    :param model: A model (`njrt.Scripted([...])`, a model object of PydanticAI) or the name of one.
+    :param model: A model (`njrt.Scripted([...])`, a PydanticAI model object) or the name of one.
     :param record: The path of a recording, or `store:NAME`; it is replayed and made according to `mode`.
     :param mode: How `record` is used: `once`, `none`, `new` or `all`.
-    :param cache: True, False, the folder of the cache or the URL of a store.
+    :param cache: True, False, the cache's folder or the URL of a store.
     :param trace: The path of a trace file, or `store:NAME`.
-    :param examples: The path of a file of examples for `njc static --learn`.
-    :param intercept: Decides about each `PendingEffect`, before the functions of the `with using` around.
-    :param ask_again: Call `intercept` also if the recording has its decision.
+    :param examples: The path of an examples file for `njc static --learn`.
+    :param intercept: Decides about each `PendingEffect`, before the interceptors of enclosing `with using`.
+    :param ask_again: Call `intercept` even if the recording has its decision.
     :param predict: A model, or the name of one, that predicts the changes of each effect (`njrt.events.Prediction`).
     :param manifest: A lock file with a manifest to enforce (`njrt.production.approval.manifest`).
-    :param budget: A `Budget`, several, or their text, in addition to the budgets around.
+    :param budget: A `Budget`, several, or their text, in addition to the enclosing budgets.
     :param calls: Functions that contained code calls through the gate (`njrt.gated`), or a dict to `njrt.CallRule`s.
     :param options: Options of blocks.
     """
@@ -209,19 +209,19 @@ def using(
 
 
 def is_path(value: Any) -> bool:
-    """Return whether a value is the path of a file or a folder, or a text that names another place."""
+    """Return whether a value is a file's or folder's path, or a text that names another place."""
     return isinstance(value, str | os.PathLike) and bool(os.fspath(value))
 
 
 def check_arguments(*arguments: tuple[str, Any, bool, str]) -> None:
-    """Raise ConfigurationError for the first argument of `using` that is neither None nor right, such as a wrong type."""
+    """Raise ConfigurationError for the first argument of `using` that is neither None nor valid."""
     for name, value, is_right, expected in arguments:
         if value is not None and not is_right:
             raise ConfigurationError(f"njrt.using: {name} must be {expected}, not {value!r}")
 
 
 def anchor(place: str | Path) -> str:
-    """Return a path, also of `sqlite:///FILE`, so that it does not follow `os.chdir`; other URLs are unchanged."""
+    """Make a path, also in `sqlite:///FILE`, absolute so that it does not follow `os.chdir`; keep other URLs."""
     text = str(place)
     if text.startswith("sqlite:///") and (path := unquote(text[10:])):
         return f"sqlite:///{quote(anchor(path))}"
@@ -230,7 +230,7 @@ def anchor(place: str | Path) -> str:
 
 
 anchor_once = lru_cache(maxsize=64)(anchor)
-"""The same for a path in the environment: it is resolved when it is first used."""
+"""The same for a path in the environment, which is resolved when it is first used."""
 
 
 def open_budgets(budget: Budget | str | Sequence[Budget] | None) -> tuple[OpenBudget, ...]:
@@ -250,7 +250,7 @@ def open_budgets(budget: Budget | str | Sequence[Budget] | None) -> tuple[OpenBu
 
 @contextmanager
 def open_settings(settings: Settings) -> Iterator[None]:
-    """Have blocks inside use exactly these settings."""
+    """Make blocks inside use exactly these settings."""
     with _open_settings.opened(settings):
         yield
 
@@ -264,13 +264,13 @@ def open_steps(steps: DurableSteps) -> Iterator[None]:
 
 @contextmanager
 def wrapping(wrap: ModelWrapper) -> Iterator[None]:
-    """Have blocks inside ask `wrap(model)` in place of each model that they choose."""
+    """Make blocks inside ask `wrap(model)` instead of each model that they choose."""
     with open_settings(replace(get_settings(), wrap=wrap)):  # read on entry, not before
         yield
 
 
 def choose_predictor(predict: Model | str | None, around: Settings) -> Model | None:
-    """Return the model that predicts effects: `predict`, the model of this name, or the one around."""
+    """Return the model that predicts effects: `predict`, the model with this name, or the enclosing setting's."""
     if predict is None or predict == "":
         return around.predictor
     if not isinstance(predict, str):
@@ -285,7 +285,7 @@ def get_settings() -> Settings:
     around = _open_settings.innermost()
     if len(around) < 2:
         return around[0] if around else NO_SETTINGS
-    # It is unknown which of them started this work, so the restrictions of all hold.
+    # It is unknown which of them started this work, so the restrictions of all apply.
     return replace(
         around[-1],
         interceptors=unite(here.interceptors for here in around),
@@ -301,7 +301,7 @@ def unite(stacks: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
 
 @lru_cache(maxsize=16)
 def get_canary_store(url: str | None) -> CanaryStore:
-    """Return the states of canaries in the store of a URL; one for the whole process."""
+    """Return the canary states in the store at a URL, shared by the whole process."""
     from njrt.persistence.open_store import get_store
     from njrt.production.canary.block_state import CanaryStore
 
@@ -309,7 +309,7 @@ def get_canary_store(url: str | None) -> CanaryStore:
 
 
 def get_listener(settings: Settings, environ: Mapping[str, str] = os.environ) -> Listener:
-    """Return the listener to events of blocks: accounts, log, spans, and any trace file."""
+    """Return the listener for blocks' events: accounts, log, spans, and any trace file."""
     trace = settings.trace or anchor_once(environ.get("NJC_TRACE") or "") or None
     if trace is None or not trace.startswith("store:"):
         return make_listener(trace)
@@ -319,7 +319,7 @@ def get_listener(settings: Settings, environ: Mapping[str, str] = os.environ) ->
 
 @lru_cache(maxsize=16)
 def get_stored_trace(trace: str, url: str | None) -> Listener:
-    """Return the listener that appends to a trace in the store of a URL."""
+    """Return the listener that appends to a trace in the store at a URL."""
     from njrt.persistence.open_store import PLACE_PREFIX, StoredTrace, get_store
 
     name = trace.removeprefix(PLACE_PREFIX)
@@ -344,7 +344,7 @@ def open_recorder(path: str | Path, mode: RecordMode, store: str | None = None) 
 
 @lru_cache(maxsize=64)
 def get_environment_recorder(text: str) -> Recorder:
-    """Return the recorder that `NJC_RECORD=MODE[:PATH]` asks for, by default in `recordings/`; one for the whole process."""
+    """Return the process's recorder for `NJC_RECORD=MODE[:PATH]`; the path is in `recordings/` by default."""
     from njrt.persistence.recorder import RecordMode
 
     mode, _, path = text.partition(":")
@@ -379,14 +379,14 @@ def resolve_options(
     )
     try:
         return merge_options(*layers)
-    except TypeError:  # an unhashable value: no option has one, and it is refused by name
+    except TypeError:  # an unhashable value, which no option has; it is refused by name
         return merge_options.__wrapped__(*layers)
 
 
 def read_environment() -> Mapping[str, str]:
-    """Return the variables of njrt that are set.
+    """Return the environment variables of njrt that are set.
 
-    `os.environ` raises an exception inside for each name that is not set; the dict that it wraps does not.
+    `os.environ` internally raises an exception for each name that is not set; the dict that it wraps does not.
     """
     wrapped = getattr(os.environ, "_data", None)
     if wrapped is None:
@@ -420,7 +420,7 @@ def merge_options(
     project: FrozenOptions,
     place: str,
 ) -> Options:
-    """Return the options of one place, remembered for blocks that run again."""
+    """Return the options at one place, cached for blocks that run again."""
     return merge_option_layers(
         using,
         make_options({name: value for name, value, _ in block}, place),

@@ -22,7 +22,7 @@ from njrt.rendering.redaction import Redactor, RedactRule
 from njrt.scope.scope import Scope
 
 SHOWN_CHARS = 300
-"""Characters of the line of a variable."""
+"""Characters in a variable's line."""
 
 DIGEST_CHARS = 4000
 """Characters of a variable that are compared."""
@@ -37,17 +37,17 @@ _scope_watchers: list[ScopeWatcher] = []
 
 
 def watch_scopes(watcher: ScopeWatcher) -> None:
-    """Give a debugger the scopes of all runs of this process that start from now on."""
+    """Give a debugger the scopes of all runs in this process that start from now on."""
     _scope_watchers.append(watcher)
 
 
 def is_watched() -> bool:
-    """Return whether a debugger has the scopes of this process."""
+    """Return whether a debugger receives this process's scopes."""
     return bool(_scope_watchers)
 
 
 def observe_scope(run: RunId, scope: Scope, rule: RedactRule | None) -> Observe:
-    """Start to observe the variables of a run."""
+    """Start observing a run's variables."""
     for watch in _scope_watchers:
         watch(run, scope, rule)
     return StateObserver(scope, rule).observe
@@ -58,7 +58,7 @@ def observe_nothing() -> None:
 
 
 def render_variables(scope: Scope, options: Options) -> dict[str, str]:
-    """Return the variables that a block sees and that are bound, each as the model is shown it."""
+    """Return the bound variables that a block sees, each as it is shown to the model."""
     redactor = Redactor(True if options.redact is None else options.redact)
     variables = scope.list_variables()
     redactor.scan(variables.items())
@@ -71,23 +71,23 @@ def render_variables(scope: Scope, options: Options) -> dict[str, str]:
 
 
 def write_named_value(redactor: Redactor, name: str, value: UserValue, room: int) -> str:
-    """Write the value of a variable on one line of at most `room` characters, redacted."""
+    """Write a variable's value on one line of at most `room` characters, redacted."""
     return redactor.redact_whole(
         redactor.write_named(name, value, lambda: write_brief(value, room))
     )
 
 
 class StateObserver:
-    """Observes the variables of one scope (state: how they were)."""
+    """Observes one scope's variables (state: their previous form)."""
 
     def __init__(self, scope: Scope, rule: RedactRule | None = None) -> None:
         self._scope = scope
-        # A separate redactor: secrets that it finds must not change the texts for the model.
+        # A separate redactor, because the secrets that it finds must not change the texts for the model.
         self._redactor = Redactor(True if rule is None else rule)
         self._details: dict[str, str] = {}
 
     def observe(self) -> StateChange:
-        """Return the changes since the last call, at first everything."""
+        """Return the changes since the last call; the first call returns everything."""
         variables = self._scope.list_variables()
         self._redactor.scan(variables.items())
         details = {
@@ -107,5 +107,5 @@ class StateObserver:
     def _write(self, describe: Callable[..., str], name: str, value: UserValue, room: int) -> str:
         try:
             return self._redactor.redact_whole(describe(name, value, room, self._redactor))
-        except Exception as error:  # of a function given as `redact`
+        except Exception as error:  # from a function given as `redact`
             return f"<cannot be shown: {type(error).__name__}>"

@@ -1,4 +1,4 @@
-"""Pydantic's adapters of types, one for each type, and its errors as text.
+"""Pydantic's type adapters, one for each type, and its errors as text.
 
 get_adapter(list[int]).validate_python(["x"])       ValidationError
 format_validation_errors(error)                     "0: Input should be a valid integer, unable to parse ..."
@@ -28,7 +28,7 @@ def _make_adapter(declared: DeclaredType) -> Any:
 
 
 def get_adapter(declared: DeclaredType) -> Any:
-    """Return the `TypeAdapter` of a type; one for each type."""
+    """Return the `TypeAdapter` of a type; each type has only one."""
     try:
         return _make_adapter(declared)
     except TypeError:  # unhashable, such as Annotated[int, []]
@@ -36,7 +36,7 @@ def get_adapter(declared: DeclaredType) -> Any:
 
 
 def convert_typed_dicts(declared: DeclaredType) -> DeclaredType:
-    """Return the type with each TypedDict made by typing_extensions: before 3.12 pydantic accepts no other."""
+    """Return the type with each TypedDict remade by typing_extensions: before 3.12 pydantic accepts no other."""
     if typing.is_typeddict(declared):
         from typing_extensions import TypedDict, get_type_hints
 
@@ -44,7 +44,7 @@ def convert_typed_dicts(declared: DeclaredType) -> DeclaredType:
         keys = {}
         for key, hint in get_type_hints(declared, include_extras=True).items():
             said: Any = typing.Required if key in declared.__required_keys__ else typing.NotRequired
-            if typing.get_origin(hint) in presence:  # not in `__required_keys__`, where it is text
+            if typing.get_origin(hint) in presence:  # string annotations miss `__required_keys__`
                 said = typing.get_origin(hint)
                 (hint,) = typing.get_args(hint)
             keys[key] = said[convert_typed_dicts(hint)]
@@ -63,7 +63,7 @@ def convert_typed_dicts(declared: DeclaredType) -> DeclaredType:
 
 
 def format_validation_errors(error: Any, most: int = 3) -> str:
-    """Return the first few errors of a pydantic `ValidationError`, each with its place, on one line."""
+    """Return the first few errors of a pydantic `ValidationError`, each with its location, on one line."""
     return "; ".join(
         ": ".join(filter(None, [".".join(map(str, problem["loc"])), problem["msg"]]))
         for problem in error.errors(include_url=False, include_context=False)[:most]

@@ -1,11 +1,11 @@
-"""Copies of values with all that is reachable from them, made without running any code of the program.
+"""Copies of values with everything reachable from them, made without running any of the program's code.
 
     copy_values({"graph": graph, "first": graph.nodes[0]})
-        values    {"graph": <Graph>, "first": <Node>}: the copy of the graph holds the very copy of the node
+        values    {"graph": <Graph>, "first": <Node>}: the copied graph holds the copied node itself
         classes   (Graph, Node)
 
-Copied are containers, named tuples, exceptions, and instances with all state in attributes and slots. Immutable values are
-kept. Other values raise `NotCopyableError`: files, locks, generators, objects of extension types, paths, bound methods.
+Containers, named tuples, exceptions, and instances with all state in attributes and slots are copied; immutable values
+are kept. Files, locks, generators, objects of extension types, paths and bound methods raise `NotCopyableError`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from njrt.values.introspection import (
 )
 
 MAX_COPIED_OBJECTS = 5_000
-"""Objects that are copied at most; it takes some ten milliseconds."""
+"""The most objects that are copied, which takes some ten milliseconds."""
 
 _ATOMS = (bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented), range)
 _KEPT_TYPES = (
@@ -52,12 +52,12 @@ class NotCopyableError(Exception):
 
 @record
 class CopiedValues:
-    """Copies, the classes of the instances among them, and the parts of the program's text that they hold."""
+    """Copies, the classes of the instances among them, and the parts of the program's source that they hold."""
 
     values: Mapping[str, UserValue]
     classes: tuple[type, ...]
     held: tuple[UserValue, ...]
-    """Functions, classes and modules that are held by a container or an instance."""
+    """Functions, classes and modules held by a container or an instance."""
 
 
 def copy_values(values: Mapping[str, UserValue]) -> CopiedValues:
@@ -72,18 +72,18 @@ def copy_values(values: Mapping[str, UserValue]) -> CopiedValues:
         raise
     except RecursionError:
         raise NotCopyableError("a value that is nested too deeply") from None
-    except Exception as error:  # of `__hash__`, or of another thread that changes a container
+    except Exception as error:  # from `__hash__`, or because another thread changes a container
         raise NotCopyableError(f"a value that fails by {type(error).__name__}") from None
 
 
 class _Copier:
-    """Copies values (state: the copies so far, by the identity of the originals)."""
+    """Copies values (state: the copies so far, by their originals' identity)."""
 
     def __init__(self) -> None:
         self.classes: dict[type, None] = {}
         self.held: list[UserValue] = []
         self._copies: dict[int, UserValue] = {}
-        self._kept: list[UserValue] = []  # so that no id is used again
+        self._kept: list[UserValue] = []  # so that no id is reused
 
     def copy(self, value: UserValue) -> UserValue:
         cls = type(value)
@@ -115,7 +115,7 @@ class _Copier:
         return self._copy_instance(value)
 
     def _remember(self, value: UserValue, copied: UserValue) -> UserValue:
-        # A tuple that holds itself by way of a list has been copied by now.
+        # A tuple that holds itself through a list has already been copied.
         return self._copies.setdefault(id(value), copied)
 
     def _fill(self, empty: UserValue, value: UserValue) -> None:
@@ -148,7 +148,7 @@ class _Copier:
 
 
 def is_kept(value: UserValue) -> bool:
-    """Return whether a value is not copied: it cannot change, or is part of the program's text."""
+    """Return whether a value is kept: it cannot change, or is part of the program's source."""
     cls = type(value)
     return any(is_a(value, kept) for kept in _KEPT_TYPES) or (
         cls.__name__ in _KEPT_CLASSES.get(str(cls.__module__), ())
@@ -156,7 +156,7 @@ def is_kept(value: UserValue) -> bool:
 
 
 def _make_empty_container(value: UserValue) -> UserValue | None:
-    """Return a container of the same built-in class, without its content; None for other classes."""
+    """Return an empty container of the same built-in class; None for other classes."""
     if is_exactly(value, list, dict, set, OrderedDict, Counter):
         return type(value)()
     if is_exactly(value, deque):
@@ -170,7 +170,7 @@ def _make_empty_container(value: UserValue) -> UserValue | None:
 
 
 def _make_empty_instance(value: UserValue) -> UserValue:
-    """Return an instance of the same class without attributes; its `__init__` does not run."""
+    """Return an instance of the same class without attributes, without running its `__init__`."""
     cls = type(value)
     if cls is types.SimpleNamespace:
         return types.SimpleNamespace()

@@ -1,4 +1,4 @@
-"""Digest values by their content, to distinguish calls with other arguments without storing the arguments."""
+"""Digest values by content, to distinguish calls with different arguments without storing the arguments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DIGITS = 16
 
 
 def digest_value(value: UserValue) -> str:
-    """Return a digest that is the same for equal values in every process, also if they share other parts.
+    """Return a digest that is the same for equal values in every process, even if they share different parts.
 
     Raises NotEncodableError for objects with unknown state, and the exceptions of the program's own code.
     """
@@ -23,7 +23,7 @@ def digest_value(value: UserValue) -> str:
 
 @dataclass(slots=True)
 class _Digester(Encoder):
-    """Digests values (state: the objects so far, by their identity)."""
+    """Digests values (state: the objects so far, by identity)."""
 
     digests: dict[int, str] = field(default_factory=dict)
 

@@ -1,13 +1,13 @@
-"""Encode values as Python expressions, and decode equal values from them; nothing is evaluated.
+"""Encode values as Python expressions, and decode equal values from the expressions without evaluating them.
 
     encode_values({"graph": graph, "first": graph.nodes[0]}, own="__main__")
 
         texts    {"graph": "Graph(nodes=[(_1 := Node(name='a', next=None))])", "first": "_1"}
-        classes  {"Graph": "", "Node": ""}                    by their modules; "" is the program's own file
+        classes  {"Graph": "", "Node": ""}                    with their modules; "" is the program's own file
         lost     {}                                           {"log": "a TextIOWrapper"} if there were a file
 
-Keywords are the state of an instance (its `__init__` does not run), positional arguments go to a constructor. Not detected:
-state that an extension type or a weak reference holds.
+Keywords are an instance's state (its `__init__` does not run); positional arguments go to a constructor. Not
+detected: state held by an extension type or a weak reference.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from njrt.values.introspection import (
 )
 
 MAX_ENCODED_OBJECTS = 5_000
-"""Objects that are encoded at most, all values together."""
+"""The most objects that are encoded, in all values together."""
 
 _PLAIN_TYPES = (bool, int, str, bytes, type(None))
 CONTAINER_TYPES = (list, tuple, dict, set, frozenset)
@@ -44,9 +44,9 @@ _CONSTRUCTIBLE_TYPES: Mapping[str, tuple[str, ...]] = {
     "pathlib": ("PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath"),
 }
 _PUBLIC_MODULES: Mapping[str, str] = {"pathlib._local": "pathlib"}
-"""Modules that implement another one (Python 3.13), and the one that programs import."""
+"""Modules that implement another module (Python 3.13), and the module that programs import."""
 _ConstructorParts = tuple[str, tuple[UserValue, ...], Mapping[str, UserValue]]
-"""A constructor, its positional arguments, and its keyword arguments."""
+"""A constructor, its positional arguments and its keyword arguments."""
 
 
 class NotEncodableError(Exception):
@@ -55,7 +55,7 @@ class NotEncodableError(Exception):
 
 @record
 class EncodedValues:
-    """Values as text; the values in `lost` are not among the texts."""
+    """Values as text; values in `lost` are not among the texts."""
 
     texts: Mapping[str, str]
     classes: Mapping[str, str]
@@ -63,7 +63,7 @@ class EncodedValues:
 
 
 SecretFinder = Callable[[str, UserValue], str | None]
-"""Describes the secret in a value, given its name (empty for an item of a list); None without one."""
+"""Describes the secret in a value, given its name (empty for a list item); returns None if there is no secret."""
 
 
 def encode_values(
@@ -97,7 +97,7 @@ def encode_values(
 
 @dataclass(slots=True)
 class Encoder:
-    """Writes values: first counts how often each object occurs, then writes each once."""
+    """Writes values: first counts how often each object occurs, then writes each object once."""
 
     own: str
     find_secret: SecretFinder
@@ -141,7 +141,7 @@ class Encoder:
             inside = [*value, *value.values()] if cls is dict else value
             return _OPENING_BRACKETS[cls], tuple(inside), {}
         if (made := _find_constructor_arguments(value)) is not None:
-            is_repeated = getattr(value, "fold", 0)  # an hour at the end of summer time
+            is_repeated = getattr(value, "fold", 0)  # the repeated hour at the end of summer time
             return f"{self.register_name(cls)}(", made, {"fold": 1} if is_repeated else {}
         if isinstance(value, tuple) and hasattr(cls, "_fields"):
             return f"{self.register_name(cls)}(", tuple(value), {}
@@ -152,7 +152,7 @@ class Encoder:
         return f"{self.register_name(cls)}(", (), _read_state(value)
 
     def register_name(self, thing: Any) -> str:
-        """Name a class or function that can be found again by its name."""
+        """Return the name of a class or function that can be found again by name."""
         module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", "")
         if isinstance(thing, type) and thing.__module__ == "builtins":
             return name
@@ -207,8 +207,8 @@ _OPENING_BRACKETS: Mapping[type, str] = {list: "[", tuple: "(", dict: "{", set: 
 
 
 def _find_constructor_arguments(value: UserValue) -> tuple[UserValue, ...] | None:
-    """Return the arguments of a constructor that make an equal object: of standard classes, of files that a model is shown, and of
-    texts with `__getnewargs__`; None for other classes.
+    """Return the constructor arguments that make an equal object, for standard classes, files that a model is shown,
+    and strings with `__getnewargs__`; None for other classes.
     """
     cls = type(value)
     if cls is range:
@@ -252,7 +252,7 @@ def _find_constructor_arguments(value: UserValue) -> tuple[UserValue, ...] | Non
 
 
 def _find_zone(value: Any) -> UserValue:
-    """Return the zone of a time; a fixed offset in place of one that cannot be found by its name."""
+    """Return a time's zone, or a fixed offset for a zone that cannot be found by name."""
     zone = value.tzinfo
     fixed = importlib.import_module("datetime").timezone
     if type(zone) is fixed or (type(zone).__module__ == "zoneinfo" and zone.key is not None):
@@ -264,7 +264,7 @@ def _find_zone(value: Any) -> UserValue:
 
 
 def _read_state(value: UserValue) -> dict[str, UserValue]:
-    """Return the attributes that make up an instance of a class of the program."""
+    """Return the attributes that make up an instance of one of the program's classes."""
     cls = type(value)
     if not has_known_state(cls):
         raise NotEncodableError(f"a {cls.__name__}")
@@ -275,20 +275,20 @@ def _read_state(value: UserValue) -> dict[str, UserValue]:
     return dict(state)
 
 
-# ── and back: from the expressions that are written here, and from no others ─────────────────────
+# ── and back: only from expressions that are written here ────────────────────────────────────────
 
 
 def decode_values(
     texts: Mapping[str, str], namespace: Mapping[str, Any], classes: Mapping[str, str]
 ) -> dict[str, UserValue]:
-    """Make the values; `namespace` is the program's file. Raises the exceptions of constructors."""
+    """Decode the values; `namespace` is the program's file. Raises whatever the constructors raise."""
     decoder = _Decoder(namespace, classes)
     return {name: decoder.decode(ast.parse(text, mode="eval").body) for name, text in texts.items()}
 
 
 @dataclass(slots=True)
 class _Decoder:
-    """Makes the values of expressions, and keeps the named ones."""
+    """Makes the values of expressions, and remembers the named values."""
 
     namespace: Mapping[str, Any]
     classes: Mapping[str, str]

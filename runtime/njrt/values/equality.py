@@ -1,9 +1,9 @@
-"""Compare two values part by part, for copies and for values that were made again.
+"""Compare two values part by part, for copies and for values that were recreated.
 
     is_same_value(Order(total=0.3), Order(total=0.1 + 0.2))      True: floats nearly, instances by their attributes
 
-Instances of a class that defines `__eq__` are compared by it. Not detected: sets of instances without `__eq__` and
-objects with state in extension types are never equal, apart from themselves.
+Instances of a class that defines `__eq__` are compared with it. Not detected: sets of instances without `__eq__`, and
+objects with state in extension types, which are equal only to themselves.
 """
 
 from __future__ import annotations
@@ -59,6 +59,6 @@ def is_same_value(
 def _is_close(one: float, other: float) -> bool:
     if isinstance(one, int) and isinstance(other, int):
         return False
-    with suppress(OverflowError):  # of an integer that no float holds
+    with suppress(OverflowError):  # from an integer too large for a float
         return math.isclose(one, other, rel_tol=RELATIVE_ERROR) or (one != one and other != other)
     return False

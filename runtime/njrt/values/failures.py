@@ -1,10 +1,10 @@
-"""Exceptions as JSON, and back: a program must catch an exception after a crash as it did before.
+"""Exceptions as JSON, and back: after a crash, a program must catch an exception as it did before.
 
     ShopError("closed", 7)     {"module": "shop", "name": "ShopError", "args": ["closed", 7], "fields": {}, "at": "shop.py:12"}
 
-Values in slots and the attributes of built-in exceptions, such as `ImportError.name`, are `members`. If its class cannot be
-imported or its parts are not JSON, the program gets a `StepFailedError` with its name and message, in a workflow in the
-first run as well; of a gated call, if possible, an exception of a subclass with the JSON attributes. Its cause and traceback are not stored; a note has the place.
+Values in slots and attributes of built-in exceptions, such as `ImportError.name`, are `members`. If a class cannot be
+imported or parts are not JSON, the program gets a `StepFailedError` with name and message (in a workflow also in the
+first run), or for a gated call, if possible, a subclass with the JSON attributes. Cause and traceback are not stored.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from njrt.errors import NaturalError
 from njrt.values.introspection import is_exactly
 
 UNSTORED = ("run", "attempts", "__notes__", "__suppress_context__")
-"""Attributes of exceptions that are lost."""
+"""Attributes of exceptions that are not stored."""
 
 NOTE = "raised in a step of a workflow, at "
 CALL_NOTE = "raised in a gated call, at "
@@ -29,11 +29,11 @@ _NOTES = (NOTE, CALL_NOTE)
 
 
 class StepFailedError(NaturalError):
-    """An effect, a model or a workflow has raised an exception that cannot be stored; its text names it."""
+    """An effect, a model or a workflow has raised an exception that cannot be stored, and which the text names."""
 
 
 def failure_to_json(error: Exception, keeps_kind: bool = False) -> dict[str, Any]:
-    """Return the stored form of an exception; with `keeps_kind`, of one that cannot be stored its class and JSON attributes."""
+    """Return an exception's stored form; `keeps_kind` keeps the class and JSON attributes of an unstorable one."""
     kind = type(error)
     fields = {name: value for name, value in vars(error).items() if name not in UNSTORED}
     failure = {
@@ -59,13 +59,13 @@ def failure_to_json(error: Exception, keeps_kind: bool = False) -> dict[str, Any
 
 
 def read_members(error: Exception) -> dict[str, Any]:
-    """Return the values that an exception has outside of its namespace; of built-in classes only JSON."""
+    """Return the values that an exception holds outside its namespace; for built-in classes, only JSON."""
     found: dict[str, Any] = {}
     for name, member in list_members(type(error)).items():
         is_built_in = member.__objclass__.__module__ == "builtins"
         with suppress(AttributeError):  # the slot is not set
             value = member.__get__(error)
-            # `obj` is the object without the attribute.
+            # `obj` is the object that lacks the attribute.
             if value is not None and not (is_built_in and (name == "obj" or not is_json(value))):
                 found[name] = value
     return found
@@ -82,7 +82,7 @@ def list_members(kind: type[Exception]) -> dict[str, MemberDescriptorType]:
 
 
 def failure_from_json(failure: dict[str, Any], note: str = NOTE) -> Exception:
-    """Return the exception that was stored; a note has the place."""
+    """Return the stored exception, with its place in a note."""
     error = make_similar(**failure["like"]) if "like" in failure else None
     if error is None:
         kind = find_class(failure["module"], failure["name"])
@@ -93,7 +93,7 @@ def failure_from_json(failure: dict[str, Any], note: str = NOTE) -> Exception:
         vars(error).update(failure["fields"])
         slots = list_members(kind)
         for name, value in failure.get("members", {}).items():
-            # Of another version of the class, or read-only.
+            # From another version of the class, or read-only.
             with suppress(AttributeError, KeyError, TypeError):
                 slots[name].__set__(error, value)
     if failure["at"]:
@@ -102,7 +102,7 @@ def failure_from_json(failure: dict[str, Any], note: str = NOTE) -> Exception:
 
 
 def make_similar(module: str, name: str, text: str, fields: dict[str, Any]) -> Exception | None:
-    """Make an exception of a subclass with the same name, text and JSON attributes; None if its class allows no such instance."""
+    """Make an exception of a subclass with this name, text and JSON attributes; None if the class does not allow it."""
     kind = find_class(module, name)
     if kind is None:
         return None
@@ -119,7 +119,7 @@ def make_similar(module: str, name: str, text: str, fields: dict[str, Any]) -> E
 
 
 def can_be_stored(failure: dict[str, Any], error: Exception) -> bool:
-    """Return whether an equal exception can be read from the stored form."""
+    """Return whether an equal exception can be restored from the stored form."""
     try:
         read = failure_from_json(failure)
         is_equal = (type(read), read.args, str(read)) == (type(error), error.args, str(error))
@@ -129,7 +129,7 @@ def can_be_stored(failure: dict[str, Any], error: Exception) -> bool:
 
 
 def write_text(error: BaseException) -> str:
-    """Return the text of an exception, in UTF-8; never raises."""
+    """Return the text of an exception as valid UTF-8; never raises."""
     try:
         return str(error).encode(errors="replace").decode()
     except Exception as problem:
@@ -137,14 +137,14 @@ def write_text(error: BaseException) -> str:
 
 
 def find_class(module: str, name: str) -> type[Exception] | None:
-    """Return the exception class of a name in an imported module."""
+    """Return the exception class with this name in an imported module."""
     found: Any = sys.modules.get(module)
     found = reduce(lambda value, part: getattr(value, part, None), name.split("."), found)
     return found if isinstance(found, type) and issubclass(found, Exception) else None
 
 
 def find_place(error: Exception) -> str:
-    """Return the place that raised it: the innermost of its traceback, or the one in its note."""
+    """Return the place that raised an exception: the one in its note, or the innermost in its traceback."""
     for note in vars(error).get("__notes__", ()):
         if note.startswith(_NOTES):
             return str(note.removeprefix(NOTE).removeprefix(CALL_NOTE))
@@ -155,21 +155,21 @@ def find_place(error: Exception) -> str:
 
 
 def add_place(error: Exception, place: str) -> None:
-    """Add a note with the place of an exception, unless it has one; classes may make `add_note` fail."""
+    """Add a note with an exception's place, unless it has one; `add_note` is avoided, as classes may make it fail."""
     notes = vars(error).get("__notes__", [])
     if not any(note.startswith(_NOTES) for note in notes):
         vars(error)["__notes__"] = [*notes, place]
 
 
 def is_whole_json(value: Any) -> bool:
-    """Return whether a value is JSON, and the same after it was written and read."""
+    """Return whether a value is JSON, and the same after a round trip through text."""
     with suppress(ValueError, RecursionError):  # such as an int with too many digits
         return is_json(value) and bool(json.loads(json.dumps(value)) == value)
     return False
 
 
 def is_json(value: Any) -> bool:
-    """Return whether a value is JSON, without subclasses of its types."""
+    """Return whether a value is JSON, not counting subclasses of the JSON types."""
     match value:
         case dict():
             return type(value) is dict and all(map(is_json, (*value, *value.values())))

@@ -4,7 +4,7 @@
         total = property(...)           collect_members(Item)       {"total": <property>, "__init__": ...}
         def __getattr__(self, n): ...   never called
 
-Not detected: attributes that exist only in a property or a `__getattr__`, and the fields of extension types.
+Not detected: attributes that exist only through a property or `__getattr__`, and the fields of extension types.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ VALUE_CLASSES = {
 
 T = TypeVar("T")
 Namespace = dict[str, Any]
-"""Names and objects of a class or an instance, as they are stored: not bound, not called."""
+"""The names and objects of a class or instance as they are stored, neither bound nor called."""
 
 Slot = tuple[str, MemberDescriptorType]
 """The name of a slot, mangled if it is private, and the descriptor that reads and sets it."""
@@ -60,16 +60,16 @@ get_mro: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
 
 
 def list_bases(cls: type) -> tuple[type, ...]:
-    """Return the classes named in the class statement of `cls`, `object` left out."""
+    """Return the classes named in the class statement of `cls`, except `object`."""
     return tuple(base for base in _get_bases(cls) if base is not object)
 
 
 get_class_namespace: Callable[[type], Namespace] = type.__dict__["__dict__"].__get__
-"""Return the names in the body of a class itself, as a read-only view."""
+"""Return the names in a class's own body, as a read-only view."""
 
 
 def get_class_name(cls: type) -> str:
-    """Return the name of a class as it is written near its definition: `Order.Line`, not `f.<locals>.Order.Line`."""
+    """Return the name of a class as written near its definition: `Order.Line`, not `f.<locals>.Order.Line`."""
     qualified: str = _get_qualified_name(cls)
     return str.rpartition(qualified, "<locals>.")[2]
 
@@ -97,7 +97,7 @@ def is_standard_module(name: str) -> bool:
 
 
 def is_standard_origin(origin: Any) -> bool:
-    """Return whether a module of this origin (`ModuleSpec.origin`) and a name of the library is Python's own."""
+    """Return whether a module with this origin (`ModuleSpec.origin`) and a library module's name is Python's own."""
     if type(origin) is not str:
         return False
     is_installed = "-packages" in origin.removeprefix(_STANDARD_FOLDER)
@@ -114,7 +114,7 @@ def is_user_class(cls: type) -> bool:
 
 
 def find_member(cls: type, name: str) -> Any:
-    """Return the member `name` of a class or of its nearest ancestor that has it, unbound; else None."""
+    """Return the member `name`, unbound, of a class or its nearest ancestor that has it; else None."""
     for base in get_mro(cls):
         namespace = get_class_namespace(base)
         if name in namespace:
@@ -123,12 +123,12 @@ def find_member(cls: type, name: str) -> Any:
 
 
 def list_user_ancestors(cls: type) -> tuple[type, ...]:
-    """Return the classes in the lineage of `cls` that are the program's own."""
+    """Return `cls` and its ancestors, as far as they are the program's own."""
     return tuple(base for base in get_mro(cls) if is_user_class(base))
 
 
 def collect_members(cls: type) -> Namespace:
-    """Return all that a class and its own ancestors define, by name; an ancestor's comes after the class's."""
+    """Return everything that a class and its own ancestors define, by name; the class's members come first."""
     members: Namespace = {}
     for base in list_user_ancestors(cls):
         for name, member in get_class_namespace(base).items():
@@ -137,12 +137,12 @@ def collect_members(cls: type) -> Namespace:
 
 
 def read_attributes(value: UserValue) -> Namespace:
-    """Return the attributes that an object holds itself, in its `__dict__` or its slots."""
+    """Return the attributes that an object itself holds, in its `__dict__` or its slots."""
     return make_attribute_reader(type(value))(value)
 
 
 def make_attribute_reader(cls: type) -> Callable[[UserValue], Namespace]:
-    """Return a function that reads the attributes of instances of a class."""
+    """Return a function that reads the attributes of a class's instances."""
     if any(base is ModuleType for base in get_mro(cls)):
         return lambda module: dict(_get_module_namespace(module))
     slots, nothing = list_slots(cls), Namespace()
@@ -163,7 +163,7 @@ def make_namespace_reader(cls: type, missing: T) -> Callable[[UserValue], Namesp
 
 
 def list_slots(cls: type) -> tuple[Slot, ...]:
-    """Return the slots of a class and its ancestors, an ancestor's first, by their mangled names."""
+    """Return the slots of a class and its ancestors, the ancestors' first, with mangled names."""
     return tuple(
         (name, member)
         for base in reversed(get_mro(cls))
@@ -174,16 +174,16 @@ def list_slots(cls: type) -> tuple[Slot, ...]:
 
 
 def read_slots(slots: tuple[Slot, ...], value: UserValue) -> Iterator[tuple[str, Any]]:
-    """Yield the slots of an object that are set, with their values."""
+    """Yield the set slots of an object, with their values."""
     for name, member in slots:
         with suppress(AttributeError):  # the slot is not set
             yield name, member.__get__(value)
 
 
 def has_known_state(cls: type, base: type = object) -> bool:
-    """Return whether all state of the instances of a class, except for the state of `base`, is in attributes and slots.
+    """Return whether all state of a class's instances, except the state of `base`, is in attributes and slots.
 
-    It leaves to `base` how its instances are pickled, and no extension type is among its ancestors.
+    This holds if the class leaves pickling to `base` and has no extension type among its ancestors.
     """
     own_size = cls.__basicsize__ - 8 * len(list_slots(cls))
     is_extension = own_size > object.__basicsize__ + 16 or not cls.__flags__ & _HEAP_TYPE
@@ -194,12 +194,12 @@ def has_known_state(cls: type, base: type = object) -> bool:
 
 
 def find_built_in_base(cls: type) -> type:
-    """Return the nearest ancestor that no class statement has made."""
+    """Return the nearest ancestor that was not made by a class statement."""
     return next(known for known in get_mro(cls) if not known.__flags__ & _HEAP_TYPE)
 
 
 def is_exactly(value: UserValue, *classes: type) -> bool:
-    """Return whether the type of a value is one of `classes`, none of their subclasses, and without `==`."""
+    """Return whether a value's type is exactly one of `classes`, compared by identity."""
     cls = type(value)
     for known in classes:  # noqa: SIM110 - without a generator: this is asked of every value
         if cls is known:
@@ -208,12 +208,12 @@ def is_exactly(value: UserValue, *classes: type) -> bool:
 
 
 def is_a(value: UserValue, cls: type) -> bool:
-    """`isinstance` that asks the real type only: an object's `__class__` may be a property."""
+    """`isinstance` that checks only the real type, because an object's `__class__` may be a property."""
     return type.__subclasscheck__(cls, type(value))
 
 
 def is_exception_class(value: UserValue) -> TypeGuard[type[BaseException]]:
-    """Return whether a value is a class of exceptions by its bases; its `__class__` is not trusted."""
+    """Return whether a value is an exception class by its bases; its `__class__` is not trusted."""
     return is_a(value, type) and any(base is BaseException for base in get_mro(value))
 
 
@@ -222,7 +222,7 @@ CacheWrapperType: Final = type(functools.cache(is_exactly))
 
 
 def uncache(value: Any) -> Any:
-    """Return the function that `functools.cache` or `lru_cache` has wrapped; any other value as it is."""
+    """Return the function that `functools.cache` or `lru_cache` has wrapped; any other value unchanged."""
     if type(value) is not CacheWrapperType:
         return value
     wrapped = value.__dict__.get("__wrapped__")
@@ -230,7 +230,7 @@ def uncache(value: Any) -> Any:
 
 
 def unwrap_function(function: FunctionType) -> FunctionType:
-    """Return the function that decorators have wrapped with `functools.wraps`, a few layers down at most."""
+    """Return the function that decorators have wrapped with `functools.wraps`, at most a few layers down."""
     for _ in range(8):
         wrapped = function.__dict__.get("__wrapped__")
         if type(wrapped) is not FunctionType:

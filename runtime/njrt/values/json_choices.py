@@ -1,11 +1,11 @@
-"""Choose the alternative of a union for a JSON value, and the members of enums for the names in it.
+"""Choose a union's alternative for a JSON value, and enum members for the names in it.
 
     read_choices("RED", schema of Color | None)                 Color.RED
-    read_choices({"n": 1}, schema of Cat | Order)               {"n": 1}, with the members that `Order` has in its fields
-    read_choices("2024-02-29", schema of date | str)            date(2024, 2, 29): a text that is a date is not a `str`
+    read_choices({"n": 1}, schema of Cat | Order)               {"n": 1}, with the enum members in `Order`'s fields
+    read_choices("2024-02-29", schema of date | str)            date(2024, 2, 29): text that is a date is not a `str`
 
-Schemas come from njrt.values.json_forms, with members. Pydantic checks the values afterwards. Not detected: limits such
-as lengths and patterns, and alternatives that only a validator can distinguish.
+Schemas come from njrt.values.json_forms, with enum members. Pydantic checks the values afterwards. Not detected:
+limits such as lengths and patterns, and alternatives that only a validator can distinguish.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ JsonValue = Any
 """A value as returned by `json.loads`."""
 
 MEMBERS = "x-members"
-"""The key under which a schema holds the members of an enum by name, until it is sent anywhere."""
+"""The key under which a schema holds an enum's members by name, until the schema is sent anywhere."""
 
 
 KINDS_OF_FORMATS: Mapping[str, str] = {
@@ -38,18 +38,18 @@ KINDS_OF_FORMATS: Mapping[str, str] = {
     "duration": "timedelta",
     "uuid": "uuid",
 }
-"""Formats that distinguish a value from other text, and their kinds in pydantic's core."""
+"""Formats that distinguish a value from other text, with their kinds in pydantic's core."""
 _KINDS_OF_KEYS = frozenset({*KINDS_OF_FORMATS.values(), "int", "float"})
-"""The kinds of keys that are more than text."""
+"""The kinds of keys that are not just text."""
 
 CONTAINER = "x-container"
 """Schema key for the class of a value that is not a list, dict or text, such as a tuple or dataclass."""
 
 KEYS = "x-keys"
-"""The key under which the schema of a dict holds the kind of its keys, as pydantic's core names it."""
+"""The key under which a dict's schema holds the kind of its keys, as named in pydantic's core."""
 
 READ_KEY = "x-read-key"
-"""The key under which the schema of a dict holds the function that converts its keys."""
+"""The key under which a dict's schema holds the function that converts its keys."""
 
 _DATES = ("date", "date-time", "time")
 
@@ -65,14 +65,14 @@ def read_choices(value: JsonValue, schema: Json, is_strict: bool = False) -> Use
 
 
 def resolve_reference(schema: JsonValue, root: Json) -> JsonValue:
-    """Return the schema that a reference means; any other schema unchanged."""
+    """Return the schema that a reference refers to; any other schema unchanged."""
     while isinstance(schema, Mapping) and "$ref" in schema:
         schema = root.get("$defs", {}).get(get_reference_name(schema), {})
     return schema
 
 
 def get_reference_name(schema: Json) -> str:
-    """Return the name of the definition that a reference means."""
+    """Return the name of the definition that a reference refers to."""
     return str(schema["$ref"].rpartition("/")[2])
 
 
@@ -83,7 +83,7 @@ def list_alternatives(schema: Json) -> Sequence[Json]:
 
 
 def flatten_alternatives(alternatives: Sequence[Json], root: Json) -> Iterator[Json]:
-    """Yield the alternatives of a union, with unions among them replaced by their alternatives."""
+    """Yield the alternatives of a union, with nested unions replaced by their alternatives."""
     for part in alternatives:
         schema = resolve_reference(part, root)
         inner = list_alternatives(schema)
@@ -91,7 +91,7 @@ def flatten_alternatives(alternatives: Sequence[Json], root: Json) -> Iterator[J
 
 
 def find_member(value: JsonValue, members: Mapping[str, Any]) -> UserValue | None:
-    """Return the member of an enum for a name, which may be an alias; None if it has no such member."""
+    """Return the enum member for a name, which may be an alias; None if there is no such member."""
     if not isinstance(value, str) or not members:
         return None
     every = type(next(iter(members.values()))).__members__
@@ -102,17 +102,17 @@ def find_member(value: JsonValue, members: Mapping[str, Any]) -> UserValue | Non
 
 
 def is_one_of(value: JsonValue, choices: Sequence[JsonValue]) -> bool:
-    """Return whether a value is one of some constants; `1` and `true` are not the same."""
+    """Return whether a value is one of some constants; `1` and `true` are different."""
     return any(type(value) is type(choice) and value == choice for choice in choices)
 
 
 @dataclass(slots=True)
 class SchemaMatcher:
-    """Decides whether values have the form of schemas."""
+    """Decides whether values have the forms of schemas."""
 
     root: Json
     fitting: dict[tuple[int, int], bool] = field(default_factory=dict)
-    """By the ids of a value and of a schema, which live as long as this: each pair is matched once."""
+    """By the ids of value and schema, which live as long as this object, so that each pair is matched once."""
     whole: ClassVar[tuple[type, ...]] = (int,)
     """The types of whole numbers."""
 
@@ -178,7 +178,7 @@ class _Reader(SchemaMatcher):
             case str() if in_union and schema.get("format") in KINDS_OF_FORMATS:
                 return read_kind(KINDS_OF_FORMATS[schema["format"]], value)
             case str() if in_union and schema.get("format") == "binary":
-                return value.encode()  # as pydantic does, unless the type is strict
+                return value.encode()  # like pydantic, unless the type is strict
             case str() | int() | float() if schema.get(CONTAINER) is Decimal:
                 written = getattr(value, "digits", value)
                 return read_kind("decimal", written) if can_read("decimal", written) else value
@@ -192,7 +192,7 @@ class _Reader(SchemaMatcher):
                     for index, item in enumerate(value)
                 ]
                 if in_union and (kind := schema.get(CONTAINER)) in (tuple, set, frozenset):
-                    return kind(items)  # an array is not an instance of a class with fields
+                    return kind(items)  # an array never becomes a class with fields
                 is_same = all(new is old for new, old in zip(items, value, strict=True))
                 return value if is_same else items
             case dict():
@@ -217,7 +217,7 @@ class _Reader(SchemaMatcher):
     def read_member(
         self, value: JsonValue, members: Mapping[str, Any], place: tuple[str, ...]
     ) -> UserValue:
-        """Return the member of a name; other values are left to pydantic, which knows members by their values, too."""
+        """Return the member of this name; other values are left to pydantic, which also knows members by value."""
         found = find_member(value, members)
         if found is not None:
             return found
@@ -231,7 +231,7 @@ class _Reader(SchemaMatcher):
     def read_misfit(
         self, value: JsonValue, alternatives: Sequence[Json], place: tuple[str, ...]
     ) -> UserValue:
-        """Return a value that fits no alternative, for pydantic to reject or to convert, but not a number to a date."""
+        """Return a value that fits no alternative, for pydantic to reject or convert, but never a number to a date."""
         parts = list(flatten_alternatives(alternatives, self.root))
         kinds = {part.get("type") for part in parts}
         if isinstance(value, str) or not kinds & {"number", "integer", "boolean"}:
@@ -240,7 +240,7 @@ class _Reader(SchemaMatcher):
         return value
 
     def read_key(self, name: str, schema: Json, in_union: bool) -> UserValue:
-        """Return the key of a dict for a name."""
+        """Return the dict key for a name."""
         if in_union and schema.get(KEYS) in (*_KINDS_OF_KEYS, "bytes"):
             return read_kind(schema[KEYS], name)
         keys = resolve_reference(schema.get("propertyNames", {}), self.root)
@@ -251,7 +251,7 @@ class _Reader(SchemaMatcher):
         return name
 
     def get_rank(self, value: JsonValue) -> Callable[[Json], tuple[int, int, int]]:
-        """Return the order of alternatives that fit: constants, telling texts, most of the value's names, decimals."""
+        """Return the order of fitting alternatives: constants, formatted text, most of the value's names, decimals."""
 
         def rank(part: Json) -> tuple[int, int, int]:
             schema = resolve_reference(part, self.root)
@@ -297,7 +297,7 @@ class _Reader(SchemaMatcher):
 
 
 def _make_instance(value: UserValue, kind: type | None) -> UserValue:
-    """Make an instance of a class, which pydantic would not choose; if that fails, return the value."""
+    """Make an instance of a class that pydantic would not choose; if that fails, return the value."""
     if kind is None or kind is tuple:
         return value
     with suppress(ValueError):
@@ -306,7 +306,7 @@ def _make_instance(value: UserValue, kind: type | None) -> UserValue:
 
 
 def check_value(value: JsonValue, schema: Json, place: tuple[str, ...]) -> None:
-    """Raise ValueError for a value that no type is read from, although pydantic would read one."""
+    """Raise ValueError for a value that no type accepts here, although pydantic would accept it."""
     match value:
         case float() if not math.isfinite(value):
             raise ValueError(at_place("Input should be a finite number", place))
@@ -323,12 +323,12 @@ _NOT_FINITE = ("nan", "inf", "infinity")
 
 
 def is_number(value: str | int | float) -> bool:
-    """Return whether a value is a number, or text that is one and that would be read as seconds."""
+    """Return whether a value is a number, or numeric text that would be read as seconds."""
     return not isinstance(value, str) or value.strip().replace(".", "", 1).lstrip("+-").isdigit()
 
 
 def is_text_of(text: str, form: str | None) -> bool:
-    """Return whether text has a format, one of those in `KINDS_OF_FORMATS`; True for other formats."""
+    """Return whether text has a format from `KINDS_OF_FORMATS`; True for other formats."""
     if form is None or form not in KINDS_OF_FORMATS:
         return True
     is_long = len(text) > len("YYYY-MM-DD")
@@ -344,12 +344,12 @@ def _make_validator(kind: str) -> Any:
 
 
 def read_kind(kind: str, text: str | float) -> UserValue:
-    """Read text, or a number, as a kind of pydantic's core, such as `date`; raise ValueError if it does not fit."""
+    """Read text or a number as a kind in pydantic's core, such as `date`; raise ValueError if it does not fit."""
     return _make_validator(kind).validate_python(text)
 
 
 def can_read(kind: str, text: str | float) -> bool:
-    """Return whether text, or a number, is read as a kind without an error."""
+    """Return whether text or a number can be read as a kind."""
     try:
         read_kind(kind, text)
     except ValueError:
@@ -358,7 +358,7 @@ def can_read(kind: str, text: str | float) -> bool:
 
 
 def at_place(message: str, place: tuple[str, ...]) -> str:
-    """Return a message with the place in the value that it is about."""
+    """Return a message prefixed with the place in the value that it is about."""
     return f"{'.'.join(place)}: {message}" if place else message
 
 
@@ -370,11 +370,11 @@ def list_constants(schema: Json) -> Sequence[JsonValue]:
     return constants
 
 
-# ── alternatives of a union that no JSON value distinguishes ─────────────────────────────────────
+# ── union alternatives that no JSON value distinguishes ──────────────────────────────────────────
 
 
 def find_equal_alternatives(schema: Json) -> tuple[str, str] | None:
-    """Return the names of two alternatives of a union if no JSON value means the first alone; else None."""
+    """Return the names of two alternatives of a union if no JSON value means only the first; else None."""
     comparer = FormComparer(schema)
     for union in _list_unions(schema):
         parts = [part for part in union if part.get("type") != "null"]
@@ -400,7 +400,7 @@ def _list_unions(schema: JsonValue) -> Iterator[Sequence[Json]]:
 
 @record
 class FormComparer:
-    """Compares the forms of alternatives of one schema."""
+    """Compares the forms of a schema's alternatives."""
 
     root: Json
 
@@ -411,28 +411,28 @@ class FormComparer:
         return str(part.get("title") or part.get("format") or kind or "a literal")
 
     def is_hidden(self, one: Json, other: Json) -> bool:
-        """Return whether each form of one alternative is a form of the other, or names of members are the same."""
+        """Return whether each form of one alternative is a form of the other, or different members share a name."""
         parts, forms = (list(flatten_alternatives([side], self.root)) for side in (one, other))
         if all(MEMBERS in part for part in (*parts, *forms)):
             named, other_named = parts[0][MEMBERS], forms[0][MEMBERS]
             return any(named[name] is not other_named[name] for name in named.keys() & other_named)
         if all(part.get(CONTAINER) is tuple for part in (*parts, *forms)):
-            return True  # a named tuple is made of an array, too
+            return True  # a named tuple is also made from an array
         constants = [constant for part in parts for constant in list_constants(part)]
         truths = [constant for form in forms for constant in list_constants(form)]
         has_truths = any(isinstance(constant, bool) for constant in truths) or any(
             form.get("type") == "boolean" for form in forms
         )
         if has_truths and any(is_one_of(constant, (0, 1)) for constant in constants):
-            return True  # `1 == True`, so that pydantic takes one for the other
+            return True  # `1 == True`, so pydantic takes one for the other
         if constants:
-            return False  # a constant is the same value, whichever alternative it is of
+            return False  # a constant is the same value in either alternative
         return all(any(self.is_covered(part, form) for form in forms) for part in parts)
 
     def is_covered(
         self, one: JsonValue, other: JsonValue, assumed: frozenset[tuple[int, int]] = frozenset()
     ) -> bool:
-        """Return whether all JSON values of one form have the other; `assumed` are pairs of forms around them."""
+        """Return whether all JSON values of one form have the other; `assumed` are the pairs of enclosing forms."""
         one, other = resolve_reference(one, self.root), resolve_reference(other, self.root)
         pair = id(one), id(other)
         if one is other or pair in assumed:

@@ -47,10 +47,10 @@ class JsonForm:
     schema: Json
     schema_with_members: Json
     spelled: Mapping[str, str]
-    """The names of members of enums, for the values that pydantic has in its errors."""
+    """The names of enum members, by the values that appear in pydantic's errors."""
 
     def decode(self, value: JsonValue) -> UserValue:
-        """Convert a JSON value; raise ValueError, with a message for the model, if it does not fit."""
+        """Convert a JSON value; raise ValueError, worded for the model, if it does not fit."""
         from pydantic import ValidationError
 
         marked, adapter = self.schema_with_members, get_adapter(self.declared)
@@ -59,7 +59,7 @@ class JsonForm:
         except ValidationError as error:
             kinds = {problem["type"] for problem in error.errors(include_url=False)}
             if any(kind.endswith(("_type", "is_instance_of")) for kind in kinds):
-                with suppress(ValueError, TypeError):  # strict types do not convert text and lists
+                with suppress(ValueError, TypeError):  # strict types do not convert text or lists
                     return adapter.validate_python(read_choices(value, marked, True))
             problem = f"{format_validation_errors(error)};"
             for values, names in self.spelled.items():
@@ -68,7 +68,7 @@ class JsonForm:
 
 
 def make_json_form(declared: DeclaredType) -> JsonForm:
-    """Return the JSON form of a type; raise TypeError, saying why, for a type that has none."""
+    """Return the JSON form of a type; raise TypeError, with the reason, for a type that has none."""
     try:
         return _make_json_form(declared)
     except TypeError as error:
@@ -134,7 +134,7 @@ def _generate_schema(declared: DeclaredType, spelled: dict[str, str]) -> Json:
             return {**make_object_schema(parts), CONTAINER: tuple}
 
         def arguments_schema(self, schema: Any) -> dict[str, Any]:
-            # Of named tuples, before pydantic 2.14.
+            # For named tuples, before pydantic 2.14.
             found = self.kw_arguments_schema(schema["arguments_schema"], None)
             return {**found, CONTAINER: tuple}
 
@@ -176,7 +176,7 @@ def _generate_schema(declared: DeclaredType, spelled: dict[str, str]) -> Json:
         setattr(Generator, name, _mark_container(getattr(GenerateJsonSchema, name), kind))
     for name, reason in _WITHOUT_FORM.items():
         setattr(Generator, f"{name}_schema", _refuse(reason))
-    if "*tuple[" in str(declared):  # pydantic takes it for a tuple
+    if "*tuple[" in str(declared):  # pydantic mistakes it for a tuple
         raise TypeError("an unpacked tuple has no form")
     try:
         schema: Json = get_adapter(declared).json_schema(schema_generator=Generator)
@@ -191,7 +191,7 @@ def _generate_schema(declared: DeclaredType, spelled: dict[str, str]) -> Json:
 
 
 _OPTIONAL = "x-optional"
-"""The key under which the schema of a TypedDict holds the names that may be left out."""
+"""The key under which a TypedDict's schema holds the names that may be left out."""
 
 _WITHOUT_FORM = {
     "any": "its values may be anything",
@@ -201,7 +201,7 @@ _WITHOUT_FORM = {
     "is_instance": "its class declares no fields",
     "is_subclass": "JSON does not carry classes",
 }
-"""The kinds of pydantic's core that have no form, and why."""
+"""The kinds in pydantic's core that have no form, and why."""
 
 
 def _mark_container(generate: Callable[..., Any], kind: type) -> Callable[..., Any]:
@@ -216,7 +216,7 @@ def _refuse(reason: str) -> Callable[..., Any]:
 
 
 def _has_own_constructor(made: type) -> bool:
-    """Return whether a class of `dataclasses` has a custom `__init__` or `__new__`, which pydantic passes over."""
+    """Return whether a dataclass has a custom `__init__` or `__new__`, which pydantic would bypass."""
     if hasattr(made, "__pydantic_validator__"):
         return False
     init: Any = made.__init__  # type: ignore[misc]
@@ -243,7 +243,7 @@ _KINDS_WITHOUT_TEXT = frozenset(
 
 
 def _are_texts(keys: Any) -> bool:
-    """Return whether the names of a JSON object can be all the keys of a schema of pydantic's core."""
+    """Return whether names in a JSON object can represent all the keys in a schema of pydantic's core."""
     match keys["type"]:
         case "literal":
             return all(isinstance(value, str | enum.Enum) for value in keys["expected"])
@@ -255,7 +255,7 @@ def _are_texts(keys: Any) -> bool:
 
 
 class _Members(dict[str, enum.Enum]):
-    """The members of an enum by name, inside a schema; pydantic copies schemas, members are not to be copied."""
+    """An enum's members by name, inside a schema; pydantic copies schemas, but members must not be copied."""
 
     def __deepcopy__(self, memo: Any) -> _Members:
         return self
@@ -271,7 +271,7 @@ _KEYWORDS = {
 
 
 def _clean(schema: Json) -> dict[str, Any]:
-    """Return the same schema without titles, defaults and the members of enums."""
+    """Return a schema without titles and defaults, and with enum members as a description."""
     kept: dict[str, Any] = {}
     for key, value in schema.items():
         if key in ("properties", "$defs"):
@@ -282,7 +282,7 @@ def _clean(schema: Json) -> dict[str, Any]:
             meanings = [f"{name} = {member.value!r}" for name, member in value.items()]
             kept["description"] = "; ".join(meanings)
     tags = [name for name, part in kept.get("properties", {}).items() if "const" in part]
-    if tags:  # the discriminator of a union is never left out, even with a default
+    if tags:  # a union's discriminator is never left out, even if it has a default
         kept["required"] = list(dict.fromkeys([*kept.get("required", ()), *tags]))
     return kept
 
@@ -296,7 +296,7 @@ def _clean_part(value: JsonValue) -> JsonValue:
 
 
 def move_definitions(schema: Json, definitions: dict[str, Json]) -> Json:
-    """Move the `$defs` of the parts of a schema to the root that they will share; classes of equal names get different ones."""
+    """Move the `$defs` of a schema's parts to their shared root, renaming different classes of the same name."""
     own = schema.get("$defs", {})
     for number in count(1):
         names = {name: name if number == 1 else f"{name}_{number}" for name in own}
@@ -323,13 +323,13 @@ def _move(value: Any, definitions: dict[str, Json], names: Mapping[str, str]) ->
     return moved
 
 
-# ── schemas as text, for models that read no schemas ─────────────────────────────────────────────
+# ── schemas as text, for models that do not read schemas ─────────────────────────────────────────
 
 
 def describe_schema(schema: Json) -> str:
-    """Return a schema as an example that people, and small models, read at once: `{"name": string}`.
+    """Return a schema as an example that people and small models grasp immediately: `{"name": string}`.
 
-    Definitions that are used more than once follow it by name; `= VALUE` is the default of an optional part.
+    Definitions that are used more than once follow by name; `= VALUE` is an optional part's default.
     """
     definitions = schema.get("$defs", {})
     shared = {
@@ -347,7 +347,7 @@ def describe_schema(schema: Json) -> str:
 
 
 def _list_references(schema: JsonValue) -> list[str]:
-    """Return the names of the definitions that a schema refers to, each as often as it does."""
+    """Return the names of the definitions that a schema refers to, once per reference."""
     if isinstance(schema, list):
         return [name for part in schema for name in _list_references(part)]
     if not isinstance(schema, Mapping):
@@ -357,10 +357,10 @@ def _list_references(schema: JsonValue) -> list[str]:
 
 
 _MIN_SHARED = 40
-"""Longer descriptions of a definition are not repeated."""
+"""Descriptions of definitions longer than this are not repeated."""
 
 _MAX_DEPTH = 4
-# Not in quotes: small models copy them.
+# Without quotes, because small models copy them.
 _SCALAR_DESCRIPTIONS = {
     "string": "string",
     "integer": "integer",
@@ -410,7 +410,7 @@ def _describe(schema: Json, definitions: Json, depth: int) -> str:
 
 
 def _format_default(schema: Json) -> str:
-    """Return the default of a field that may be left out, ` = "medium"`."""
+    """Return the default of a field that may be left out, as ` = "medium"`."""
     if "default" not in schema or "const" in schema:
         return ""
     return f" = {json.dumps(schema['default'], ensure_ascii=False)}"

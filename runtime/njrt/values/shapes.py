@@ -1,12 +1,12 @@
-"""Infer the shape of values, their types and the types of their items, as a Python expression.
+"""Infer the shape of values (their types and their items' types) as a Python expression.
 
-    infer_shape(["a", "b"])                   "list[str, ...]"          not empty; `list[str]` may be
+    infer_shape(["a", "b"])                   "list[str, ...]"          not empty; `list[str]` may be empty
     infer_shape({"name": "a", "age": 3})      "{'name': str, 'age': int}"
     infer_shape(Mail("a", urgent=False))      "Mail(sender=str, urgent=bool)"
     merge_shapes(["list[int, ...]", "list[str]", "None"])     "list[int | str] | None"
 
 `object` is the shape of any value. Not detected: items after the first `_MAX_ITEMS`, nesting deeper than `_MAX_DEPTH`,
-attributes in slots; classes are compared by their names.
+attributes in slots; classes are compared by name.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from njrt.values.introspection import is_exactly
 
 _MAX_DEPTH = 3
 _MAX_ITEMS = 1_000
-"""Items of a collection that are inspected."""
+"""Most items of a collection that are inspected."""
 _MAX_KEYS = 12
 _MAX_TYPES = 4
-"""Different shapes in one place; more than these become `object`."""
+"""Most different shapes in one place; more become `object`."""
 _BUILTIN_TYPES: Mapping[str, type | tuple[type, ...]] = {
     "list": list,
     "set": set,
@@ -39,7 +39,7 @@ ANY_SHAPE = "object"
 
 
 def infer_shape(value: UserValue, depth: int = 0) -> str:
-    """Write down the shape of one value."""
+    """Return the shape of one value."""
     cls = type(value)
     name = "None" if value is None else cls.__qualname__.rpartition(".")[2]
     if is_exactly(value, list, set, frozenset) and depth < _MAX_DEPTH:
@@ -70,7 +70,7 @@ def _infer_collection_shape(name: str, parts: Sequence[Iterable[UserValue]], dep
 
 
 def merge_shapes(shapes: Iterable[str]) -> str:
-    """Return the shape of all values that have one of these shapes."""
+    """Return the shape of all values that have any of these shapes."""
     found = dict.fromkeys(part for shape in shapes for part in _split_union(shape))
     merged: dict[str, str] = {}  # by their kinds
     for shape in found:
@@ -180,7 +180,7 @@ def _matches_node(value: UserValue, node: ast.expr) -> bool:
 
 
 def _has_item_shapes(value: UserValue, name: str, node: ast.Subscript) -> bool:
-    """Return whether the items of a collection have their shapes, and it is not empty if the shape requires items."""
+    """Return whether a collection's items have their shapes, and it is not empty if the shape requires items."""
     elements, is_nonempty = _list_elements(node), _is_nonempty(node)
     if name == "tuple":
         if is_nonempty:  # tuple[int, ...]: any number, as in annotations

@@ -1,14 +1,14 @@
-"""Snapshots: the state of all objects that are reachable from some values, to restore it.
+"""Snapshots: the state of all objects reachable from some values, in order to restore it.
 
     snapshot = take_snapshot([graph, answers])  shallow copies of every list, dict, set and instance reachable
     graph.cited_by[3].add(5)
-    snapshot.restore()                          in place: each object is the same object, as it was
+    snapshot.restore()                          in place: each object remains the same object, as it was
 
-    state = read_state(graph)                   every object reachable, with its parts
+    state = read_state(graph)                   every reachable object, with its parts
     is_same_state(state, read_state(graph))     False once any of them holds other objects
 
-Not restored: files, arrays and other objects of extension types, what modules, classes, functions and
-methods hold, and the attributes of a class that defines `__dict__` itself. If more than `MAX_SNAPSHOT_OBJECTS` are reachable, nothing is copied.
+Not restored: files, arrays and other objects of extension types; the contents of modules, classes, functions and
+methods; attributes of a class that defines `__dict__` itself. Above `MAX_SNAPSHOT_OBJECTS`, nothing is copied.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from njrt.values.introspection import (
 )
 
 MAX_SNAPSHOT_OBJECTS = 20_000
-"""Objects that are copied at most; it takes some ten milliseconds."""
+"""The most objects that are copied, which takes some ten milliseconds."""
 
 _SKIPPED_TYPES = (
     types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.GeneratorType,
@@ -55,13 +55,13 @@ class Snapshot:
     is_complete: bool
 
     def restore(self) -> None:
-        """Give all objects the state that they had."""
+        """Restore the state of all objects."""
         for step in self.steps:
             step()
 
 
 def take_snapshot(values: Iterable[UserValue], most: int = MAX_SNAPSHOT_OBJECTS) -> Snapshot:
-    """Copy the state of all that is reachable from the values."""
+    """Copy the state of everything reachable from the values."""
     steps: list[RestoreStep] = []
     seen: set[int] = set()
     waiting = list(values)
@@ -124,18 +124,18 @@ _CONTAINERS = (list, OrderedDict, dict, set, deque, bytearray)
 
 
 def _get_method(value: UserValue, name: str) -> Callable[..., UserValue]:
-    """Return a method of the built-in type: a method of a subclass may check, log or refuse changes."""
+    """Return a method of the built-in type, because a subclass's method may check, log or refuse changes."""
     for kind in _CONTAINERS:
         if issubclass(type(value), kind):
             return partial(getattr(kind, name), value)
-    method: Callable[..., UserValue] = getattr(value, name)  # a proxy: its type is another
+    method: Callable[..., UserValue] = getattr(value, name)  # a proxy, whose type is different
     return method
 
 
 def _save_slots(
     value: UserValue, slots: tuple[Slot, ...], steps: list[RestoreStep]
 ) -> Iterator[UserValue]:
-    # A subclass may have a slot of the same name: they are kept by descriptor, an unset one as ().
+    # Kept by descriptor, as a subclass may have a slot of the same name; an unset slot is ().
     held = [(slot[1], tuple(item for _, item in read_slots((slot,), value))) for slot in slots]
 
     def restore() -> None:
@@ -143,7 +143,7 @@ def _save_slots(
             if items:
                 member.__set__(value, *items)
             else:
-                with suppress(AttributeError):  # it is not set now either
+                with suppress(AttributeError):  # it is unset now, too
                     member.__delete__(value)
 
     steps.append(restore)
@@ -153,17 +153,17 @@ def _save_slots(
 # ── whether an object has changed ────────────────────────────────────────────────────────────────
 
 MAX_COMPARED_PARTS = 50_000
-"""Parts of objects that are compared at most; it takes some ten milliseconds."""
+"""The most parts of objects that are compared, which takes some ten milliseconds."""
 
 State = list[tuple[UserValue, list[UserValue]]]
-"""Objects with their parts: items, keys, bytes, and attributes with their names."""
+"""Objects with their parts: items, keys, bytes, and attributes with names."""
 
 PartReader = Callable[[UserValue, int], list[UserValue] | None]
 
 _ATOMS = frozenset(
     map(id, (bool, int, float, complex, str, bytes, type(None), type(...), range, object))
 )
-"""The identities of types without parts: hashing a type may run code of its metaclass."""
+"""The ids of types without parts: ids, because hashing a type may run its metaclass's code."""
 
 _COMPARED_CONTAINERS: tuple[Any, ...] = (list, OrderedDict, dict, tuple, set, frozenset, deque)
 _SHALLOW_TYPES = (
@@ -174,9 +174,9 @@ _SHALLOW_TYPES = (
 
 
 def read_state(value: UserValue, most: int = MAX_COMPARED_PARTS) -> State | None:
-    """Return all that is reachable from a value, without running its code; None if that is too much, or not known.
+    """Return everything reachable from a value, without running its code; None if it is too much, or not known.
 
-    What functions, classes and modules hold is read for the value itself only.
+    The contents of functions, classes and modules are read only for the value itself.
     """
     state: State = []
     seen: set[int] = set()
@@ -196,7 +196,7 @@ def read_state(value: UserValue, most: int = MAX_COMPARED_PARTS) -> State | None
             readers[kind] = _make_part_reader(type(value))
         try:
             parts = readers[kind](value, most)
-        except Exception:  # another thread changes a container
+        except Exception:  # another thread is changing a container
             return None
         if parts is None or (most := most - len(parts) - 1) < 0:
             return None
@@ -207,7 +207,7 @@ def read_state(value: UserValue, most: int = MAX_COMPARED_PARTS) -> State | None
 
 
 def is_same_state(one: State | None, other: State | None) -> bool:
-    """Return whether two states of an object hold the same objects; False if one is not known."""
+    """Return whether two states of an object hold the same objects; False if either is unknown."""
     return (
         one is not None
         and other is not None
@@ -220,7 +220,7 @@ def is_same_state(one: State | None, other: State | None) -> bool:
 
 
 def _make_part_reader(cls: type) -> PartReader:
-    """Return a function that lists the parts of instances of a class; None for too many, and for unknown ones."""
+    """Return a function that lists the parts of a class's instances, or None if they are too many or unknown."""
     read = make_attribute_reader(cls)
     kind: Any = next((one for one in _COMPARED_CONTAINERS if issubclass(cls, one)), None)
     if kind is not None:
@@ -245,13 +245,13 @@ def _is_shallow(cls: type) -> bool:
 
 
 def _is_changeable(cls: type) -> bool:
-    """Return whether instances of an extension type may change: they do not if they are hashed by their value."""
+    """Return whether instances of an extension type may change, which they do not if they are hashed by value."""
     is_by_value = find_member(cls, "__eq__") is not vars(object)["__eq__"]
     return not is_by_value or find_member(cls, "__hash__") is None
 
 
 def _list_bytes(value: Any, most: int) -> list[UserValue] | None:
-    """Return the bytes of an array, as numbers; None for other objects, such as iterators and files."""
+    """Return the bytes of an array as numbers; None for other objects, such as iterators and files."""
     try:
         with memoryview(value) as view:
             is_known = view.nbytes <= most and "O" not in view.format

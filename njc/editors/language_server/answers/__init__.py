@@ -1,1 +1,1 @@
-"""Answers to an editor: functions of an open text and a place in it."""
+"""Answers to an editor, as functions of an open text and a place in it."""

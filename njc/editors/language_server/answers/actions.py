@@ -1,4 +1,4 @@
-"""Corrections that an editor offers for a finding.
+"""Corrections that an editor offers for findings.
 
 < total >               NJ208       write <total>
 <itmes>                 NJ201       write <items>; write <<itmes>, which is text
@@ -21,7 +21,7 @@ from njrt.records import record
 
 @record
 class Correction:
-    """A change that corrects a finding; `is_preferred` if it is the only right one."""
+    """A change that corrects a finding; `is_preferred` if it is the only right change."""
 
     title: str
     finding: Diagnostic
@@ -30,7 +30,7 @@ class Correction:
 
 
 def get_span(document: Document, finding: Diagnostic) -> Span:
-    """Return the start and the end of a finding in the text; of one on an empty place, the character behind it."""
+    """Return the start and end of a finding in the text; the end is never before the start."""
     starts = document.lines.starts
     first, last = min(finding.line, len(starts)) - 1, min(finding.end_line, len(starts)) - 1
     start = min(starts[first] + finding.column - 1, len(document.text))
@@ -99,7 +99,7 @@ def _declare(
 def _annotate_outputs(
     document: Document, reading: Reading, finding: Diagnostic, span: Span
 ) -> Iterator[Correction]:
-    """Write the types that the hint names into the outputs of the block, unless its words state another."""
+    """Give the block's outputs the types that the hint names, unless the prompt's words state another type."""
     block = reading.find_block(span[0])
     stated = {get_span(document, each)[0] for each in document.findings if each.code == "NJ308"}
     wanted = dict(re.findall(r"(?:write|as in) `<:([\w.]+): ([^`]+)>`", finding.hint or ""))
@@ -115,7 +115,7 @@ def _annotate_outputs(
 
 
 def _ignore(document: Document, finding: Diagnostic, span: Span) -> Correction:
-    """Silence a finding by a comment above its line, or above its block."""
+    """Silence a finding with a comment above its line, or above its block."""
     reading = document.reading
     block = reading.find_block(span[0]) if reading is not None else None
     line = block.line if block is not None else finding.line

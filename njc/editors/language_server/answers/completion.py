@@ -1,12 +1,12 @@
-"""Completion of names in prompts: `<na`, `<self.na`, `<:na`, `<:x: ty`, and of the options of a block.
+"""Completion of names in prompts (`<na`, `<self.na`, `<:na`, `<:x: ty`) and of a block's options.
 
     Put <ti|            ticket: str, tickets: list[str]
     Put <self.|         the fields and methods of the class
-    Put <:to|           total, and every other name that may be bound
+    Put <:to|           total, and any other name that may be bound
     Put <:total: i|     int, Item
     '''natural(ma|      max_calls, max_effects, ...
 
-The text need not be valid Python: the readable rest of it is used, or else its last valid version.
+The text need not be valid Python: the readable part of it is used, or else its last valid version.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _OPEN_COMMENT = re.compile(
 )
 _OPTION_VALUE = re.compile(r"(?P<name>\w+)\s*=\s*[\"']?\Z")
 MAX_REFERENCE = 300
-"""The number of characters before the cursor to read."""
+"""The number of characters to read before the cursor."""
 
 
 @record
@@ -57,7 +57,7 @@ class Suggestion:
     end: int
     detail: str = ""
     closes: bool = False
-    """Whether the closing `>` is missing, and is inserted too."""
+    """Whether the closing `>` is missing, and should be inserted too."""
 
 
 def complete(document: Document, offset: int) -> list[Suggestion]:
@@ -115,7 +115,7 @@ def _suggest_names(document: Document, opened: re.Match[str], offset: int) -> li
 
 
 def _find_block(document: Document, offset: int) -> tuple[Reading, NaturalBlock] | None:
-    """Return the block at an offset; if the text is unreadable, the nearest block above in its last version."""
+    """Return the block at an offset; if the text is unreadable, the nearest block above it in the last version."""
     reading = document.read_at(offset)
     if reading is not None and (block := reading.find_block(offset)) is not None:
         return reading, block
@@ -128,7 +128,7 @@ def _find_block(document: Document, offset: int) -> tuple[Reading, NaturalBlock]
 
 
 def _suggest_options(before: str, word: str, offset: int, *, quoted: bool) -> Iterator[Suggestion]:
-    """Yield the names of options, or the values of the option at this place."""
+    """Yield option names, or the values of the option at this place."""
     start = offset - len(word)
     if value := _OPTION_VALUE.search(before):
         is_open = before.endswith(("'", '"'))

@@ -37,7 +37,7 @@ class SemanticToken:
 
 
 def list_tokens(document: Document) -> list[SemanticToken]:
-    """Return the tokens of all prompts, in the order of the text; they do not overlap."""
+    """Return the tokens of all prompts in text order; they do not overlap."""
     reading = document.reading
     if reading is None or not document.is_python:
         return []
@@ -77,7 +77,7 @@ def _list_reference_tokens(reading: Reading, reference: Reference) -> Iterator[S
 
 
 def _split_lines(reading: Reading, start: int, end: int, type: str) -> Iterator[SemanticToken]:
-    """Yield a token for the text on each line between two offsets, without the blanks around it."""
+    """Yield a token for the text on each line between two offsets, without surrounding blanks."""
     text = reading.module.source.text
     for line in re.finditer(r"[^\r\n]+", text[start:end]):
         blanks = len(line[0]) - len(line[0].lstrip())
@@ -90,7 +90,7 @@ def _split_lines(reading: Reading, start: int, end: int, type: str) -> Iterator[
 def encode_tokens(
     tokens: Sequence[SemanticToken], lines: LineIndex, encoding: PositionEncoding
 ) -> list[int]:
-    """Return the five numbers of each token, relative to the one before, as the protocol has them."""
+    """Return five numbers per token, relative to the previous token, as the protocol encodes them."""
     data: list[int] = []
     last_line = last_column = 0
     for token in tokens:

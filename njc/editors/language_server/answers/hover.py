@@ -1,7 +1,7 @@
 """Hover texts, in Markdown, for the name or the block at a place.
 
 <ticket>            `ticket: str`, a parameter, line 3; its text in the first message to the model
-'''natural          the reads, outputs and authority of the block, as in `njc show`
+'''natural          the block's reads, outputs and authority, as in `njc show`
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _describe_occurrence(
 
 
 def describe_variable_use(reading: Reading, variable: Variable) -> str:
-    """Return the kind and scope of a variable, and the lines and blocks that bind and read it."""
+    """Return a variable's kind and scope, and the lines and blocks that bind and read it."""
     if variable.is_builtin:
         return "not bound in this file: a builtin of Python, or undefined"
     place = reading.module.source.place
@@ -106,7 +106,7 @@ def _show_to_model(
     name: str,
     typed: str,
 ) -> str:
-    """Return the line on a variable in the first message to the model, if it is known before a run."""
+    """Return the line about a variable in the first message to the model, if it is known before a run."""
     if name in block.binds:
         return f"{typed}, to be bound"
     options = merge_option_layers(block.options, document.options, DEFAULTS)
@@ -119,7 +119,7 @@ def _show_to_model(
 
 
 def _find_only_binding(reading: Reading, variable: Variable) -> ast.AST | None:
-    """Return the one statement that binds a variable; None if several do."""
+    """Return the only statement that binds a variable; None if there are several."""
     found = reading.names.variables.get(variable, ())
     bindings = [it for it in found if it.binds]
     if len(bindings) != 1 or bindings[0].in_prompt:
@@ -140,7 +140,7 @@ def _find_only_binding(reading: Reading, variable: Variable) -> ast.AST | None:
 
 
 def describe_authority(document: Document, reading: Reading, block: NaturalBlock) -> str:
-    """Return the reads, outputs and authority of a block, in rows."""
+    """Return a block's reads, outputs and authority, in rows."""
     authority = decide_authority(block, reading.types, document.options)
     options = merge_option_layers(block.options, document.options)
     effects = authority.effects or options.effects or ""
@@ -169,7 +169,7 @@ _JUMP_NAMES = {"bare_return": "return"}
 
 
 StandIn = Any
-"""A value of the same form as a value of the program."""
+"""A value of the same form as a value in the program."""
 
 _ENUMERATIONS = {"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"}
 
@@ -179,7 +179,7 @@ class NoStandIn(Exception):
 
 
 def make_stand_in(statement: ast.AST | None) -> StandIn:
-    """Make a value like the one that a statement gives to its name; raises NoStandIn if it is unknown."""
+    """Make a value like the one that a statement assigns to its name; raises NoStandIn if it is unknown."""
     match statement:
         case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
             with suppress(ValueError, TypeError, MemoryError, RecursionError):
@@ -203,7 +203,7 @@ def _execute(statement: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -
             tree, "<stand-in>", "exec", __future__.annotations.compiler_flag, dont_inherit=True
         )
         exec(code, namespace)
-    except Exception as error:  # such as a dataclass with fields with defaults before others
+    except Exception as error:  # for example, dataclass fields with defaults before others
         raise NoStandIn from error
     return namespace[statement.name]
 
@@ -211,7 +211,7 @@ def _execute(statement: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -
 def _keep_signature(
     function: ast.FunctionDef | ast.AsyncFunctionDef,
 ) -> ast.FunctionDef | ast.AsyncFunctionDef:
-    """Return a function of the same signature that does nothing."""
+    """Return a function with the same signature that does nothing."""
     arguments, kept = copy(function.args), copy(function)
     arguments.defaults = [_keep_literal(default) for default in arguments.defaults]
     arguments.kw_defaults = [
@@ -230,7 +230,7 @@ def _keep_signature(
 
 
 def _keep_fields(definition: ast.ClassDef) -> ast.ClassDef:
-    """Return a class of the same fields, constants and methods, with empty bodies."""
+    """Return a class with the same fields, constants and methods, but with empty bodies."""
     kept = copy(definition)
     kept.bases, kept.keywords = [], []
     for base in definition.bases:

@@ -1,7 +1,7 @@
 """The bindings and all uses of a name, in the program and in its prompts.
 
 Put <ticket> ...        definition      the `ticket` of `for ticket in tickets`
-                        references      that one, `print(ticket)`, `<ticket>` in the prompts
+                        references      the definition, `print(ticket)`, `<ticket>` in the prompts
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class VisibleName:
 
 
 def list_names_at(reading: Reading, block: NaturalBlock) -> list[VisibleName]:
-    """Return the names that a block could mean, nearest scope first; the names of Python are left out."""
+    """Return the names that a block could refer to, nearest scope first; Python's own names are left out."""
     names = block.scope.list_visible_names(reading.outputs)
     return [describe_name(reading, block.scope, name) for name in names if not _is_private(name)]
 
 
 def _is_private(name: str) -> bool:
-    """Return whether a name is stored under another name than it is written, as `__x` in a class is."""
+    """Return whether a name is stored under a different name than is written, as `__x` in a class is."""
     return name.startswith("_") and "__" in name[1:] and not name.startswith("__")
 
 
@@ -87,7 +87,7 @@ def _find_kind(node: ast.arg | ast.stmt) -> NameKind:
 def find_class_of_path(
     reading: Reading, block: NaturalBlock, path: Sequence[str]
 ) -> ClassDefinition | None:
-    """Return the class of the value of a dotted path, if it is defined in this file."""
+    """Return the class of a dotted path's value, if it is defined in this file."""
     types = reading.types
     root, *attributes = path
     typed = types.infer(ast.Name(root, ast.Load()), block.scope)
@@ -98,7 +98,7 @@ def find_class_of_path(
 
 
 def list_members(reading: Reading, block: NaturalBlock, path: str) -> Iterator[VisibleName]:
-    """Yield the fields and methods of the value of a dotted path, if its class is in this file."""
+    """Yield the fields and methods of a dotted path's value, if its class is in this file."""
     found = find_class_of_path(reading, block, path.split("."))
     if found is None:
         return
@@ -115,7 +115,7 @@ def list_members(reading: Reading, block: NaturalBlock, path: str) -> Iterator[V
 
 
 def list_variables(reading: Reading, block: NaturalBlock) -> Iterator[VisibleName]:
-    """Yield the names that may be the type of an output: classes and imports of the file, and Python's types."""
+    """Yield the names that may be an output's type: the file's classes and imports, and Python's types."""
     for visible in list_names_at(reading, block):
         if visible.kind in ("class", "module"):
             yield visible
@@ -129,7 +129,7 @@ Span = tuple[int, int]
 
 
 def find_definitions(document: Document, offset: int) -> list[Span]:
-    """Return the bindings of the name at an offset; of a field in a prompt, its place in the class."""
+    """Return the bindings of the name at an offset; for a field in a prompt, its place in the class."""
     reading, places = document.read_at(offset), find_references(document, offset)
     if not places:
         return _find_field(reading, offset) if reading is not None else []
@@ -153,7 +153,7 @@ def find_references(
 
 
 def _find_field(reading: Reading, offset: int) -> list[Span]:
-    """Return the place of the field or method that an attribute path of a prompt leads to."""
+    """Return the place of the field or method that an attribute path in a prompt leads to."""
     block = reading.find_block(offset)
     source = reading.module.source
     for reference in block.references if block is not None else ():

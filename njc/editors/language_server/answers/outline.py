@@ -1,4 +1,4 @@
-"""The parts of a program: functions, classes and natural blocks, for the outline and for folding.
+"""The parts of a program (functions, classes and natural blocks) for the outline and for folding.
 
 class Mailbox                       class
   triage                            method
@@ -25,7 +25,7 @@ MAX_TITLE = 60
 
 @record
 class ProgramPart:
-    """A function, class or block: its title, its span, the span of its name, and its parts."""
+    """A function, class or block: its title, its span, its name's span, and its parts."""
 
     title: str
     kind: PartKind
@@ -36,7 +36,7 @@ class ProgramPart:
 
 
 def list_parts(document: Document) -> tuple[ProgramPart, ...]:
-    """Return the outline of a text, as far as it can be read."""
+    """Return the outline of a text, as far as the text can be read."""
     reading = document.reading
     if reading is None:
         return ()
@@ -76,7 +76,7 @@ def _make_block_part(block: NaturalBlock) -> ProgramPart:
 
 
 def list_folds(document: Document) -> list[tuple[int, int]]:
-    """Return the first and the last line, from 0, of each part that has several: the closing quotes stay visible."""
+    """Return the first and last line, from 0, of each part with several lines; the closing quotes stay visible."""
     folds: list[tuple[int, int]] = []
     waiting = [*list_parts(document)]
     place = document.reading.module.source.place if document.reading else None
@@ -92,7 +92,7 @@ def list_folds(document: Document) -> list[tuple[int, int]]:
 
 @record
 class BlockLens:
-    """A title above a block; a click runs the program on its recording (`runs_recording`), or the cases of a function."""
+    """A title above a block; a click runs the program on its recording (`runs_recording`) or a function's cases."""
 
     block: NaturalBlock
     title: str
@@ -107,7 +107,7 @@ def list_lenses(
     recorded: Collection[str],
     tested: Collection[str] = (),
 ) -> list[BlockLens]:
-    """Return the lenses; `costs`, as text, and `recorded` go by places such as `mail.njpy:12`, `tested` by functions."""
+    """Return the lenses. `costs` and `recorded` go by places such as `mail.njpy:12`, `tested` by functions."""
     reading = document.reading
     lenses: list[BlockLens] = []
     for block in reading.blocks if reading is not None else ():

@@ -1,12 +1,12 @@
-"""Renaming a variable in the program and in its prompts at once, or refusing it if it is not safe.
+"""Renaming a variable in both the program and its prompts, or refusing to if that is not safe.
 
     total -> amount         Put the sum into <:total: int>.     Put the sum into <:amount: int>.
                             print(f"{total}")                   print(f"{amount}")
 
-The changed text is read again: every name must mean the same variable as before. Refused are names that other code may
-know by their text: attributes, parameters that are given as keywords, names that other modules import.
+The changed text is read again: every name must mean the same variable as before. Names that other code may know by
+their text are refused: attributes, parameters passed as keywords, and names that other modules import.
 
-Not detected: names in the texts of strings, such as arguments of `getattr`, and modules outside the project.
+Not detected: names inside strings, such as arguments of `getattr`, and modules outside the project.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from njrt.private_names import mangle
 
 
 class RenameRefused(Exception):
-    """The name cannot be changed safely; the message is the reason."""
+    """The name cannot be changed safely; the message gives the reason."""
 
 
 def find_renamed(document: Document, offset: int) -> Occurrence:
@@ -120,7 +120,7 @@ _GLOBAL_NAMESPACES = {"globals", "eval", "exec", "vars"}
 
 
 def _find_namespace_uses(reading: Reading, variable: Variable) -> Iterator[str]:
-    """Yield the calls that use variables by the texts of their names."""
+    """Yield the calls that access variables by the text of their names."""
     functions = _GLOBAL_NAMESPACES if variable.scope.kind == "module" else _LOCAL_NAMESPACES
     for place in reading.names.occurrences:
         inside = variable.scope.start <= place.start < max(variable.scope.end, 1)
@@ -130,7 +130,7 @@ def _find_namespace_uses(reading: Reading, variable: Variable) -> Iterator[str]:
 
 
 def _find_class_bodies(names: NameIndex, variable: Variable) -> Iterator[str]:
-    """Yield the class bodies that read a variable from outside and bind the same name: `total = total`."""
+    """Yield the class bodies that read a variable from outside and bind the same name, as in `total = total`."""
     for other, places in names.variables.items():
         scope = other.scope
         if other.name != variable.name or scope.kind != "class" or scope.parent is None:
@@ -141,7 +141,7 @@ def _find_class_bodies(names: NameIndex, variable: Variable) -> Iterator[str]:
 
 
 def _find_plain_mentions(reading: Reading, variable: Variable) -> Iterator[str]:
-    """Yield the texts with the variable in angle brackets that are not references."""
+    """Yield the texts in angle brackets that contain the variable but are not references."""
     scope, source = variable.scope, reading.module.source
     for block in reading.blocks:
         for tag in block.tags:
@@ -189,7 +189,7 @@ _PLAIN_DECORATORS = frozenset(
 
 
 def _find_keyword_uses(tree: ast.AST, variable: Variable) -> Iterator[str]:
-    """Yield the uses of a parameter's name by callers: as a keyword, by a decorator, by a test's fixtures."""
+    """Yield how callers use a parameter's name: as a keyword, through a decorator, as a test's fixture."""
     function, name = variable.scope.node, variable.name
     if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
         for decorator in map(ast.unparse, function.decorator_list):
@@ -205,7 +205,7 @@ def _find_keyword_uses(tree: ast.AST, variable: Variable) -> Iterator[str]:
 def find_keyword_line(
     tree: ast.AST, function: ast.AST | None, name: str, scope: VariableScope
 ) -> int | None:
-    """Return the line of a call that gives a parameter of the function by its name, or may do so."""
+    """Return the line of a call that passes a parameter of the function by name, or may do so."""
     callees: set[str] = set()
     if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
         if name in {argument.arg for argument in function.args.posonlyargs}:
@@ -228,7 +228,7 @@ def find_keyword_line(
 
 
 def _list_known_functions(tree: ast.AST) -> set[str]:
-    """Return the names that mean a function, a class, an import or a builtin, whatever the scope."""
+    """Return the names of functions, classes, imports and builtins, in any scope."""
     names = set(dir(builtins)) - {"super"}
     for node in ast.walk(tree):
         match node:
@@ -242,7 +242,7 @@ def _list_known_functions(tree: ast.AST) -> set[str]:
 
 
 def _may_call(function: ast.expr, callees: set[str], known: set[str]) -> bool:
-    """Return whether the expression of a call may be one of the functions `callees`; no names: any function."""
+    """Return whether the called expression may be one of the functions `callees`; without names, any function."""
     is_special = not callees or bool(callees & {"__call__", "<lambda>"})
     match function:
         case ast.Name(id=name):
@@ -258,7 +258,7 @@ def _may_call(function: ast.expr, callees: set[str], known: set[str]) -> bool:
 def _check_uses_elsewhere(
     document: Document, variable: Variable, others: Iterable[SourceFile]
 ) -> None:
-    """Refuse a name that another module of the project may import, or a keyword that it may give."""
+    """Refuse a name that another module of the project may import, or a parameter that it may pass by keyword."""
     stem = document.path.removesuffix(".njpy").rpartition("/")[2]
     package = document.path.rpartition("/")[0].rpartition("/")[2] if stem == "__init__" else stem
     function = variable.scope.node
@@ -299,7 +299,7 @@ def _check_meaning(
     edits: Sequence[TextEdit],
     new_name: str,
 ) -> None:
-    """Read the changed text, and refuse it if a name means another variable than before."""
+    """Read the changed text, and refuse it if a name now means a different variable."""
     changed = Document(document.uri, document.path, apply_edits(document.text, edits))
     after = changed.reading
     if after is None or not changed.is_python:
@@ -327,7 +327,7 @@ def _check_meaning(
 
 
 def _find_name_error(text: str) -> str | None:
-    """Return Python's error about the names of a parsable text, such as a parameter that is also global."""
+    """Return Python's error about the names in a parsable text, such as a parameter that is also global."""
     try:
         symtable.symtable(text, "renamed", "exec")
     except SyntaxError as error:

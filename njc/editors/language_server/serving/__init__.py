@@ -1,1 +1,1 @@
-"""The protocol: reading messages, answering requests, publishing findings."""
+"""The protocol side: reading messages, answering requests, publishing findings."""

@@ -1,4 +1,4 @@
-"""Conversion of the data of the language server to the Language Server Protocol 3.17."""
+"""Conversion of the language server's data to the Language Server Protocol 3.17."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _COMPLETION_NAMES = {
     "value": "EnumMember",
     "code": "Constant",
 }
-"""The kinds of completions that have another name in the protocol."""
+"""The kinds of completions that have a different name in the protocol."""
 
 
 @record
 class Converter:
-    """Converts places of a document to places of a client with an encoding."""
+    """Converts places in a document to a client's places, in the client's encoding."""
 
     document: Document
     encoding: PositionEncoding
@@ -55,7 +55,7 @@ class Converter:
     def make_workspace_edit(
         self, edits: Iterable[TextEdit], *, with_version: bool
     ) -> lsp.WorkspaceEdit:
-        """Return an edit of the text, for this version of it if the client can check versions."""
+        """Return an edit of the text, tied to its version if the client can check versions."""
         changes = [lsp.TextEdit(self.make_range(edit.start, edit.end), edit.text) for edit in edits]
         if not with_version:
             return lsp.WorkspaceEdit(changes={self.document.uri: changes})
@@ -65,7 +65,7 @@ class Converter:
         return lsp.WorkspaceEdit(document_changes=[lsp.TextDocumentEdit(identifier, changes)])
 
     def make_completion_item(self, suggestion: Suggestion, number: int) -> lsp.CompletionItem:
-        """Return a suggestion; the list stays in the order of nearness."""
+        """Return a suggestion as a completion item; items stay sorted by nearness."""
         text, kind = suggestion.text + (">" if suggestion.closes else ""), suggestion.kind
         return lsp.CompletionItem(
             suggestion.text,
@@ -97,6 +97,6 @@ class Converter:
 
 
 def choose_encoding(offered: Sequence[str] | None) -> PositionEncoding:
-    """Return the encoding of positions: the first that the client offers and that is known; UTF-16 by default."""
+    """Return the position encoding: the first one offered by the client that is known; UTF-16 by default."""
     known: dict[str, PositionEncoding] = {"utf-8": "utf-8", "utf-16": "utf-16", "utf-32": "utf-32"}
     return next((known[name] for name in map(str, offered or ()) if name in known), "utf-16")

@@ -1,8 +1,8 @@
-"""Each request of the protocol, with the function that answers it; `make_server` puts them together.
+"""Each protocol request with the function that answers it; `make_server` puts them together.
 
 textDocument/hover          _hover              njc.editors.language_server.answers.hover
 njc/compiledText            _get_compiled_text  the compiled text and its line map, for a server of Python
-njc.runOnRecording          the command of a lens: runs the program of a block on its recording
+njc.runOnRecording          the command of a lens: runs a block's program on its recording
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class RequestedPlace:
 
 
 def make_server() -> NaturalLanguageServer:
-    """Make a server with all features; `start_io` serves."""
+    """Make a server with all features; call `start_io` to serve."""
     server = NaturalLanguageServer()
     for name, notified in _NOTIFICATIONS.items():
         server.feature(name)(_bind(server, notified))
@@ -83,7 +83,7 @@ def _bind(
 def _bind_to_place(
     server: NaturalLanguageServer, handle: Callable[[RequestedPlace, Params], Answer]
 ) -> Callable[[Params], Answer]:
-    """Answer a request about a document; None if there is no such document."""
+    """Return a function that answers requests about a document, with None if there is no such document."""
 
     def handle_request(server: NaturalLanguageServer, params: Params) -> Answer:
         document = server.get_document(params.text_document.uri)
@@ -245,7 +245,7 @@ def _list_lenses(at: RequestedPlace, params: lsp.CodeLensParams) -> Answer:
 
 
 def _get_compiled_text(server: NaturalLanguageServer, params: Params) -> Mapping[str, Answer]:
-    """Return the compiled text of a document, and its line map; with errors, no `text`."""
+    """Return a document's compiled text and its line map; if there are errors, there is no `text`."""
     uri = _read_uri(params)
     document = server.get_document(uri)
     if document is None or not document.is_natural:
@@ -253,7 +253,7 @@ def _get_compiled_text(server: NaturalLanguageServer, params: Params) -> Mapping
     compilation, text = document.compilation, None
     if compilation.output is not None and document.is_python:
         text = compilation.output.decode(compilation.source.encoding, "replace")
-    # Lines from 0: from `compiled` on, the lines from `source` on, or all of them line `source`.
+    # Lines count from 0: those from `compiled` on map to the lines from `source` on, or all to line `source`.
     segments = [
         {"compiled": it.compiled - 1, "source": it.source - 1, "isAuthors": it.running}
         for it in (compilation.line_map.segments if text is not None else ())
@@ -262,7 +262,7 @@ def _get_compiled_text(server: NaturalLanguageServer, params: Params) -> Mapping
 
 
 def _read_uri(params: Params) -> str:
-    """Return the URI in the parameters of a request that lsprotocol does not know."""
+    """Return the URI in the parameters of a request unknown to lsprotocol."""
     try:
         identifier = params["textDocument"] if isinstance(params, dict) else params.textDocument
         return str(identifier["uri"] if isinstance(identifier, dict) else identifier.uri)
@@ -335,7 +335,7 @@ _ABOUT_WHOLE_TEXTS = frozenset(
         lsp.TEXT_DOCUMENT_CODE_LENS,
     }
 )
-"""Requests that editors make after every change, and that must not hold up the findings."""
+"""Requests that editors send after every change, and that must not delay the findings."""
 _OPTIONS: Mapping[str, Any] = {
     lsp.TEXT_DOCUMENT_COMPLETION: lsp.CompletionOptions(trigger_characters=["<", ":", ".", "("]),
     lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL: lsp.SemanticTokensLegend(

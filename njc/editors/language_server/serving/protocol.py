@@ -1,11 +1,11 @@
-"""The protocol of pygls, with these differences.
+"""The pygls protocol, with these differences.
 
-- The server keeps the texts, not pygls, which also ends lines at form feeds and at U+2028.
+- The server keeps the texts itself, because pygls also ends lines at form feeds and U+2028.
 - An invalid message gets a JSON-RPC 2.0 error; pygls would not answer.
 - Values of a wrong type are refused: pygls would read `null` as the text "None" and `"1"` as a number.
-- Requests before `initialize` and after `shutdown` are refused, and so is a second `initialize`.
-- Handled notifications are forgotten; pygls would keep something of each.
-- A handler that fails is answered with its message, and its traceback is logged.
+- Requests before `initialize` and after `shutdown` are refused, as is a second `initialize`.
+- Handled notifications are forgotten; pygls would keep some data for each.
+- If a handler fails, the response contains the exception's message, and its traceback is logged.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ JsonObject = dict[str, Any]
 
 
 class NaturalProtocol(LanguageServerProtocol):
-    """The protocol of the language server (state: whether the client has initialized it)."""
+    """The language server's protocol (state: whether the client has initialized it)."""
 
     _is_initialized = False
 
     def receive(self, body: bytes) -> None:
-        """Handle the text of a message; a request that cannot be handled is answered with an error."""
+        """Handle a message's text; a request that cannot be handled is answered with an error."""
         message, identifier = None, None
         try:
             message = _read_object(body)
@@ -103,7 +103,7 @@ class NaturalProtocol(LanguageServerProtocol):
 
 
 def answer_errors(handler: Handler) -> Handler:
-    """Turn an exception of a handler into an error response with its message."""
+    """Turn a handler's exception into an error response with its message."""
 
     @functools.wraps(handler)
     def answer(*arguments: Any) -> Any:
@@ -119,7 +119,7 @@ def answer_errors(handler: Handler) -> Handler:
 
 
 def make_converter() -> Converter:
-    """Make a converter of the protocol's values that takes no value of another type."""
+    """Make a converter for the protocol's values that accepts no value of a wrong type."""
     converter: Converter = default_converter()  # type: ignore[no-untyped-call]
     for kind in (bool, int, float, str):
         converter.register_structure_hook(kind, _check_type)
@@ -127,7 +127,7 @@ def make_converter() -> Converter:
 
 
 def _check_type(value: Any, kind: type) -> Any:
-    """Check a value of a type or an enumeration; the hook of `str` also gets enumerations of texts."""
+    """Check a value of a type or an enumeration; the hook for `str` also receives enumerations of strings."""
     if issubclass(kind, enum.Enum):
         return kind(value)
     if kind in (int, float):
@@ -140,7 +140,7 @@ def _check_type(value: Any, kind: type) -> Any:
 
 
 def _read_object(body: bytes) -> JsonObject:
-    """Read a message of JSON-RPC 2.0; the Language Server Protocol has no batches."""
+    """Parse a JSON-RPC 2.0 message; the Language Server Protocol has no batches."""
     try:
         message = json.loads(body)
     except (ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Running the program of a block on a recording, or a function on its cases, in another process.
+"""Running a block's program on a recording, or a function on its cases, in another process.
 
 run_on_recording(mail.njpy, "mail.njpy:12", recordings/mail.jsonl)      the steps of that block's last run
 run_cases(mail.njpy, "route", cases/route.jsonl)                        what `njc eval` prints
@@ -27,7 +27,7 @@ _MOST_OUTPUT = 2_000
 async def run_on_recording(
     file: Path, place: str, recording: Path, environ: Mapping[str, str]
 ) -> str:
-    """Run a program on a recording, with no model, and return the steps of the block at `place` as text."""
+    """Run a program on a recording, without a model; return the steps of the block at `place` as text."""
     with tempfile.TemporaryDirectory(prefix="njc-lsp-") as folder:
         trace = Path(folder) / "trace.jsonl"
         environment = {**environ, "NJC_RECORD": f"none:{recording}", "NJC_TRACE": str(trace)}
@@ -43,7 +43,7 @@ async def run_on_recording(
 
 
 async def run_cases(file: Path, function: str, cases: Path, environ: Mapping[str, str]) -> str:
-    """Count how many cases of a function pass, and return the table and the failures as text."""
+    """Count how many of a function's cases pass; return the table and the failures as text."""
     command = [sys.executable, "-m", "njc", "eval", f"{file}:{function}", str(cases)]
     pipe = asyncio.subprocess.PIPE
     ended = await _run_limited(command, file.parent, environ, CASES_SECONDS, stdout=pipe)
@@ -60,7 +60,7 @@ async def _run_limited(
     seconds: float,
     stdout: int = asyncio.subprocess.DEVNULL,
 ) -> tuple[int | None, bytes, bytes] | None:
-    """Run a command; return its exit code, output and errors, or None if it was ended by the limit."""
+    """Run a command; return its exit code, output and errors, or None if it reached the time limit."""
     process = await asyncio.create_subprocess_exec(
         *command,
         cwd=folder,

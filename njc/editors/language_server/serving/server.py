@@ -1,11 +1,11 @@
-"""The server of one client: the open texts, and the times of publishing findings.
+"""A server for one client: the open texts, and when to publish findings.
 
     didOpen, didChange      a new version of the Document
     10 ms later             its findings are published; findings of the compiled form keep their places
     700 ms later            all findings and hints are published
 
-Answers about a place are computed on the main thread; all findings, and answers about a whole text, on a second one. A
-request about a text that is not open is answered from the file.
+Answers about a place are computed on the main thread; all findings, and answers about a whole text, on a second one.
+A request about a text that is not open is answered from the file.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ from njc.project.units import SUFFIX
 from njrt.errors import ConfigurationError
 
 DEBOUNCE_SECONDS = 0.01
-"""Seconds without a change after which findings are published."""
+"""Seconds without changes before findings are published."""
 PAUSE_SECONDS = 0.7
-"""Seconds without a change after which the text is compiled, for the findings of the compiled form and the hints."""
+"""Seconds without changes before the text is compiled, for hints and the findings of the compiled form."""
 
 
 T = TypeVar("T")
 
 
 class NaturalLanguageServer(LanguageServer):
-    """The server of one client (state: the open documents, the client's encoding, the pending findings)."""
+    """A server for one client (state: the open documents, the client's encoding, the pending findings)."""
 
     protocol: NaturalProtocol
 
@@ -76,7 +76,7 @@ class NaturalLanguageServer(LanguageServer):
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start_io(self, stdin: BinaryIO | None = None, stdout: BinaryIO | None = None) -> None:
-        """Serve until the client ends the session or is gone."""
+        """Serve until the client ends the session or disconnects."""
         incoming, outgoing = stdin or sys.stdin.buffer, stdout or sys.stdout.buffer
         self.protocol.set_writer(StdoutWriter(outgoing))
         with suppress(BrokenPipeError, KeyboardInterrupt, SystemExit):
@@ -84,7 +84,7 @@ class NaturalLanguageServer(LanguageServer):
         self.shutdown()  # type: ignore[no-untyped-call]
 
     async def _serve(self, incoming: BinaryIO, *, is_pipe: bool) -> None:
-        """Answer the messages of a stream; a pipe is read in the event loop, anything else in threads."""
+        """Answer a stream's messages; a pipe is read in the event loop, anything else in threads."""
         reader: ByteReader = StdinAsyncReader(incoming, self.thread_pool)
         if is_pipe:
             reader = stream = asyncio.StreamReader()
@@ -116,7 +116,7 @@ class NaturalLanguageServer(LanguageServer):
             return Project()
 
     def get_document(self, uri: str) -> Document | None:
-        """Return the open text, or the text of the file; None if there is neither."""
+        """Return the open text, or else the file's text; None if there is neither."""
         if uri in self.documents:
             return self.documents[uri]
         file = get_file(uri)
@@ -129,7 +129,7 @@ class NaturalLanguageServer(LanguageServer):
         return Document(uri, self.files.get_unit_path(file), text, None, self._find_project(uri))
 
     def list_other_modules(self, document: Document) -> Iterator[SourceFile]:
-        """Yield the other sources of a document's project, open ones in their open version."""
+        """Yield the other sources of a document's project; open sources in their open version."""
         file = get_file(document.uri)
         if file is None:
             return
@@ -157,7 +157,7 @@ class NaturalLanguageServer(LanguageServer):
     # ── findings ─────────────────────────────────────────────────────────────────────────────────
 
     def publish_later(self, uri: str, seconds: float = DEBOUNCE_SECONDS) -> None:
-        """Publish the findings of a document when nothing changes it for so long."""
+        """Publish a document's findings once it has not changed for `seconds`."""
         self.cancel_publishing(uri)
         loop = asyncio.get_running_loop()
         self._timers[uri] = loop.call_later(seconds, self.publish, uri)
@@ -168,7 +168,7 @@ class NaturalLanguageServer(LanguageServer):
 
     @answer_errors
     def publish(self, uri: str) -> None:
-        """Publish the findings of a document, and compile it when nothing changes it for a while."""
+        """Publish a document's findings, and compile it once it has not changed for a while."""
         document = self.documents.get(uri)
         if document is None or not document.path.endswith(SUFFIX):
             return
@@ -219,16 +219,16 @@ class NaturalLanguageServer(LanguageServer):
 
     @property
     def takes_document_changes(self) -> bool:
-        """Whether the client takes edits with the version of the text that they are for."""
+        """Whether the client accepts edits that state the version of the text they apply to."""
         workspace = self.client_capabilities.workspace
         edit = workspace.workspace_edit if workspace is not None else None
         return bool(edit is not None and edit.document_changes)
 
 
 def _can_wait_for(incoming: BinaryIO, outgoing: BinaryIO) -> bool:
-    """Return whether the event loop can wait for the input, without a change to the output.
+    """Return whether the event loop can wait for the input without affecting the output.
 
-    It cannot wait for files, nor for pipes on Windows; if both are one file, writing would not wait either.
+    It cannot wait for files or, on Windows, for pipes; if both are the same file, writing would not wait either.
     """
     if sys.platform == "win32":
         return False
@@ -254,7 +254,7 @@ async def read_messages(reader: ByteReader) -> AsyncIterator[bytes]:
     while True:
         try:
             line = await reader.readline()
-        except ValueError:  # a line longer than the buffer of the stream
+        except ValueError:  # a line longer than the stream's buffer
             continue
         if not line:
             return
@@ -266,7 +266,7 @@ async def read_messages(reader: ByteReader) -> AsyncIterator[bytes]:
                 continue
             try:
                 body = await reader.readexactly(length)
-            except asyncio.IncompleteReadError:  # the client ended within a message
+            except asyncio.IncompleteReadError:  # the client ended in the middle of a message
                 return
             if len(body) < length:
                 return

@@ -34,7 +34,7 @@ class RunFile:
 
 
 class WorkspaceFiles:
-    """Reads files, and caches their contents (state: the projects and the files of runs)."""
+    """Reads files and caches their contents (state: the projects, and the files of runs)."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self.environ = environ
@@ -58,7 +58,7 @@ class WorkspaceFiles:
             return file.name
 
     def list_modules(self, file: Path, opened: Container[Path] = ()) -> Iterator[SourceFile]:
-        """Yield the other sources of the project in files, except compiled files and `opened` ones."""
+        """Yield the project's other sources, read from files, except compiled files and `opened` ones."""
         for suffix in (SUFFIX, ".py"):
             for other in islice(self._walk(file, suffix), MAX_FILES):
                 is_compiled = suffix == ".py" and read_header(other) is not None
@@ -78,18 +78,18 @@ class WorkspaceFiles:
         return RunFile(costs, frozenset(recorded))
 
     def find_recording(self, file: Path, place: str) -> Path | None:
-        """Return the newest recording of the project that has a block."""
+        """Return the project's newest recording that contains a block."""
         for other in reversed(self._list_run_files(file)):
             if place in self._read_run_file(other).recorded:
                 return other
         return None
 
     def list_cases(self, file: Path) -> dict[str, Path]:
-        """Return the files of cases beside a program, by the name of the function: `cases/FUNCTION.jsonl`."""
+        """Return the case files beside a program, by function name: `cases/FUNCTION.jsonl`."""
         return {found.stem: found for found in sorted((file.parent / "cases").glob("*.jsonl"))}
 
     def _list_run_files(self, file: Path) -> list[Path]:
-        """Return the files of JSON Lines in the project, the oldest first."""
+        """Return the project's JSON Lines files, oldest first."""
         found = {
             other: state
             for other in islice(self._walk(file, ".jsonl"), MAX_FILES)
@@ -139,7 +139,7 @@ def _read_run_file(file: Path) -> RunFile:
 
 
 def read_file(file: Path) -> bytes | None:
-    """Return the contents of a file; None if it is too long, cannot be read, or is a pipe, which would block."""
+    """Return a file's contents; None if it is too long, unreadable, or a pipe, which would block."""
     with suppress(OSError):
         if file.is_file() and file.stat().st_size <= MAX_BYTES:
             return file.read_bytes()

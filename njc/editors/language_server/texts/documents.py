@@ -1,10 +1,10 @@
 """An open text and its analysis: each part is computed on first use, then kept.
 
-    Document("file:///src/mail.njpy", "mail.njpy", text, version=3).names       the names of program and prompts
+    Document("file:///src/mail.njpy", "mail.njpy", text, version=3).names       the names in program and prompts
 
-A `Document` is one version of a text. If it is not valid Python, because it is being typed, it is read without the
-lines that stop the parser; a prompt without an end is closed at the end of its line, and earlier offsets do not change.
-Not detected: the names on the omitted lines.
+A `Document` is one version of a text. If it is not valid Python because it is being typed, it is read without the
+lines that stop the parser; an unclosed prompt is closed at the end of its line, and earlier offsets do not change.
+Not detected: the names on omitted lines.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from njrt.options import Options
 from njrt.records import record
 
 PositionEncoding = Literal["utf-8", "utf-16", "utf-32"]
-"""The units of columns: bytes of UTF-8, halves of UTF-16, or characters."""
+"""The units of columns: UTF-8 bytes, UTF-16 code units, or characters."""
 
 
 @dataclass(frozen=True)
@@ -40,19 +40,19 @@ class LineIndex:
 
     text: str
     mark: str = ""
-    """Text before the first line of the client: columns count it, offsets do not."""
+    """Text before the client's first line, counted by columns but not by offsets."""
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
         return find_line_starts(self.text)
 
     def get_line(self, number: int) -> str:
-        """Return the text of a line, numbered from 0, without its line end."""
+        """Return a line's text without its line end; lines are numbered from 0."""
         end = self.starts[number + 1] if number + 1 < len(self.starts) else len(self.text)
         return self.text[self.starts[number] : end].rstrip("\r\n")
 
     def get_offset(self, line: int, column: int, encoding: PositionEncoding) -> int:
-        """Return the offset of a place; places before the text are its start, places behind it its end."""
+        """Return the offset of a place; places before the text mean its start, places after it mean its end."""
         if line < 0:
             return 0
         if line >= len(self.starts):
@@ -63,7 +63,7 @@ class LineIndex:
         return self.starts[line] + _count_characters(content, max(column, 0), encoding)
 
     def get_position(self, offset: int, encoding: PositionEncoding) -> tuple[int, int]:
-        """Return the line and the column of an offset, both from 0."""
+        """Return the line and column of an offset, both counted from 0."""
         offset = min(max(offset, 0), len(self.text))
         line = bisect_right(self.starts, offset) - 1
         before = self.text[self.starts[line] : offset].rstrip("\r")
@@ -91,7 +91,7 @@ def _count_characters(line: str, units: int, encoding: PositionEncoding) -> int:
 
 
 MAX_CHARACTERS = 2_000_000
-"""The maximal length of a text to analyse; a longer one has one finding, its length."""
+"""The maximum length of a text to analyse; a longer text has a single finding about its length."""
 
 
 @record
@@ -105,7 +105,7 @@ class TextEdit:
 
 @record
 class ContentChange:
-    """A change as a client sends it: lines and columns in its units, or None for the whole text."""
+    """A change as sent by a client: lines and columns in its units, or None for the whole text."""
 
     text: str
     span: tuple[int, int, int, int] | None = None
@@ -142,9 +142,9 @@ class Document:
     version: int | None = None
     project: Project = field(default_factory=Project)
     last_reading: Reading | None = None
-    """The program of the last version that was Python."""
+    """The program as of the last version that was valid Python."""
     mark: str = ""
-    """The byte order mark before the text, if the client has sent one; offsets do not count it."""
+    """The byte order mark before the text, if the client sent one; offsets do not count it."""
 
     @property
     def options(self) -> Options:
@@ -156,12 +156,12 @@ class Document:
 
     @property
     def is_natural(self) -> bool:
-        """Whether the text is a natural program of a size that is analysed."""
+        """Whether the text is a natural program that is small enough to analyse."""
         return self.path.endswith(".njpy") and len(self.text) <= MAX_CHARACTERS
 
     @cached_property
     def source(self) -> SourceFile:
-        """The text as a file in the encoding that it names."""
+        """The text as a file, in the encoding that it declares."""
         return make_source(self.path, self.text, self.mark)
 
     @cached_property
@@ -179,13 +179,13 @@ class Document:
     def compilation(self) -> Compilation:
         """The compiled form, or the findings that prevent it."""
         analysis = self.analysis
-        if not can_hold_blocks(self.source.data):  # its bytes are copied
+        if not can_hold_blocks(self.source.data):  # compiling copies its bytes
             analysis = replace(analysis, module=None)
         return generate(analysis, project=self.options)
 
     @cached_property
     def findings(self) -> tuple[Diagnostic, ...]:
-        """All findings, with the hints, as the project reports them."""
+        """All findings and hints, as reported under the project's settings."""
         return self.report((*self.compilation.diagnostics, *self.compilation.hints))
 
     def report(self, findings: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
@@ -201,7 +201,7 @@ class Document:
         return self.read_at(None)
 
     def read_at(self, offset: int | None) -> Reading | None:
-        """Read the text, with a prompt that may be open at `offset`; then without findings."""
+        """Read the text; with an `offset`, a prompt may be unclosed there, and no findings are computed."""
         if not self.is_natural:
             return None
         if offset is None or "analysis" in vars(self):
@@ -223,13 +223,13 @@ class Document:
 
 
 def split_mark(text: str) -> tuple[str, str]:
-    """Return the byte order mark of a text, if it has one, and the rest."""
+    """Return a text's byte order mark, if any, and the rest."""
     mark = text[: text.startswith("\ufeff")]
     return mark, text[len(mark) :]
 
 
 def make_source(path: str, text: str, mark: str = "") -> SourceFile:
-    """Return the bytes that the text has in a file: in the encoding that its first lines name."""
+    """Return the text as a file's bytes, in the encoding that its first lines declare."""
     content = (mark + text).encode("utf-8", "surrogatepass")
     source = SourceFile(path, content)
     try:
@@ -273,7 +273,7 @@ def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
 
 
 def carry_over(findings: Iterable[Diagnostic], before: str, after: str) -> Iterator[Diagnostic]:
-    """Yield the earlier findings on unchanged lines, with their present line numbers."""
+    """Yield the earlier findings on unchanged lines, with their current line numbers."""
     most = min(len(before), len(after))
     start = _count_equal(most, lambda count: before[:count] != after[:count])
     at_end = _count_equal(
@@ -295,13 +295,13 @@ def _count_equal(most: int, differs: Callable[[int], bool]) -> int:
 
 
 MAX_BLANKED_LINES = 12
-"""Lines that are blanked before the text is given up."""
+"""The number of lines that are blanked before the text counts as unreadable."""
 
 _HEADER_LINE = re.compile(r"expected an indented block after .* on line (\d+)")
 
 
 def recover(source: SourceFile, offset: int | None = None) -> Module | None:
-    """Parse a text without the lines that are not Python; a prompt may be open at `offset`."""
+    """Parse a text without the lines that are not Python; a prompt may be unclosed at `offset`."""
     closed = _close_prompt(source, offset) if offset is not None else None
     texts = [source] if closed is None else [source, closed]
     for text in texts:
@@ -311,14 +311,14 @@ def recover(source: SourceFile, offset: int | None = None) -> Module | None:
 
 
 def find_open_prompt(text: str, offset: int) -> re.Match[str] | None:
-    """Return the opening of the prompt around an offset; None if all prompts before it are closed."""
+    """Return the opening of the prompt that contains an offset; None if all prompts before it are closed."""
     openings = list(OPENING.finditer(text, 0, offset))
     is_open = openings and openings[-1]["quotes"] not in text[openings[-1].end() : offset]
     return openings[-1] if is_open else None
 
 
 def _close_prompt(source: SourceFile, offset: int) -> SourceFile | None:
-    """Close the prompt that is open at an offset at the end of the line, if one is."""
+    """If a prompt is unclosed at an offset, close it at the end of the line."""
     opening = find_open_prompt(source.text, offset)
     if opening is None:
         return None
@@ -329,7 +329,7 @@ def _close_prompt(source: SourceFile, offset: int) -> SourceFile | None:
 
 
 def _parse_without_errors(source: SourceFile) -> Module | None:
-    """Parse a text, and blank the lines that stop the parser."""
+    """Parse a text, blanking the lines that stop the parser."""
     blanked: dict[int, int] = {}
     for _ in range(MAX_BLANKED_LINES):
         found = parse(source)
@@ -344,7 +344,7 @@ def _parse_without_errors(source: SourceFile) -> Module | None:
 
 
 def _choose_line(source: SourceFile, error: Diagnostic, blanked: dict[int, int]) -> int | None:
-    """Return the line to blank: the line of the error, or one above if it is blank already."""
+    """Return the line to blank: the line of the error, or a line above it if that is already blank."""
     if header := _HEADER_LINE.search(error.message):
         return int(header[1])
     line = error.line
@@ -354,7 +354,7 @@ def _choose_line(source: SourceFile, error: Diagnostic, blanked: dict[int, int])
 
 
 def _blank_line(source: SourceFile, number: int, *, keeps_statement: bool) -> SourceFile:
-    """Replace a line by the statement `0` at its indentation, or by spaces."""
+    """Replace a line with the statement `0` at its indentation, or with spaces."""
     line = source.line(number)
     content = line.rstrip("\r\n")
     indent = content[: len(content) - len(content.lstrip())]

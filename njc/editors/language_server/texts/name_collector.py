@@ -1,9 +1,9 @@
-"""Finding the names of a file: in its tree, quoted annotations, f-strings and references of prompts.
+"""Finding the names in a file: in its tree, quoted annotations, f-strings and prompt references.
 
     index_names(module, blocks)     ->  NameIndex(source, module, occurrences)
 
-The role of a name is read from the tree, its place from the text: the tree has no places for the names of functions,
-`except ... as name` and the like, and wrong places for the parts of an f-string before Python 3.12.
+A name's role is read from the tree, its place from the text: the tree has no places for the names of functions,
+`except ... as name` and the like, and, before Python 3.12, wrong places for the parts of an f-string.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _GAP = r"(?:\s|\\\r?\n|\\\r)+"
 DEFINED_NAME = re.compile(rf"(?:async{_GAP})?(?:def|class){_GAP}(?P<name>{NAME})")
 _CAUGHT_NAME = re.compile(rf"\bas{_GAP}(?P<name>{NAME})(?=\s*:)")
 _PRINTED_END = re.compile(r"[\s)]*=\s*[!:}]")
-"""The text after the expression of a field that prints it: `{total=}`."""
+"""The text after the expression in a field that prints the expression, such as `{total=}`."""
 _REST_NAME = re.compile(rf"\*\*\s*(?P<name>{NAME})")
 
 
@@ -43,11 +43,11 @@ def index_names(module: Module, blocks: Sequence[NaturalBlock]) -> NameIndex:
 
 
 _Place = Callable[[int, int], int]
-"""The offset in the text of a line and column as `ast` gives them."""
+"""Returns the offset in the text of a line and column as given by `ast`."""
 
 
 class _NameCollector:
-    """Walks the tree without recursion, so that no program is too deep (state: open nodes, found names)."""
+    """Walks the tree without recursion, so that no program is too deep (state: nodes to visit, names found)."""
 
     def __init__(self, module: Module, blocks: Sequence[NaturalBlock]) -> None:
         self.source = module.source
@@ -273,7 +273,7 @@ class _NameCollector:
         self._wait_for_annotation(scope, node.annotation)
 
     def _wait_for_annotation(self, scope: VariableScope, annotation: ast.expr | None) -> None:
-        """Note the names of an annotation, also quoted ones; the texts of a `Literal` are not names."""
+        """Record the names in an annotation, including quoted ones; the texts in a `Literal` are not names."""
         waiting = [annotation] if annotation is not None else []
         while waiting:
             node = waiting.pop()
@@ -308,7 +308,7 @@ class _NameCollector:
     def _read_fragment(
         self, text: str, start: int, scope: VariableScope, *, is_annotation: bool = False
     ) -> None:
-        """Note the names of an expression that is part of a string, and has separate positions."""
+        """Record the names in an expression that is part of a string and has its own positions."""
         fragment = SourceFile("fragment", f"({text}\n)".encode("utf-8", "replace"))
         with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
             tree = parse_quietly(fragment.text)
@@ -326,7 +326,7 @@ class _NameCollector:
             self.place, self.waiting = outer, waiting
 
     def _visit_JoinedStr(self, node: ast.JoinedStr, scope: VariableScope) -> None:
-        if sys.version_info >= (3, 12):  # earlier, the places of an f-string's parts are wrong
+        if sys.version_info >= (3, 12):  # before that, the places of an f-string's parts are wrong
             self._wait_for_children(node, scope)
             return
         written = self.text[self._start(node) : self._end(node)]

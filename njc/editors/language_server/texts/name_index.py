@@ -1,4 +1,4 @@
-'''Every name of a file, in the program and in its prompts, and the variable that it means.
+'''Every name in a file, both in the program and in its prompts, and the variable that it means.
 
     def add(price):                             price    Variable("price", add), a parameter
         """natural
@@ -6,8 +6,8 @@
         """
 
 A variable is a name in a scope, stored as Python stores it: `__x` in `class Box` is `_Box__x`. Quoted annotations are read.
-Not detected: attributes, keywords at call sites, strings, names that `exec`, `globals()`, another module or `import *` binds.
-A name that a class body binds and reads is taken for the class's own.
+Not detected: attributes, keywords in calls, strings, names bound by `exec`, `globals()`, other modules or `import *`.
+A name that a class body binds and reads is taken to be the class's own.
 '''
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from njrt.records import record
 
 VariableScopeKind = Literal["module", "class", "function", "comprehension", "types", "builtins"]
 Role = Literal["bind", "read", "parameter", "import", "declare", "define"]
-"""The role of a name in the text; `define` is the name of a function or class, `declare` is in a `global`."""
+"""The role of a name in the text; `define` names a function or class, `declare` is in a `global` statement."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VariableScope:
-    """A part of the program with separate variables; `start` and `end` are offsets in the text."""
+    """A part of the program with its own variables; `start` and `end` are offsets in the text."""
 
     kind: VariableScopeKind
     name: str
@@ -60,7 +60,7 @@ class Variable:
 
 @record
 class Occurrence:
-    """One place of a name; `in_prompt` is whether it is in a reference of a natural block."""
+    """One occurrence of a name; `in_prompt` if it is in a natural block's reference."""
 
     name: str
     start: int
@@ -71,7 +71,7 @@ class Occurrence:
     node: ast.AST | None = None
     """The import, parameter or definition that the name is part of."""
     is_printed: bool = False
-    """The name is printed by an f-string: `{total=}`."""
+    """Whether an f-string prints the name, as in `{total=}`."""
 
     @property
     def binds(self) -> bool:
@@ -81,7 +81,7 @@ class Occurrence:
 
 @dataclass(frozen=True)
 class NameIndex:
-    """The names of a file in the order of the text."""
+    """A file's names in the order of the text."""
 
     source: SourceFile
     module: VariableScope
@@ -95,7 +95,7 @@ class NameIndex:
 
     @cached_property
     def variables(self) -> Mapping[Variable, tuple[Occurrence, ...]]:
-        """The occurrences of each variable, in the order of the text."""
+        """Each variable's occurrences, in the order of the text."""
         found: dict[Variable, list[Occurrence]] = {}
         for occurrence in self.occurrences:
             found.setdefault(self.resolve(occurrence), []).append(occurrence)
@@ -117,7 +117,7 @@ class NameIndex:
         return self.look_up(occurrence.name, occurrence.scope)
 
     def look_up(self, name: str, scope: VariableScope) -> Variable:
-        """Return the variable that a stored name means in a scope: Python's rules."""
+        """Return the variable that a stored name means in a scope, by Python's rules."""
         place: VariableScope | None = scope
         sees_class = True
         while place is not None:

@@ -1,10 +1,10 @@
-"""Make Python import a build and record the imports; Python runs this module if its folder is on PYTHONPATH.
+"""Makes Python import a build and record the imports; Python runs this module if its folder is on PYTHONPATH.
 
     NJC_BUILD_IMPORTS=/tmp/y/build.json       {"account": "/tmp/y/imports.jsonl", "files": [{"source": ..., "output": ...}]}
 
 If a search for a module finds its source, or another file compiled from it, the build is imported instead. Each
-executed file with the name of a source adds a line to the account: the file, its digest, and its output. Only the
-standard library is imported, because the program's Python may not have njc. Another `sitecustomize` is imported before.
+executed file with a source's name adds a line to the account: the file, its digest, and its output. Only the standard
+library is imported, because the program's Python may not have njc. Another `sitecustomize` is imported first.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _HEADER = re.compile(rb"# compiled by njc \S+ from ([^\r\n]+) \(sha256 ([0-9a-f]
 
 
 class BuildFinder:
-    """Finds the modules of a build, and knows which files are their sources, outputs or other compiled forms."""
+    """Finds a build's modules, and knows which files are their sources, outputs or other compiled forms."""
 
     def __init__(self, files: Sequence[Mapping[str, str]]) -> None:
         self._files = files
@@ -49,7 +49,7 @@ class BuildFinder:
         return None
 
     def find_output(self, file: str) -> str:
-        """Return the output that a file is, or is another form of; empty for any other file."""
+        """Return the output that a file is or is another form of; empty for any other file."""
         place = os.path.realpath(file)
         if place in self._outputs or _name_module(place) not in self._names:
             return self._outputs.get(place, "")
@@ -62,7 +62,7 @@ class BuildFinder:
         return ""
 
     def describe_module(self, file: str) -> Mapping[str, str] | None:
-        """Describe a file that is executed, if it has the name of a source."""
+        """Describe an executed file, if it has a source's name."""
         if _name_module(file) not in self._names:
             return None
         place = os.path.realpath(file)
@@ -72,7 +72,7 @@ class BuildFinder:
 
 
 def _find_file(fullname: str, place: str) -> str:
-    """Return the file of a module in a folder of the path: a source, or Python's own choice."""
+    """Return a module's file in a folder on the path: a source, or else Python's own choice."""
     for source in (os.path.join(place, "__init__.njpy"), f"{place}.njpy"):
         if os.path.isfile(source):
             return source
@@ -96,7 +96,7 @@ def _name_module(file: str) -> str:
 
 
 def _make_spec(fullname: str, output: str, found: str) -> ModuleSpec | None:
-    """Make the spec of an output; submodules are searched in the build first, then beside `found`."""
+    """Make the spec for an output; submodules are searched for in the build first, then beside `found`."""
     folders = list(dict.fromkeys((os.path.dirname(output), os.path.dirname(found))))
     is_package = os.path.basename(output) == "__init__.py"
     spec = spec_from_file_location(
@@ -111,7 +111,7 @@ def _make_spec(fullname: str, output: str, found: str) -> ModuleSpec | None:
 
 
 def use_build(settings: str) -> None:
-    """Import a build from now on, and write each of its modules that is executed into the account."""
+    """Import a build from now on, and record each executed module of it in the account."""
     with open(settings, encoding="utf-8") as opened:
         build = json.load(opened)
     finder = BuildFinder(build["files"])
@@ -134,13 +134,13 @@ def use_build(settings: str) -> None:
 
 
 def import_next() -> None:
-    """Import the `sitecustomize` that this one hides, if there is one."""
+    """Import the `sitecustomize` that this one hides, if any."""
     folder = os.path.dirname(os.path.realpath(__file__))
     sys.path[:] = [path for path in sys.path if os.path.realpath(path or ".") != folder]
     this = sys.modules.pop("sitecustomize")
     with suppress(ModuleNotFoundError):
         import sitecustomize  # type: ignore[import-not-found]  # noqa: F401
-    sys.modules.setdefault("sitecustomize", this)  # the import of this one ends with a look at it
+    sys.modules.setdefault("sitecustomize", this)  # the import system looks it up
 
 
 if found := os.environ.get(BUILD_VARIABLE):

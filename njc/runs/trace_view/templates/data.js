@@ -1,5 +1,5 @@
 "use strict";
-// The data of the page: numbers for every run and step at once, texts in chunks that are unpacked on demand.
+// The page's data: numbers for all runs and steps from the start, texts in chunks that are unpacked on demand.
 
 const byId = (id) => document.getElementById(id);
 const REFUSED = 1, JUMP = 2, FAILED = 4, SURPRISE = 8, UNCHANGED = 16;
@@ -47,7 +47,7 @@ function makeStep([effect, code, result, resultKind, changes, printed, shown, re
   return { effect, code, result, resultKind, changes, printed, shown, reply, model, source, turn, input, output, cached, predicted, differences, given, changed };
 }
 
-// The chunks that were used last, and those on their way.
+// The most recently used chunks, and those being loaded.
 class Chunks {
   constructor(firstSteps) {
     this.firstSteps = firstSteps;
@@ -65,7 +65,7 @@ class Chunks {
     return low;
   }
 
-  // The texts of a step if they are there; undefined otherwise.
+  // The texts of a step if they are loaded; undefined otherwise.
   peek(step) {
     const number = this.find(step), chunk = this.kept.get(number);
     if (!chunk) return undefined;
@@ -90,7 +90,7 @@ class Chunks {
   }
 }
 
-// Marks in `hits` each step with a text, chunk by chunk; `report` is told of the progress and stops the search.
+// In `hits`, marks each step that contains a text, chunk by chunk; `report` is told the progress and can stop this.
 async function searchSteps(data, wanted, hits, report) {
   wanted = wanted.toLowerCase();
   const inJson = JSON.stringify(wanted).slice(1, -1), { runs, places, models } = data;

@@ -2,7 +2,7 @@
 
 const MAX_HEIGHT = 8e6;
 
-// Time without the long pauses in which nothing ran: several programs may have appended to one trace.
+// Time without the long pauses in which nothing ran, as several programs may have appended to one trace.
 class TimeAxis {
   constructor(data, from, until) {
     const { start, seconds, depth } = data.runs, spans = [];
@@ -49,8 +49,8 @@ function interpolate(from, to, value) {
   return width ? to[low] + (to[high] - to[low]) * (value - from[low]) / width : to[low];
 }
 
-// `prepare(first, end)` is told which rows are seen, then `fill(element, index)` writes each of them; elements are used
-// again as they scroll out of sight.
+// `prepare(first, end)` is told which rows are visible, then `fill(element, index)` writes each of them; elements are
+// reused as they scroll out of sight.
 class RowList {
   constructor(list, sizer, rows, makeRow, fill, prepare) {
     Object.assign(this, { list, sizer, rows, makeRow, fill, prepare, length: 0, pool: [], isWaiting: false });
@@ -74,7 +74,7 @@ class RowList {
     }
   }
 
-  // The index of the first row that is seen, with a fraction. Above MAX_HEIGHT, pixels and rows differ in scale.
+  // The index of the first visible row, with a fraction. Above MAX_HEIGHT, pixels and rows differ in scale.
   get position() {
     const whole = this.length * this.rowHeight, room = this.list.clientHeight;
     const scale = whole > MAX_HEIGHT ? (whole - room) / (MAX_HEIGHT - room) : 1;

@@ -1,6 +1,6 @@
-// The page: what is chosen, and what follows from that.
+// The page: what is selected, and what follows from it.
 
-const MANY_RUNS = 100;  // From here on, the time of all runs is too long to see single ones.
+const MANY_RUNS = 100;  // From this number on, the time axis of all runs is too long to show single runs.
 
 class Viewer {
   constructor(data) {
@@ -25,7 +25,7 @@ class Viewer {
   get isPairs() { return this.tab === "pairs"; }
   get axis() { return this.axes[this.isPairs ? 0 : this.tab]; }
 
-  // ── Which rows there are ──
+  // ── Which rows exist ──
 
   readFilters() {
     const numberOf = (id) => byId(id).value === "" ? null : Number(byId(id).value);
@@ -161,7 +161,7 @@ class Viewer {
     if (a >= 0) this.setBar(row.bars[0], runs.start[a], runs.seconds[a]);
   }
 
-  // The texts of a step if they are there; else they come, and the rows are drawn again.
+  // The texts of a step if they are loaded; otherwise they are fetched, and the rows are drawn again.
   peek(step) {
     const texts = this.chunks.peek(step);
     if (!texts) this.chunks.load(step).then(() => this.list.update());
@@ -191,7 +191,7 @@ class Viewer {
     bar.style.width = `${100 * Math.max(0, Math.min(right, 1) - Math.max(left, 0))}%`;
   }
 
-  // Zooms to the time of the rows that are seen, if that is wanted.
+  // Zooms to the time of the visible rows, if wanted.
   follow(first, end) {
     if (!byId("follow").checked || this.isPairs || first >= end) return;
     const { start, seconds } = this.data.runs;
@@ -207,7 +207,7 @@ class Viewer {
     drawAxis(byId("axis"), this.axis, view);
   }
 
-  // Zooms to a part of the time, or to all of it.
+  // Zooms to a part of the time axis, or to all of it.
   setView(view) {
     byId("follow").checked = false;
     this.view = view;
@@ -215,7 +215,7 @@ class Viewer {
     this.list.update();
   }
 
-  // ── What is chosen ──
+  // ── What is selected ──
 
   choose(tab) {
     this.tab = tab;
@@ -347,7 +347,7 @@ class Viewer {
   }
 }
 
-// The runs of two traces in pairs: the third of a block with the third of that block. Those without a partner have -1.
+// The runs of two traces in pairs: a block's third run with the same block's third. Runs without a partner have -1.
 function pairRuns({ runs, traces }) {
   const [one, other] = traces, partners = new Map(), pairs = [];
   for (let run = other.first; run < other.first + other.runs; run++) {

@@ -1,4 +1,4 @@
-// The details of a run, of a step, and of two runs side by side.
+// The details of a run, a step, or two runs side by side.
 
 const PYTHON = new RegExp(
   [
@@ -23,7 +23,7 @@ function colorPython(code) {
 
 const showCode = (code, others) => make("pre", { className: "code" }, others === undefined ? colorPython(code) : markLines(code, others));
 
-// The lines of a text; those that another text has not at the same place are marked.
+// The lines of a text; lines that differ from another text's line at the same place are marked.
 function markLines(text, other) {
   const lines = text.split("\n"), others = other.split("\n");
   return lines.map((line, index) =>
@@ -99,7 +99,7 @@ function describeStep(data, number, step) {
   ];
 }
 
-// All variables before a step: those at the entry, with the changes since.
+// All variables before a step: those at the entry, plus the changes since.
 async function findState(data, chunks, number) {
   const state = new Map();
   for (let earlier = data.runs.first[data.runOfStep[number]]; earlier < number; earlier++) {

@@ -1,12 +1,12 @@
-"""Members of libraries that do more than their object: they write files, load pickles, run text as code.
+"""Library members that do more than their object: they write files, load pickles, or run text as code.
 
     find_refused_member(frame, "eval", named)   "pandas", unless the prompt names it
     limit_function(frame.to_csv, named)         a function that gives the text, and writes no file
     limit_function(frame.agg, named)            a function that takes functions, and names such as "sum"
     find_home(shop.environ, "shop")             "os"
 
-A limited function is the one that the code gets, so the limit holds wherever the function is called. No such list is
-complete: an object of a library that is not here does all that it can.
+The code only ever gets the limited function, so the limit holds wherever the function is called. No such list is
+complete: objects of libraries that are not listed here are not limited.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ _MAKERS = split_words(
     """construct from_orm model_construct model_validate model_validate_json model_validate_strings parse_obj
     validate"""
 )
-"""Methods of pydantic that make instances of their class, and of the classes of its fields."""
+"""Pydantic's methods that make instances of their class and of its fields' classes."""
 _REFUSED_CHANGES: Mapping[str, frozenset[str]] = {
     "pydantic": split_words("alias annotation discriminator metadata model_config validation_alias")
 }
-"""Attributes that the library evaluates, or reads other attributes by."""
+"""Attributes that the library evaluates, or uses as names of other attributes to read."""
 _DATA = (str, float, tuple, frozenset, enum.Enum, type(None), *WRITERS)
 """Immutable values, which modules share."""
 _NAMES = frozenset().union(*_REFUSED.values())
@@ -85,14 +85,14 @@ _WRITERS: Mapping[str, frozenset[str]] = {
     ),
     "PIL": split_words("save"),
 }
-"""Methods that write a file, or, without a first argument, give the text."""
+"""Methods that write a file or, without a first argument, return the text."""
 _TARGETS = split_words(
     """buf connection excel_writer file fname fp path path_or_buf path_or_buffer stylesheet table_name target
     workbook"""
 )
 _get_self_class = vars(super)["__self_class__"].__get__
 _DISPATCHERS = split_words("agg aggregate apply pivot_table transform")
-"""Methods of pandas that call a member by its name, which is their first argument or `aggfunc`."""
+"""Pandas methods that call a member by name, given as their first argument or as `aggfunc`."""
 _CALLED_BY_NAME = split_words(
     """abs all any average bfill ceil corr count cov cumcount cummax cummin cumprod cumsum describe diff exp
     expm1 ffill fillna first floor head idxmax idxmin interpolate kurt last len log log10 log1p log2 mad max mean
@@ -102,12 +102,12 @@ _CALLED_BY_NAME = split_words(
 
 
 def find_refused_member(value: Any, name: str, named: Set[str]) -> str | None:
-    """Return the library that defines this member if it gives more than the object; `named` are modules of the prompt."""
+    """Return the library that defines this member if it gives more than the object; `named` are prompt modules."""
     return _find_library(value, name, _REFUSED, named) if name in _NAMES else None
 
 
 def find_refused_given(value: Any, name: str, member: Any, named: Set[str]) -> str | None:
-    """Return the library of an object that `__getattr__` of a proxy gives under the name of a refused member."""
+    """Return the library of an object that a proxy's `__getattr__` returns under the name of a refused member."""
     if name not in _NAMES or name in read_attributes(value):
         return None
     if any(name in get_class_namespace(base) for base in get_mro(type(value))):
@@ -121,13 +121,13 @@ def find_refused_given(value: Any, name: str, member: Any, named: Set[str]) -> s
 
 
 def is_described(value: Any, member: Any) -> bool:
-    """Return whether a member is a class, or an alias of one, in the description of a field or a parameter."""
+    """Return whether a member is a class, or an alias of a class, in the description of a field or parameter."""
     library = get_module_name(type(value)).partition(".")[0]
     return library in _DESCRIBING and is_a(find_target(member), type)
 
 
 def makes_instances(method: Any) -> bool:
-    """Return whether a method of a class may make instances: of Python's library, or one of pydantic's that does."""
+    """Return whether a class method may make instances: any of Python's library, or a known one of pydantic."""
     if type(method) is not MethodType or type(method.__func__) is not FunctionType:
         return False
     library = str(method.__func__.__module__).partition(".")[0]
@@ -154,7 +154,7 @@ def _find_library(
 
 
 def list_owners(value: Any) -> Iterator[type]:
-    """Yield the classes that may define the attributes of a value, also behind a `super`, an alias or a proxy."""
+    """Yield the classes that may define a value's attributes, also behind a `super`, an alias or a proxy."""
     target = find_target(value)
     yield from get_mro(target if is_a(target, type) else type(target))
     if is_a(value, super):
@@ -164,7 +164,7 @@ def list_owners(value: Any) -> Iterator[type]:
 
 
 def find_import(module: ModuleType, name: str, member: Any) -> str | None:
-    """Return the module that a module of the program has imported a member from, by its source; None for its own."""
+    """Return the module that one of the program's modules imports a member from, by its source; None for its own."""
     for home, given, own in list_imports(module):
         source = vars(sys.modules.get(home, ast)).get(name if given == "*" else given, module)
         if own in ("*", name) and source is member and not is_standard_module(home):
@@ -174,7 +174,7 @@ def find_import(module: ModuleType, name: str, member: Any) -> str | None:
 
 @functools.lru_cache(maxsize=64)
 def list_imports(module: ModuleType) -> tuple[tuple[str, str, str], ...]:
-    """Return the imports in the source of a module: the other module, the name there, and the name here."""
+    """Return the imports in a module's source: the other module, the name there, and the name here."""
     try:
         waiting: list[ast.AST] = [ast.parse(inspect.getsource(module))]
     except (OSError, TypeError, ValueError, SyntaxError, RecursionError):
@@ -190,9 +190,9 @@ def list_imports(module: ModuleType) -> tuple[tuple[str, str, str], ...]:
 
 
 def find_home(member: Any, own: str) -> str | None:
-    """Return the module of Python's library, or of an installed package, that has this object, too; None for data.
+    """Return the module of Python's library or an installed package that also has this object; None for data.
 
-    `own` is the package of the module with the member. Not detected: objects of other modules of the program.
+    `own` is the package of the member's module. Not detected: objects of the program's other modules.
     """
     if any(is_a(member, cls) for cls in _DATA) or is_standard_module(own):
         return None
@@ -212,7 +212,7 @@ def _is_installed(module: Any) -> bool:
 
 
 def limit_function(value: Any, named: Set[str]) -> Any:
-    """Return a function of a library that checks its arguments, for one that can do more; any other value unchanged."""
+    """Wrap a library function that can do more, so that its arguments are checked; return other values unchanged."""
     function = value.__func__ if type(value) is MethodType else value
     if type(function) is not FunctionType:
         return value
@@ -254,7 +254,7 @@ def _check_dispatcher(name: str, args: tuple[Any, ...], options: Mapping[str, An
     else:
         functions = [*args[1:2], options.get("func"), options.get("arg")]
     if all(function is None for function in functions):
-        # Named aggregations: of a table also `total=("price", "sum")`, a column and a function.
+        # Named aggregations; for a table also `total=("price", "sum")`, a column and a function.
         is_series = type(args[0]).__name__.startswith("Series") if args else True
         functions = [
             it[1] if is_a(it, tuple) and len(it) == 2 and not is_series else it
@@ -269,7 +269,7 @@ def _check_dispatcher(name: str, args: tuple[Any, ...], options: Mapping[str, An
 
 
 def _list_names(function: Any) -> Iterator[str]:
-    """Yield the names of the members that a method of pandas would call."""
+    """Yield the names of the members that a pandas method would call."""
     if is_a(function, str):
         yield str.__str__(function)
     elif is_a(function, dict):
@@ -283,7 +283,7 @@ def _list_names(function: Any) -> Iterator[str]:
 
 
 def _check_texts(name: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> None:
-    """Refuse texts that `str.format` would read attributes by."""
+    """Refuse texts that would make `str.format` read attributes."""
     waiting = [*args, *options.values()]
     while waiting:
         value = waiting.pop()

@@ -1,11 +1,11 @@
 """The child: running one piece of code for its program.
 
     ["start", code, names, ...]          from the program: the compiled code, and what its names are bound to
-    ["touch", "get", ...]                to the program, as often as the code touches an object of it
+    ["touch", "get", ...]                to the program, whenever the code touches one of its objects
     ["end", 3, None, ...]                to the program: the code ended by `break`
 
-The names of the program are variables here. Before each message the outputs that the code has bound are sent, after each
-message the names that the program has bound meanwhile are set: both sides always see the same.
+The program's names are variables here. Each message carries the outputs that the code has bound, and each reply sets
+the names that the program has bound meanwhile, so both sides always see the same values.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MISSING = object()
 
 
 class _Output(io.TextIOBase):
-    """Standard output, for functions of Python's library that print, such as `pprint.pprint`."""
+    """Standard output for library functions that print, such as `pprint.pprint`."""
 
     def __init__(self, show: Callable[[str], None]) -> None:
         self._show = show
@@ -40,7 +40,7 @@ class _Output(io.TextIOBase):
 
 
 class Variables:
-    """The names of the program, and the names that the code keeps for the next piece."""
+    """The program's names, and the names that the code keeps for the next piece."""
 
     def __init__(self, proxies: Proxies, names: list[Data]) -> None:
         self.proxies = proxies
@@ -85,7 +85,7 @@ class Variables:
             return _MISSING
 
     def encode_changes(self, names: list[str]) -> list[Data]:
-        """Return `[name, data]` for the names that are bound to another object than the program knows, if it can cross."""
+        """Return `[name, data]` for names bound to an object other than the program knows, if it can cross."""
         changes: list[Data] = []
         for name, value in self.list_unknown(names):
             with suppress(CannotCross):
@@ -95,18 +95,18 @@ class Variables:
         return changes
 
     def list_unknown(self, names: list[str]) -> list[tuple[str, Any]]:
-        """Return the names, with their values, that are bound to another object than the program knows."""
+        """Return the names that are bound to an object other than the program knows, with their values."""
         values = [(name, self.read(name)) for name in names]
         return [(name, value) for name, value in values if value is not self._known[name]]
 
     def encode_kept(self) -> list[Data]:
-        """Return the block's own names as they are at the end; functions and the like end with the child."""
+        """Return the block's own names as they are at the end; functions and the like are lost with the child."""
         changes = self.encode_changes(self.kept)
         return [*changes, *([name, _UNBOUND] for name, _ in self.list_unknown(self.kept))]
 
 
 class Child:
-    """One piece of code in its process."""
+    """A piece of code in its process."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -127,7 +127,7 @@ class Child:
         self._changes, self._names, self._released = [], [], []
 
     def collect(self, is_last: bool = False) -> None:
-        """Collect the changes that the next message carries; before its own values are encoded."""
+        """Collect the changes that the next message carries, before the message's own values are encoded."""
         for change in self.proxies.take_error_changes():
             self.request(*change)
         self._released += self.proxies.take_released()
@@ -138,7 +138,7 @@ class Child:
             self.proxies.encode_kept(value)
 
     def request(self, operation: str, *operands: Any) -> Any:
-        """Have the program do an operation; return its result, or raise its exception."""
+        """Have the program perform an operation; return its result or raise its exception."""
         self.collect()
         encode = self.proxies.encode
         data: list[Data]
@@ -186,7 +186,7 @@ class Child:
             self.send("raised", self.encode_error(error))
 
     def encode_error(self, error: BaseException) -> Data:
-        """Return the data of an exception; of one that cannot cross, a TypeError with its text."""
+        """Return the data of an exception or, if it cannot cross, of a TypeError with its text."""
         try:
             return self.proxies.encode(error)
         except CannotCross as problem:
@@ -244,7 +244,7 @@ class Child:
             self.send_error(error, code)
 
     def send_error(self, error: BaseException, code: CodeType) -> None:
-        """Send an exception of the code: one that it raised for the program, or a mistake."""
+        """Send an exception from the code: either raised for the program, or a mistake."""
         frames = [
             [None if frame.f_code is code else frame.f_code.co_name, line]
             for frame, line in traceback.walk_tb(error.__traceback__)
@@ -267,7 +267,7 @@ class Child:
         self.send("failed", data, frames, is_own, self.raised.reraises, name, text, kept=kept)
 
     def _encode_last(self, value: Any) -> Data:
-        """Return the data of the last value, which is only shown; of one that cannot cross, its text."""
+        """Return the data of the last value, which is only shown, or its text if it cannot cross."""
         try:
             return self.proxies.encode_kept(value)
         except CannotCross:
@@ -276,7 +276,7 @@ class Child:
     # ── builtins that differ here ────────────────────────────────────────────────────────────────
 
     def replace_builtins(self) -> dict[str, Any]:
-        """Return the builtins that know proxies, or that the program does."""
+        """Return the builtins that handle proxies, or that the program performs."""
         request = self.request
 
         def print_text(
@@ -333,7 +333,7 @@ class Child:
 
 
 class _TypeOfMeta(type):
-    """Replaces `type` for proxies: it returns the class that their object has in the program."""
+    """Replaces `type` for proxies, to return the class that their object has in the program."""
 
     def __call__(cls, *args: Any, **named: Any) -> Any:
         if cls is not TypeOf:  # a metaclass of the code
@@ -383,7 +383,7 @@ def select_catchable(kinds: Any = BaseException) -> Any:
 
 
 def _run_coroutine(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Run a coroutine that waits only for the program, which answers at once."""
+    """Run a coroutine that waits only for the program, which answers immediately."""
     try:
         coroutine.send(None)
     except StopIteration as end:

@@ -4,9 +4,9 @@
     door.touch("get", [["r", 7], "__globals__"])       a refusal, as an AttributeError in the code
     door.touch("call", [["r", 9], [["r", 7]], {}])     is_spam(mail)
 
-The code may reach the names of its block, and from there public attributes and items. Refused are: names with
-an underscore but for the harmless ones, attributes that lead into the interpreter, modules that the text does not name,
-what modules have imported from elsewhere, and making instances of classes that were only found by `type(x)`.
+The code may reach the names of its block, and from there public attributes and items. Refused are names with
+an underscore, except harmless ones; attributes that lead into the interpreter; modules that the prompt does not name;
+what modules have imported from elsewhere; and instantiating classes that were only found by `type(x)`.
 """
 
 from __future__ import annotations
@@ -88,11 +88,11 @@ _OF_FOUND_CLASSES = (
     *EVERY_OBJECT.keys() - {"__copy__", "__deepcopy__"},
 )
 _CONTAINERS = (dict, list, tuple, set, frozenset)
-"""Containers that look an object up without a method of the program."""
+"""Containers that look up an object without calling the program's methods."""
 _OF_ERRORS = {name for name in dir(BaseExceptionGroup) if name[0] != "_"}
 _FORMATTING = {*FORMAT_METHODS, "get_field", "vformat"}
 _OF_TYPES = ("__getitem__", "__or__", "__ror__", "__ior__")
-"""Operations that make types of classes."""
+"""Operations that make types from classes."""
 _TYPING = ("typing", "typing_extensions")
 _TEXTS = ("__str__", "__repr__", "__format__")
 
@@ -106,7 +106,7 @@ class Refused(Exception):
 
 
 class Shown:
-    """The last value of a piece of code, as its text only."""
+    """The last value of a piece of code, only as its text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -123,7 +123,7 @@ class Handed:
 
 
 class Found:
-    """A class that is shown to the code as the class of an object only."""
+    """A class that the code is shown only as the class of an object."""
 
     def __init__(self, cls: type) -> None:
         self.cls = cls
@@ -150,7 +150,7 @@ _HANDED: Mapping[str, type[Handed]] = {"f": HandedFunction, "g": HandedIterator,
 
 
 class Door(Codec):
-    """The references of one piece of code (state: objects, containers of both sides, functions that were handed over)."""
+    """The references of a piece of code (state: objects, containers of both sides, functions handed over)."""
 
     def __init__(self, modules: Set[str], call_function: Callable[..., Any]) -> None:
         self.modules = modules
@@ -199,7 +199,7 @@ class Door(Codec):
         return ["r", self._refer(value), self._describe(type(value))]
 
     def _put_behind_gate(self, value: Any) -> Any:
-        """Return the function through which the code calls one that has a rule, or the value itself."""
+        """Return the gated form of a function that has a rule, or the value itself."""
         if not callable(value) or isinstance(value, type):
             return value
         if is_a(value, partial):
@@ -213,12 +213,12 @@ class Door(Codec):
             return value
         if rule is None:
             return value
-        if function is not value:  # a bound method is another object each time
+        if function is not value:  # a bound method is a new object each time
             return wrap_gated(GatedFunction(value, rule), is_lent=True)
         return self._keep(value, wrap_gated(GatedFunction(value, rule), is_lent=True))
 
     def _keep(self, value: Any, gated: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the gated form that a function had first, so that it stays one object in the code."""
+        """Return the first gated form of a function, so that it stays the same object in the code."""
         return self._gated.setdefault(id(value), (value, gated))[1]
 
     def _refer(self, value: Any) -> int:
@@ -254,7 +254,7 @@ class Door(Codec):
         return ["k", *known] if known else ["C", self._describe(cls), self._is_reached(cls)]
 
     def _describe(self, cls: type) -> Data:
-        """Return the number of a class, or the first time its description."""
+        """Return the number of a class, or its description the first time."""
         number = self._refer(cls)
         if number in self._described:
             return number
@@ -287,7 +287,7 @@ class Door(Codec):
         ]
 
     def _encode_error(self, error: BaseException) -> Data:
-        """Return an exception, or the first time its description: the child keeps exceptions to the end."""
+        """Return an exception, or its description the first time: the child keeps exceptions to the end."""
         number = self._refer(error)
         if number in self._described:
             return ["E", number]
@@ -310,7 +310,7 @@ class Door(Codec):
 
     @contextmanager
     def undo_on_refusal(self) -> Iterator[None]:
-        """Forget the descriptions that were made in the `with`, if it ends by a refusal: they are not sent."""
+        """Forget the descriptions made in the `with` if it ends in a refusal, because they are not sent."""
         before = len(self._described)
         try:
             yield
@@ -320,7 +320,7 @@ class Door(Codec):
             raise
 
     def decode_object(self, data: list[Data]) -> Any:
-        """Return the object of a reference, or an object that the code made."""
+        """Return the object behind a reference, or an object that the code made."""
         match data:
             case ["r", int(number)]:
                 return self._check_class(self._objects[number])
@@ -365,7 +365,7 @@ class Door(Codec):
         context: Data = None,
         is_hidden: Data = False,
     ) -> BaseException:
-        """Set the cause and the context that an exception has in the code."""
+        """Give an exception the cause and context that it has in the code."""
         if not is_a(error, BaseException):
             raise WireError("not an exception")
         if context is not None:
@@ -377,9 +377,9 @@ class Door(Codec):
         return error
 
     def _check_class(self, value: Any) -> Any:
-        """Return an object that the code hands to the program; refuse classes that it must not have called there.
+        """Return an object that the code hands to the program; refuse classes that the program must not call for it.
 
-        The program may call each class that it is handed, and may give it back from a container.
+        The program may call any class that it is handed, and may return it from a container.
         """
         if not is_a(value, type) or self._is_reached(value) or is_plain_class(value):
             return value
@@ -388,7 +388,7 @@ class Door(Codec):
         return self._refuse_found_class(value)
 
     def _find_target(self, data: Data) -> Any:
-        """Return the object of the program that an operation is on; a class may be one that is only found."""
+        """Return the program's object that an operation acts on, which may be a class that was only found."""
         match data:
             case ["r", int(number)]:
                 value = self._objects[number]
@@ -400,7 +400,7 @@ class Door(Codec):
         raise WireError("not an object of the program")
 
     def _find_operand(self, data: Data) -> Any:
-        """Return an operand that is only looked at; a class may be one that is only found."""
+        """Return an operand that is only inspected, which may be a class that was only found."""
         match data:
             case ["r", int(number)]:
                 return self._objects[number]
@@ -420,9 +420,9 @@ class Door(Codec):
                 if name == "__members__":
                     return dict(getattr(value, name))
                 member = getattr(value, name)
-                if name == "__all__" and type(member) is list:  # it decides what the module gives
+                if name == "__all__" and type(member) is list:  # it decides what the module exports
                     return [*member]
-                if type(member) in (MethodType, BuiltinMethodType):  # a proxy may give it
+                if type(member) in (MethodType, BuiltinMethodType):  # may come from a proxy
                     self._check_owner(member.__self__, name)
                 if library := find_refused_given(value, name, member, self.modules):
                     _refuse_member(name, library)
@@ -492,7 +492,7 @@ class Door(Codec):
         return value
 
     def _check_owner(self, value: Any, name: str) -> None:
-        """Refuse members of libraries that do more than their object, and methods that read attributes by a text."""
+        """Refuse library members that do more than their object, and methods that read attributes named in a text."""
         if library := find_refused_member(value, name, self.modules):
             _refuse_member(name, library)
         if name in _FORMATTING and not {str, UserString, Formatter}.isdisjoint(list_owners(value)):
@@ -515,7 +515,7 @@ class Door(Codec):
             raise Refused(AttributeError, f"`{name}` is refused here; write x[...]")
 
     def _check_module_member(self, module: ModuleType, name: str, member: Any) -> None:
-        """Refuse imports of the module from elsewhere."""
+        """Refuse members that the module has imported from elsewhere."""
         if name == "all_tasks" and is_a(module, ComputingModule) and "asyncio" not in self.modules:
             raise Refused(AttributeError, f"`{name}` is refused here: it gives the program's tasks")
         if is_a(module, ComputingModule) or name in getattr(module, "__all__", ()):
@@ -559,7 +559,7 @@ class Door(Codec):
             )
 
     def _is_only_found(self, value: Any) -> bool:
-        """Return whether this is a class that the code knows as the class of an object only."""
+        """Return whether this is a class that the code knows only as the class of an object."""
         return is_a(value, type) and not self._is_reached(value)
 
     def _is_reached(self, cls: type) -> bool:
@@ -593,7 +593,7 @@ def _is_of_types(value: Any) -> bool:
 
 
 def _refuse_texts_in_types(name: str, value: Any, operands: Sequence[Any]) -> None:
-    """Refuse `Box["text"]`: libraries such as pydantic run the texts in types as code."""
+    """Refuse `Box["text"]`: libraries such as pydantic run strings in types as code."""
     if name == "__getitem__" and not _is_of_types(value):
         return
     if name == "__getitem__" and is_a(value, type):
@@ -615,7 +615,7 @@ def _refuse_texts_in_types(name: str, value: Any, operands: Sequence[Any]) -> No
 
 
 def _list_abstract(cls: type, mro: Sequence[type]) -> Iterator[tuple[str, str]]:
-    """Yield the known abstract classes that instances of a class are instances of without having their methods only."""
+    """Yield the known abstract classes that a class belongs to by its flags or bases, not just by its methods."""
     if cls.__flags__ & _SEQUENCE_FLAG:
         yield "collections.abc", "Sequence"
     if cls.__flags__ & _MAPPING_FLAG:
@@ -627,7 +627,7 @@ def _list_abstract(cls: type, mro: Sequence[type]) -> Iterator[tuple[str, str]]:
 
 
 def _limit_text(name: str, result: UserValue) -> UserValue:
-    """Return exact texts and numbers, as Python wants them of these methods."""
+    """Return the exact str that Python expects from these methods, and a tuple for `__dir__`."""
     if name in _TEXTS:
         return str.__getitem__(result, slice(None))
     return tuple(result) if name == "__dir__" else result

@@ -4,8 +4,8 @@
                                                   or Jumped(Raised(OutOfStock("tea")), printed="")
                                                   or Failed("TypeError: ...", printed="")
 
-The conversation is a generator that yields to wait: for a message of the child, or for an awaitable of the program.
-In an `async` block the event loop drives it, elsewhere this thread.
+The conversation is a generator that yields to wait for a message from the child or for an awaitable of the program.
+It is driven by the event loop in an `async` block, and by this thread elsewhere.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _CPU_SECONDS = 3600.0
 _GRACE_SECONDS = 0.5
 _OF_THE_BLOCK = ("print", "note", "variables")
 _TABLE_AND_CALL = 2
-"""References to a function of the code that only the door holds."""
+"""The reference count of a function of the code that only the door holds."""
 _MAX_LINE_CHARACTERS = 160
 _ENDED = (
     "the process of the code ended: it used too much memory or processor time, or it crashed; "
@@ -53,7 +53,7 @@ _KEPT = (
 )
 
 Wait = None
-"""Yielded by the conversation to wait for a message of the child."""
+"""Yielded by the conversation to wait for a message from the child."""
 Conversation = Generator[Awaitable[Any] | None, Any, Execution]
 
 
@@ -105,7 +105,7 @@ async def _adrive(piece: Piece) -> Execution:
 
 
 async def _wait_for_child(piece: Piece) -> None:
-    """Wait for a message; a cancellation interrupts the code, which then has a moment for its `finally`."""
+    """Wait for a message; a cancellation interrupts the code, which then has a moment to run its `finally`."""
     descriptor = piece.child.connection.channel.fileno()
     try:
         await _wait_until_readable(descriptor)
@@ -135,7 +135,7 @@ async def _wait_until_readable(descriptor: int) -> None:
 
 
 class Piece:
-    """One piece of code and its child (state: the door, the values of names that the child has, an exception to pass on)."""
+    """A piece of code and its child (state: the door, the names' values in the child, an exception to pass on)."""
 
     def __init__(self, snippet: Snippet, child: ChildProcess) -> None:
         self.snippet, self.scope, self.child = snippet, snippet.scope, child
@@ -175,7 +175,7 @@ class Piece:
                     ]:
                         error, lines = self._decode_error(data), _read_frames(frames)
                         if not is_own and isinstance(error, asyncio.CancelledError):
-                            raise error  # of a task of the code: it is not a mistake
+                            raise error  # from one of the code's tasks: not a mistake
                         return self._fail(error, lines, is_own, reraises, name, text)
                     case "interrupted", [] if self.door.interruption is not None:
                         break
@@ -194,17 +194,17 @@ class Piece:
         raise self.door.interruption
 
     def receive(self) -> Data:
-        """Wait for a message of the child; the end of the code's time ends the waiting."""
+        """Wait for a message from the child, until the code's time is up."""
         while True:
             try:
                 return self.child.connection.receive()
-            except BlockingIOError:  # the moment of waiting is over
+            except BlockingIOError:  # the socket's timeout has passed
                 continue
             except (WireError, ConnectionError):
                 return None
 
     def _accept(self, message: Data) -> tuple[str, list[Data]]:
-        """Take over the child's changes; return the kind of the message and its parts."""
+        """Apply the child's changes; return the message's kind and parts."""
         match message:
             case [str(kind), list(changes), list(names), list(released), *parts]:
                 with _reading():
@@ -222,7 +222,7 @@ class Piece:
             return self.door.decode(data)
 
     def _is_interrupted(self) -> bool:
-        """Return whether an exception must leave the block; the cancellation of a timeout may have ended with it."""
+        """Return whether an exception must leave the block; a timeout's cancellation may have ended with it."""
         error = self.door.interruption
         return error is not None and not _is_own_cancellation(error)
 
@@ -233,7 +233,7 @@ class Piece:
         return value
 
     def _may_end(self, kind: int, data: Data) -> bool:
-        """Return whether the block lets its code end so: by a jump only if it offers that."""
+        """Return whether the block lets its code end like this: jumps must be among its labels."""
         match kind:
             case ExitKind.FELL_OFF | ExitKind.VALUE:
                 return True
@@ -290,7 +290,7 @@ class Piece:
         raise WireError(f"unknown operation {operation!r}")
 
     def _encode_error(self, error: BaseException) -> list[Data]:
-        """Return the reply for an exception: for the code, or, if it must leave the block, an interruption."""
+        """Return the reply for an exception: an error in the code or, if it must leave the block, an interruption."""
         if not leaves_block(error) or _is_own_cancellation(error):
             if self.door.handed:
                 self.caught.append(error)
@@ -324,7 +324,7 @@ class Piece:
                 case "returned", [data]:
                     return self._decode(data)
                 case "raised", [data]:
-                    raise self._decode_error(data)  # a variable would keep this frame
+                    raise self._decode_error(data)  # a variable would keep this frame alive
                 case "interrupted", [] if self.door.interruption is not None:
                     raise self.door.interruption
                 case _:
@@ -333,7 +333,7 @@ class Piece:
     # ── names ────────────────────────────────────────────────────────────────────────────────────
 
     def _find_places(self) -> dict[str, str]:
-        """Return the place of each name that the code uses: an output, a variable, a name that only the block has."""
+        """Return the place of each name that the code uses, such as an output, a variable, or the block's own."""
         scope, code = self.scope, self.snippet.code
         places: dict[str, str] = {}
         for name in code.co_freevars:
@@ -353,7 +353,7 @@ class Piece:
         return places
 
     def _encode_names(self) -> list[Data]:
-        """Return `[name, data]` for the names that are bound to another object than the child knows."""
+        """Return `[name, data]` for the names bound to an object other than the child knows."""
         changes: list[Data] = []
         for name, read in self.readers:
             value = read()
@@ -367,7 +367,7 @@ class Piece:
         return changes
 
     def _make_reader(self, name: str) -> Callable[[], Any]:
-        """Return a function that reads a name at its place; it returns `_MISSING` if the name is unbound."""
+        """Return a function that reads a name from its place, or returns `_MISSING` if the name is unbound."""
         if (cell := self.scope.find_cell(name)) is not None:
             return partial(read_cell, cell, _MISSING)
         if self.scope.is_lent(name):
@@ -408,7 +408,7 @@ class Piece:
     # ── the end ──────────────────────────────────────────────────────────────────────────────────
 
     def refuse_kept_functions(self, execution: Execution) -> Execution:
-        """Make a function of the code that the program still holds a mistake: it ends with the code."""
+        """Make it a mistake if the program still holds a function of the code, which ends with the code."""
         if isinstance(execution, Failed) or not self._has_kept_functions():
             return execution
         raised = execution.outcome if isinstance(execution, Jumped) else None
@@ -422,7 +422,7 @@ class Piece:
         return any(sys.getrefcount(handed[number]) > _TABLE_AND_CALL for number in handed)
 
     def _forget_traceback(self, error: BaseException | None, raised: BaseException | None) -> None:
-        """Drop the frames of an exception that the code has caught, and of its causes: they hold functions of the code."""
+        """Drop the frames of a caught exception and its causes, because they hold functions of the code."""
         while error is not None and error is not raised and error is not self.handled:
             error.__traceback__ = None
             error = error.__cause__ or error.__context__
@@ -465,7 +465,7 @@ class Piece:
 
 
 def _cancel_again(error: BaseException) -> None:
-    """Have the next wait of this task raise its cancellation, which it has already received."""
+    """Make this task's next wait raise the cancellation that the task has already received."""
     task = asyncio.current_task()
     assert task is not None
     task.uncancel()
@@ -479,7 +479,7 @@ def _is_own_cancellation(error: BaseException) -> bool:
 
 @contextmanager
 def _reading() -> Iterator[None]:
-    """Raise WireError for any error in the `with` but a refusal: a message of the child decides about no other."""
+    """Turn any error in the `with` except a refusal into WireError: the child's messages must cause no other."""
     try:
         yield
     except (WireError, Refused):
@@ -500,7 +500,7 @@ def _dump_code(code: CodeType) -> str:
 
 
 def _use_plain_filename(code: CodeType) -> CodeType:
-    """Return the code with a file name of the exact type str."""
+    """Return the code with a file name that is exactly a str."""
     constants = tuple(
         _use_plain_filename(constant) if isinstance(constant, CodeType) else constant
         for constant in code.co_consts
@@ -509,7 +509,7 @@ def _use_plain_filename(code: CodeType) -> CodeType:
 
 
 def _list_global_names(code: CodeType) -> set[str]:
-    """Return the names that a code object and those in it read as globals or attributes."""
+    """Return the names that a code object and those nested in it use as globals or attributes."""
     names = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -520,7 +520,7 @@ def _list_global_names(code: CodeType) -> set[str]:
 def _place_error(error: BaseException, code: CodeType, line: int) -> BaseException:
     """Return the exception with a traceback that starts at its line in the code.
 
-    It is raised in another thread: the frame of a traceback keeps the frames of its callers alive, and so the program's objects.
+    It is raised in another thread: a traceback's frame keeps its callers' frames alive, and so the program's objects.
     """
     raising = compile("\n" * (line - 1) + "raise errors.pop()", code.co_filename, "exec")
     raising = raising.replace(co_name=code.co_name, co_qualname=code.co_qualname)

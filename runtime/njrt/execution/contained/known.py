@@ -17,7 +17,7 @@ from typing import Any
 from njrt.execution.guard.allowed import IMPORTABLE_MODULES, SUBMODULES
 
 CHILD_MODULES = (IMPORTABLE_MODULES - {"asyncio", "typing_extensions"}) | SUBMODULES
-"""The modules that a child has itself; `asyncio` is the program's, with its event loop."""
+"""The modules that a child has itself; `asyncio`, with its event loop, is the program's."""
 
 _KNOWN_MODULES = CHILD_MODULES | {"builtins"}
 _OF_TYPES = {
@@ -36,10 +36,10 @@ _PLAIN = {
     "uuid": "UUID",
 }
 _ENDS = (SystemExit, KeyboardInterrupt, GeneratorExit)
-"""Exceptions that end a program or a generator; the guard refuses their names, too."""
+"""Exceptions that end a program or a generator; the guard also refuses their names."""
 
 KnownName = tuple[str, str]
-"""The module of a class, and its path there."""
+"""The module of a class, and its path in the module."""
 
 
 def find_known_name(cls: type) -> KnownName | None:
@@ -57,8 +57,8 @@ def find_known_name(cls: type) -> KnownName | None:
 def is_plain_class(cls: type) -> bool:
     """Return whether the code may hand this known class to the program, where anything may call it.
 
-    These are classes of data, abstract classes, and exceptions: no class that reads attributes by their names, and
-    none that makes classes, functions or iterators.
+    These are classes of plain data, abstract classes and exceptions, but none that reads attributes by name or makes
+    classes, functions or iterators.
     """
     if issubclass(cls, BaseException):
         return not issubclass(cls, _ENDS) and find_known_name(cls) is not None
@@ -69,7 +69,7 @@ def is_plain_class(cls: type) -> bool:
 
 
 def list_error_members(cls: type) -> dict[str, Any]:
-    """Return the descriptors of the attributes that builtin exceptions keep, such as `args` and `filename`."""
+    """Return the descriptors of the attributes that builtin exceptions store, such as `args` and `filename`."""
     found = {"args": vars(BaseException)["args"]}
     for base in cls.__mro__:
         if base.__module__ == "builtins" and base is not AttributeError:  # Python sets its own
@@ -83,7 +83,7 @@ _UNSENT = {"__suppress_context__", "message", "exceptions"}
 def make_error(
     cls: type, args: tuple[Any, ...], fields: Mapping[str, Any], group: tuple[Any, ...] = ()
 ) -> BaseException:
-    """Make an exception without running code of its class; `group` are the message and the exceptions of a group."""
+    """Make an exception without running its class's code; `group` has a group's message and exceptions."""
     creators = (vars(base).get("__new__") for base in cls.__mro__)
     create: Any = next(each for each in creators if type(each) is types.BuiltinFunctionType)
     error = create(cls, *(group or args))
@@ -106,7 +106,7 @@ def resolve_known(module: str, path: str) -> type:
     found: Any = sys.modules[module]
     for name in path.split("."):
         found = vars(found)[name]
-        if not isinstance(found, type):  # no way leads through a module
+        if not isinstance(found, type):  # a path must not pass through a module
             raise AttributeError(path)
     home = type.__getattribute__(found, "__module__"), found.__qualname__
     if home != (module, path) and module != "types":

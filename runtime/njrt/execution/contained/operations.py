@@ -1,10 +1,10 @@
-"""The operations of Python's data model on one object, by the name of their special method.
+"""The operations of Python's data model on one object, by the name of the special method.
 
     OPERATIONS["__add__"](order, 3)       order + 3
     OPERATIONS["__enter__"](lock)         what `with lock` enters
 
-A proxy has the methods of this table that its object's class has; the door performs them on the object. Reflected
-methods exist wherever the plain ones do: `[1] + proxy` is computed by the program.
+A proxy has those methods of this table that its object's class has; the door performs them on the object. Reflected
+methods exist wherever the plain ones do, so the program computes `[1] + proxy`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _make_exit(name: str) -> Operation:
 
 
 def _hash(value: Any) -> Any:
-    """Return the hash of a value, or the plain value with the same hash: hashes of texts differ between processes."""
+    """Return a value's hash, or a plain value with the same hash because string hashes differ between processes."""
     found, make = hash(value), _PLAIN_VALUES.get(type(value).__hash__)
     if isinstance(value, datetime.datetime) and _get_zone(value) is None:
         parts = datetime.datetime.date(value), datetime.datetime.time(value)
@@ -56,7 +56,7 @@ _PLAIN_VALUES: Mapping[Any, Callable[[Any], Any]] = {
         datetime.time.isoformat(value)
     ),
 }
-"""Functions that make the plain value of an instance of a subclass, by the function that hashes it."""
+"""Functions that make a plain value from an instance of a subclass, by the function that hashes it."""
 
 _BINARY = ["add", "and", "floordiv", "lshift", "matmul", "mod", "mul", "or", "rshift", "sub", "truediv", "xor"]  # fmt: skip
 
@@ -124,7 +124,7 @@ ALL: Mapping[str, Operation] = {**OPERATIONS, **EVERY_OBJECT}
 
 
 def list_operations(cls: type) -> list[str]:
-    """Return the names of the operations that a class defines, with the reflected ones."""
+    """Return the names of the operations that a class defines, including reflected ones."""
     found: dict[str, Any] = {}
     for base in reversed(cls.__mro__[:-1]):
         found |= vars(base)

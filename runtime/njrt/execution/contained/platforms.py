@@ -1,4 +1,4 @@
-"""The systems that can contain code, Linux with CPython and a filter of system calls, and the types that cannot be contained."""
+"""The systems that can contain code (Linux with CPython and seccomp), and the types that cannot be contained."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MADE_BY_CODE: tuple[Any, ...] = (
 
 
 def find_obstacle() -> str | None:
-    """Return why this system has no contained code, or None."""
+    """Return why this system cannot contain code, or None."""
     if sys.platform != "linux":
         return "it needs the system-call filters of Linux"
     if build_filter(platform.machine()) is None:

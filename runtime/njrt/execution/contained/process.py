@@ -1,9 +1,9 @@
-"""Start the server of contained code, and a child of it for each piece of code.
+"""Start the server for contained code, and a child for each piece of code.
 
     with start_child(seconds=30) as child:      a separate process, killed at the end of the `with`
         child.connection.send(...)
 
-The server starts with the first piece of contained code and ends with the program. A fork of the program starts its own.
+The server starts with the first piece of contained code and ends with the program. A forked program starts its own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _RUNTIME = str(Path(__file__).parent.parent.parent.parent)
 _START_SECONDS = 60.0
 _ANSWER_SECONDS = 10.0
 _MOMENT = struct.pack("ll", 1, 0)
-"""The longest wait in one call of the socket (timeval), so that the end of the code's time is noticed in every thread."""
+"""The longest wait in one socket call (timeval), so that the end of the code's time is noticed in every thread."""
 
 
 @record
@@ -37,7 +37,7 @@ class ChildProcess:
 
     connection: Connection
     handle: int
-    """A file descriptor of the process (pidfd)."""
+    """A file descriptor for the process (pidfd)."""
 
     def kill(self) -> None:
         with suppress(ProcessLookupError):
@@ -53,7 +53,7 @@ class _Server:
         self._control: socket.socket | None = None
 
     def start(self) -> None:
-        """Start the server, unless it runs; raise PolicyError if that is impossible here."""
+        """Start the server unless it is running; raise PolicyError if that is impossible here."""
         with self._lock:
             self._ensure_started()
 
@@ -139,13 +139,13 @@ if hasattr(os, "register_at_fork"):
 
 
 def start_server() -> None:
-    """Start the server; raise PolicyError if code cannot be contained here, before a model is asked."""
+    """Start the server, before a model is asked; raise PolicyError if code cannot be contained here."""
     _server.start()
 
 
 @contextmanager
 def start_child(seconds: float) -> Iterator[ChildProcess]:
-    """Start a process for one piece of code, which may use this much processor time; it ends with the `with`."""
+    """Start a process for a piece of code, limited to this much processor time; it ends with the `with`."""
     child = _server.start_child(seconds)
     for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
         child.connection.channel.setsockopt(socket.SOL_SOCKET, option, _MOMENT)

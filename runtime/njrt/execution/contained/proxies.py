@@ -1,12 +1,12 @@
 """The child: proxies for the classes and objects of the program.
 
-    mail = proxies.decode(["r", 7, ...])      an object of a class `Mail`, as the program has it
+    mail = proxies.decode(["r", 7, ...])      an object of a class `Mail`, as in the program
     mail.text                                 request("get", mail, "text")
     len(mail.labels)                          request("op", "__len__", ...)
     isinstance(mail, Mail)                    True, without a message
 
-A class here has the special methods that the program's class has, so that Python itself decides about operations.
-Exceptions of the program are real exceptions here, with the same bases, for `except`.
+A class here has the same special methods as the program's class, so that Python itself dispatches operations.
+The program's exceptions are real exceptions here, with the same bases, so that `except` works.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ProxyType(type):
     _njrt_request: Request
     _njrt_known: type | None
     _njrt_asks: bool
-    """Whether the class decides itself what its instances are."""
+    """Whether the class itself decides what its instances are."""
 
     def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:
         raise TypeError(f"contained code cannot derive the class {name} from one of the program's")
@@ -93,7 +93,7 @@ for _name in ("__iter__", "__len__", "__contains__", "__getitem__", "__repr__", 
 
 
 class Proxy:
-    """A proxy of an object of the program."""
+    """A proxy for an object of the program."""
 
     __slots__ = ("__weakref__", "_njrt_ref")
 
@@ -126,13 +126,13 @@ def _make_member(name: str, request: Request) -> property:
 
 
 def _leave(request: Request, name: str, manager: Any, error: BaseException | None) -> Any:
-    """Leave a context manager, which suppresses no exception from outside."""
+    """Leave a context manager, which must not suppress exceptions from outside."""
     result = request("op", name, manager, error)
     return _Unsuppressed(result) if isinstance(error, Interrupted) else result
 
 
 class _Unsuppressed:
-    """A result of a context manager that is false; an awaitable is awaited first."""
+    """A context manager's result as a false value; an awaitable result is awaited first."""
 
     def __init__(self, result: Any) -> None:
         self.result = result
@@ -173,7 +173,7 @@ _MAKERS: Mapping[str, Callable[[str, Request], Callable[..., Any]]] = {
         lambda self, /, *args, **named: request("call", self, list(args), named)
     ),
 }
-"""Functions that make the methods that differ from the others."""
+"""Functions that make the methods which differ from the others."""
 
 
 def _set_error(self: Any, name: str, value: Any) -> None:
@@ -187,7 +187,7 @@ _ERROR_METHODS = {
     "__getattr__": lambda self, name: type(self)._njrt_request("get", self, name),
     "__setattr__": _set_error,
 }
-"""Methods of proxies of exceptions."""
+"""Methods of exception proxies."""
 
 
 def _add_note(request: Request, error: BaseException, note: str) -> None:
@@ -197,7 +197,7 @@ def _add_note(request: Request, error: BaseException, note: str) -> None:
 
 
 class Interrupted(BaseException):
-    """The program has left the operation by an exception that the code must not handle."""
+    """The program has left the operation with an exception that the code must not handle."""
 
 
 class CannotCross(TypeError):
@@ -254,18 +254,18 @@ class Proxies(Codec):
         raise CannotCross(_LOCAL_ERROR.format(f"the class {kind.__name__}"))
 
     def encode_operand(self, value: Any) -> Data:
-        """Return the data of an operand; of a class its name: the program may look at more classes than it takes."""
+        """Return an operand's data, for a class its name: the program may inspect more classes than it accepts."""
         if type(value) is ProxyType:
             return ["r", value._njrt_class]
         known = find_known_name(value) if isinstance(value, type) else None
         return ["k", *known] if known else self.encode(value)
 
     def encode_argument(self, value: Any) -> Data:
-        """Return the data of an argument; the program refuses a class that is only found, unless it is looked up."""
+        """Return an argument's data; the program refuses a class that was only found, unless it is just looked up."""
         return self.encode_operand(value) if type(value) is ProxyType else self.encode(value)
 
     def encode_kept(self, value: Any) -> Data:
-        """Return the data of a value that outlives the code: no function or iterator of the code may be in it."""
+        """Return the data of a value that outlives the code, and so may hold none of its functions or iterators."""
         with self.undo_on_error():
             before = self._hand_overs
             data = self.encode(value)
@@ -277,7 +277,7 @@ class Proxies(Codec):
 
     @contextmanager
     def undo_on_error(self) -> Iterator[None]:
-        """Forget the containers that were encoded in the `with`, if it ends by an exception: they are not sent."""
+        """Forget the containers encoded in the `with` if it ends in an exception, because they are not sent."""
         before = self._containers
         try:
             yield
@@ -306,15 +306,15 @@ class Proxies(Codec):
         return ["m", number, MIRRORED_NAMES[type(value)], members]
 
     def release_unused(self) -> None:
-        """Release the containers that the code no longer has: from then on they belong to the program alone."""
+        """Release the containers that the code no longer holds; from then on they belong to the program alone."""
         for number in list(self.mirrors.by_number):
-            # Held by the table and the two names of this call.
+            # References from the table and from this call.
             if sys.getrefcount(self.mirrors.by_number[number]) <= 2:
                 self.mirrors.drop(number)
                 self.released[number] = None
 
     def take_released(self) -> list[int]:
-        """Return the numbers of objects that nothing here refers to any more."""
+        """Return the numbers of objects that nothing here refers to anymore."""
         self.release_unused()
         released = list(self.released)
         self.released.clear()
@@ -433,7 +433,7 @@ class Proxies(Codec):
             namespace["__hash__"] = None
         if bases is not None:
             namespace |= _ERROR_METHODS | {name: _make_member(name, request) for name in own}
-            found = tuple(map(self.decode, bases))  # a class beside them has another layout here
+            found = tuple(map(self.decode, bases))  # another base class has a different layout here
             errors = tuple(base for base in found if issubclass(base, BaseException))
             return type.__new__(ProxyType, name, errors, namespace)
         if shown:
@@ -447,7 +447,7 @@ class Proxies(Codec):
     def _get_error(
         self, number: int, kind: Data, args: list[Data], fields: dict[str, Data], group: list[Data]
     ) -> BaseException:
-        # In the order of their encoding: the first part with a class describes it.
+        # In the order of encoding: the first part with a class describes the class.
         cls, values = self.decode(kind), tuple(map(self.decode, args))
         attributes = {name: self.decode(value) for name, value in fields.items()}
         members = [*map(self.decode, group)]
@@ -460,19 +460,19 @@ class Proxies(Codec):
         return error
 
     def _watch_error(self, number: int) -> BaseException | None:
-        """Return an exception of the program, and note its state if its attributes are here."""
+        """Return one of the program's exceptions, and record its state if its attributes are stored here."""
         error = self._errors.get(number)
         if error is not None and not isinstance(type(error), ProxyType):
             self._error_states.setdefault(number, _read_state(error))
         return error
 
     def take_error_changes(self) -> list[tuple[Any, ...]]:
-        """Return the operations for attributes that the code has set on the program's exceptions of built-in classes."""
+        """Return the operations for attributes that the code has changed on the program's built-in exceptions."""
         changes: list[tuple[Any, ...]] = []
         for number, known in list(self._error_states.items()):
             error = self._errors[number]
             now = self._error_states[number] = _read_state(error)
-            # Held by the table, its `add_note` and the two names of this call: the code no longer has it.
+            # Referenced only by the table, its `add_note` and this call: the code no longer holds it.
             if sys.getrefcount(error) <= 4:
                 del self._error_states[number]
             changes += [("del", error, name) for name in known.keys() - now.keys()]
@@ -497,7 +497,7 @@ def _is_same(one: Any, other: Any) -> bool:
 def copy_before(
     function: Callable[..., Any], copy: Callable[[Any], Any] | None = None
 ) -> Callable[..., Any]:
-    """Return a function of `json` that is given copies of the program's containers: it takes proxies for other objects."""
+    """Return a `json` function that is passed copies of the program's containers, as it does not know proxies."""
 
     @wraps(function)
     def call(value: Any, *args: Any, **named: Any) -> Any:
@@ -507,7 +507,7 @@ def copy_before(
 
 
 def copy_shown(value: Any) -> Any:
-    """Return a copy of a container of the program, which `pprint` formats as it does others of its class."""
+    """Return a copy of one of the program's containers, which `pprint` formats like any other of its class."""
     own = type(value)
     kind: Any = own._njrt_known if isinstance(own, ProxyType) else own
     if kind is dict:

@@ -1,12 +1,12 @@
-"""The filter of system calls of a child, as a program for the kernel (seccomp-bpf).
+"""A child's system call filter, as a program for the kernel (seccomp-bpf).
 
     build_filter("x86_64")      bytes; None for machines without a table here
-    install_filter(program)     from here on, for good
+    install_filter(program)     from here on, irreversibly
 
-Allowed are reading and writing on open files (the child has one: its socket), memory, clocks, and the end of the
-process. Every other call fails with EPERM: no file, process, thread, socket or signal can be reached.
+Allowed are reading and writing open files (the child has only its socket), memory, clocks, and exiting. Every other
+call fails with EPERM, so that no file, process, thread, socket or signal can be reached.
 
-The format is defined in linux/filter.h and linux/seccomp.h; the numbers of the calls are from the kernel's tables.
+The format is defined in linux/filter.h and linux/seccomp.h; the call numbers come from the kernel's tables.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import struct
 from collections.abc import Iterable
 
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
-"""The column in tables of calls, and the kernel's number of the architecture (AUDIT_ARCH)."""
+"""The column in the table of calls, and the kernel's number for the architecture (AUDIT_ARCH)."""
 
 _ALLOWED_CALLS = """
     read 0 63, write 1 64, recvfrom 45 207, sendto 44 206, close 3 57, poll 7 -, ppoll 271 73,
@@ -32,7 +32,7 @@ LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 ALLOW, KILL, FAIL = 0x7FFF0000, 0x80000000, 0x00050000
 _NUMBER_OFFSET, _ARCHITECTURE_OFFSET = 0, 4
 X32_CALLS = 0x40000000
-"""The first number of the calls of the x32 interface."""
+"""The first call number of the x32 interface."""
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 38, 22, 2
 
 Instruction = tuple[int, int, int, int]
@@ -40,7 +40,7 @@ Instruction = tuple[int, int, int, int]
 
 
 def build_filter(machine: str) -> bytes | None:
-    """Return the filter for a machine as `platform.machine()` names it; None for a machine without a table."""
+    """Return the filter for a machine, as named by `platform.machine()`; None for a machine without a table."""
     if machine not in MACHINES:
         return None
     column, architecture = MACHINES[machine]
@@ -53,7 +53,7 @@ def build_filter(machine: str) -> bytes | None:
 
 
 def assemble(architecture: int, instructions: Iterable[Instruction]) -> bytes:
-    """Return a program that tests the number of each call of this architecture; a call of another one kills."""
+    """Return a program that tests each call's number; a call of another architecture kills the process."""
     head = (
         (LOAD, 0, 0, _ARCHITECTURE_OFFSET),
         (EQUAL, 1, 0, architecture),
@@ -64,7 +64,7 @@ def assemble(architecture: int, instructions: Iterable[Instruction]) -> bytes:
 
 
 def install_filter(program: bytes) -> None:
-    """Filter the calls of this process from now on; raise OSError if the kernel has no filters."""
+    """Filter this process's calls from now on; raise OSError if the kernel has no filters."""
     import ctypes
 
     class Program(ctypes.Structure):

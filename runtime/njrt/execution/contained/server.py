@@ -1,9 +1,9 @@
-"""The process that forks the children: it starts clean, and never holds anything of the program.
+"""The process that forks the children: it starts clean, and never holds any of the program's data.
 
     python -I -S -c "... main()"        stdin is a socket; each socket that arrives there gets a child
 
-It has imported the modules that the code may import, has an empty environment, and loses the rights of root. A child takes its limits,
-closes everything but its socket, and installs the filter before it reads the code.
+It imports the modules that the code may import, has an empty environment, and drops root privileges. A child sets its
+limits, closes everything but its socket, and installs the filter before it reads the code.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def check_filter(program: bytes) -> None:
-    """Raise `SystemExit` if the kernel does not take the filter: another process tries."""
+    """Raise `SystemExit` if the kernel does not accept the filter, which is tried in another process."""
     process = os.fork()
     if process == 0:
         try:
@@ -86,7 +86,7 @@ def check_filter(program: bytes) -> None:
 
 
 def _warm_up() -> None:
-    """Load modules that Python loads on first use, as no file can be opened in a child."""
+    """Load modules that Python would load on first use, because a child cannot open files."""
     for name in ("_strptime", "encodings.idna", "encodings.latin_1", "encodings.utf_16"):
         importlib.import_module(name)
     traceback.format_exception_only(ValueError("x"))
@@ -94,14 +94,14 @@ def _warm_up() -> None:
 
 
 def set_zone(zone: bytes) -> None:
-    """Use the time zone of the program, if it has set one; its file is read before the filter is installed."""
+    """Use the program's time zone, if it has set one; its file is read before the filter is installed."""
     if zone:
         os.environb[b"TZ"] = zone
         time.tzset()
 
 
 def drop_rights() -> None:
-    """Become nobody, if this is root and the system allows it."""
+    """Become `nobody` if this process is root and the system allows it."""
     if os.geteuid() == 0:
         with suppress(OSError):
             os.setgroups([])
@@ -110,7 +110,7 @@ def drop_rights() -> None:
 
 
 def run_child(descriptor: int, program: bytes, seconds: int) -> None:
-    """Run one piece of code in this process, which ends with it."""
+    """Run a piece of code in this process, which ends with the code."""
     library = ctypes.CDLL(None)
     library.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     library.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)

@@ -4,8 +4,8 @@
     encode((1, date(2026, 1, 2)))    ["t", [1, ["date", "2026-01-02"]]]
     encode(order)                    ["r", 7, ...]      the program's object number 7
 
-A message is its length in 4 bytes, then JSON in UTF-8. Lists of JSON are values with a tag; both sides read the plain
-tags below, and each side has its own for references. The program never unpickles or evaluates anything of the child.
+A message is its length in 4 bytes, then JSON in UTF-8. JSON lists are tagged values; both sides read the plain tags
+below, and each has its own tags for references. The program never unpickles or evaluates anything from the child.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from typing import Any
 
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 MAX_ZONE_BYTES = 255
-"""Most bytes of the name of the program's time zone."""
+"""Most bytes in the name of the program's time zone."""
 MAX_TUPLE = 100
-"""Longer tuples of the program cross as references: a copy of each would cost more than a touch."""
+"""Longer tuples of the program cross as references: copying each would cost more than a touch."""
 _MAX_JSON_INT_BITS = 1000
 _BIG = 1 << _MAX_JSON_INT_BITS
 _LOOKS = 100
-"""How often a side looks for a message before it sleeps: some 60 microseconds. With one processor it sleeps at once."""
+"""How often a side polls before it sleeps: some 60 microseconds. With one processor it sleeps immediately."""
 _LENGTH = struct.Struct(">I")
 _dump = json.JSONEncoder(separators=(",", ":"), check_circular=False, ensure_ascii=False).encode
 
 Data = Any
-"""A value of JSON: None, bool, int, float, str, and lists with a tag first."""
+"""A JSON value: None, bool, int, float, str, or a list that starts with a tag."""
 
 
 class WireError(Exception):
@@ -83,10 +83,10 @@ class Connection:
             raise WireError(f"a message cannot be read: {type(error).__name__}") from None
 
     def _wait_briefly(self) -> bytes | None:
-        """Look for an answer without sleeping; the next message is mostly there after some microseconds.
+        """Poll for an answer without sleeping; the next message usually arrives within microseconds.
 
-        Waking a process that sleeps on another processor takes longer than a whole touch. Between two looks the processor is
-        given to others.
+        Waking a process that sleeps on another processor takes longer than a whole touch. Between polls the processor
+        is yielded to others.
         """
         for _ in range(_LOOKS if _count_processors() > 1 else 0):
             try:
@@ -153,7 +153,7 @@ READERS: dict[str, Callable[[list[Data]], Any]] = {
 
 
 def encode_decimal_context() -> Data:
-    """Return the settings of the decimal context of this thread."""
+    """Return the settings of this thread's decimal context."""
     context = decimal.getcontext()
     traps = [signal.__name__ for signal, is_set in context.traps.items() if is_set]
     limits = [context.Emin, context.Emax, context.capitals, context.clamp]
@@ -161,7 +161,7 @@ def encode_decimal_context() -> Data:
 
 
 def set_decimal_context(data: Data) -> None:
-    """Set the context of this thread to these settings."""
+    """Set this thread's decimal context to these settings."""
     prec, rounding, lowest, highest, capitals, clamp, names = data
     traps = [getattr(decimal, name) for name in names]
     decimal.setcontext(decimal.Context(prec, rounding, lowest, highest, capitals, clamp, [], traps))
@@ -202,11 +202,11 @@ class Codec:
         return reader(data) if reader else self.decode_object(data)
 
     def encode_object(self, value: Any) -> Data:
-        """Return the data for a value that does not cross by itself."""
+        """Return the data for a value that is not plain."""
         raise NotImplementedError
 
     def decode_object(self, data: list[Data]) -> Any:
-        """Return the value for data with a tag of this side."""
+        """Return the value for data with one of this side's tags."""
         raise NotImplementedError
 
 
@@ -216,8 +216,8 @@ class Codec:
 class Mirrors:
     """Containers that the code made and the program has received: both sides hold one, with the same contents.
 
-    Before each message a side sends its changes (`encode_changes`), and the other does the same to its own
-    (`apply_changes`), so that neither can see an old state. The contents are compared by identity.
+    Before each message a side sends its changes (`encode_changes`), and the other applies them to its own containers
+    (`apply_changes`), so that neither can see an old state. Contents are compared by identity.
     """
 
     def __init__(self, codec: Codec) -> None:
@@ -232,7 +232,7 @@ class Mirrors:
         self.numbers[id(container)] = number
 
     def remember(self, number: int) -> None:
-        """Take the present contents as known to the other side."""
+        """Record that the other side knows the current contents."""
         self._seen[number] = list_contents(self.by_number[number])
 
     def drop(self, number: int) -> None:
@@ -256,7 +256,7 @@ class Mirrors:
         return changes
 
     def apply_changes(self, changes: list[Data]) -> None:
-        """Change the containers here as the other side has changed its own."""
+        """Apply the changes that the other side has made to its containers."""
         for number, first, members in changes:
             fill(self.by_number[number], first, [self.codec.decode(member) for member in members])
             self.remember(number)
@@ -267,16 +267,16 @@ MIRRORED_NAMES = {kind: name for name, kind in MIRRORED.items()}
 
 
 def list_contents(container: Any) -> list[Any]:
-    """Return the members of a container; of a dict, its keys and values, in turn."""
+    """Return the members of a container; for a dict, its keys and values, alternating."""
     if type(container) is dict:
         return [part for pair in container.items() for part in pair]
     return list(container)
 
 
 def fill(container: Any, first: int, members: list[Any]) -> None:
-    """Make `members` the contents of a container, from the position `first` on.
+    """Make `members` the contents of a container from position `first` on.
 
-    The hash of a proxy is a touch, before which the changes of all containers are sent: none may be half filled.
+    Hashing a proxy is a touch, which sends the changes of all containers first, so none may be half filled.
     """
     if type(container) is list:
         container[first:] = members

@@ -3,7 +3,7 @@
     import json                  allowed: a module that only computes
     open("a.txt")                refused: a builtin with effects outside the block
     x.__class__.__mro__          refused: attributes that lead from any object into the interpreter
-    asyncio.run(main())          refused: of asyncio, only what waits is allowed
+    asyncio.run(main())          refused: only the parts of asyncio that wait are allowed
 
 `check.py` uses the lists before the code runs; `runtime.py`, `module_proxies.py` and `effects.py` use them while it runs.
 """
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 
 def split_words(text: str) -> frozenset[str]:
-    """Return the words of a text."""
+    """Return the words in a text."""
     return frozenset(text.split())
 
 
@@ -31,7 +31,7 @@ REFUSED_BUILTINS = split_words(
     eval exec exit globals help input license open quit
     GeneratorExit KeyboardInterrupt SystemExit"""
 )
-"""Builtins for files, the terminal, the interpreter and the end of the program."""
+"""Builtins for files, the terminal, the interpreter and ending the program."""
 
 REFUSED_ATTRIBUTES = split_words(
     """__base__ __bases__ __builtins__ __closure__ __code__ __func__ __getattribute__
@@ -47,7 +47,7 @@ REFUSED_ATTRIBUTES = split_words(
 """Attributes that lead from any object into the interpreter, or that evaluate text as code."""
 
 FORMAT_METHODS = split_words("format format_map")
-"""Methods of texts that read the attributes that the text names."""
+"""String methods that read the attributes named in the string."""
 
 LOOP_METHODS = split_words(
     """add_reader add_signal_handler add_writer connect_accepted_socket connect_read_pipe connect_write_pipe
@@ -76,10 +76,10 @@ SAFE_NAMES = split_words(
     _ _asdict _field_defaults _fields _generate_next_value_ _ignore_ _make _missing_ _name_ _order_ _replace
     _value_"""
 )
-"""Names with an underscore that may be read of every object; others are checked against the object."""
+"""Names with an underscore that may be read from every object; others are checked against the object."""
 
 REFUSED_BINDINGS = split_words("__annotations__ __class__ __dataclass_fields__ __match_args__")
-"""Attributes that Python reads as names of attributes or as code, and the class: they may be read, not set."""
+"""Attributes that Python uses as attribute names or as code, and the class: they may be read but not set."""
 
 REFUSED_MEMBERS: Mapping[str, frozenset[str]] = {
     "base64": split_words("main test"),
@@ -115,13 +115,13 @@ ALLOWED_MEMBERS: Mapping[str, frozenset[str]] = {
         timeout timeout_at wait wait_for"""
     )
 }
-"""The only members of modules that mostly have effects: event loops start processes, servers and threads."""
+"""The only allowed members of modules that mostly have effects: event loops start processes, servers and threads."""
 
 SUBMODULES = split_words("collections.abc html.entities html.parser json.decoder json.encoder")
 """The importable submodules."""
 
 DIRECT_CALL_FUNCTIONS = split_words("attrgetter methodcaller wraps")
-"""Functions that take names of attributes. Code that runs without the guard's checks must call them with literals."""
+"""Functions that take attribute names. Code that runs without the guard's checks must call them with literals."""
 
 PROCESS_EVENTS = split_words(
     """os.exec os.fork os.forkpty os.kill os.posix_spawn os.spawn os.startfile os.startfile/2 os.system pty.spawn
@@ -136,7 +136,7 @@ DIRECT_EVENTS = split_words(
     os.putenv os.remove os.rename os.rmdir os.scandir os.symlink os.truncate os.unsetenv os.utime shutil.rmtree
     sqlite3.connect socket.__new__ sys._current_frames object.__setattr__ object.__delattr__"""
 )
-"""Audit events that are refused if a snippet causes them itself: library code does so for paths and the like."""
+"""Audit events that are refused only if a snippet causes them directly: library code may need them, as for paths."""
 
 MODULES_WITH_EFFECTS = split_words(
     """_ctypes _io _posixsubprocess _socket _sqlite3 asyncio ctypes ftplib gc http importlib io marshal
@@ -146,7 +146,7 @@ MODULES_WITH_EFFECTS = split_words(
 
 
 def is_checked_name(name: str) -> bool:
-    """Return whether reading an attribute of this name is checked when the code runs."""
+    """Return whether reading an attribute of this name is checked at run time."""
     return (
         (name[0] == "_" and name not in SAFE_NAMES)
         or name in FORMAT_METHODS

@@ -4,8 +4,8 @@
     exit()                       `exit` is refused in a block; ...
     x.__class__.__subclasses__   `__subclasses__` is refused in a block
 
-Everything that the prompt names may be used. A guard against accidents, not a sandbox: the code runs in the program's
-own process. Not detected: names that are made at run time (`runtime.py`), members that are reached through values
+Everything that the prompt names may be used. This is a guard against accidents, not a sandbox: the code runs in the
+program's own process. Not detected: names made at run time (`runtime.py`), members reached through values
 (`module_proxies.py`), and effects of the program's own functions.
 """
 
@@ -41,7 +41,7 @@ _ALTERNATIVES = {
 _REFUSED_DEFINITIONS = REFUSED_BINDINGS.union(
     ("__dict__", "__reduce__", "__reduce_ex__", "__setstate__")
 )
-"""Methods that Python asks for internals, or that are handed them."""
+"""Methods that Python asks for internals, or passes them to."""
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -49,7 +49,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 def find_guard_problems(
     nodes: Sequence[ast.AST], names: SnippetNames, scope: Scope
 ) -> Iterator[str]:
-    """Yield every reason why the guard refuses the code, with lines of the snippet."""
+    """Yield every reason why the guard refuses the code, with the line in the snippet."""
     for name, node in names.read.items():
         if name in REFUSED_BUILTINS and not scope.is_referenced(name) and name not in names.bound:
             yield format_refusal(name, node)
@@ -115,9 +115,9 @@ def _find_positions(nodes: Sequence[ast.AST]) -> Iterator[ast.Name]:
 
 
 def list_program_modules(scope: Scope) -> tuple[str, ...]:
-    """Return the modules that the prompt names: a block may import them and their members.
+    """Return the modules that the prompt names, which a block may import, with their members.
 
-    In static code, the names have no values and mean the modules of the same name.
+    In static code, names have no values and mean the modules of the same name.
     """
     named = scope.list_variables(scope.names)
     found = {
@@ -160,7 +160,7 @@ def _find_member_problems(module: ModuleType, name: str, node: ast.AST) -> Itera
 
 
 def find_modules(nodes: Sequence[ast.AST], scope: Scope) -> dict[str, ModuleType]:
-    """Return the names of importable modules in this snippet, by import or plain assignment."""
+    """Return the names that this snippet gives importable modules, by import or plain assignment."""
     modules: dict[str, ModuleType] = {}
     for name in scope.scratch:
         if isinstance(found := scope.lookup(name), Bound) and is_a(found.value, ComputingModule):
@@ -208,7 +208,7 @@ def resolve_member(node: ast.expr, modules: dict[str, ModuleType]) -> UserValue:
 
 
 def _find_class_problems(node: ast.ClassDef, scope: Scope) -> Iterator[str]:
-    """Yield a class body reads a name that it has not bound yet from the builtins."""
+    """Yield positional patterns in a class body, and reads of refused builtins that may precede its own binding."""
     for inner in _walk_class_body(node):
         if isinstance(inner, ast.Match):
             yield from _find_class_patterns(inner)
@@ -234,7 +234,7 @@ def _binds(node: ast.AST, name: str) -> bool:
 
 
 def _walk_class_body(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes that a class body runs itself, without those in functions."""
+    """Yield the nodes that a class body itself runs, excluding those in functions."""
     for child in ast.iter_child_nodes(node):
         yield child
         if isinstance(child, _Function):
@@ -256,7 +256,7 @@ def _find_class_patterns(node: ast.Match) -> Iterator[str]:
 
 
 def _find_annotation_problems(annotation: ast.expr) -> Iterator[str]:
-    """Yield the problems of annotations that are texts: libraries evaluate them."""
+    """Yield the problems in string annotations, which libraries evaluate."""
     literals = {
         id(inner)
         for node in ast.walk(annotation)

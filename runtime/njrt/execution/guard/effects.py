@@ -1,4 +1,4 @@
-"""The effects that guarded code must not have, wherever it got the function from: an audit hook (PEP 578).
+"""An audit hook (PEP 578) for the effects that guarded code must not have, wherever it got the function from.
 
     os.system("true")            called by a snippet:                    PermissionError
     subprocess.run(["true"])     by a snippet, through library code:     PermissionError
@@ -6,10 +6,10 @@
     save(order)                  a function of the program that writes:  allowed
     path.read_text()             a method of an object of the program:   allowed
 
-The other checks keep such functions out of reach; this one also stops them if a check misses a way. It looks at
-the stack: an effect belongs to the snippet if only library code is between the two. If the prompt names a module or
-a function that has effects, nothing is refused. Not detected: effects that a function of the program, another thread or
-the event loop has on behalf of the snippet; reads of environment variables.
+The other checks keep such functions out of reach; this hook stops them even if a check misses a way to them. It
+inspects the stack: an effect belongs to the snippet if only library code lies between the two. If the prompt names a
+module or function that has effects, nothing is refused. Not detected: effects that a function of the program, another
+thread or the event loop has on behalf of the snippet; reads of environment variables.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ _state = {"installed": False}
 
 
 def allow_effects(code: CodeType, is_allowed: bool) -> None:
-    """Let the code of a snippet have effects, or watch it from now on.
+    """Let a snippet's code have effects, or watch the code from now on.
 
-    The hook is installed once in a process and stays: Python cannot remove one.
+    The hook is installed once per process and stays, because Python cannot remove audit hooks.
     """
     filename = code.co_filename
     if is_allowed and type(filename) is SnippetFilename:
@@ -61,7 +61,7 @@ def allow_effects(code: CodeType, is_allowed: bool) -> None:
 
 
 def names_effects(scope: Scope) -> bool:
-    """Return whether the prompt names a module or a function that has effects: then they are the program's choice."""
+    """Return whether the prompt names a module or function with effects, which are then the program's choice."""
     return any(_has_effects(*named) for named in scope.list_variables(scope.names).items())
 
 

@@ -55,7 +55,7 @@ _getattr: Callable[..., UserValue] = CHECKED_BUILTINS["getattr"]
 
 
 def import_module(path: str, is_named: bool) -> ModuleType:
-    """Do `import a.b as c` (named) and return the last module of the path, or `import a.b` and return the first."""
+    """Do `import a.b as c` (named) and return the path's last module, or `import a.b` and return its first."""
     module = open_module(path)
     return module if is_named else open_module(path.partition(".")[0])
 
@@ -72,7 +72,7 @@ def import_member(path: str, name: str) -> UserValue:
 
 
 def is_importable(path: str) -> bool:
-    """Return whether a block may import a module that the prompt does not name, which no module of the program is."""
+    """Return whether a block may import a module that the prompt does not name: never one of the program's own."""
     if path not in IMPORTABLE_MODULES | SUBMODULES:
         return False
     top = path.partition(".")[0]
@@ -86,7 +86,7 @@ def is_importable(path: str) -> bool:
 
 @lru_cache(maxsize=128)
 def open_module(path: str) -> ComputingModule:
-    """Return the form of an importable module that blocks see."""
+    """Return an importable module in the form that blocks see."""
     if not is_importable(path):
         raise ImportError(f"`{path}` cannot be imported in a block")
     real = importlib.import_module(path)
@@ -118,7 +118,7 @@ def list_public_members(module: ModuleType) -> Iterator[str]:
 
 
 def is_public_member(top: str, name: str, member: UserValue) -> bool:
-    """Return whether a member of an importable module is not private, not listed, and not of a module of another kind."""
+    """Return whether a module's member is public, not refused by a list, and not from a module of another kind."""
     is_private = (name.startswith("_") and not name.endswith("__")) or name == "main"
     is_listed = name in REFUSED_MEMBERS.get(top, ()) or name not in ALLOWED_MEMBERS.get(
         top, (name,)
@@ -127,7 +127,7 @@ def is_public_member(top: str, name: str, member: UserValue) -> bool:
 
 
 def _is_from_other_module(member: UserValue) -> bool:
-    """Return whether a member is a module, or comes from one that may not be imported, as `pathlib.Path` in `json.tool`."""
+    """Return whether a member is a module or comes from an unimportable one, like `pathlib.Path` in `json.tool`."""
     if is_a(member, ModuleType):
         return True
     home = getattr(member, "__module__", None)
@@ -139,7 +139,7 @@ def _is_from_other_module(member: UserValue) -> bool:
 def _attrgetter(*paths: str) -> Callable[[UserValue], UserValue]:
     """`operator.attrgetter` with checks of the names."""
     plain = [get_plain_name(path) for path in paths]
-    operator.attrgetter(*plain)  # its own complaints about the arguments
+    operator.attrgetter(*plain)  # raises its own errors about the arguments
 
     def get_path(value: UserValue, path: str) -> UserValue:
         for name in path.split("."):
@@ -173,7 +173,7 @@ def _wraps(wrapped: Callable[..., Any]) -> Callable[[Any], Any]:
 
 
 def _mark_own(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a decorator that sets attributes, of what does not belong to Python's library."""
+    """Return an attribute-setting decorator that refuses objects of Python's library."""
 
     def decorate(decorated: Any, /, *args: Any, **options: Any) -> Any:
         return function(check_store(decorated), *args, **options)
@@ -214,7 +214,7 @@ def _check_dataclass(cls: type) -> None:
 
 
 def dataclasses_annotations(cls: type) -> list[str]:
-    """Return the annotated names of a class if Python computes them on demand (3.14)."""
+    """Return a class's annotated names if Python computes them lazily (3.14)."""
     try:
         from annotationlib import Format, get_annotations  # type: ignore[import-not-found]
     except ImportError:
@@ -261,7 +261,7 @@ def _rebuild_functions(module: ModuleType, **replaced: Any) -> dict[str, Any]:
 
 
 _copy = _rebuild_functions(copy, setattr=CHECKED_BUILTINS["setattr"])
-"""Copying calls `setattr` with names from an object's state."""
+"""The module `copy` with a checked `setattr`, which copying calls with names from an object's state."""
 _dataclasses = _rebuild_functions(dataclasses, copy=SimpleNamespace(**_copy))
 
 _REPLACED: dict[str, Any] = {
@@ -275,7 +275,7 @@ _REPLACED: dict[str, Any] = {
     "operator.attrgetter": _attrgetter,
     "operator.methodcaller": _methodcaller,
 }
-"""The replacements of members that take or make names of attributes."""
+"""The replacements for members that take or make attribute names."""
 
 if hasattr(copy, "replace"):
     _REPLACED["copy.replace"] = _check_instances(copy.replace)

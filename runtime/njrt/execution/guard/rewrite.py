@@ -1,4 +1,4 @@
-"""Rewrite guarded code before it is compiled: operations that depend on run-time values become calls of checks.
+"""Rewrite guarded code before compilation: operations that depend on run-time values become calls to checks.
 
     import json                json = .import("json", False)
     from json import loads     loads = .member("json", "loads")
@@ -8,7 +8,7 @@
         case Point(a, b): ...  match x:
                                    case .class1(a, b): ...
 
-Other attributes are read as they are: the names in the code were compared with the lists before (`check.py`).
+Other attributes are read as they are, because their names have already been checked (`check.py`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CHECKS: dict[str, Any] = {
 def add_checks(
     tree: ast.Module, class_name: str | None, program_modules: Collection[str]
 ) -> ast.Module:
-    """Rewrite a snippet in the body of class `class_name`; the imports of `program_modules` stay as they are.
+    """Rewrite a snippet in the body of class `class_name`, leaving imports of `program_modules` unchanged.
 
     The parts of a new node have no location.
     """
@@ -84,7 +84,7 @@ class _Rewriter(ast.NodeTransformer):
     visit_AsyncFunctionDef = visit_ClassDef = visit_FunctionDef
 
     def call(self, function: str, arguments: list[ast.expr], node: ast.AST) -> ast.expr:
-        """Return a call of a check. The namespace of a class body may be the code's own, but a lambda does not read it."""
+        """Return a call to a check; a lambda bypasses a class body's namespace, which may be the code's own."""
         called: ast.expr = ast.Name(function, ast.Load())
         if self.in_class_body:
             rest = ast.Name("values", ast.Load())

@@ -6,9 +6,9 @@
     queue._loop                        AttributeError: an internal attribute of Python's library
     json.JSONEncoder.default = f       AttributeError: a block cannot change Python's library
 
-`rewrite.py` puts calls of these functions into the code. A check sees the object and the name, wherever
-both come from. Not detected: attributes that functions written in C read by themselves; `module_proxies.py` replaces the ones
-that take names of attributes.
+`rewrite.py` inserts calls to these functions into the code. A check sees the object and the name, wherever they
+come from. Not detected: attributes that C functions read by themselves; `module_proxies.py` replaces the functions
+that take attribute names.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def read_attribute(value: UserValue, name: str) -> UserValue:
 
 
 def find_target(value: UserValue) -> UserValue:
-    """Return the object that has the attributes: the class behind an alias, the function of a method; else the value."""
+    """Return the object that holds the attributes: an alias's class, a method's function, or the value itself."""
     cls = type(value)
     if cls is MethodType:
         return value.__func__
@@ -145,7 +145,7 @@ def check_read(value: UserValue, name: str) -> None:
         if any(get_module_name(base) == "asyncio.events" for base in get_mro(cls)):
             raise make_refusal_error(name)
     elif name in REGISTERING_METHODS:
-        if is_a(value, type):  # of a metaclass it takes any class
+        if is_a(value, type):  # a metaclass's `register` takes any class
             check_store(value)
             if type in get_mro(value):
                 raise make_refusal_error(name)
@@ -158,7 +158,7 @@ def check_read(value: UserValue, name: str) -> None:
 _READABLE = frozenset(
     f"__{word}__" for word in ("dict", "annotations", "members", "setattr", "delattr", "dataclass_fields")
 )  # fmt: skip
-"""Checked names that `read_attribute` serves in a safe form, or that hold nothing but data."""
+"""Checked names that `read_attribute` serves in a safe form, or that hold only data."""
 
 
 def is_internal(value: UserValue, name: str) -> bool:
@@ -167,7 +167,7 @@ def is_internal(value: UserValue, name: str) -> bool:
         return False
     cls = type(value)
     if is_a(value, ModuleType):
-        return cls is ComputingModule  # any other module is one that the program handed over
+        return cls is ComputingModule  # any other module was handed over by the program
     if cls is FunctionType and name == "__get__":
         return False
     if is_a(value, type):
@@ -199,11 +199,11 @@ def _is_library_module(name: str) -> bool:
 
 
 _internal_names: dict[int, tuple[weakref.ref[type], frozenset[str] | None]] = {}
-"""By the identity of the class: a metaclass may define `__eq__`."""
+"""Keyed by the class's id, because a metaclass may define `__eq__`."""
 
 
 def _list_internal_names(cls: type) -> frozenset[str] | None:
-    """Return the names that may be internal in an instance of a class; None for classes, modules, functions and proxies."""
+    """Return the names that may be internal in a class's instances; None for kinds such as classes and modules."""
     known = _internal_names.get(id(cls))
     if known is not None and known[0]() is cls:
         return known[1]
@@ -226,7 +226,7 @@ def _list_used_names(cls: type) -> frozenset[str]:
 
 
 def read_namespace(value: UserValue) -> Mapping[str, UserValue]:
-    """Do `value.__dict__`: the real one of plain objects, a copy without internal names of all others."""
+    """Do `value.__dict__`: the real one for plain objects, a copy without internal names for all others."""
     namespace = value.__dict__
     if not (is_a(value, type) or is_a(value, ModuleType)) and not any(
         is_library_class(base) and base is not object for base in get_mro(type(value))
@@ -248,7 +248,7 @@ def read_namespace(value: UserValue) -> Mapping[str, UserValue]:
 
 
 def check_store(value: UserValue, name: str = "") -> UserValue:
-    """Return `value` if a block may set attributes of it; else raise AttributeError."""
+    """Return `value` if a block may set its attributes; else raise AttributeError."""
     cls = type(value)
     if (target := find_target(value)) is not value:
         check_store(target, name)
@@ -271,7 +271,7 @@ def check_store(value: UserValue, name: str = "") -> UserValue:
 
 
 def check_match_class(cls: UserValue) -> UserValue:
-    """Return the class of a pattern with positions, after a check of the attributes that these read."""
+    """Return the class of a positional pattern, after checking the attributes that the positions read."""
     if not is_a(cls, type):
         return cls
     check_metaclass(cls)
@@ -298,7 +298,7 @@ def check_class_attribute(cls: type, name: str) -> None:
 
 
 def check_metaclass(cls: type) -> None:
-    """Raise AttributeError if the metaclass can answer for attributes that the class does not have."""
+    """Raise AttributeError if the metaclass can supply attributes that the class does not have."""
     for base in get_mro(type(cls)):
         namespace = get_class_namespace(base)
         for hook in _METACLASS_HOOKS:
@@ -307,9 +307,9 @@ def check_metaclass(cls: type) -> None:
 
 
 def _is_written_elsewhere(value: UserValue, owner: type) -> bool:
-    """Return whether a member of a class was written in C for this class, or in Python but not in a block.
+    """Return whether a class member was written in C for this class, or in Python outside a block.
 
-    The name of the module of a class does not prove this: the code of a block can set it.
+    The class's module name does not prove this, because a block's code can set it.
     """
     if type(value) is FunctionType:
         return not is_snippet(value.__code__.co_filename)
@@ -318,7 +318,7 @@ def _is_written_elsewhere(value: UserValue, owner: type) -> bool:
 
 
 def get_format_method(value: UserValue, name: str) -> Callable[..., UserValue]:
-    """Return the method `format` or `format_map` of a value; for a text, one that checks the attributes in it."""
+    """Return a value's method `format` or `format_map`; for a string, one that checks the attributes in it."""
     if type(value) is str and _READS_CHECKED_NAME.search(value) is None:
         plain: Callable[..., UserValue] = builtins.getattr(value, name)
         return plain
@@ -352,7 +352,7 @@ def _format(
 
 
 class _CheckedFormatter(Formatter):
-    """Formats a text as `str.format` does, with checks of the attributes that the text names."""
+    """Formats a string as `str.format` does, checking the attributes that the string names."""
 
     def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
         first, rest = formatter_field_name_split(field_name)
@@ -363,7 +363,7 @@ class _CheckedFormatter(Formatter):
 
 
 def get_plain_name(name: UserValue) -> UserValue:
-    """Return the exact text of a name: a subclass of str could compare equal to something else."""
+    """Return a name as an exact str, because a subclass of str could compare equal to something else."""
     return str.__str__(name) if is_a(name, str) else name
 
 
@@ -430,7 +430,7 @@ def _vars(*values: UserValue) -> Mapping[str, UserValue]:
 CHECKED_BUILTINS: MappingProxyType[str, Any] = MappingProxyType(
     {"getattr": _getattr, "setattr": _setattr, "delattr": _delattr, "vars": _vars}
 )
-"""The functions that guarded code calls in place of these builtins."""
+"""The functions that guarded code calls instead of these builtins."""
 
 
 def iterate_fields(cls: type) -> Iterator[Any]:

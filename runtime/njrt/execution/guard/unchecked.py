@@ -1,10 +1,10 @@
-"""Find the problems of code that later runs without the guard's checks: the code of static blocks.
+"""Find problems in the code of static blocks, which later runs without the guard's checks.
 
     getter = operator.attrgetter     `attrgetter` can only be called in a block, under its own name
     [json][0].codecs                 `json` is a module: in a block it can only be used as `json.NAME`
     vars(order)                      `vars` is refused in a static block; use the attributes by their names
 
-Not detected: names of attributes that are made at run time; internal attributes of library objects.
+Not detected: attribute names made at run time; internal attributes of library objects.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _format_namespace_refusal(name: str, node: ast.AST) -> str:
 
 
 def _find_module_values(nodes: Sequence[ast.AST], modules: dict[str, ModuleType]) -> Iterator[str]:
-    """Yield each use that passes a module on: the code could ask it for any member, unseen by this check."""
+    """Yield each use that passes a module on, since code could then read any member, unseen by this check."""
     if not modules:
         return
     owners = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
@@ -72,7 +72,7 @@ def _find_module_values(nodes: Sequence[ast.AST], modules: dict[str, ModuleType]
 
 
 def _find_loose_getter(node: ast.AST, called: set[int], scope: Scope) -> Iterator[str]:
-    """Yield functions that take names of attributes and are not called in place, under their own names."""
+    """Yield functions that take attribute names and are not called directly, under their own names."""
     match node:
         case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name, ctx=ast.Load()):
             is_loose = id(node) not in called and not scope.is_referenced(name)

@@ -1,4 +1,4 @@
-"""Approve effects: the needs of an effect, a person's approval, a manifest of allowed needs.
+"""Approve effects: an effect's needs, a person's approval, a manifest of allowed needs.
 
 These are interceptors (`njrt.decisions`): they perform no effects.
 """

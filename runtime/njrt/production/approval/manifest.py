@@ -9,7 +9,7 @@
     with njrt.using(manifest="njc.lock"):        an effect that needs more is rejected,
         triage(mailbox)                          a block without a section is ended by `PolicyError`
 
-A block is found by its file and its whole instruction; questions of `njrt.llm` and `ask` have an empty one.
+A block is found by its file and its whole instruction, which is empty for questions of `njrt.llm` and `ask`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BlockKey = tuple[str, str]
 
 @record
 class BlockAuthority:
-    """The needs that one block is allowed, as in the file."""
+    """The needs that are allowed to one block, as in the file."""
 
     __pydantic_config__ = NO_OTHER_KEYS
     file: str
@@ -48,23 +48,23 @@ class BlockAuthority:
 
     @property
     def allowed(self) -> EffectNeeds:
-        """The allowed needs of its effects."""
+        """The allowed needs of the block's effects."""
         return EffectNeeds(*(frozenset(getattr(self, part.name)) for part in fields(EffectNeeds)))
 
 
 def make_authority(key: BlockKey, needs: EffectNeeds) -> BlockAuthority:
-    """Return a section that allows exactly this."""
+    """Return a section that allows exactly these needs."""
     return BlockAuthority(*key, *map(sorted, needs.parts.values()))
 
 
 def find_block_key(place: str, instruction: str, effect: object) -> BlockKey:
-    """Return the section that an effect belongs to."""
+    """Return the key of the section that an effect belongs to."""
     file = place.rpartition(":")[0]
     return file, "" if isinstance(effect, AskModel) else instruction
 
 
 class Manifest:
-    """The interceptor that enforces a manifest; it is the last that is asked, about edited effects too."""
+    """The interceptor that enforces a manifest; it is asked last, so that it sees edited effects."""
 
     def __init__(self, path: str, authorities: Iterable[BlockAuthority]) -> None:
         self._path = path
@@ -93,7 +93,7 @@ class Manifest:
 
 
 def read_manifest(path: str | Path) -> Manifest:
-    """Read the manifest of a lock file."""
+    """Read the manifest in a lock file."""
     try:
         document = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
         sections = document.get("authority", ())

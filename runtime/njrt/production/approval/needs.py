@@ -1,10 +1,10 @@
-"""The needs of an effect: its kind, and the jumps, imports and attributes of its code; of a call, its function.
+"""The needs of an effect: its kind and its code's jumps, imports and attributes; for a call, its function.
 
 Run("import json\nreturn json.loads(text).get('a')", True)
     EffectNeeds(effects={"Run"}, jumps={"return"}, imports={"json"}, attributes={"get", "loads"})
 
 Not detected: which object an attribute belongs to, names that are made while the code runs (`getattr` itself counts
-as an attribute), and effects of the program's functions that the code calls.
+as an attribute), and the effects of program functions that the code calls.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class EffectNeeds:
     attributes: frozenset[str] = frozenset()
     """The attributes that code calls, reads or sets, without the objects that they belong to."""
     calls: frozenset[str] = frozenset()
-    """The gated functions that code has called, and the effects of interfaces."""
+    """The gated functions that code has called, and the interfaces' effects."""
 
     @property
     def parts(self) -> dict[str, frozenset[str]]:
@@ -70,7 +70,7 @@ class EffectNeeds:
 
 @record
 class CodeNames:
-    """Names in code, in the order of the text."""
+    """Names in code, in textual order."""
 
     imports: tuple[str, ...] = ()
     attributes: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ class CodeNames:
     reads: tuple[str, ...] = ()
     binds: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
-    """Targets such as `box.items` or `prices[0]` that it assigns to or deletes."""
+    """Targets such as `box.items` or `prices[0]` that the code assigns to or deletes."""
     calls: tuple[str, ...] = ()
 
 
@@ -86,7 +86,7 @@ def find_needs(effect: Effect) -> EffectNeeds:
     """Return the needs of an effect; raises SyntaxError, ValueError or RecursionError for code that does not parse."""
     if isinstance(effect, Touch):
         return EffectNeeds(calls=frozenset({effect.function}))
-    if isinstance(effect, Perform):  # recordings do not have the name of the interface
+    if isinstance(effect, Perform):  # recordings do not have the interface's name
         return EffectNeeds(calls=frozenset({effect.function.rpartition(".")[2]}))
     code = get_effect_code(effect)
     names = CodeNames() if code is None else find_code_names(code)

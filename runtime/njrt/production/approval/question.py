@@ -6,7 +6,7 @@
       reads    mail, classify
       binds    kind (now None)
 
-Control characters of terminals are escaped, so that code cannot change the text.
+Terminal control characters are escaped, so that code cannot change the text.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from njrt.rendering.writer import clip, escape_unprintable
 MAX_INSTRUCTION_LINES = 4
 VALUE_CHARS = 60
 MAX_WHOLE_CHARS = 100_000
-"""Characters of an argument that are counted, for the number of hidden ones."""
+"""How many characters of an argument are counted, to report how many are hidden."""
 
 
 def describe_question(pending: PendingEffect) -> Iterator[str]:
@@ -52,7 +52,7 @@ def describe_question(pending: PendingEffect) -> Iterator[str]:
 
 
 def format_code(effect: Effect) -> tuple[str, str]:
-    """Return the code of an effect, or its fields as JSON, each with the name of its language."""
+    """Return an effect's code, or its fields as JSON, with the name of the language."""
     code = get_effect_code(effect)
     if code is not None:
         return escape_lines(code), "python"
@@ -65,13 +65,13 @@ def format_code(effect: Effect) -> tuple[str, str]:
 
 
 def escape_lines(text: str) -> str:
-    """Return a text with everything escaped that a terminal would act on, except for the ends of lines."""
+    """Return a text with everything escaped that a terminal would act on, except line ends."""
     lines = re.split(r"\r\n|\n", text.expandtabs(4))
     return "\n".join(escape_unprintable(line) for line in lines)
 
 
 def describe_names(pending: PendingEffect) -> Iterator[str]:
-    """Yield the lines after the code: its names and its possible changes."""
+    """Yield the lines after the code: its names and possible changes."""
     effect = pending.effect
     now = {name: text.split("\n")[0] for name, text in pending.render_variables().items()}
     if isinstance(effect, BindOutputs):
@@ -107,7 +107,7 @@ def describe_names(pending: PendingEffect) -> Iterator[str]:
 
 
 def _count_cut_chars(shown: Any, value: Any) -> int:
-    """Return how many characters of an argument of a call, also of its items, are not shown."""
+    """Return how many characters of a call's argument, including its items, are not shown."""
     if isinstance(shown, str) and type(value) is not str:
         is_cut = shown != (whole := render_value(value, MAX_WHOLE_CHARS))
         return max(len(whole) - len(shown), 0) if is_cut else 0
@@ -119,7 +119,7 @@ def _count_cut_chars(shown: Any, value: Any) -> int:
 
 
 def _format_now(name: str, now: Mapping[str, str]) -> str:
-    """Return a name with its value now, if it has one."""
+    """Return a name with its current value, if it has one."""
     if name not in now:
         return name
     value = now[name].removeprefix(f"{name}: ")

@@ -5,7 +5,7 @@
 
     accept? [y]es [n]o [e]dit [a]bort [p]ause [c]ode always [k]ind always [?]
 
-Standard input and error must be a terminal. While a question waits, no limit of time runs in the process.
+Standard input and error must be a terminal. While a question waits, no time limit runs in the process.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class EndOfInputError(Exception):
 
 @record
 class Terminal:
-    """The terminal that asks a person."""
+    """The terminal on which a person is asked."""
 
     def is_interactive(self) -> bool:
         return all(
@@ -63,7 +63,7 @@ class Terminal:
         )
 
     def ask(self, prompt: str) -> str:
-        """Read one line, typed after the prompt was shown."""
+        """Return one line that was typed after the prompt was shown."""
         stdin = sys.stdin.fileno()
         with suppress(ImportError, OSError):
             import termios
@@ -84,7 +84,7 @@ class Terminal:
         sys.stderr.flush()
 
     def show_code(self, code: str, language: str) -> None:
-        """Show code with numbers of lines, in colour if `rich` is installed."""
+        """Show code with line numbers, in colour if `rich` is installed."""
         try:
             from rich.console import Console
             from rich.syntax import Syntax
@@ -92,7 +92,7 @@ class Terminal:
             for number, line in enumerate(code.split("\n"), start=1):
                 self.write(f"  {number:3}  {line}\n")
             return
-        # Of the colours of the terminal, so that it can be read on any background.
+        # Only the terminal's colours, so that the code is readable on any background.
         colours = partial(Syntax, theme="ansi_dark", background_color="default")
         shown = colours(code, language, line_numbers=True, word_wrap=True)
         Console(file=sys.stderr).print(shown)
@@ -209,7 +209,7 @@ class Approval:
         except ClickException as error:
             self._terminal.write(f"{error.message}; set EDITOR to an editor\n")
             return pending
-        except ValueError as error:  # its command line cannot be split
+        except ValueError as error:  # the editor's command line cannot be split
             self._terminal.write(f"the command in EDITOR is wrong: {error}\n")
             return pending
         if edited is None or edited == text:
@@ -226,7 +226,7 @@ class Approval:
 
 
 def _format_for_editor(effect: Effect) -> tuple[str, str]:
-    """Return the text to be edited: the code or the question, else the effect as JSON; and its file extension."""
+    """Return the text to edit (the code or the question, else the effect as JSON) and its file extension."""
     if isinstance(effect, AskModel):
         return effect.question + "\n", ".txt"
     code = get_effect_code(effect)
@@ -266,7 +266,7 @@ def approve(
     """Make an interceptor that asks a person on the terminal about each effect.
 
     With `calls` it asks only about calls of gated functions (`njrt.gated`): all, or these. `decisions` is a JSON
-    Lines file; "always" in it is final. `otherwise` is used without a terminal, by default a `ConfigurationError`.
+    Lines file; "always" in it is final. Without a terminal, `otherwise` decides; the default is `ConfigurationError`.
     """
     if otherwise is not None and otherwise not in get_args(Otherwise):
         raise ConfigurationError(
@@ -292,7 +292,7 @@ def approve(
     )
 
 
-# ── the decisions of a person ──────────────────────────────────────────────────────────────────────
+# ── a person's decisions ───────────────────────────────────────────────────────────────────────────
 
 
 ApprovalScope = Literal["once", "code", "kind"]
@@ -310,10 +310,10 @@ class ApprovalLine:
     effect: dict[str, Any]
     decision: dict[str, Any]
     digest: str = ""
-    """Of the whole arguments of a call; lines of older versions have none."""
+    """A digest of a call's full arguments; older versions' lines have none."""
 
     def applies_to(self, block: str, effect: dict[str, Any], digest: str = "") -> bool:
-        """Return whether this line decides about an effect of a block."""
+        """Return whether this line decides about a block's effect."""
         if self.scope == "once" or block != self.block:
             return False
         if self.scope == "kind":
@@ -323,12 +323,12 @@ class ApprovalLine:
 
 
 def make_block_digest(pending: PendingEffect) -> str:
-    """Return a digest of the file and the instruction of a block; of the file, for a question."""
+    """Return a digest of a block's file, instruction and effect set; a question's instruction is empty."""
     return hash_json([pending.place.rpartition(":")[0], pending.instruction, pending.effects])
 
 
 class ApprovalsFile:
-    """The decisions in a file, or only in memory without a path (state: the lines)."""
+    """The decisions in a file, or only in memory if there is no path (state: the lines)."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
@@ -336,13 +336,13 @@ class ApprovalsFile:
 
     @property
     def lines(self) -> list[ApprovalLine]:
-        """All decisions; the file is read when they are first needed."""
+        """All decisions; the file is read when first needed."""
         if self._lines is None:
             self._lines = [*read_approvals(self.path)] if self.path and self.path.exists() else []
         return self._lines
 
     def find(self, pending: PendingEffect) -> Decision | None:
-        """Return the previous decision about an equal effect of an equal block."""
+        """Return the earlier decision about an equal effect of an equal block."""
         block, effect = make_block_digest(pending), effect_to_json(pending.effect)
         for line in reversed(self.lines):
             if line.applies_to(block, effect, pending.digest):
@@ -357,7 +357,7 @@ class ApprovalsFile:
         scope: ApprovalScope,
         at: str,
     ) -> None:
-        """Add a decision about `effect`, and write it at once."""
+        """Add a decision about `effect` and write it immediately."""
         line = ApprovalLine(
             at,
             scope,

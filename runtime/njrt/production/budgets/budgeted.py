@@ -1,11 +1,11 @@
-"""The layer that keeps a model's calls within budgets. It is the innermost: a cached or recorded reply costs nothing.
+"""The layer that keeps a model's calls within budgets. It is innermost: a cached or recorded reply costs nothing.
 
     request ──reserve the most it can cost──> model
     reply   <──settle the actual cost──────── model
 
-A call that does not fit raises `BudgetError` and is not made. If it is not known whether a call was billed (a
-timeout, a lost connection, a killed process), its reservation stays until `HOLD_SECONDS` after its time limit. If
-the store fails, the cost is settled with the next call.
+A call that does not fit raises `BudgetError` and is not made. If it is unknown whether a call was billed (a timeout,
+a lost connection, a killed process), its reservation stays until `HOLD_SECONDS` after its time limit. If the store
+fails, the cost is settled with the next call.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ HOLD_SECONDS = 60.0
 
 @record
 class OpenBudget:
-    """A budget around a point of the program; `scope` is the label of its `with`, if it is one's."""
+    """A budget around a point of the program; `scope` is the label of its `with`, if it belongs to one."""
 
     budget: Budget
     scope: str = ""
     ledgers: set[Ledger] = field(default_factory=set, compare=False)
-    """The ledgers with its account, which is removed at the end of the `with`."""
+    """The ledgers that contain its account, which is removed at the end of the `with`."""
     process: int = field(default_factory=os.getpid, compare=False)
 
     def close(self) -> None:
-        """Remove the account of the `with` that ends, in the process that started it."""
+        """Remove the account of a `with` that ends, in the process that started it."""
         if self.process != os.getpid():
             return
         account = Account(self.budget, "", self.scope)
@@ -78,26 +78,26 @@ def open_budget(budget: Budget) -> OpenBudget:
 
 @record
 class Budgeted:
-    """The layer. `find_model` returns the model below, which determines the price and the key."""
+    """The layer that checks budgets. `find_model` returns the model below, which determines the price and the key."""
 
     budgets: tuple[OpenBudget, ...]
     find_ledger: Callable[[], Ledger]
     find_model: Callable[[], Model]
     tenant: str = ""
     run_ledger: Ledger = field(default_factory=lambda: Ledger(MemoryStore()))
-    """The accounts of budgets per run."""
+    """The accounts of per-run budgets."""
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
-        """Ask the model, if all budgets allow the highest possible cost of the call."""
+        """Ask the model if all budgets allow the call's highest possible cost."""
         model = self.find_model()
         if isinstance(model, WrappedModel):
-            # Its calls are counted one by one.
+            # The wrapper's calls are counted one by one.
             return await ask(replace(request, call_layer=self.move_to))
         settle_unsettled()
         reservations = self._reserve_all(model, request)
 
         def reserve_again(used: Usage) -> None:
-            """Reserve one more call; the reservation of the previous one stays."""
+            """Reserve one more call; the previous call's reservation stays."""
             nonlocal reservations
             if request.before_call is not None:
                 request.before_call(used)
@@ -112,7 +112,7 @@ class Budgeted:
                 for reservation in reservations:
                     reservation.settle(used, model.name)
             elif not (isinstance(error, ServerError) and error.was_sent and error.status is None):
-                # Else the connection was lost, or it took too long: it may have cost something.
+                # Otherwise the call lost its connection or took too long, so it may have cost something.
                 _release_all(reservations)
             raise
         for reservation in reservations:
@@ -149,7 +149,7 @@ class Budgeted:
         return made
 
     def _list_accounts(self, model: Model) -> list[tuple[Ledger, Account]]:
-        """Return the accounts of a call; budgets that share one count once, with the lower limits."""
+        """Return a call's accounts; budgets that share an account count once, with the lower limits."""
         found: list[tuple[Ledger, Account]] = []
         for opened in self.budgets:
             ledger = self.run_ledger if opened.budget.per == "run" else self.find_ledger()
@@ -201,7 +201,7 @@ class CallReservation:
         return True
 
     def release(self) -> None:
-        """Count nothing."""
+        """Drop the reservation and count nothing."""
         try:
             self.ledger.release(self.account, self.hold)
         except StoreError as error:
@@ -209,7 +209,7 @@ class CallReservation:
 
 
 def measure_spent(usage: Usage, most: Amount, is_script: bool = False) -> Amount:
-    """Return the cost of a call: `most`, which was reserved, if the counts are missing or impossible."""
+    """Return a call's cost, or the reserved amount `most` if the counts are missing or impossible."""
     tokens = usage.input + usage.output
     counts = (usage.input, usage.output, usage.usd or 0.0)
     if not all(0 <= each < math.inf for each in counts):
@@ -220,7 +220,7 @@ def measure_spent(usage: Usage, most: Amount, is_script: bool = False) -> Amount
 
 
 _unsettled: list[tuple[CallReservation, Amount]] = []
-"""Costs of calls that the store does not know yet."""
+"""Calls' costs that the store does not know yet."""
 _unsettled_lock = free_in_child(threading.RLock())
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_unsettled.clear)  # they are the parent's
@@ -259,19 +259,19 @@ def _merge_accounts(pairs: list[tuple[Ledger, Account]]) -> tuple[Ledger, Accoun
 
 
 def digest_key(model: Model) -> str:
-    """Return a digest of the API key that a model uses; empty if it has none."""
+    """Return a digest of the API key that a model uses; empty without a key."""
     key = getattr(model, "_key", None)
     return hashlib.sha256(key.encode()).hexdigest()[:12] if isinstance(key, str) else ""
 
 
-# ── OpenTelemetry metrics of budgets ───────────────────────────────────────────────────────────────
+# ── OpenTelemetry metrics for budgets ──────────────────────────────────────────────────────────────
 
 
 _UNITS = {"usd": "{USD}", "tokens": "{token}", "calls": "{call}", "refusals": "{call}"}
 
 
 def count(account: Account, amounts: Mapping[str, float], **attributes: str) -> None:
-    """Count amounts of an account, if the program has imported OpenTelemetry."""
+    """Count an account's amounts if the program has imported OpenTelemetry."""
     api = sys.modules.get("opentelemetry.metrics")
     if api is None:
         return
@@ -292,7 +292,7 @@ def _get_counter(meter: Any, name: str) -> Counter:
 
 
 EXTRA_TOKENS = 512
-"""Tokens of a prompt that have no text: the vendor's own format."""
+"""Tokens of a prompt that belong to no text, but to the vendor's own format."""
 
 TOKENS_PER_MESSAGE = 16
 
@@ -300,13 +300,13 @@ IMAGE_TOKENS = 50_000
 """More than any vendor counts for one image."""
 
 LINKED_FILE_TOKENS = 200_000
-"""Tokens to reserve for a file that the vendor downloads; it may have more."""
+"""Tokens to reserve for a file that the vendor downloads, which may have more."""
 
 
 def estimate_call(model: Model, request: Request, with_price: bool = True) -> Usage:
-    """Return the most tokens that a call can use, and their cost in US dollars; None: the price is not known.
+    """Return the most tokens that a call can use, and their cost in US dollars; None if the price is not known.
 
-    A scripted model costs nothing that is known before. Without the price, its data need not be loaded.
+    A scripted model's cost is not known in advance, and counts as 0. `with_price=False` avoids loading price data.
     """
     texts: list[Any] = [[tool.name, tool.description, tool.parameters] for tool in request.tools]
     texts += [message_to_json(message) for message in request.messages]
@@ -330,14 +330,14 @@ def list_files(request: Request) -> Iterator[Media]:
 
 
 def count_file_tokens(media: Media) -> int:
-    """Return the most tokens of a file: for an image, one for each tile; for other files, one for each byte."""
+    """Return the most tokens that a file can have: a constant for images and linked files, else one per byte."""
     if media.kind == "image":
         return IMAGE_TOKENS
     return len(media.data) or LINKED_FILE_TOKENS
 
 
 def count_thinking_tokens(name: str) -> int:
-    """Return the tokens that a model may think with, in addition to its reply."""
+    """Return how many tokens a model may use for thinking, in addition to its reply."""
     from njrt.models.anthropic import NON_THINKING_PREFIXES
     from njrt.models.openai import find_tools_of_thinking_model
     from njrt.models.remote import THINKING_TOKENS

@@ -1,11 +1,11 @@
-"""The accounts of budgets in a store: amounts spent, and reservations of running calls.
+"""Budget accounts in a store: amounts spent, and reservations for running calls.
 
-    ledger.reserve(account, limits, hold)      BudgetError if spent + reserved + this call is over a limit
+    ledger.reserve(account, hold)              BudgetError if spent + reserved + this call exceeds a limit
     ledger.settle(account, hold, spent)        the reservation becomes the cost of the call
-    ledger.release(account, hold)              it was never made
+    ledger.release(account, hold)              the call was never made
 
-An account is one text in the store, changed by `update`. Dollars are whole billionths. A reservation of a dead
-process is dropped when its time is over; its call still counts if it ends later. Settling twice counts once.
+An account is one text in the store, changed by `update`. Dollar amounts are stored as integer billionths. A
+reservation left by a dead process expires; its call still counts if it ends later. Settling twice counts once.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ NANO = 1_000_000_000
 KEY_PREFIX = "budget/"
 
 MAX_EXPIRED = 200
-"""The dropped reservations that an account knows, so that their calls count if they end."""
+"""How many expired reservations an account remembers, so that their calls count if they end."""
 
 MAX_NAME_CHARS = 180
-"""The longest name of a budget or an owner in a key, in characters of the key."""
+"""The maximal length of a budget's or owner's name in a key, in characters of the key."""
 
 
 @record
@@ -47,7 +47,7 @@ class Amount:
 
 @record
 class Account:
-    """One period of a budget of one owner, with its key in the store, and the start of the next period."""
+    """One period of one owner's budget, with its key in the store and the start of the next period."""
 
     budget: Budget
     owner: str
@@ -63,7 +63,7 @@ class Account:
 
 @record
 class Hold:
-    """The reservation of one call: the most that it may cost, and when it is forgotten (the store's clock)."""
+    """A call's reservation: the most that it may cost, and when it expires, by the store's clock."""
 
     id: str
     amount: Amount
@@ -72,7 +72,7 @@ class Hold:
 
 @record
 class AccountState:
-    """An account as it is stored. `limit_usd` and `limit_tokens` come from the program that changed it last."""
+    """An account as stored. `limit_usd` and `limit_tokens` come from the program that changed it last."""
 
     usd: int = 0
     tokens: int = 0
@@ -82,11 +82,11 @@ class AccountState:
     limit_tokens: int | None = None
     at: float = 0.0
     expired: tuple[str, ...] = ()
-    """The names of the last reservations that were dropped because their time was over."""
+    """The names of the last reservations that expired."""
 
     @property
     def spent(self) -> Amount:
-        """The cost of ended calls."""
+        """The cost of finished calls."""
         return Amount(self.usd, self.tokens)
 
     @property
@@ -127,7 +127,7 @@ class Ledger:
         self.store = store
 
     def reserve(self, account: Account, hold: Hold) -> None:
-        """Reserve the highest possible cost of a call; raise `BudgetError` and change nothing if it does not fit."""
+        """Reserve a call's highest possible cost; raise `BudgetError` and change nothing if it does not fit."""
         refused: list[BudgetError] = []
         now, budget = self.store.now(), account.budget
 
@@ -148,12 +148,12 @@ class Ledger:
             raise refused[0]
 
     def settle(self, account: Account, hold: Hold, spent: Amount) -> None:
-        """Replace a reservation by the amount spent."""
+        """Replace a reservation with the amount spent."""
         now = self.store.now()
 
         def change(state: AccountState) -> AccountState | None:
             if hold.id not in state.held and hold.id not in state.expired:
-                return None  # settled before
+                return None  # already settled
             total = state.spent + spent
             new = replace(state, usd=total.usd, tokens=total.tokens, calls=state.calls + 1, at=now)
             return new.without_hold(hold).without_expired(now)
@@ -166,7 +166,7 @@ class Ledger:
         )
 
     def _change(self, key: str, change: Callable[[AccountState], AccountState | None]) -> None:
-        """Replace an account by `change(state)`; None leaves it as it is."""
+        """Replace an account with `change(state)`; None leaves it as it is."""
 
         def change_text(text: str | None) -> str | None:
             new = change(read_state(text, key))
@@ -179,7 +179,7 @@ class Ledger:
         return state.without_expired(self.store.now())
 
     def forget(self, key: str) -> None:
-        """Remove an account that no call under way has reserved from."""
+        """Remove an account unless a running call has a reservation in it."""
         now = self.store.now()
 
         def change(text: str | None) -> str | None:
@@ -203,7 +203,7 @@ class Ledger:
 
 
 def find_excess(account: Account, state: AccountState, needed: Amount) -> BudgetError | None:
-    """Return the error for a call that does not fit into an account; None if it does."""
+    """Return the error for a call that does not fit into an account; None if it fits."""
     budget, taken = account.budget, state.spent + state.reserved
     limits = (
         (None if budget.usd is None else to_nano(budget.usd), taken.usd, needed.usd),
@@ -216,7 +216,7 @@ def find_excess(account: Account, state: AccountState, needed: Amount) -> Budget
 
 
 def make_budget_error(account: Account, state: AccountState, needed: Amount) -> BudgetError:
-    """Return the error with the amounts spent, reserved and needed, and the time when the budget renews."""
+    """Return an error with the amounts spent, reserved and needed, and the time when the budget renews."""
     budget = account.budget
     owner = f" of the {budget.each} {account.owner or '(none)'}" if budget.each != "all" else ""
     units = [
@@ -246,13 +246,13 @@ def make_budget_error(account: Account, state: AccountState, needed: Amount) -> 
 
 
 def format_amount(amount: Amount, units: list[str]) -> str:
-    """Return an amount in the given units, of `usd` and `tokens`."""
+    """Format an amount in the given units, out of `usd` and `tokens`."""
     texts = {"usd": f"${amount.usd / NANO:,.4f}", "tokens": f"{amount.tokens:,} tokens"}
     return " and ".join(texts[unit] for unit in units)
 
 
 def shorten_name(name: str) -> str:
-    """Return a name as keys have it: one that would take too much of a key ends with its digest."""
+    """Return a name as used in keys: a name that is too long for a key is cut, and ends with its digest."""
     encoded = name.encode("utf-8", "surrogatepass")
     if len(quote(encoded, safe="")) <= MAX_NAME_CHARS:
         return name
@@ -261,12 +261,12 @@ def shorten_name(name: str) -> str:
 
 
 def to_nano(usd: float) -> int:
-    """Return dollars as whole billionths."""
+    """Return a dollar amount as integer billionths."""
     return round(usd * NANO)
 
 
 def read_state(text: str | None, key: str) -> AccountState:
-    """Return the state in a stored text; a new state for None."""
+    """Return the state in a stored text, or a new state for None."""
     if text is None:
         return AccountState()
     try:

@@ -13,14 +13,14 @@ from njrt.records import record
 
 @record
 class Period:
-    """The period of a call: its label, and the start of the next one, if any."""
+    """A call's period: its label, and the start of the next period, if any."""
 
     label: str
     renews: datetime | None = None
 
 
 def find_period(budget: Budget, now: float, scope: str = "") -> Period:
-    """Return the period at `now`, in seconds since the epoch; `scope` is the label of a run or a `with`."""
+    """Return the period at `now` (seconds since the epoch); `scope` is the label of a run or a `with`."""
     if budget.per in ("run", "scope"):
         return Period(scope)
     if budget.per == "total":

@@ -1,1 +1,1 @@
-"""Canaries: the live block run beside its static code on copies, and the test that watches the differences."""
+"""Canaries: live blocks run on copies beside their static code, and the test that watches the differences."""

@@ -1,10 +1,10 @@
-"""The canaries of one block in a store: the test so far, and any alarm.
+"""One block's canaries in a store: the test so far, and any alarm.
 
     canaries = CanaryStore(store)
     canaries.add_result("shop.njpy:fill 51f0a2c37d8e4b66", result, rule)     CanaryState(runs=41, alarm=Alarm(...))
     canaries.clear("shop.njpy:fill 51f0a2c37d8e4b66")                        the code is used again, the test restarts
 
-A block is named with the digest of its instruction and code. After an alarm no more runs are counted.
+A block's name includes the digest of its instruction and code. After an alarm no more runs are counted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_EXAMPLE_CHARS = 400
 
 @record
 class AlarmRule:
-    """The rate of differences that is tolerated, and the probability of a false alarm (both of one block)."""
+    """The tolerated rate of differences and the probability of a false alarm, both for one block."""
 
     tolerated: float = 0.1
     false_alarms: float = 0.01
@@ -32,7 +32,7 @@ class AlarmRule:
 
 @record
 class Alarm:
-    """The reason why the block is live again: the number of runs and differences, and the last difference."""
+    """Why the block is live again: the number of runs and differences, and the last difference."""
 
     at: float
     runs: int
@@ -63,7 +63,7 @@ class CanaryState:
     history: DifferenceHistory = field(default_factory=DifferenceHistory)
     skipped: int = 0
     problem: str = ""
-    """The reason why the last of them was skipped."""
+    """Why the last of these was skipped."""
     example: str = ""
     """The last difference."""
     alarm: Alarm | None = None
@@ -98,7 +98,7 @@ class CanaryStore:
         self.store = store
 
     def read(self, block: str) -> CanaryState:
-        """Return the state of a block and code; an empty one without an entry."""
+        """Return the state of a block and code; it is empty if there is no entry."""
         key = make_store_key("canary", block)
         return _parse_state(self.store.get(key), key)
 
@@ -113,16 +113,16 @@ class CanaryStore:
         return _parse_state(update(self.store, key, change), key)
 
     def list_states(self) -> Iterator[tuple[str, CanaryState]]:
-        """Yield the blocks that have a state, by name, with it."""
+        """Yield the blocks that have a state, by name, with their states."""
         for name in self.list_names():
             yield name, self.read(name)
 
     def list_names(self) -> list[str]:
-        """Return the blocks that have a state, by name, whether it can be read or not."""
+        """Return the names of the blocks that have a state, whether or not it can be read."""
         return [split_store_key(key)[1] for key in self.store.list_keys(KEY_PREFIX)]
 
     def clear(self, block: str) -> bool:
-        """Remove a block: its code is used again, and the test restarts. Return whether it had a state."""
+        """Remove a block, so that its code is used again and the test restarts. Return whether it had a state."""
         return self.store.clear(make_store_key("canary", block)) > 0
 
 
@@ -140,7 +140,7 @@ def _parse_state(text: str | None, key: str) -> CanaryState:
 
 
 def describe_alarm(alarm: Alarm) -> str:
-    """Return an alarm in one line."""
+    """Describe an alarm in one line."""
     return (
         f"{alarm.differences} of {alarm.runs} canaries differed, more than the tolerated share of {alarm.tolerated:g} "
         f"(false alarms: {alarm.false_alarms:g})"

@@ -1,9 +1,9 @@
-"""Compare a run of the code with a run of the live block: the ending, the value, the variables.
+"""Compare a run of the code with a run of the live block: ending, value and variables.
 
     BlockEnd("completed", variables={"total": 7})       of the code       "`total` is 8, by code 7"
     BlockEnd("completed", variables={"total": 8})       of the live block, on copies
 
-Not compared: the message of a raised exception, and variables that only one of the two has bound if both left by a jump.
+Not compared: a raised exception's message, and variables that only one of the two has bound if both left by a jump.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class BlockEnd:
 
 
 RenderValue = Callable[[str, UserValue], str]
-"""Writes the value of a name in a bounded form, secrets redacted."""
+"""Writes a name's value in a bounded form, with secrets redacted."""
 
 
 def find_differences(code: BlockEnd, live: BlockEnd, render: RenderValue) -> Iterator[str]:
@@ -53,5 +53,5 @@ def find_differences(code: BlockEnd, live: BlockEnd, render: RenderValue) -> Ite
 
 
 def describe_end(end: BlockEnd) -> str:
-    """Return the ending in a few words."""
+    """Describe the ending in a few words."""
     return f"raised {end.value.__name__}" if end.outcome == "raised" else end.outcome

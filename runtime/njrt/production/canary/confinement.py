@@ -1,12 +1,12 @@
-"""Check that code can change nothing but its copies, so that it may run beside the program.
+"""Check that code can change only its copies, so that it may run beside the program.
 
     find_outside_access("basket.add(item)", lookup, classes)     None if `Basket.add` only works on its own object
     find_outside_access("notify(user)", lookup, classes)         "`notify` uses the module smtplib"
 
-Bytecode is followed into the functions, classes and methods that it can reach. A method is reached if its name is used as an
-attribute anywhere, or is special (`__eq__`). Everything that is not known to be harmless counts as access to the outside.
-Not detected: a class that is handed to a function and changed there, attributes that a format string names, and validators
-of pydantic models.
+Bytecode is followed into the functions, classes and methods that it can reach. A method is reached if its name is
+used as an attribute anywhere, or is special (`__eq__`). Everything not known to be harmless counts as outside access.
+Not detected: a class that is passed to a function and changed there, attributes named in a format string, and
+pydantic models' validators.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ COMPUTING_MODULES = (IMPORTABLE_MODULES - {"asyncio", "operator", "pprint", "ran
     "builtins",
     "reprlib",
 }
-"""Modules of the standard library that change nothing that a program could notice."""
+"""Standard library modules that change nothing that a program could notice."""
 
 _SCHEMA_LIBRARIES = {"attr", "attrs", "pydantic", "pydantic_core", "typing_extensions"}
 
@@ -57,14 +57,14 @@ _COMPUTING_BUILTINS = frozenset([
     "__build_class__", "__name__", "__debug__",
 ])  # fmt: skip
 _SNIPPET_BUILTINS = _COMPUTING_BUILTINS | {"ask", "dir", "locals", "print", "vars"}
-"""Names of builtins that the runtime replaces in a block by functions that act on the block alone."""
+"""Names of builtins that are harmless in a block, some as the runtime's functions that act only on the block."""
 
 _METACLASSES: tuple[type, ...] = (type, abc.ABCMeta, enum.EnumMeta)
 _HARMLESS_USES = frozenset([
     "BINARY_OP", "BINARY_SUBSCR", "CALL", "CALL_KW", "CHECK_EXC_MATCH", "COMPARE_OP", "IS_OP",
     "KW_NAMES", "LOAD_ATTR", "LOAD_METHOD", "PRECALL", "RAISE_VARARGS", "TO_BOOL",
 ])  # fmt: skip
-"""The instructions that may follow if a class is put on the stack and not called."""
+"""The instructions that may follow when a class is pushed onto the stack."""
 
 _WRAPPER = "async def snippet():\n for _ in ():\n  pass\n"
 
@@ -74,7 +74,7 @@ class _OutsideError(Exception):
 
 
 def find_outside_access(code: str, lookup: Lookup, classes: Collection[type]) -> str | None:
-    """Return an object outside of the copies that a snippet, or showing these classes, can reach; None without one.
+    """Describe an object outside the copies that a snippet, or showing these classes, can reach; None without one.
 
     Raises SyntaxError, ValueError or RecursionError for code that cannot be parsed.
     """
@@ -92,7 +92,7 @@ def find_outside_access(code: str, lookup: Lookup, classes: Collection[type]) ->
 
 
 def find_outside_value(value: UserValue, lookup: Lookup) -> str | None:
-    """Return an outside object that a function or class in the program's data can reach; None without one."""
+    """Describe an outside object that a function or class in the program's data can reach; None without one."""
     search = _Search(lookup)
     try:
         search.visit_value("a value of the data", value)
@@ -103,7 +103,7 @@ def find_outside_value(value: UserValue, lookup: Lookup) -> str | None:
 
 
 def _compile_snippet(code: str) -> types.CodeType:
-    """Return the code as the body of a loop in a coroutine function, where jumps and `await` are legal."""
+    """Compile the code as the body of a loop in a coroutine function, where jumps and `await` are legal."""
     tree = parse_python(_WRAPPER)
     body: list[Any] = parse_python(code).body
     function: Any = tree.body[0]
@@ -122,7 +122,7 @@ class _Search:
         self._functions: dict[int, types.FunctionType] = {}
 
     def resolve_in_snippet(self, name: str) -> UserValue:
-        """Visit the value of a name of the snippet, and return it; copies may be used freely."""
+        """Visit the value of a name in the snippet, and return it; copies may be used freely."""
         found = self._lookup(name)
         if not isinstance(found, Bound):
             return None
@@ -143,7 +143,7 @@ class _Search:
                             self.visit_function(function)
 
     def visit_value(self, name: str, value: UserValue) -> None:
-        """Visit a value that code loads by a name, or that it is bound to as a default."""
+        """Visit a value that code loads by a name, or that is bound to it as a default."""
         cls = type(value)
         if is_a(value, type):
             self._visit_named_class(name, value)
@@ -219,7 +219,7 @@ class _Search:
         what: str,
         around: frozenset[str],
     ) -> None:
-        """Visit bytecode; `around` are the variables of the visited code around it."""
+        """Visit bytecode; `around` are the variables of the enclosing visited code."""
         instructions = [
             instruction
             for instruction in dis.get_instructions(code)
@@ -261,7 +261,7 @@ class _Search:
                 self.visit_code(constant, resolve, what, own)
 
     def visit_class(self, cls: type) -> None:
-        """Visit a class of the program and its ancestors: values shared by their instances must not change."""
+        """Visit a program's class and its ancestors: values shared by their instances must not change."""
         if cls in self._classes:
             return
         is_schema = any(
@@ -302,7 +302,7 @@ _ATTRIBUTE_USES = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "STORE_ATTR", 
 
 
 def _list_functions(member: Any) -> tuple[types.FunctionType, ...]:
-    """Return the functions behind a member of a class: a method, a property."""
+    """Return the functions behind a class member, such as a method or a property."""
     found: tuple[Any, ...]
     if is_a(member, property):
         found = (member.fget, member.fset, member.fdel)
@@ -329,7 +329,7 @@ def _is_exception(name: str) -> bool:
 
 
 def _find_library_module(filename: str) -> str | None:
-    """Return the first part of the name of the module of Python's library that has this file; None for other files."""
+    """Return the top-level name of the standard library module with this file; None for other files."""
     if filename.startswith("<frozen "):
         return filename[8:-1].partition(".")[0]
     path = filename.replace("\\", "/")
@@ -342,7 +342,7 @@ _LIBRARY = enum.__file__.replace("\\", "/").removesuffix("enum.py")
 
 
 def _require_computing(name: str, module: str | None) -> None:
-    """Raise `_OutsideError` unless the module is one that only computes."""
+    """Raise `_OutsideError` unless the module only computes."""
     top = (module or "").partition(".")[0].removeprefix("_")
     if top not in COMPUTING_MODULES and f"_{top}" not in COMPUTING_MODULES:
         raise _OutsideError(f"{name} uses the module {module}")

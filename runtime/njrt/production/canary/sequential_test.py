@@ -1,20 +1,20 @@
-"""A sequential test: do code and live block differ in more runs than is tolerated?
+"""A sequential test: do code and live block differ in more runs than tolerated?
 
     history = DifferenceHistory()
     history = history.add(is_different)         after each canary
     compute_evidence(history, 0.1) >= 1 / 0.01  an alarm: if at most 0.1 of the runs differ, this ever happens with
-                                                probability 0.01 at most, however many runs are looked at
+                                                probability at most 0.01, however many runs are examined
 
-The test is a bet against the null hypothesis "given the past, each run differs with probability t at most". A bet on the
-rate q > t multiplies the capital by q/t if a run differs, else by (1 - q)/(1 - t): on average by 1 at most. The
-capital of bets spread uniformly over all q in (t, 1) is, after k differences in n runs,
+The test is a bet against the null hypothesis "given the past, each run differs with probability at most t". A bet on
+the rate q > t multiplies the capital by q/t if a run differs, otherwise by (1 - q)/(1 - t): on average by at most 1.
+The capital of bets spread uniformly over all q in (t, 1) is, after k differences in n runs,
 
     E(n, k) = 1/(1 - t) * integral from t to 1 of (q/t)^k ((1 - q)/(1 - t))^(n - k) dq
             = P(Binomial(n + 1, t) <= k) / ((1 - t) (n + 1) P(Binomial(n, t) = k))
 
-A change after many equal runs would be noticed late, so the part 1/((j + 1)(j + 2)) of the capital is bet from run
-`EPOCH_RUNS * j` on only; the parts add up to 1. The sum starts at 1 and is a supermartingale under the null
-hypothesis, so it reaches 1/a with probability a at most (Ville 1939). Epochs that are too old to be kept count as lost.
+A change after many equal runs would be noticed late, so the part 1/((j + 1)(j + 2)) of the capital is bet only from
+run `EPOCH_RUNS * j` on; the parts add up to 1. The sum starts at 1 and is a supermartingale under the null
+hypothesis, so it reaches 1/a with probability at most a (Ville 1939). Epochs too old to be kept count as lost.
 
 Sources: Ramdas, Grünwald, Vovk, Shafer, "Game-theoretic statistics and safe anytime-valid inference", Statistical
 Science 38(4), 2023, section 5; Waudby-Smith, Ramdas, "Estimating means of bounded random variables by betting", JRSS B
@@ -29,10 +29,10 @@ from functools import lru_cache
 from njrt.records import record
 
 EPOCH_RUNS = 20
-"""Runs after which another part of the capital is bet."""
+"""The number of runs after which another part of the capital is bet."""
 
 MAX_EPOCHS = 50
-"""Epochs that are kept."""
+"""The number of epochs that are kept."""
 
 _NEGLIGIBLE = 1e-17
 
@@ -48,7 +48,7 @@ class Epoch:
 
 @record
 class DifferenceHistory:
-    """The number of canaries and of differences in total and at the start of each epoch."""
+    """The number of canaries and of differences, in total and at the start of each epoch."""
 
     runs: int = 0
     differences: int = 0
@@ -88,7 +88,7 @@ def log_e_value(runs: int, differences: int, tolerated: float) -> float:
 
 
 def _compute_lower_tail(n: int, k: int, p: float) -> float:
-    """Return P(Binomial(n, p) <= k), summed from the largest term on; k is less than n."""
+    """Return P(Binomial(n, p) <= k), summed from the largest term; k is less than n."""
     odds = p / (1 - p)
     if k < n * p:
         part = total = 1.0
