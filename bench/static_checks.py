@@ -27,8 +27,8 @@ from pathlib import Path
 from types import ModuleType
 
 import njrt
-from njc.static.files import save_lock
 from njc.static.lock import CheckCounts, StaticLock, read_lock
+from njc.static.write import save_lock
 from njc.worker import Worker, make_clean_environment, open_channel
 from njrt.messages import ModelMessage, Request, ToolCall
 from njrt.models.scripted import Scripted, run

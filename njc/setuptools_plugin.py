@@ -21,7 +21,7 @@ from setuptools.errors import CompileError
 from njc.project.tuned import LOCK_FILE_NAME
 from njc.project.units import SUFFIX
 from njc.project.wheel import compile_wheel_files
-from njc.static.files import fill_locked
+from njc.static.write import fill_locked
 from njrt.errors import ConfigurationError
 
 

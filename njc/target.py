@@ -96,7 +96,7 @@ class TargetFunction:
             return round_floats(value)
         from pydantic import ValidationError
 
-        from njrt.typed_json import describe_validation_error
+        from njrt.dataclass_json import describe_validation_error
 
         try:
             return round_floats(_make_converter(self.name, parameter)(value))

@@ -17,9 +17,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Discriminator, TypeAdapter, ValidationError
 
+from njrt.dataclass_json import describe_validation_error
 from njrt.events import Prediction
 from njrt.records import field, record
-from njrt.typed_json import describe_validation_error
 
 StateTexts = dict[str, str | None]
 """A line of text for each variable; None if the variable is no longer bound."""

@@ -31,7 +31,7 @@ LAYERS: Mapping[str, str] = {
         messages outcome context timeouts private_names private_files stores version
         effects gates message_json options values
         decisions interface
-        block events rendering typed_json
+        block events rendering dataclass_json
         effect_json models
         observability scope
         execution persistence
@@ -87,7 +87,7 @@ EDGE = """
     njrt.models         anthropic breaker choose network openai pydantic_ai rate_limit remote retries retry_and_fallback scripted streaming wrapped
     njrt.observability  listeners trace
     njrt.persistence    cache memory_store open_store postgres_store recorder recording_place redis_store sqlite_store
-    njrt.session        attempt block_conversation canary gate interception layered_model prediction session settings
+    njrt.session        block_conversation canary gate interception layered_model prediction session settings static_attempt
     njc                 cli doctor hatch_plugin hook interrupts run setuptools_plugin target trace_lines worker
     njc.mcp             servers
     njc.project         build config outputs tuned units wheel
@@ -97,7 +97,7 @@ EDGE = """
     njc.evaluation.built_imports   account block_recorder
     njc.evaluation.built_imports.child sitecustomize
     njc.sandbox         bubblewrap forwarder limits proxy
-    njc.static          build files lock
+    njc.static          build lock write
     njc.evaluation.learning by_command study
     njc.editors.type_check      checker stubs
     njc.runs            authority

@@ -15,8 +15,8 @@ import pytest
 import njrt
 from njc.commands import njc as njc_command
 from njrt.options import Options
-from njrt.session.attempt import attempt
 from njrt.session.run_block import run, start_block
+from njrt.session.static_attempt import attempt
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [

@@ -22,6 +22,7 @@ from typing import Any
 
 from njc.project.units import explaining_failure, format_path
 from njc.target import InvalidRowError
+from njrt.dataclass_json import make_json_value
 from njrt.errors import (
     AuthenticationError,
     BudgetError,
@@ -35,7 +36,6 @@ from njrt.errors import (
 from njrt.message_json import format_json_line
 from njrt.messages import read_float
 from njrt.records import asdict, astuple, record
-from njrt.typed_json import make_json_value
 
 BUDGET_OPTION = "--max-{}"
 """The name of the whole batch's limit in messages."""

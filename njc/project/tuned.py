@@ -24,10 +24,10 @@ from typing import Any
 from njc.codegen.tuned import OptionValue, TunedBlock
 from njc.project.config import Project
 from njc.project.units import FileState, Unit, read_file_state
+from njrt.dataclass_json import NO_OTHER_KEYS
 from njrt.errors import ConfigurationError
 from njrt.options import find_option_problem
 from njrt.records import record
-from njrt.typed_json import NO_OTHER_KEYS
 
 LOCK_FILE_NAME = "njc.lock"
 TUNED_OPTIONS = ("effects", "reasoning", "votes", "second_model", "second_below")
@@ -130,7 +130,7 @@ def _read_sections(path: Path, _: FileState) -> tuple[TunedSection, ...]:
 
 def check_sections(path: Path, document: Mapping[str, Any]) -> tuple[TunedSection, ...]:
     """Return a parsed lock's sections; raises ConfigurationError for an invalid section."""
-    from njrt.typed_json import InvalidJsonError, validate_value
+    from njrt.dataclass_json import InvalidJsonError, validate_value
 
     try:
         read: _TunedSections = validate_value({"tuned": document.get("tuned", ())}, _TunedSections)

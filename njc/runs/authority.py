@@ -31,6 +31,7 @@ from njrt.agent.answer import parse_answer, unfence
 from njrt.agent.text_protocol import parse_text_calls, parse_text_effects
 from njrt.agent.tools import OPERATIONS, parse_tool_call
 from njrt.block import extract_instruction
+from njrt.dataclass_json import InvalidJsonError
 from njrt.decisions import Accept, Edit, InterceptorDecision
 from njrt.effect_json import decision_from_json, effect_from_json
 from njrt.effects import BindOutputs, Effect, Perform, Refusal
@@ -41,7 +42,6 @@ from njrt.persistence.recording_file import read_recording
 from njrt.persistence.recording_place import RecordingFile
 from njrt.production.approval.manifest import BlockKey, find_block_key, make_authority
 from njrt.production.approval.needs import EffectNeeds, find_needs
-from njrt.typed_json import InvalidJsonError
 
 Needs = Mapping[BlockKey, EffectNeeds]
 

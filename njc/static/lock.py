@@ -34,11 +34,11 @@ from typing import Any, Literal, TypeVar
 
 from njc.project.servers import ServerSection
 from njc.project.tuned import TunedSection, check_sections
+from njrt.dataclass_json import NO_OTHER_KEYS
 from njrt.errors import ConfigurationError
 from njrt.options import OPTION_CHOICES
 from njrt.production.approval.manifest import BlockAuthority, BlockKey
 from njrt.records import asdict, field, record, replace
-from njrt.typed_json import NO_OTHER_KEYS
 
 LOCK_VERSION = 1
 _FILE_HEAD = f"""\

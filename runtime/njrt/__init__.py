@@ -66,11 +66,11 @@ if TYPE_CHECKING:
     from njrt.options.budget import Budget
     from njrt.persistence.recorder import Recorder
     from njrt.production.approval.terminal import approve
-    from njrt.session.attempt import attempt, attempts
     from njrt.session.limits import limit
     from njrt.session.question import allm, allm_at, llm, llm_at
     from njrt.session.run_block import arun, run
     from njrt.session.settings import using
+    from njrt.session.static_attempt import attempt, attempts
 
 __all__ = [
     "Abort", "Accept", "Any", "Audio", "AuthenticationError", "BlockWarning", "Break", "Budget", "BudgetError",
@@ -98,7 +98,7 @@ _LOADED_LATER = {
         "njrt.persistence.recorder": "Recorder",
         "njrt.production.approval.terminal": "approve",
         "njrt.options.budget": "Budget",
-        "njrt.session.attempt": "attempt attempts",
+        "njrt.session.static_attempt": "attempt attempts",
         "njrt.session.run_block": "arun run",
         "njrt.session.limits": "limit",
         "njrt.session.question": "allm allm_at llm llm_at",

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from typing import Any, assert_never, get_args
 
+from njrt.dataclass_json import InvalidJsonError, validate_value
 from njrt.decisions import Abort, Accept, Decision, Edit, InterceptorDecision, Pause, Reject
 from njrt.effects import Effect
 from njrt.errors import PolicyError
 from njrt.messages import Json
-from njrt.typed_json import InvalidJsonError, validate_value
 
 _EFFECTS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Effect)}
 

@@ -18,7 +18,7 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from njrt.typed_json import validate_value
+from njrt.dataclass_json import validate_value
 from spsbench.journal import naming, read_data_file
 from spsbench.results import InputError, parse_json_lines
 from spsbench.sampling import divide_by_size, order_by_strata

@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 
 from annotated_types import MinLen
 
-from njrt.typed_json import InvalidJsonError, from_json
+from njrt.dataclass_json import InvalidJsonError, from_json
 from spsbench.crux.judge import Judge
 from spsbench.crux.problems import CruxProblem
 from spsbench.report.by_problem import estimate_pass_at_k

@@ -101,7 +101,7 @@ def command(
 
 
 def _write_lines(path: Path, records: list[RepairRecord] | list[EffectRecord]) -> None:
-    from njrt.typed_json import to_json
+    from njrt.dataclass_json import to_json
 
     text = "".join(to_json(record) + "\n" for record in records)
     path.write_text(text, encoding="utf-8", newline="\n")

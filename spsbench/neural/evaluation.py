@@ -14,7 +14,7 @@ from pathlib import Path
 from time import perf_counter
 
 from njc.evaluation.comparison.text import format_text_table
-from njrt.typed_json import to_json
+from njrt.dataclass_json import to_json
 from spsbench.crux.answers import is_harmless_call
 from spsbench.crux.judge import Judge
 from spsbench.crux.prediction import build_call, is_same_value

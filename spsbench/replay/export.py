@@ -24,8 +24,8 @@ from njc.trace_lines import (
     UnreadableLine,
     parse_trace_line,
 )
+from njrt.dataclass_json import InvalidJsonError
 from njrt.message_json import reply_from_json
-from njrt.typed_json import InvalidJsonError
 from spsbench.replay.traces import Trace, TracedBlock, TracedCall, TracedReply
 from spsbench.results import group_by, parse_json_lines
 

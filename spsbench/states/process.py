@@ -27,7 +27,7 @@ from typing import Literal
 
 from njc.evaluation.repair.command import name_signal, signal_group
 from njc.evaluation.repair.time_limit import TimeLimitError, limit_time
-from njrt.typed_json import from_json, to_json
+from njrt.dataclass_json import from_json, to_json
 from spsbench.states.programs import record_call, record_program
 from spsbench.states.recording import MAX_STATES
 from spsbench.states.trace import ProgramState, StateTrace

@@ -20,8 +20,8 @@ from typing import Any, Literal, ParamSpec, TypeVar
 
 from pydantic import TypeAdapter
 
+from njrt.dataclass_json import validate_value
 from njrt.messages import Json
-from njrt.typed_json import validate_value
 from spsbench.results import Ordinal, SampledRun, Timestamp, TrialLine, format_usage
 
 P = ParamSpec("P")

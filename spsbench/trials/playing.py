@@ -28,6 +28,7 @@ from njc.project.config import Project
 from njc.project.tuned import find_tuned_blocks
 from njc.project.units import SUFFIX, Unit, make_unit
 from njc.worker import open_channel
+from njrt.dataclass_json import from_json, to_json
 from njrt.errors import NaturalError
 from njrt.models.model import Layer, LayeredModel, Model
 from njrt.models.scripted import Scripted
@@ -35,7 +36,6 @@ from njrt.observability.listeners import Notified
 from njrt.observability.trace import TraceFile
 from njrt.options import Options
 from njrt.persistence.cache import Cache, open_reply_store
-from njrt.typed_json import from_json, to_json
 from spsbench.llm import use_model
 from spsbench.methods import METHODS, Method
 from spsbench.perfect import make_script_model
@@ -221,7 +221,7 @@ def build_program(program: str, method: Method, folder: Path) -> ModuleType:
     if not method.is_static:
         tuned = read_tuned_forms(program) if method.is_tuned else ()
         return load_natural_program(program, method.compile_options, method.file, tuned)
-    from njc.static.files import fill_units
+    from njc.static.write import fill_units
 
     file = folder / program / f"natural{SUFFIX}"
     file.parent.mkdir(parents=True)

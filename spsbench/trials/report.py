@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from njrt.typed_json import from_json
+from njrt.dataclass_json import from_json
 from spsbench.results import TrialEnding, build_line_type
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from njrt.messages import ModelMessage, ToolCall, ToolMessage, ToolResult, UserMessage
-from njrt.models.conversation import make_sendable_arguments, normalize_messages, parse_arguments
+from njrt.models.request_parts import make_sendable_arguments, normalize_messages, parse_arguments
 
 CALLED = ModelMessage("", (ToolCall("a", "run", {}, "{}"),))
 RESULT = ToolMessage((ToolResult("a", "run", "ok"),))

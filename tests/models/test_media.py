@@ -27,7 +27,7 @@ from njrt.errors import (
 from njrt.media import SUFFIXES, Attachment, Audio, Document, Image, Media, find_media_type
 from njrt.message_json import message_to_json
 from njrt.messages import Request, UserMessage
-from njrt.models.conversation import normalize_messages
+from njrt.models.request_parts import normalize_messages
 from njrt.persistence.cache import make_request_key
 from njrt.session.run_block import run
 from openai_server import KEY, OpenAIServer, says

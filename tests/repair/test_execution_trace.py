@@ -10,7 +10,7 @@ import pytest
 
 from njc.evaluation.execution_trace import MAX_STEPS, ExecutionTrace, LineStep, StepRecorder
 from njc.evaluation.repair.annotate import annotate_code, remove_step_comments
-from njrt.typed_json import validate_value
+from njrt.dataclass_json import validate_value
 
 FILENAME = "<traced>"
 

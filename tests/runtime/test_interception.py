@@ -32,8 +32,8 @@ from njrt.effects import (
 from njrt.events import Event, Performed
 from njrt.models.scripted import Said, call, run
 from njrt.observability.listeners import add_listener
-from njrt.session.attempt import attempt
 from njrt.session.question import llm_at
+from njrt.session.static_attempt import attempt
 from njrt.timeouts import clock
 from waiting import HANG_SECONDS
 

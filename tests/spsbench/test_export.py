@@ -17,7 +17,7 @@ from njc.compiler import compile_source
 from njc.evaluation.repair.annotate import remove_step_comments
 from njc.evaluation.repair.testing import FailedTests, PassedTests, run_tests
 from njc.frontend.source import SourceFile
-from njrt.typed_json import from_json, to_json
+from njrt.dataclass_json import from_json, to_json
 from spsbench.cli import main
 from spsbench.export.command import KNOWN_DATA
 from spsbench.export.records import EffectRecord, RepairRecord, list_fields, redact_effect

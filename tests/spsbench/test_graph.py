@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from njrt.dataclass_json import from_json, to_json
 from njrt.errors import RejectedRequestError
 from njrt.messages import ModelMessage, Reply, Usage
 from njrt.models.scripted import Scripted, run
-from njrt.typed_json import from_json, to_json
 from spsbench.cli import main
 from spsbench.results import GraphResult, GraphTrial, StudyEnding
 from spsbench.studies.graph_asking import ask_graph_question, format_graph_table

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from njrt.dataclass_json import from_json, to_json
 from njrt.errors import ServerError
 from njrt.messages import Request, ToolCall
 from njrt.models.scripted import Scripted, call, run
-from njrt.typed_json import from_json, to_json
 from spsbench.cli import main
 from spsbench.results import Gsm8kResult, Gsm8kTrial, InputError
 from spsbench.studies.gsm8k_solving import (

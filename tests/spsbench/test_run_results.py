@@ -11,7 +11,7 @@ from typing import Any, get_args
 import click
 import pytest
 
-from njrt.typed_json import to_json
+from njrt.dataclass_json import to_json
 from spsbench.failures import EffectError, FailureCategory
 from spsbench.flags import list_names
 from spsbench.journal import Journal

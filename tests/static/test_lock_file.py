@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from njc.static.files import save_lock
 from njc.static.lock import (
     BlockDigests,
     CheckCounts,
@@ -25,6 +24,7 @@ from njc.static.lock import (
     read_lock,
     transfer_changes,
 )
+from njc.static.write import save_lock
 from njrt.errors import ConfigurationError
 
 

@@ -14,8 +14,8 @@ import njrt
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 from njc.static.build import ContractTask, ContractVerdict
-from njc.static.files import test_contract as run_contract
 from njc.static.lock import read_lock
+from njc.static.write import test_contract as run_contract
 from njrt.models.scripted import run
 
 DIGITS = '''\

@@ -90,7 +90,7 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
         b"mode" in read_source(unit).data for unit in units
     ):
         from njc.static.build import HoleRequest
-        from njc.static.files import fill_units
+        from njc.static.write import fill_units
 
         request = HoleRequest(
             locked=flags["locked"] or dry_run,

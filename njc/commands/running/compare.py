@@ -51,8 +51,8 @@ from njc.project.outputs import write_report
 from njc.project.tuned import get_lock_path
 from njc.project.units import SUFFIX, Unit, find_units, format_path
 from njc.static.build import HoleRequest
-from njc.static.files import fill_units, format_finding_messages, write_static_build
 from njc.static.lock import LEARNED_SUFFIX, LockEntry, read_lock
+from njc.static.write import fill_units, format_finding_messages, write_static_build
 from njc.trace_lines import read_written_trace
 from njrt.errors import ConfigurationError, NaturalError
 from njrt.options import Mode

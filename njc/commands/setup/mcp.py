@@ -19,8 +19,8 @@ from njc.commands.terminal.flags import PATH, refuse_options, with_console
 from njc.project.config import find_project
 from njc.project.report import format_count
 from njc.project.tuned import get_lock_path
-from njc.static.files import save_lock
 from njc.static.lock import StaticLock, read_lock
+from njc.static.write import save_lock
 from njrt.errors import ConfigurationError, require_packages
 
 if TYPE_CHECKING:

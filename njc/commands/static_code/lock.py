@@ -36,7 +36,6 @@ from njc.runs.authority import (
     widen_authority,
 )
 from njc.static.build import HoleRequest
-from njc.static.files import fill_units, find_static_files, save_lock
 from njc.static.holes import Hole
 from njc.static.lock import LEARNED_SUFFIX, LockEntry, StaticLock, format_lock, read_lock
 from njc.static.splice import name_static_code
@@ -48,6 +47,7 @@ from njc.static.staleness import (
     find_hole_statuses,
     find_unused_entries,
 )
+from njc.static.write import fill_units, find_static_files, save_lock
 from njrt.errors import ConfigurationError
 from njrt.options import merge_option_layers, read_environment_options
 from njrt.persistence.open_store import get_store

@@ -27,8 +27,8 @@ from njc.project.report import format_count
 from njc.project.tuned import get_lock_path
 from njc.project.units import find_units
 from njc.static.build import HoleRequest
-from njc.static.files import find_static_files, keep_results
 from njc.static.lock import read_lock
+from njc.static.write import find_static_files, keep_results
 from njrt.errors import ConfigurationError
 
 TABLE_HEADINGS = ("block", "mode", "runs", "before", "learned", "replies")

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from njc.project.units import explaining_failure
+from njrt.dataclass_json import InvalidJsonError, from_json, make_json_value
 from njrt.errors import ConfigurationError
 from njrt.message_json import write_json
 from njrt.messages import read_float
 from njrt.private_files import read_file
 from njrt.records import field, record
 from njrt.rendering.writer import escape_unprintable
-from njrt.typed_json import InvalidJsonError, from_json, make_json_value
 
 _ABSENT = "absent: a case without a result to expect"
 

@@ -45,6 +45,7 @@ from njc.trace_lines import (
     TraceLine,
     read_written_trace,
 )
+from njrt.dataclass_json import make_json_value
 from njrt.errors import (
     AuthenticationError,
     BudgetError,
@@ -63,7 +64,6 @@ from njrt.records import record, replace
 from njrt.rendering.writer import escape_unprintable
 from njrt.session.layered_model import find_recorder
 from njrt.session.settings import get_settings, using
-from njrt.typed_json import make_json_value
 from njrt.values.equality import is_same_value
 
 _STOPPING = (

@@ -41,8 +41,8 @@ from njc.project.build import read_source
 from njc.project.config import LOCK_VARIABLE, Project
 from njc.project.tuned import NO_EVIDENCE, Evidence, TunedSection, find_lock_path
 from njc.project.units import Unit
-from njc.static.files import save_lock
 from njc.static.lock import StaticLock, format_lock, read_lock
+from njc.static.write import save_lock
 from njrt.agent.prompt import extract_shown
 from njrt.errors import ConfigurationError
 from njrt.message_json import find_last_object

@@ -23,10 +23,10 @@ from typing import Any, Generic, Protocol, TypeVar
 from njc.project.outputs import check_output, write_report
 from njc.project.units import format_path
 from njc.trace_lines import BeganLine, RepliedLine, TraceLine
+from njrt.dataclass_json import InvalidJsonError, from_json, to_json
 from njrt.errors import ConfigurationError, require_packages
 from njrt.message_json import parse_json_lines
 from njrt.records import record
-from njrt.typed_json import InvalidJsonError, from_json, to_json
 
 
 class KeyedResult(Protocol):

@@ -29,10 +29,10 @@ from njc.evaluation.repair.loop import RepairBudget, repair_code
 from njc.project.config import Project
 from njc.project.units import Unit
 from njc.static.build import HoleRequest, choose_author, fill_holes, find_contract_verdict
-from njc.static.files import format_finding_messages, write_static_build
 from njc.static.fit import StaticFile, normalize_code, require_extra
 from njc.static.holes import Hole
 from njc.static.lock import LockEntry, StaticLock, hash_code
+from njc.static.write import format_finding_messages, write_static_build
 from njrt.errors import ConfigurationError
 from njrt.models.model import answer_all
 from njrt.records import record, replace

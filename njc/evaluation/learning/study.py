@@ -43,12 +43,12 @@ from njc.static.holes import Hole
 from njc.static.lock import LEARNED_SUFFIX, LockEntry, LockScore, StaticLock, TokenCounts, hash_code
 from njc.static.staleness import Locked, describe_hole_status, find_hole_statuses
 from njc.worker import Message, open_worker
+from njrt.dataclass_json import validate_value
 from njrt.errors import RejectedRequestError, ReplyError
 from njrt.messages import Reply, Request, UserMessage
 from njrt.models.model import answer_all
 from njrt.records import asdict, record, replace
 from njrt.session.examples import Example, format_example_line
-from njrt.typed_json import validate_value
 
 NO_JUDGEMENT_MESSAGE = (
     "ask no model here: let an `assert` leave to the live block what needs judgement"

@@ -27,9 +27,9 @@ from njc.evaluation.built_imports.account import (
     make_build_environment,
 )
 from njc.evaluation.execution_trace import ExecutionTrace
+from njrt.dataclass_json import from_json
 from njrt.errors import ConfigurationError
 from njrt.records import asdict, record
-from njrt.typed_json import from_json
 
 MAX_OUTPUT_CHARS = 1500
 MAX_OUTPUT_BYTES = 4 * MAX_OUTPUT_CHARS

@@ -22,9 +22,9 @@ from typing import Any
 from njc.evaluation.execution_trace import ExecutionTrace, StepRecorder
 from njc.evaluation.repair.time_limit import TimeLimitError, limit_time
 from njc.worker import open_channel, open_worker
+from njrt.dataclass_json import validate_value
 from njrt.records import field, record, replace
 from njrt.rendering.one_line import write_brief
-from njrt.typed_json import validate_value
 
 STARTUP_SECONDS = 20.0
 DEFAULT_SECONDS = 5.0

@@ -47,8 +47,8 @@ from njc.runs.timeline.happenings import (
     Stopped,
 )
 from njc.runs.timeline.run_controller import RunController
+from njrt.dataclass_json import describe_validation_error
 from njrt.errors import NaturalError
-from njrt.typed_json import describe_validation_error
 
 _FAILURES = (NaturalError, ChannelClosedError)
 """The controller refused the request, or the program has ended meanwhile."""

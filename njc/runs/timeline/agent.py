@@ -44,6 +44,7 @@ from njc.runs.timeline.step_builder import (
 from njc.runs.timeline.steps import Position, Step
 from njc.trace_lines import parse_trace_line
 from njrt import Accept, Decision, PendingEffect
+from njrt.dataclass_json import InvalidJsonError
 from njrt.effect_json import decision_from_json, effect_to_json
 from njrt.events import Began, Ended, Event, Performed, RunId, Streamed
 from njrt.execution.interruptions import select_catchable
@@ -52,7 +53,6 @@ from njrt.observability.trace import format_event_line
 from njrt.persistence.recorder import Recorder
 from njrt.session.session import get_current_run
 from njrt.timeouts import clock
-from njrt.typed_json import InvalidJsonError
 
 
 class Agent:

@@ -14,9 +14,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from njc.runs.timeline.channel import RunControlError
+from njrt.dataclass_json import InvalidJsonError
 from njrt.effect_json import effect_from_json, format_call
 from njrt.message_json import format_attached
-from njrt.typed_json import InvalidJsonError
 
 
 def name_effect(effect: Mapping[str, Any]) -> str:

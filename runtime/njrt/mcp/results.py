@@ -14,9 +14,9 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from njrt.dataclass_json import InvalidJsonError, validate_value
 from njrt.media import Audio, Image
 from njrt.records import record
-from njrt.typed_json import InvalidJsonError, validate_value
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult

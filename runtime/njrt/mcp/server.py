@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from njrt.dataclass_json import describe_validation_error
 from njrt.effect_json import effect_to_json, format_call
 from njrt.effects import Touch
 from njrt.errors import (
@@ -37,7 +38,6 @@ from njrt.mcp.results import ToolConnectionError, ToolError, ToolTimeoutError, r
 from njrt.mcp.sessions import Session, SessionLostError, is_on_loop, open_session, submit
 from njrt.observability.accounts import format_error_line
 from njrt.records import record
-from njrt.typed_json import describe_validation_error
 
 if TYPE_CHECKING:
     from mcp import Client

@@ -34,18 +34,18 @@ from njrt.messages import (
     UserMessage,
     VendorContent,
 )
-from njrt.models.conversation import (
-    make_sendable_arguments,
-    make_unsupported_file_error,
-    normalize_messages,
-    read_text,
-)
 from njrt.models.remote import (
     MAX_RETRIES,
     THINKING_TOKENS,
     RemoteModel,
     Server,
     make_missing_key_error,
+)
+from njrt.models.request_parts import (
+    make_sendable_arguments,
+    make_unsupported_file_error,
+    normalize_messages,
+    read_text,
 )
 from njrt.models.response import MalformedReplyError, check_token_counts, validate_reply
 from njrt.models.streaming import MessageAssembler

@@ -34,14 +34,14 @@ from njrt.messages import (
     UserMessage,
 )
 from njrt.models.cascade import compute_probability
-from njrt.models.conversation import (
+from njrt.models.remote import MAX_RETRIES, OWN_KEY_VARIABLE, THINKING_TOKENS, RemoteModel, Server
+from njrt.models.request_parts import (
     make_sendable_arguments,
     make_unsupported_file_error,
     normalize_messages,
     parse_arguments,
     read_text,
 )
-from njrt.models.remote import MAX_RETRIES, OWN_KEY_VARIABLE, THINKING_TOKENS, RemoteModel, Server
 from njrt.models.response import MalformedReplyError, check_token_counts, validate_reply
 from njrt.models.retries import RetryingSender
 from njrt.models.streaming import CompletionAssembler

@@ -39,12 +39,6 @@ from njrt.messages import (
     UserMessage,
     VendorContent,
 )
-from njrt.models.conversation import (
-    make_sendable_arguments,
-    normalize_messages,
-    parse_arguments,
-    read_text,
-)
 from njrt.models.network import Client
 from njrt.models.remote import (
     THINKING_TOKENS,
@@ -54,6 +48,12 @@ from njrt.models.remote import (
     describe_files,
     make_model_error,
     shorten_message,
+)
+from njrt.models.request_parts import (
+    make_sendable_arguments,
+    normalize_messages,
+    parse_arguments,
+    read_text,
 )
 from njrt.models.response import MalformedReplyError, check_token_counts, escape_surrogates
 from njrt.models.retries import RetryingSender, was_sent

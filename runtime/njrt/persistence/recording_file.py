@@ -12,6 +12,7 @@ import json
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeVar
 
+from njrt.dataclass_json import InvalidJsonError, validate_value
 from njrt.decisions import InterceptorDecision, Pause
 from njrt.effect_json import decision_from_json, effect_from_json, interceptor_decision_to_json
 from njrt.errors import RecordingError, RecordingMissingError
@@ -20,7 +21,6 @@ from njrt.messages import CallAttempt, Json, Protocol, StopReason, Usage
 from njrt.persistence.recording_place import RecordingPlace, split_lines
 from njrt.private_files import drop_cut_line
 from njrt.records import record
-from njrt.typed_json import InvalidJsonError, validate_value
 
 FORMAT_VERSION = 3
 """The newest format; format 1 has no decisions, format 2 no calls of gated functions."""

@@ -18,12 +18,12 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from njrt.dataclass_json import NO_OTHER_KEYS, InvalidJsonError, validate_value
 from njrt.decisions import Abort, Accept, Decision, PendingEffect, Reject
 from njrt.effects import AskModel
 from njrt.errors import ConfigurationError, PolicyError
 from njrt.production.approval.needs import EffectNeeds, find_needs
 from njrt.records import field, fields, record
-from njrt.typed_json import NO_OTHER_KEYS, InvalidJsonError, validate_value
 
 BlockKey = tuple[str, str]
 """The file of a block, relative to its root, and its instruction."""

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from njrt.context import free_in_child
+from njrt.dataclass_json import InvalidJsonError, from_json, to_json
 from njrt.decisions import Abort, Accept, Decision, Edit, Pause, PendingEffect, Reject
 from njrt.effect_json import decision_from_json, decision_to_json, effect_from_json, effect_to_json
 from njrt.effects import EFFECT_KINDS, AskModel, Effect, Touch, get_effect_code
@@ -32,7 +33,6 @@ from njrt.private_files import append_private_line, drop_cut_line
 from njrt.production.approval.question import describe_names, describe_question, format_code
 from njrt.records import record
 from njrt.timeouts import clock
-from njrt.typed_json import InvalidJsonError, from_json, to_json
 
 Otherwise = Literal["reject", "pause", "abort"]
 

@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from urllib.parse import quote
 
+from njrt.dataclass_json import InvalidJsonError, from_json, to_json
 from njrt.errors import BudgetError, StoreError
 from njrt.observability.logs import warn
 from njrt.options.budget import Budget
 from njrt.records import field, record, replace
 from njrt.stores import Store, make_store_key, split_store_key, update
-from njrt.typed_json import InvalidJsonError, from_json, to_json
 
 NANO = 1_000_000_000
 """Billionths of a dollar in a dollar."""

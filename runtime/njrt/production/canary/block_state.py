@@ -12,11 +12,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from njrt.dataclass_json import InvalidJsonError, to_json, validate_value
 from njrt.errors import StoreError
 from njrt.production.canary.sequential_test import DifferenceHistory, compute_evidence
 from njrt.records import field, record, replace
 from njrt.stores import Store, make_store_key, split_store_key, update
-from njrt.typed_json import InvalidJsonError, to_json, validate_value
 
 KEY_PREFIX = "canary/"
 MAX_EXAMPLE_CHARS = 400
