@@ -131,9 +131,14 @@ def test_files_that_cannot_be_used_are_refused_and_kept(
 ) -> None:
     write_values(here, 1)
     prepare()
-    before = {path.name: path.lstat().st_ino for path in here.folder.iterdir()}
+    before = list_files(here)
     assert message in echo(here, *(["--fresh"] if fresh else []), code=2)
-    assert {path.name: path.lstat().st_ino for path in here.folder.iterdir()} == before
+    assert list_files(here) == before
+
+
+def list_files(here: BatchWorkplace) -> dict[str, int]:
+    """Return the inode of each file by its name, without the code that Python compiles when it imports the program."""
+    return {it.name: it.lstat().st_ino for it in here.folder.iterdir() if it.name != "__pycache__"}
 
 
 def test_a_link_to_a_file_of_results_stays_a_link(here: BatchWorkplace) -> None:
@@ -149,10 +154,10 @@ def test_estimates_and_refused_batches_leave_nothing_behind(here: BatchWorkplace
     """A file that exists does not become the file of the batch."""
     write_values(here, 1)
     Path("out.jsonl").write_text("mine\n")
-    before = sorted(here.folder.iterdir())
+    before = list_files(here)
     echo(here, "--estimate")
     assert "--fresh overwrites it" in echo(here, code=2)
-    assert (Path("out.jsonl").read_text(), sorted(here.folder.iterdir())) == ("mine\n", before)
+    assert (Path("out.jsonl").read_text(), list_files(here)) == ("mine\n", before)
 
 
 def test_fresh_leaves_files_of_others(here: BatchWorkplace) -> None:
