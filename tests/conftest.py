@@ -50,7 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave slow files unread, much of the time of a short run, if only quick tests are wanted."""
+    """Do not read slow files if only quick tests run: reading them takes much of a short run."""
     quick = config.getoption("-m") == "not slow"
     return True if quick and collection_path in list_slow_files() else None
 

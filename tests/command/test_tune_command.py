@@ -137,7 +137,10 @@ def tune(
         done = subprocess.run(
             [sys.executable, "-m", "njc", command, f"{file}:{function}", str(lines), *words],
             cwd=folder,
-            env={**os.environ, **(set_sdk(server) if with_sdk else set_plain_model(server))},
+            env={
+                **os.environ,
+                **(make_sdk_variables(server) if with_sdk else make_plain_variables(server)),
+            },
             capture_output=True,
             text=True,
             check=False,
@@ -145,11 +148,13 @@ def tune(
         return done, sum(seen.method == "POST" for seen in server.seen)
 
 
-def set_sdk(server: RuleServer) -> dict[str, str]:
+def make_sdk_variables(server: RuleServer) -> dict[str, str]:
+    """Return the variables of a process that asks the server by the SDK."""
     return {"NJC_BASE_URL": server.base_url, "NJC_MODEL": "openai/small"}
 
 
-def set_plain_model(server: RuleServer) -> dict[str, str]:
+def make_plain_variables(server: RuleServer) -> dict[str, str]:
+    """Return the variables of a process that asks the server without the SDK."""
     return {
         "PYTHONPATH": str(Path(plain_model.__file__).parent),
         "PLAIN_SERVER": server.base_url,
@@ -178,7 +183,7 @@ def test_ctrl_c_keeps_the_replies_in_flight(tmp_path: Path) -> None:
         process = subprocess.Popen(
             [sys.executable, "-m", "njc", "tune", f"{file}:route", str(lines), "-j", "3"],
             cwd=tmp_path,
-            env={**os.environ, "NJC_BASE_URL": server.base_url, "NJC_MODEL": "openai/small"},
+            env={**os.environ, **make_sdk_variables(server)},
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
@@ -338,7 +343,7 @@ def test_what_costs_too_much_is_not_chosen(tmp_path: Path) -> None:
     with Costly(rule) as server:
         done = subprocess.run(
             [sys.executable, "-m", "njc", "tune", f"{file}:route", str(lines)],
-            env={**os.environ, **set_plain_model(server)},
+            env={**os.environ, **make_plain_variables(server)},
             capture_output=True,
             text=True,
             check=False,
@@ -551,7 +556,7 @@ def tune_second(folder: Path, *words: str) -> tuple[subprocess.CompletedProcess[
         server.models = ("small", "large")
         done = subprocess.run(
             [sys.executable, "-m", "njc", "tune", f"{file}:route", str(lines), "--second", "openai/large", *words],
-            env={**os.environ, "NJC_BASE_URL": server.base_url, "NJC_MODEL": "openai/small"},
+            env={**os.environ, **make_sdk_variables(server)},
             capture_output=True,
             text=True,
             check=False,

@@ -147,9 +147,9 @@ class TryPage:
         assert self.browser.find_complaints() == []
 
 
-# The page starts Python anew for each browser: one has all screens.
 @pytest.fixture
 def page(address: str) -> Iterator[TryPage]:
+    """Yield the page, and check it on all screens in one browser, as Python takes seconds to start in each."""
     with Chromium(1300, 800) as browser:
         page = TryPage(browser, address)
         yield page

@@ -1,4 +1,4 @@
-"""A model that asks a loopback server without an SDK, whose import takes half of the time of a short process.
+"""A model that asks a loopback server without an SDK: importing one takes half the time of a short process.
 
 NJC_MODEL=python:plain_model:small PLAIN_SERVER=http://127.0.0.1:1234/v1
 """
