@@ -94,7 +94,7 @@ _DOING = (
 _MARKUP = compile_words(r"[`*_\"'(]+(?=\x01)|(?<=\x01)[`*_\"')]+|(?<=[a-z])\*+|\*+(?=[a-z])")
 """Quotes and emphasis around references and words."""
 _ANY_VERB = compile_words(
-    r"\b(?:go|gain|get|lose|become|receive|throw|eliminate|exclude|strike|ban|expel|kick|cross|keep|leave|retain"
+    r"\b(?!decid|given)(?:go|gain|get|lose|become|receive|throw|eliminate|exclude|strike|ban|expel|kick|cross|keep|leave|retain"
     rf"|{_SUBTRACTING}|ensure|raise|order|bring|bind|give|new|in.place|{_ADDED}|{_GATHERING}|{ADDING}|{_STORING}|{ACTING}"
     rf"|{_REPLACING}|{_REVISING}|{_DOING}|write|place|assign|note|file|let|have|log|belongs|see\s+to|{_TREATING}|create|open"
     r"|start|apply|applies|stay|remain|remember|collaps|com(?:e|ing)|after|now|pull|fish|toss|weed|sift|one\s+(?:more|less)"
@@ -192,6 +192,8 @@ _WITHOUT_COMMA = compile_words(
     rf"\s(?=(?:{ADDING}|{_STORING}|{ACTING}|{_REPLACING}|{_REVISING}|{_EXCLUDING}|{'|'.join(_CONTINUED)}|{_SUBTRACTING}|filter|write|assign|print|log|display)\b)"
 )
 """A condition or a loop before a request, without a comma."""
+_ENDS = re.compile(r"[;!?]|\x02+|[.:](?!\d)")
+"""The characters that no verb and its object contain, as in `_PART`."""
 _ASKS = compile_words(
     r"\b(?:whether|why|how|that|which|what|who|where|because|imagine|assum(?:e|ing)|suppos(?:e|ing)|pretend|sa(?:ys?|id)"
     r"|(?:if|when|unless)\b(?![^.;:,!?]*\s(?:is|are|was|were|has|have|contains?|exceeds?)\s))\b[^.;:,!?]*\Z"
@@ -287,8 +289,7 @@ def _mark_requests(text: str) -> str:
 def _find_change(text: str, reference: Reference, shift: int, made: int) -> AskedChange | None:
     """Return a reference's change; `shift` is the text's offset, `made` the end of the last new collection."""
     begin, end = reference.start - shift, reference.end - shift
-    from_ = max(0, begin - 200)
-    found = _match_request(text, from_, begin, end)
+    found = _match_request(text, _find_start(text, begin), begin, end)
     if found is None or _NEGATED.search(text, max(0, found.start() - 60), found.start()):
         return None
     kind = next(
@@ -333,6 +334,14 @@ def _find_change(text: str, reference: Reference, shift: int, made: int) -> Aske
     )
 
 
+def _find_start(text: str, begin: int) -> int:
+    """Return the start of the search for a verb before an offset: the last output, or the end of a sentence."""
+    first = max(0, begin - 200)
+    if '"' in text[first:begin]:  # which may contain both
+        return first
+    return max((found.start() for found in _ENDS.finditer(text, first, begin)), default=first)
+
+
 _STATEMENTS = ("doing", "state", "goes", "new", "held", "belongs", "count", "stays")
 _RESULTING = ("revise", "fix", "take", "minus", "treat", "apply", "create")
 
@@ -354,9 +363,10 @@ def names_result(verb: str, text: str) -> bool:
 
 def _match_request(text: str, from_: int, begin: int, end: int) -> re.Match[str] | None:
     """Find the verb that changes the value of the reference between two offsets."""
+    near = max(0, begin - 200)
     if (found := _STATED.match(text, begin)) is not None:
         is_sure = found["later"] and _CONTINUES.search(text, from_, begin)
-        is_judged = _ASKS.search(text, from_, begin) or _TAKES.match(text, found.end())
+        is_judged = _ASKS.search(text, near, begin) or _TAKES.match(text, found.end())
         return None if is_judged and not is_sure else found
     is_place = _PLACE_FIRST.search(text, max(from_, begin - 60), begin)
     if is_place and (found := _THEN_VERB.match(text, begin)) is not None:
@@ -371,7 +381,7 @@ def _match_request(text: str, from_: int, begin: int, end: int) -> re.Match[str]
         if found["held"] and _IF_NOT.match(text, end):
             return None
         is_statement = found["goes"] or found["new"] or found["stays"]
-        return None if is_statement and _ASKS.search(text, from_, found.start()) else found
+        return None if is_statement and _ASKS.search(text, near, found.start()) else found
     if (found := _PLACED.search(text, from_, begin)) is not None:
         is_complete = _SIMPLE.match(found["object"])
         if is_complete or not _HAS_RESULT.match(text, end):

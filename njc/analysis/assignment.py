@@ -30,6 +30,7 @@ from njc.frontend.name_resolution import (
     find_first_line,
     list_branches,
     list_captured_names,
+    list_children,
     list_own_expressions,
 )
 from njc.frontend.parse import Module
@@ -123,8 +124,8 @@ class Flow:
                 return self._follow_if(statement, state)
             case ast.For() | ast.AsyncFor() | ast.While():
                 return self._follow_loop(statement, state)
-            case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
-                return self._follow_with(statement.lineno, items, body, state)
+            case ast.With() | ast.AsyncWith():
+                return self._follow_with(statement, state)
             case ast.Try() | ast.TryStar():
                 return self._follow_try(statement, state)
             case ast.Match():
@@ -186,21 +187,15 @@ class Flow:
         self._record_reason(join_states(inner, *broken), after, reason)
         return after
 
-    def _follow_with(
-        self,
-        line: int,
-        items: Sequence[ast.withitem],
-        body: Sequence[ast.stmt],
-        state: frozenset[str],
-    ) -> BoundNames:
-        for item in items:
+    def _follow_with(self, block: ast.With | ast.AsyncWith, state: frozenset[str]) -> BoundNames:
+        for item in block.items:
             if item.optional_vars is not None:
                 state |= _list_target_names(item.optional_vars)
-        after = self.follow_suite(body, state)
-        if not any(_suppresses(item.context_expr) for item in items):
+        after = self.follow_suite(block.body, state)
+        if not any(_suppresses(item.context_expr) for item in block.items):
             return after
-        joined = join_states(_remove_deleted(state, body), after)
-        self._record_reason(after, joined, f"the exception in line {line} is suppressed")
+        joined = join_states(_remove_deleted(state, block.body), after)
+        self._record_reason(after, joined, f"the exception in line {block.lineno} is suppressed")
         return joined
 
     def _follow_try(self, statement: ast.Try | ast.TryStar, state: frozenset[str]) -> BoundNames:
@@ -315,14 +310,13 @@ def join_states(*states: BoundNames) -> BoundNames:
 
 
 def _list_target_names(target: ast.expr) -> frozenset[str]:
-    paths = (ast.unparse(part) for part in ast.walk(target) if isinstance(part, ast.Attribute))
-    return frozenset((*list_variables(target), *paths))
+    return _find_set_attributes(target).union(list_variables(target))
 
 
-def _find_set_attributes(statement: ast.stmt) -> frozenset[str]:
+def _find_set_attributes(code: ast.AST) -> frozenset[str]:
     return frozenset(
         ast.unparse(node)
-        for node in ast.walk(statement)
+        for node in ast.walk(code)
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
     )
 
@@ -356,6 +350,16 @@ def is_on_lines(lines: Sequence[int], node: ast.AST) -> bool:
         return True
     following = bisect_left(lines, place[0])
     return following < len(lines) and lines[following] <= place[1]
+
+
+def walk_lines(code: ast.AST, lines: Sequence[int]) -> Iterator[tuple[ast.AST, bool]]:
+    """Yield the nodes on some lines and those around them, each with whether it is in an inner function or class."""
+    waiting: list[tuple[ast.AST, bool]] = [(code, False)]
+    while waiting:
+        node, nested = waiting.pop()
+        yield node, nested
+        nested = nested or (isinstance(node, Definition | ast.Lambda) and node is not code)
+        waiting += [(child, nested) for child in list_children(node) if is_on_lines(lines, child)]
 
 
 def get_line_span(node: ast.AST) -> tuple[int, int] | None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -45,9 +45,11 @@ class Authority:
     effects: Literal["answer", "direct", "interface"] | None
     """None if the author or the project chose the effect set."""
     choice: str = ""
-    """The reason for the decision, if there are no obstacles."""
+    """The reason for the decision, if it does not depend on the obstacles."""
     obstacles: tuple[Obstacle | ChangeableInput, ...] = ()
     """Why the block needs code."""
+    asked: tuple[AskedChange, ...] = ()
+    """The changes that the text asks for."""
 
     @cached_property
     def reason(self) -> str:
@@ -57,14 +59,17 @@ class Authority:
     @cached_property
     def remedy(self) -> str:
         """How to write the block so that it needs no code; empty if that takes over two changes, or has no remedy."""
-        remedies = [obstacle.remedy for obstacle in self.obstacles[:3]]
+        remedies = [obstacle.remedy for obstacle in self.obstacles[:3] if not self.choice]
         return "; ".join(remedies) if all(remedies) and len(remedies) <= 2 else ""
 
     @property
     def can_answer(self) -> bool:
-        """Whether the only obstacles are changeable inputs that the text does not ask to change."""
-        is_input = (obstacle.is_input for obstacle in self.obstacles)
-        return bool(self.obstacles) and all(is_input) and _only_reads(self.block)
+        """Whether the only obstacles are changeable inputs that the text neither binds nor asks to change."""
+        are_inputs = all(obstacle.is_input for obstacle in self.obstacles)
+        if self.choice or self.asked or not (are_inputs and self.block.writes):
+            return False
+        written = {path.partition(".")[0] for path in self.block.writes}
+        return written.isdisjoint(path.partition(".")[0] for path in self.block.reads)
 
 
 @record
@@ -113,23 +118,19 @@ def decide_authority(block: NaturalBlock, types: TypeReader, project: Options) -
     if block.interface is not None:
         reason = f"it has the effects of the interface `{block.interface.path}`"
         return Authority(block, labels, "interface", reason)
+    asked = tuple(find_asked_changes(block))
+    obstacles = tuple(_find_obstacles(block, labels, asked, types))
+    effects: Literal["answer", "direct"] | None = "direct"
     if options.effects is not None:
-        return Authority(block, labels, None, f'effects="{options.effects}" is set')
-    if options.authority == "code":
-        return Authority(block, labels, "direct", 'authority="code" is set')
-    obstacles = tuple(find_obstacles(block, labels, types))
-    if not obstacles:
+        effects, choice = None, f'effects="{options.effects}" is set'
+    elif options.authority == "code":
+        choice = 'authority="code" is set'
+    elif obstacles:
+        choice = ""
+    else:
         does = "its outputs are data" if block.writes else "it only jumps"
-        reason = f"{does}, and nothing that it reads can be changed"
-        return Authority(block, labels, "answer", reason)
-    return Authority(block, labels, "direct", obstacles=obstacles)
-
-
-def _only_reads(block: NaturalBlock) -> bool:
-    """Return whether a block has outputs, reads none of them, and is not asked to change its inputs."""
-    written = {path.partition(".")[0] for path in block.writes}
-    read = {path.partition(".")[0] for path in block.reads}
-    return bool(written) and not written & read and not any(find_asked_changes(block))
+        effects, choice = "answer", f"{does}, and nothing that it reads can be changed"
+    return Authority(block, labels, effects, choice, obstacles, asked)
 
 
 def list_offered_labels(block: NaturalBlock, project: Options) -> tuple[OfferedLabel, ...]:
@@ -159,8 +160,11 @@ def may_reraise(block: NaturalBlock, project: Options) -> bool:
     )
 
 
-def find_obstacles(
-    block: NaturalBlock, labels: tuple[OfferedLabel, ...], types: TypeReader
+def _find_obstacles(
+    block: NaturalBlock,
+    labels: tuple[OfferedLabel, ...],
+    asked: Iterable[AskedChange],
+    types: TypeReader,
 ) -> Iterator[Obstacle | ChangeableInput]:
     """Yield the reasons why a block needs code."""
     if not block.writes and not labels:
@@ -176,7 +180,7 @@ def find_obstacles(
         yield Obstacle(f"its text contains `{act}`, which needs code")
     for path in block.reads:
         yield from _find_input_obstacle(block, path, types)
-    for change in find_fixed_changes(block, types):
+    for change in find_fixed_changes(block, asked, types):
         if not change.is_scalar:
             path = change.asked.reference.path
             yield Obstacle(f"its text asks to {change.asked.verb} `{path}`, which is only read")
@@ -223,9 +227,11 @@ class FixedChange:
     """Whether the value is immutable, so that code cannot change it either."""
 
 
-def find_fixed_changes(block: NaturalBlock, types: TypeReader) -> Iterator[FixedChange]:
+def find_fixed_changes(
+    block: NaturalBlock, changes: Iterable[AskedChange], types: TypeReader
+) -> Iterator[FixedChange]:
     """Yield the changes that a text asks for although the input's type is read-only."""
-    for asked in find_asked_changes(block):
+    for asked in changes:
         path = asked.reference.path
         typed = find_read_type(path, block, types)[0]
         if typed is None and not asked.may_compute:

@@ -17,13 +17,7 @@ import builtins
 import re
 from collections.abc import Iterable, Iterator, Set
 
-from njc.analysis.authority import (
-    ANSWER_REMEDY,
-    Authority,
-    find_fixed_changes,
-    find_obstacles,
-    find_read_type,
-)
+from njc.analysis.authority import ANSWER_REMEDY, Authority, find_fixed_changes, find_read_type
 from njc.analysis.check import suggest_name
 from njc.analysis.class_members import ENUM_BASES
 from njc.analysis.control_words import find_doubtful_names, find_implied_jumps, list_named_jumps
@@ -96,7 +90,7 @@ def find_block_findings(
         return
     start = block.end - 3 - len(block.prompt)
     offered = frozenset(label.removeprefix("bare_") for label in authority.labels)
-    is_idle = _is_idle(block, authority, types)
+    is_idle = _is_idle(authority)
     may_act = is_idle and _may_act(block)
     if is_idle and not may_act:
         message = (
@@ -105,13 +99,13 @@ def find_block_findings(
         hint = "name an output, such as `<:result: str>`, a variable to change, or a jump; to show text, write `print`"
         yield make_diagnostic(source, "NJ211", *block.head, message, hint)
     elif not (block.writes or list_named_jumps(block) or block.is_fstring):
-        yield from _check_missing_output(source, block, types)
+        yield from _check_missing_output(source, authority, types)
     for implied, names in find_implied_jumps(block, offered):
         at = (start + implied.start, start + implied.stop)
         choice = " or ".join(f"`{name}`" for name in names)
         message = f"`{block.words_without_references[implied]}` may mean a jump that the text does not name"
         yield make_diagnostic(source, "NJ303", *at, message, f"write {choice} if it does")
-    changes = list(find_fixed_changes(block, types))
+    changes = list(find_fixed_changes(block, authority.asked, types))
     for change in changes:
         asked = change.asked
         message = f"the text asks to {asked.verb} `{asked.reference.path}: {change.typed}`, which it only reads"
@@ -171,11 +165,11 @@ def _check_unclear_requests(
             yield make_diagnostic(source, "NJ305", asked.start, asked.end, message, hint)
 
 
-def _is_idle(block: NaturalBlock, authority: Authority, types: TypeReader) -> bool:
+def _is_idle(authority: Authority) -> bool:
     """Return whether a block certainly has no effect, apart from what its text may ask for."""
-    if block.writes or authority.labels or block.is_fstring:
+    if authority.block.writes or authority.labels or authority.block.is_fstring:
         return False
-    return all(obstacle.is_missing for obstacle in find_obstacles(block, (), types))
+    return all(obstacle.is_missing for obstacle in authority.obstacles)
 
 
 def _may_act(block: NaturalBlock) -> bool:
@@ -186,12 +180,13 @@ def _may_act(block: NaturalBlock) -> bool:
 
 
 def _check_missing_output(
-    source: SourceFile, block: NaturalBlock, types: TypeReader
+    source: SourceFile, authority: Authority, types: TypeReader
 ) -> Iterator[Diagnostic]:
     """Report a block without outputs or jumps if its result is read below, or its text only computes."""
+    block = authority.block
     missing = _find_missing_name(block, types)
     if missing is None:
-        obstacles = [each for each in find_obstacles(block, (), types) if not each.is_missing]
+        obstacles = [each for each in authority.obstacles if not each.is_missing]
         are_unknown = obstacles and all(obstacle.is_unknown for obstacle in obstacles)
         is_harmless = _COMPUTES.search(block.words) and not _CHANGES.search(block.words)
         if not (are_unknown and is_harmless) or _RAISE_WORDS.search(block.words):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 
 from njc.analysis.types import MAX_DEPTH, ClassDefinition, Typed, TypeDefinitions, unquote
@@ -81,9 +81,8 @@ class DeclaredTypes(TypeDefinitions):
         self, found: ClassDefinition, name: str, is_awaited: bool
     ) -> Typed | None:
         """Return the annotated result of a method of a class in this file."""
-        for definition in self._find_methods(found, name):
-            return find_result(definition, is_awaited)
-        return None
+        methods = self._find_methods(found, name)
+        return next((find_result(each, is_awaited) for each in methods), None)
 
     def find_unresolved_name(self, found: ClassDefinition) -> str | None:
         """Return a local name in the quoted annotations of a class; there it means one of the module."""
@@ -105,7 +104,7 @@ class DeclaredTypes(TypeDefinitions):
     ) -> Iterator[tuple[FunctionDefinition, NameScope]]:
         """Yield the functions with this name in a class and its bases in this file, with their class's scope."""
         for node, scope in self.walk_bases(found):
-            for function in self.find_functions_in_class(name, node):
+            for function in group_functions(node).get(name, ()):
                 yield function, scope
 
     def walk_bases(self, found: ClassDefinition, depth: int = 0) -> Iterator[ClassDefinition]:
@@ -133,6 +132,16 @@ def find_result(definition: tuple[FunctionDefinition, NameScope], is_awaited: bo
     if isinstance(function, ast.AsyncFunctionDef) != is_awaited or not is_plain:
         return None
     return Typed(unquote(function.returns), scope) if function.returns else None
+
+
+@lru_cache(maxsize=64)
+def group_functions(node: ast.ClassDef) -> Mapping[str, Sequence[FunctionDefinition]]:
+    """Return the functions directly in a class body, by name."""
+    by_name: dict[str, list[FunctionDefinition]] = {}
+    for statement in node.body:
+        if isinstance(statement, FunctionDefinition):
+            by_name.setdefault(statement.name, []).append(statement)
+    return by_name
 
 
 @lru_cache(maxsize=64)

@@ -48,6 +48,8 @@ def _find_names(block: NaturalBlock, label: JumpLabel) -> Iterator[re.Match[str]
 
 def _list_names(block: NaturalBlock, label: JumpLabel) -> list[re.Match[str]]:
     """Return the words that name a jump, whether requested or forbidden."""
+    if label[:2] not in block.lowered_words:
+        return []
     return list(_NAMES[label].finditer(block.words_without_references))
 
 

@@ -13,7 +13,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from njc.analysis.class_members import find_result
+from njc.analysis.class_members import find_result, group_functions
 from njc.analysis.read_only import ChangeReader
 from njc.analysis.types import MAX_DEPTH, SCALARS, ClassDefinition, Typed, make_builtin_type
 from njc.frontend.name_resolution import FunctionDefinition, NameScope
@@ -39,7 +39,7 @@ _BUILTIN_RESULTS: Mapping[str, str] = {
 
 _BOOL_OPERATORS = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
 _BUILTIN_CONTAINERS = frozenset({"list", "dict", "set"})
-_COMPARISONS = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
+_COMPARISONS = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"})
 _METHODS_OF_CLASSES = frozenset({"__new__", "__init_subclass__", "__class_getitem__"})
 """Methods that receive the class instead of an instance, without a decorator."""
 
@@ -152,11 +152,8 @@ class ExpressionReader(ChangeReader):
         return item.inside(ast.Subscript(ast.Name(name, ast.Load()), inner, ast.Load()))
 
     def _defines_comparison(self, found: ClassDefinition) -> bool:
-        return any(
-            self.find_functions_in_class(name, node)
-            for node, _ in self.walk_bases(found)
-            for name in _COMPARISONS
-        )
+        functions = (group_functions(node) for node, _ in self.walk_bases(found))
+        return not all(_COMPARISONS.isdisjoint(by_name) for by_name in functions)
 
     def _find_annotated_result(
         self, function: ast.expr, scope: NameScope, depth: int, is_awaited: bool

@@ -135,7 +135,7 @@ class TypeReader(ExpressionReader):
         annotated = self._typing_annotations(scope)
         for name, annotation in annotated.items():
             yield name, _always(Typed(unquote(annotation), scope))
-        for statement in scope.walk_statements():
+        for statement in scope.statements:
             for name, binding in self._bindings_of(statement, scope):
                 key = mangle(name, scope.mangling_class)
                 if key not in annotated or isinstance(statement, _DEFINITIONS):

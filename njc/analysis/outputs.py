@@ -33,18 +33,16 @@ from njc.analysis.assignment import (
     find_block,
     find_functions_without_end,
     get_line_span,
-    is_on_lines,
+    walk_lines,
 )
 from njc.analysis.control_words import find_control_words
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.name_resolution import (
     BlockOutputs,
-    Definition,
     Local,
     NameScope,
     list_bound_names,
-    list_children,
     list_declared,
     list_deleted_names,
     list_suites,
@@ -70,9 +68,9 @@ def check_flow(
     without_end = find_functions_without_end(module) if blocks else {}
     for scope, within in scopes.items():
         if scope.is_function:
-            yield from _check_unused(module.source, scope, within, reads, outputs)
+            yield from _check_unused(module.source, within, reads, outputs)
         if scope.kind != "class":
-            yield from _check_unbound(module, scope, within, without_end)
+            yield from _check_unbound(module, within, without_end)
     yield from check_early_reads(module, scopes)
 
 
@@ -93,12 +91,9 @@ def _collect_reads(blocks: Sequence[NaturalBlock], outputs: BlockOutputs) -> Blo
 
 
 def _check_unused(
-    source: SourceFile,
-    scope: NameScope,
-    within: Sequence[NaturalBlock],
-    reads: BlockReads,
-    outputs: BlockOutputs,
+    source: SourceFile, within: Sequence[NaturalBlock], reads: BlockReads, outputs: BlockOutputs
 ) -> Iterator[Diagnostic]:
+    scope = within[0].scope
     waiting = [
         (block, name)
         for block in within
@@ -173,7 +168,7 @@ def _is_assigned_above(name: str, scope: NameScope, inner: ast.AST) -> bool:
     first, _ = get_line_span(inner) or (0, 0)
     return any(
         name in list_bound_names(statement, walrus=False)
-        for statement in scope.walk_statements()
+        for statement in scope.statements
         if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign)
         and statement.lineno < first
     )
@@ -205,16 +200,12 @@ def _find_last_uses(source: SourceFile, scope: NameScope, names: Collection[str]
     """Return the last line in a scope's code that reads each of the names."""
     uses: dict[str, int] = {}
     lines = _find_lines_with(names, source, scope)
-    waiting: list[tuple[ast.AST, bool]] = [(scope.node, False)]
-    while waiting:
-        node, nested = waiting.pop()
+    for node, nested in walk_lines(scope.node, lines):
         match node:
             case ast.Name(id=name, ctx=ast.Load()) | ast.AugAssign(target=ast.Name(id=name)):
                 uses[name] = max(uses.get(name, 0), _ANY_LATER_LINE if nested else node.lineno)
             case ast.Nonlocal(names=declared) | ast.Global(names=declared):
                 uses.update(dict.fromkeys(declared, _ANY_LATER_LINE))
-        nested = nested or (isinstance(node, Definition | ast.Lambda) and node is not scope.node)
-        waiting += [(child, nested) for child in list_children(node) if is_on_lines(lines, child)]
     return uses
 
 
@@ -233,12 +224,9 @@ def _find_lines_with(names: Collection[str], source: SourceFile, scope: NameScop
 
 
 def _check_unbound(
-    module: Module,
-    scope: NameScope,
-    within: Sequence[NaturalBlock],
-    without_end: Mapping[str, bool],
+    module: Module, within: Sequence[NaturalBlock], without_end: Mapping[str, bool]
 ) -> Iterator[Diagnostic]:
-    bindings = scope.bindings
+    scope, bindings = within[0].scope, within[0].scope.bindings
     elsewhere = (bindings.bound - bindings.only_deleted) | bindings.globals | bindings.nonlocals
     names = frozenset(
         name

@@ -20,6 +20,7 @@ from njc.analysis.class_members import (
     FLAG_BASES,
     MODEL_BASES,
     DeclaredTypes,
+    group_functions,
     is_dataclass,
     list_attribute_stores,
 )
@@ -142,7 +143,7 @@ class ChangeReader(DeclaredTypes):
         bases, family = set(self.list_base_names(found)), [*self.walk_bases(found)]
         if bases & (ENUM_BASES | FLAG_BASES) and name in ("name", "value"):
             return f"the {name} of a member of the enum `{found[0].name}` is fixed"
-        if any(self.find_functions_in_class("__setattr__", node) for node, _ in family):
+        if any("__setattr__" in group_functions(node) for node, _ in family):
             return None
         if "typing.TypedDict" in bases:
             return f"a `{found[0].name}` is a dict, which has no attributes to set"

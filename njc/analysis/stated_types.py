@@ -16,8 +16,10 @@ Not detected: words in other languages, types that follow from code in other fil
 from __future__ import annotations
 
 import ast
+import functools
 import re
-from bisect import bisect_right
+import sys
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,11 +35,12 @@ from njc.frontend.name_resolution import (
     Definition,
     FunctionDefinition,
     Global,
+    NameScope,
     list_children,
     list_named_parameters,
     resolve_name,
 )
-from njc.frontend.prompt_references import Reference, format_annotation, list_variables
+from njc.frontend.prompt_references import Reference, format_annotation, list_variables, parse_type
 from njc.frontend.source import SourceFile
 from njrt.records import record
 
@@ -148,18 +151,9 @@ def find_type_hints(
     source: SourceFile, blocks: Sequence[NaturalBlock], types: TypeReader
 ) -> Iterator[Diagnostic]:
     """Report the types that are stated for blocks' outputs and for the parameters that they read."""
-    if not blocks:
-        return
-    module = blocks[0].scope.module
-    calls = _collect_calls(module.node)
-    uses = {scope: _collect_uses(scope.node) for scope in {block.scope for block in blocks}}
-    signatures = _collect_signatures(module.node)
     reported: set[StatedType] = set()
     for block in blocks:
-        found = (
-            *_find_output_types(block, uses[block.scope], types, signatures),
-            *_find_parameter_types(source, block, uses[block.scope], calls),
-        )
+        found = [*_find_output_types(block, types), *_find_parameter_types(source, block)]
         for stated in found:
             if stated not in reported and _means_the_same(stated.type, block, types):
                 reported.add(stated)
@@ -170,7 +164,7 @@ def _means_the_same(type_: str, block: NaturalBlock, types: TypeReader) -> bool:
     """Return whether the names in a type mean the same in the block and in its function's signature."""
     scope = block.scope
     outside = scope.signature_scope if "function" in scope.kind else scope
-    for name in list_variables(ast.parse(type_)):
+    for name in list_variables(parse_type(type_)):
         home = resolve_name(name, scope, types.outputs)
         is_own = home == scope.as_home and types.find_definition(name, scope) == "class"
         if not is_own and home != resolve_name(name, outside, types.outputs):
@@ -206,7 +200,6 @@ _Signatures = dict[str, dict[str, ast.expr]]
 class _Uses:
     """How some code uses its variables, by name (state: the collected uses)."""
 
-    read: Counter[str] = field(default_factory=Counter)
     tested: Counter[str] = field(default_factory=Counter)
     """How often the variable alone is a condition."""
     returned: set[str] = field(default_factory=set)
@@ -229,10 +222,10 @@ _BY_ITEMS = frozenset(
 )
 
 
+@functools.lru_cache(maxsize=16)
 def _collect_uses(code: ast.AST) -> _Uses:
-    """Collect the uses in a scope's code; functions and classes inside only count as reading."""
+    """Collect the uses in a scope's code, without the functions and classes inside."""
     uses = _Uses()
-    uses.read.update(list_variables(code))
     own = [*_walk_own(code)]
     yields = any(isinstance(node, ast.Yield | ast.YieldFrom) for node in own)
     for node in own:
@@ -294,6 +287,7 @@ def _walk_own(code: ast.AST) -> Iterator[ast.AST]:
             waiting += list_children(node)
 
 
+@functools.lru_cache(maxsize=1)
 def _collect_calls(module: ast.AST) -> _Calls:
     calls: _Calls = {}
     waiting: list[tuple[ast.AST, dict[str, ast.expr]]] = [(module, {})]
@@ -312,6 +306,7 @@ def _list_annotated(function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[st
     return {each.arg: each.annotation or ast.Name("Any", ast.Load()) for each in given}
 
 
+@functools.lru_cache(maxsize=1)
 def _collect_signatures(module: ast.AST) -> _Signatures:
     found: _Signatures = {}
     for node in getattr(module, "body", ()):
@@ -335,9 +330,7 @@ def _collect_signatures(module: ast.AST) -> _Signatures:
 # ── outputs ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _find_output_types(
-    block: NaturalBlock, uses: _Uses, types: TypeReader, signatures: _Signatures
-) -> Iterator[StatedType]:
+def _find_output_types(block: NaturalBlock, types: TypeReader) -> Iterator[StatedType]:
     seen: set[str] = set()
     for reference in block.references:
         name = reference.path
@@ -346,11 +339,11 @@ def _find_output_types(
         seen.add(name)
         if block.is_fstring or types.output_type(name, block.scope) is not None:
             continue
-        read = _read_words(block, reference, types)
+        read, uses = _read_words(block, reference, types), _collect_uses(block.scope.node)
         found = [type_ for type_ in read if type_ and not _is_contradicted(type_, block, reference)]
         if name not in uses.given_up:
             found += [*_read_uses(block, reference, uses, types)]
-            found += [*_read_passed(name, uses, signatures)]
+            found += [*_read_passed(name, uses, block.scope.module)]
         is_contradicted = any(not _allows_uses(type_, name, uses) for type_ in found)
         if found[:1] and found[0].startswith("Literal["):  # which fits the type of its values
             found = [it for it in found if it != ("str" if '"' in found[0] else "int")]
@@ -372,6 +365,12 @@ def _get_surroundings(
     first = block.end - 3 - len(block.words)
     at, end = reference.start - first, reference.end - first
     return block.words[max(0, at - near) : at], block.words[end : end + near]
+
+
+def _list_references(block: NaturalBlock, start: int, end: int) -> Sequence[Reference]:
+    """Return the references that start between two offsets."""
+    found, get_start = block.references, attrgetter("start")
+    return found[bisect_left(found, start, key=get_start) : bisect_left(found, end, key=get_start)]
 
 
 def _is_contradicted(type_: str, block: NaturalBlock, reference: Reference) -> bool:
@@ -437,8 +436,7 @@ def _read_words(block: NaturalBlock, reference: Reference, types: TypeReader) ->
         if not (found["many"] and (_PAIRED.search(rest) or _names_class(rest, block, types))):
             yield _name_type(found)
         return
-    at = bisect_right(block.references, reference.start, key=attrgetter("start"))
-    other = block.references[at] if at < len(block.references) else None
+    other = next(iter(_list_references(block, reference.end, sys.maxsize)), None)
     gap = after[: other.start - reference.end] if other is not None else ""
     if other is not None and _CLASS.fullmatch(gap) and not other.writes:
         is_only = not _OR_ANOTHER.match(after[other.end - reference.end :])
@@ -452,9 +450,7 @@ def _read_words(block: NaturalBlock, reference: Reference, types: TypeReader) ->
     if choice := _CHOICE.search(sentence[1]):
         first = reference.start - len(sentence[0])
         last = reference.end + len(sentence[1])
-        if not _is_of_each(
-            [it for it in block.references if first <= it.start < last], block, types
-        ):
+        if not _is_of_each(_list_references(block, first, last), block, types):
             yield from _format_literal(choice, sentence[1])
     elif _MANY.search(sentence[1]):
         return
@@ -478,7 +474,7 @@ def _read_stored(
     clauses = [clause for clause in _SENTENCE_END.split(before) if clause.strip(" \n,")]
     clause = clauses[-1] if clauses else ""
     start = reference.start - len(stored.string) + before.rfind(clause)
-    inside = [other for other in block.references if start <= other.start < start + len(clause)]
+    inside = _list_references(block, start, start + len(clause))
     for other in inside:
         if _AS_A.search(_get_surroundings(block, other, 20)[0]):
             if types.find_definition(other.path, block.scope) == "class":
@@ -557,12 +553,16 @@ def _read_uses(
         origin = types.name_of(typed).rpartition(".")[2]
         if origin not in _UNSPECIFIC and not isinstance(returns, ast.BinOp):
             yield format_annotation(unquote(returns))
-    if 0 < uses.tested[name] == uses.read[name] and _DECIDES.search(block.words):
+    count = uses.tested[name]
+    if count and count == list_variables(scope.node).count(name) and _DECIDES.search(block.words):
         yield "bool"
     if name in uses.texts:
         yield "str"
     if uses.members.get(name) in uses.texts and _MEMBERS_NAMED.search(block.words):
         yield "list[str]"
+
+
+_ATTRIBUTES = {kind.__name__: {*dir(kind)} for kind in (str, int, float, bool)}
 
 
 def _allows_uses(type_: str, name: str, uses: _Uses) -> bool:
@@ -576,17 +576,16 @@ def _allows_uses(type_: str, name: str, uses: _Uses) -> bool:
         return True
     if plain != "str" and ("[]" in needs or name in uses.members):
         return False
-    known = dir({"str": str, "int": int, "float": float, "bool": bool}[plain])
-    if "[key]" in needs or not needs - {"[]"} <= {*known}:
+    if "[key]" in needs or not needs - {"[]"} <= _ATTRIBUTES[plain]:
         return False
     kinds = {"str": (str,), "bool": (bool,)}.get(plain, (int, float))
     return all(isinstance(each, kinds) and (not values or str(each) in values) for each in compared)
 
 
-def _read_passed(name: str, uses: _Uses, signatures: _Signatures) -> Iterator[str]:
+def _read_passed(name: str, uses: _Uses, module: NameScope) -> Iterator[str]:
     """Yield the annotations, without `None`, of the fields and parameters that a variable is passed to."""
     for called, at in uses.passed.get(name, ()):
-        parameters = signatures.get(called, {})
+        parameters = _collect_signatures(module.node).get(called, {})
         key = at if isinstance(at, str) else next(iter([*parameters][at : at + 1]), "")
         if (annotation := parameters.get(key)) is not None:
             text = format_annotation(unquote(annotation))
@@ -603,9 +602,7 @@ _UNSPECIFIC = (
 # ── parameters ───────────────────────────────────────────────────────────────────────────────────
 
 
-def _find_parameter_types(
-    source: SourceFile, block: NaturalBlock, uses: _Uses, calls: _Calls
-) -> Iterator[StatedType]:
+def _find_parameter_types(source: SourceFile, block: NaturalBlock) -> Iterator[StatedType]:
     """Yield types of unannotated parameters that the block reads, from their defaults, uses and calls."""
     function = block.scope.node
     if not isinstance(function, FunctionDefinition):
@@ -619,8 +616,8 @@ def _find_parameter_types(
         if parameter.annotation is not None or not is_read:
             continue
         given = [_name_constant(defaults[name])] if name in defaults else []
-        given += _find_arguments(block, position, name, calls)
-        found = [*given] + ["str"] * (name in uses.texts)
+        given += _find_arguments(block, position, name)
+        found = [*given] + ["str"] * (name in _collect_uses(function).texts)
         if found and set(found) <= {"str", "int", "float", "bool"} and len(set(found)) == 1:
             start = source.get_offset(parameter.lineno, parameter.col_offset)
             end, written = start + len(name), f"{name}: {found[0]}"
@@ -630,11 +627,11 @@ def _find_parameter_types(
             yield StatedType(name, found[0], start, end, written)
 
 
-def _find_arguments(block: NaturalBlock, position: int, name: str, calls: _Calls) -> Iterator[str]:
+def _find_arguments(block: NaturalBlock, position: int, name: str) -> Iterator[str]:
     """Yield the types of the file's arguments for a parameter of a top-level function; `?` if a type is unknown."""
     if block.scope.parent is None or block.scope.parent.kind != "module":
         return
-    for call, known in calls.get(block.scope.name, ()):
+    for call, known in _collect_calls(block.scope.module.node).get(block.scope.name, ()):
         if position < len(call.args):
             yield _name_constant(call.args[position], known)
         for keyword in call.keywords:

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from operator import or_
 
 from njc.frontend.name_resolution import (
     BlockOutputs,
-    FunctionDefinition,
     Global,
     Local,
     NameScope,
@@ -79,6 +79,12 @@ _TYPE_PREFIXES = ("typing.", "collections.abc.")
 _TYPING_MODULES = ("typing", "typing_extensions", "collections.abc")
 
 
+@functools.lru_cache(maxsize=64)
+def _unparse(annotation: ast.expr) -> str:
+    """Return a type's text; cached, because a finding names its type several times."""
+    return ast.unparse(annotation)
+
+
 @record
 class Typed:
     """A type: an annotation and the scope that defines its names."""
@@ -87,7 +93,7 @@ class Typed:
     scope: NameScope
 
     def __str__(self) -> str:
-        return ast.unparse(self.annotation)
+        return _unparse(self.annotation)
 
     def inside(self, annotation: ast.expr) -> Typed:
         """Return a part of the annotation, as a type."""
@@ -127,7 +133,7 @@ class TypeDefinitions:
         """Return the statements in a scope that bind a name, as it is written."""
         if scope not in self._statements_by_scope:
             by_name: dict[str, list[ast.stmt]] = {}
-            for statement in scope.walk_statements():
+            for statement in scope.statements:
                 for bound in list_bound_names(statement, self.has_walrus):
                     by_name.setdefault(bound, []).append(statement)
             self._statements_by_scope[scope] = by_name
@@ -137,22 +143,6 @@ class TypeDefinitions:
     def has_walrus(self) -> bool:
         """Whether an expression in the module may bind a name."""
         return ":=" in self.text
-
-    def find_functions_in_class(
-        self, name: str, node: ast.ClassDef
-    ) -> Sequence[FunctionDefinition]:
-        """Return the functions with a name directly in a class body."""
-        if node not in self._functions_by_class:
-            by_name: dict[str, list[FunctionDefinition]] = {}
-            for statement in node.body:
-                if isinstance(statement, FunctionDefinition):
-                    by_name.setdefault(statement.name, []).append(statement)
-            self._functions_by_class[node] = by_name
-        return self._functions_by_class[node].get(name, ())
-
-    @cached_property
-    def _functions_by_class(self) -> dict[ast.ClassDef, dict[str, list[FunctionDefinition]]]:
-        return {}
 
     @cached_property
     def has_names_for_checkers(self) -> bool:
@@ -419,7 +409,7 @@ def list_for_checkers(scope: NameScope) -> frozenset[int]:
     """Return the ids of the statements in a scope that only type checkers read."""
     return frozenset(
         id(inner)
-        for statement in scope.walk_statements()
+        for statement in scope.statements
         if isinstance(statement, ast.If)
         and ast.unparse(statement.test).rpartition(".")[2] == "TYPE_CHECKING"
         for child in statement.body

@@ -25,7 +25,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import assert_never
 
-from njc.analysis.assignment import is_on_lines
+from njc.analysis.assignment import walk_lines
 from njc.codegen.header import FileHeader, format_header
 from njc.codegen.linemap import Piece
 from njc.codegen.lower import (
@@ -121,9 +121,7 @@ def _reads_attributes(module: Module, names: Collection[str]) -> bool:
         isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
         and node.value.id in names
-        for statement in module.tree.body
-        if is_on_lines(lines, statement)
-        for node in ast.walk(statement)
+        for node, _ in walk_lines(module.tree, lines)
     )
 
 

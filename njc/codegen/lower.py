@@ -234,7 +234,7 @@ def _find_returned_names(scope: NameScope) -> frozenset[str]:
     """Return the variables that a function with an annotated result returns unchanged."""
     if scope.kind not in ("function", "async function") or not getattr(scope.node, "returns", None):
         return frozenset()
-    values = (each.value for each in scope.walk_statements() if isinstance(each, ast.Return))
+    values = (each.value for each in scope.statements if isinstance(each, ast.Return))
     return frozenset(value.id for value in values if isinstance(value, ast.Name))
 
 

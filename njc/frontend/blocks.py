@@ -156,21 +156,17 @@ class NaturalBlock:
     @cached_property
     def marked_words(self) -> str:
         """The words with "\x01" for each character of an input, and "\x02" for an output's, with the same offsets."""
-        parts, end = [], 0
-        text, shift = self.words, self.end - 3 - len(self.words)
-        for each in self.references:
-            begin, stop = each.start - shift, each.end - shift
-            parts += [text[end:begin], ("\x02" if each.writes else "\x01") * (stop - begin)]
-            end = stop
-        return "".join([*parts, text[end:]])
+        return self.replace_references(lambda it: "\x01\x02"[it.writes] * (it.end - it.start))
 
     def replace_references(self, write: Callable[[Reference], str]) -> str:
         """Return the words with each reference replaced, padded with spaces to keep the offsets."""
+        parts, end = list[str](), 0
         text, shift = self.words, self.end - 3 - len(self.words)
-        for reference in self.references:
-            begin, end = reference.start - shift, reference.end - shift
-            text = text[:begin] + write(reference).ljust(end - begin) + text[end:]
-        return text
+        for each in self.references:
+            begin, stop = each.start - shift, each.end - shift
+            parts += [text[end:begin], write(each).ljust(stop - begin)]
+            end = stop
+        return "".join([*parts, text[end:]])
 
     @cached_property
     def lowered_words(self) -> str:
