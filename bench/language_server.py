@@ -46,6 +46,8 @@ def handle_{number}(messages: list[str], limit: int = {number}) -> dict[str, int
 '''
 BLOCKS = 100
 EDITS = 100
+TYPING_SECONDS = 0.05
+"""The time between the findings of a change and the next change."""
 URI = "file:///bench/bench.njpy"
 
 
@@ -64,6 +66,8 @@ def main() -> None:
         show("2,000 lines, 100 blocks, in prompts", in_prompts, "at most 150 ms")
         show("... in the code between them", in_code, "at most 150 ms")
         show("... without the wait for further typing", [t - wait for t in in_prompts + in_code])
+        names = client.measure_completions(text, "Break if the")
+        show("names to complete after `<` is typed", names, "at most 100 ms")
         client.stop()
     show("... processor time of one change", time_changes(text, "Break if the"))
 
@@ -127,6 +131,28 @@ class Client:
                 break
         return times
 
+    def measure_completions(self, text: str, mark: str) -> list[float]:
+        """Return the milliseconds from typing `<` to the names, for changes in lines with the mark."""
+        times = []
+        for line in list(find_lines(text, mark))[:EDITS]:
+            for new in ("<", ""):
+                end = {"line": line, "character": 8 + (not new)}
+                change = {"range": {"start": {**end, "character": 8}, "end": end}, "text": new}
+                self.version += 1
+                begin = time.perf_counter()
+                document = {"uri": URI, "version": self.version}
+                self.send(
+                    "textDocument/didChange", {"textDocument": document, "contentChanges": [change]}
+                )
+                if new:
+                    place = {"textDocument": {"uri": URI}, "position": {**end, "character": 9}}
+                    self.send("textDocument/completion", place, self.version)
+                    answer = self.wait_for(lambda message: message.get("id") == self.version)
+                    assert answer["result"], answer
+                    times.append((time.perf_counter() - begin) * 1000)
+                self.wait_for_findings()
+        return times
+
     def send(self, method: str, params: Any, identifier: int | None = None) -> None:
         """Send a request or a notification."""
         message = {"jsonrpc": "2.0", "method": method, "params": params}
@@ -137,23 +163,25 @@ class Client:
         self.input.flush()
 
     def wait_for_findings(self) -> None:
-        """Wait for the findings of this version of the text."""
+        """Wait for the findings of this version of the text, then as long as somebody who types fast."""
         self.wait_for(
             lambda message: (
                 message.get("method") == "textDocument/publishDiagnostics"
                 and message["params"]["version"] == self.version
             )
         )
+        time.sleep(TYPING_SECONDS)
 
-    def wait_for(self, is_wanted: Callable[[Message], bool]) -> None:
-        """Read messages until one is wanted."""
+    def wait_for(self, is_wanted: Callable[[Message], bool]) -> Message:
+        """Read messages until one is wanted, and return it."""
         while True:
             length = 0
             while line := self.output.readline().strip():
                 if line.startswith(b"Content-Length:"):
                     length = int(line.partition(b":")[2])
-            if is_wanted(json.loads(self.output.read(length))):
-                return
+            message = json.loads(self.output.read(length))
+            if is_wanted(message):
+                return message
 
 
 def find_lines(text: str, mark: str) -> Iterator[int]:

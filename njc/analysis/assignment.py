@@ -26,12 +26,13 @@ from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import (
     Definition,
     FunctionDefinition,
-    collect_bindings,
     find_first_line,
+    list_bound_names,
     list_branches,
     list_captured_names,
     list_children,
     list_own_expressions,
+    walk_statements,
 )
 from njc.frontend.parse import Module
 from njc.frontend.prompt_references import list_variables
@@ -146,8 +147,8 @@ class Flow:
                 return None
         if not matters:
             return state
-        bound = collect_bindings(ast.Module([statement], []), None).bound
-        return state | bound | _find_set_attributes(statement)
+        state |= list_bound_names(statement, walrus=False)
+        return state if self.lines is not None else state | _find_set_attributes(statement)
 
     def _follow_block(self, block: NaturalBlock, state: frozenset[str]) -> BoundNames:
         if block.start == self.target:
@@ -237,6 +238,8 @@ class Flow:
 
     def _find_bound_by_expression(self, expression: ast.expr) -> frozenset[str]:
         """Return the names bound by `:=`, and the attribute paths that a call may set on its arguments."""
+        if self.module is not None and not (self.explained or self.module.source.has_walrus):
+            return NOTHING
         bound = {node.target.id for node in ast.walk(expression) if isinstance(node, ast.NamedExpr)}
         dotted = [path for path in self.explained if "." in path]
         if dotted:
@@ -285,8 +288,7 @@ def _suppresses(manager: ast.expr) -> bool:
 
 def _remove_deleted(state: frozenset[str], body: Sequence[ast.stmt]) -> frozenset[str]:
     """Remove the names that a `del` in the suite may have unbound."""
-    nodes = (node for statement in body for node in ast.walk(statement))
-    deletions = (node.targets for node in nodes if isinstance(node, ast.Delete))
+    deletions = (node.targets for node in walk_statements(body) if isinstance(node, ast.Delete))
     return state - {ast.unparse(target) for targets in deletions for target in targets}
 
 

@@ -316,15 +316,14 @@ def _follow(body: Sequence[ast.stmt], state: frozenset[str], search: _Search) ->
                 state |= frozenset(block.binds)
             case ast.Delete():
                 state -= list_deleted_names(statement)
-            case _:
+            case _ if suites := [*list_suites(statement)]:
                 handlers = getattr(statement, "handlers", [])
                 bodies = {id(handler.body) for handler in handlers}
-                suites = [each for each in list_suites(statement) if id(each) not in bodies]
                 inner = state
                 if isinstance(statement, _LOOPS_AND_TRIES):
                     inner |= _list_bound_within(statement, search)
                 state = state.union(
-                    *(_follow(suite, inner, search) for suite in suites),
+                    *(_follow(suite, inner, search) for suite in suites if id(suite) not in bodies),
                     *(_follow_handler(handler, inner, search) for handler in handlers),
                 )
     return state
@@ -343,8 +342,7 @@ def _list_lasting_names(statement: ast.stmt, search: _Search) -> set[str]:
     if isinstance(statement, ast.AnnAssign) and statement.value is None:
         return set()
     names = list_bound_names(statement, search.module.source.has_walrus)
-    handlers = getattr(statement, "handlers", ())
-    return names - {handler.name for handler in handlers}
+    return names.difference(handler.name for handler in getattr(statement, "handlers", ()))
 
 
 _get_line = attrgetter("line")

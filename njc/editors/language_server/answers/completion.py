@@ -71,11 +71,8 @@ def complete(document: Document, offset: int) -> list[Suggestion]:
     if comment := _OPEN_COMMENT.search(text, line_start, offset):
         if (code := comment["code"]) is not None:
             start = offset - len(code)
-            return [
-                Suggestion(name, "code", start, offset, meaning.title)
-                for name, meaning in CODES.items()
-                if not meaning.fatal
-            ]
+            titles = {name: it.title for name, it in CODES.items() if not it.fatal}
+            return [Suggestion(name, "code", start, offset, titles[name]) for name in titles]
         before, word = comment["before"], comment["word"]
         if "ignore" in before:
             return []

@@ -11,6 +11,7 @@ A request about a text that is not open is answered from the file.
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import re
 import stat
@@ -79,6 +80,8 @@ class NaturalLanguageServer(LanguageServer):
         """Serve until the client ends the session or disconnects."""
         incoming, outgoing = stdin or sys.stdin.buffer, stdout or sys.stdout.buffer
         self.protocol.set_writer(StdoutWriter(outgoing))
+        gc.freeze()
+        gc.set_threshold(1_000_000)  # collected after each analysis, when its findings are sent
         with suppress(BrokenPipeError, KeyboardInterrupt, SystemExit):
             asyncio.run(self._serve(incoming, is_pipe=_can_wait_for(incoming, outgoing)))
         self.shutdown()  # type: ignore[no-untyped-call]
@@ -212,6 +215,7 @@ class NaturalLanguageServer(LanguageServer):
     def _send_findings(self, document: Document, findings: Iterable[Diagnostic]) -> None:
         converter = Converter(document, self.encoding)
         self._send(document, list(map(converter.make_diagnostic, findings)))
+        gc.collect()
 
     def _send(self, document: Document, found: list[lsp.Diagnostic]) -> None:
         arguments = lsp.PublishDiagnosticsParams(document.uri, found, document.version)
@@ -221,8 +225,7 @@ class NaturalLanguageServer(LanguageServer):
     def takes_document_changes(self) -> bool:
         """Whether the client accepts edits that state the version of the text they apply to."""
         workspace = self.client_capabilities.workspace
-        edit = workspace.workspace_edit if workspace is not None else None
-        return bool(edit is not None and edit.document_changes)
+        return bool(workspace and (edit := workspace.workspace_edit) and edit.document_changes)
 
 
 def _can_wait_for(incoming: BinaryIO, outgoing: BinaryIO) -> bool:
