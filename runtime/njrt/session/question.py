@@ -33,12 +33,10 @@ from njrt.models.model import run_without_waiting
 from njrt.outcome import Returned, UserValue
 from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import Scope
+from njrt.session.drive import drive_conversation
 from njrt.session.session import (
     Session,
-    aanswer_step,
-    answer_step,
     describe_effect,
-    drive_conversation,
     hidden_frames,
     make_effect_server,
     open_session,
@@ -136,8 +134,7 @@ async def get_answer(
     session: Session, conversation: Conversation, is_async: bool = False
 ) -> UserValue:
     """Drive a question's conversation; return the answer. Nothing is awaited unless it `is_async`."""
-    answer = aanswer_step if is_async else answer_step
-    outcome = await drive_conversation(session, conversation, answer)
+    outcome = await drive_conversation(session, conversation, is_async)
     assert isinstance(outcome, Returned)
     return outcome.value
 

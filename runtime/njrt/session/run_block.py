@@ -38,14 +38,12 @@ from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
 from njrt.records import record, replace
 from njrt.scope.scope import make_scope
 from njrt.session.block_conversation import CanaryObserver, converse_about
+from njrt.session.drive import drive_conversation
 from njrt.session.layered_model import find_model_name
 from njrt.session.question import make_asker
 from njrt.session.session import (
     Session,
-    aanswer_step,
     add_place_note,
-    answer_step,
-    drive_conversation,
     hidden_frames,
     open_session,
 )
@@ -140,7 +138,7 @@ def run(
     ending: list[Outcome] = []
     with hidden_frames, recursion_room:
         session, conversation = start_block(prompt, variables, at=at, is_async=False, **arguments)
-        coroutine = drive_conversation(session, conversation, answer_step)
+        coroutine = drive_conversation(session, conversation, is_async=False)
         try:
             snippet = coroutine.send(None)
             while True:
@@ -180,7 +178,7 @@ async def arun(
     """Like `run`, in an `async` function, without blocking the event loop."""
     with hidden_frames:
         session, conversation = start_block(prompt, variables, at=at, is_async=True, **arguments)
-        coroutine = drive_conversation(session, conversation, aanswer_step)
+        coroutine = drive_conversation(session, conversation, is_async=True)
         return apply_outcome(await coroutine, at, reraises)
 
 

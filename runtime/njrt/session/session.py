@@ -1,8 +1,7 @@
-"""One run of a block or one question to a model: its surroundings, and the loop that drives its conversation.
+"""The surroundings of one run of a block, or of one question to a model.
 
 session = open_session("mail.njpy:12", options, project)    settings -> options -> recorder -> model -> layers
     Session(run="9f3c-1", model=Metered(Recorder(Cache(model))), ...)
-drive_conversation(session, conversation, answer_step)      Request <-> Reply, until the Outcome
 """
 
 from __future__ import annotations
@@ -10,9 +9,8 @@ from __future__ import annotations
 import itertools
 import os
 import time
-import types
 import warnings
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -21,11 +19,8 @@ from typing import Any
 
 from njrt.agent.conversation import (
     Conversation,
-    ConversationStep,
     EffectServer,
-    PredictionRequest,
     ServedEffect,
-    StepResult,
 )
 from njrt.agent.handlers import EffectGenerator
 from njrt.decisions import (
@@ -47,16 +42,15 @@ from njrt.errors import (
     TimeLimitError,
 )
 from njrt.events import Began, Ended, Listener, Performed, Redact, RunId
-from njrt.execution.execute import Execution, Snippet, aexecute
 from njrt.gates import Gate, open_gate
-from njrt.messages import Protocol, Request
+from njrt.messages import Protocol
 from njrt.models.model import LayeredModel, Model
 from njrt.observability.accounts import note_error
 from njrt.observability.listeners import Notified
 from njrt.options import Options
 from njrt.outcome import Outcome, Raised
 from njrt.scope.scope import Scope
-from njrt.session.interception import DecisionRecord, intercept, list_interceptors
+from njrt.session.interception import DecisionRecord, list_interceptors
 from njrt.session.layered_model import NO_MODEL, find_recorder, make_layered_model, share_budgets
 from njrt.session.limits import Meter, Metered, list_open_meters, read_limits
 from njrt.session.prediction import EffectPredictor, OpenPrediction
@@ -341,66 +335,3 @@ def make_effect_server(
         return result
 
     return serve_effect
-
-
-# ── the loop ─────────────────────────────────────────────────────────────────────────────────────
-
-
-StepAnswerer = Callable[[ConversationStep, Session], Coroutine[Any, Any, StepResult]]
-"""Answers a step of the conversation, with or without awaiting."""
-
-
-async def drive_conversation(
-    session: Session, conversation: Conversation, answer: StepAnswerer
-) -> Outcome:
-    """Answer everything that the conversation asks for, until it returns the block's outcome."""
-    result: Any = None
-    failure: BaseException | None = None
-    try:
-        while True:
-            try:
-                if failure is None:
-                    step = conversation.send(result)
-                else:
-                    step = conversation.throw(failure)
-            except StopIteration as end:
-                outcome: Outcome = end.value
-                return outcome
-            try:
-                result, failure = await answer(step, session), None
-            except BaseException as error:
-                failure = error
-    finally:
-        del result, failure  # they would keep this frame alive, and with it the program's values
-
-
-async def answer_step(step: ConversationStep, session: Session) -> StepResult:
-    """Ask the model or the interceptors in this thread, or let the driver run the code."""
-    match step:
-        case Request():
-            return session.model.ask(step)
-        case PredictionRequest(model, request):
-            return model.ask(request)
-        case PendingEffect():
-            return await intercept(step, session.interceptors, session.record)
-        case _:
-            return await request_execution(step)
-
-
-@types.coroutine
-def request_execution(snippet: Snippet) -> Generator[Snippet, Execution, Execution]:
-    """Suspend the coroutine until the driver has run the code."""
-    return (yield snippet)
-
-
-async def aanswer_step(step: ConversationStep, session: Session) -> StepResult:
-    """Ask the model or the interceptors, or run the code, without blocking the event loop."""
-    match step:
-        case Request():
-            return await session.model.aask(step)
-        case PredictionRequest(model, request):
-            return await model.aask(request)
-        case PendingEffect():
-            return await intercept(step, session.interceptors, session.record)
-        case _:
-            return await aexecute(step, seconds=session.get_code_seconds())
