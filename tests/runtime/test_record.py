@@ -429,6 +429,7 @@ def ask(text):
 
 def fork(*texts):
     if not (child := os.fork()):
+        recorder._save_seconds = 0.0  # so that it writes the whole recording
         for text in texts:
             ask(text)
         os._exit(0)
@@ -437,14 +438,16 @@ def fork(*texts):
 for number in range(10):
     ask(f"parent {number}")
 children = [fork(*(f"{child} {number}" for number in range(10))) for child in "ab"]
-with lock_folder(recorder.path.parent):
-    saving = threading.Thread(target=ask, args=("thread",))
-    saving.start()
-    while recorder._lock.acquire(blocking=False):
-        recorder._lock.release()
-        time.sleep(0.001)
-    children.append(fork("beside the thread"))
-saving.join()
+for number in range(10):
+    recorder._save_seconds = 60.0  # so that the thread adds only its line
+    with lock_folder(recorder.path.parent):
+        saving = threading.Thread(target=ask, args=(f"thread {number}",))
+        saving.start()
+        while recorder._lock.acquire(blocking=False):
+            recorder._lock.release()
+            time.sleep(0.001)
+        children.append(fork(f"beside the thread {number}"))
+    saving.join()
 statuses = [os.waitpid(child, 0)[1] for child in children]
 os._exit(any(statuses))
 """
@@ -453,10 +456,9 @@ os._exit(any(statuses))
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_every_reply_is_written_when_it_comes_also_in_forked_processes(path: Path) -> None:
     subprocess.run([sys.executable, "-c", FORKED, path], check=True, timeout=60)
-    texts = [f"{who} {number}" for who in ("parent", "a", "b") for number in range(10)]
-    requests = [
-        Request("s", (UserMessage(text),)) for text in (*texts, "thread", "beside the thread")
-    ]
+    names = ("parent", "a", "b", "thread", "beside the thread")
+    texts = [f"{who} {number}" for who in names for number in range(10)]
+    requests = [Request("s", (UserMessage(text),)) for text in texts]
     assert len(played(path, "none", nobody(), *requests)) == len(path.read_text().splitlines()) - 1
 
 

@@ -354,19 +354,22 @@ class Recorder:
                 recording.header = RecordingHeader(
                     reply.model, protocol, self._today(), self._note, f"njrt {__version__}"
                 )
-            recording.recorded.append((position, request.turn, entry))
             recording.is_unsaved = True
             # A save writes the whole recording, in order, so saves are limited to a tenth of the time.
             wait = self._saved_at + 10 * self._save_seconds - time.monotonic()
+            is_appended = isinstance(self.place, RecordingFile) or self._may_be_ended()
+            try:
+                if wait > 0:
+                    self._close_at_exit()
+                    if is_appended:
+                        line = format_entry(entry, recording.header)
+                        self.place.append(line, is_synced=False)
+                        recording.note_lines([line])
+            finally:  # only now, because a process that is forked before would write it too
+                recording.recorded.append((position, request.turn, entry))
             if wait <= 0:
                 self._save(recording)
-                return
-            self._close_at_exit()
-            if isinstance(self.place, RecordingFile) or self._may_be_ended():
-                line = format_entry(entry, recording.header)
-                self.place.append(line, is_synced=False)
-                recording.note_lines([line])
-            elif self._timer is None:
+            elif not is_appended and self._timer is None:
                 self._timer = threading.Timer(wait, self._save_soon)
                 self._timer.daemon = True
                 self._timer.start()

@@ -94,12 +94,8 @@ class StoredRecording:
     """A recording in a store, which processes and machines share."""
 
     def __init__(self, store: Store, recording: str, name: str) -> None:
-        self._store, self._recording, self._name = store, recording, name
+        self._store, self._recording, self.name = store, recording, name
         self._key = make_store_key("recording", recording, "lines")
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     def exists(self) -> bool:
         with self._explained("read"):
