@@ -1,19 +1,20 @@
 """Measure the build: seconds, and the ratio to parsing the same sources with `ast.parse`.
 
-    one file of 7,000 lines            0.58 s    6.8 x parsing     at most 6 x
-    njc check of 5,000 blocks          1.92 s   10.8 x parsing     at most 12 x
-    200 files, 68,000 lines, cold      2.07 s    4.1 x parsing     at most 2.5 s
-    ... and nothing changed            0.20 s    0.4 x parsing     at most 0.3 s
+    one file of 7,000 lines            0.45 s    3.4 x parsing     at most 6 x
+    njc check of 5,000 blocks          2.30 s   10.7 x parsing     at most 12 x
+    200 files, 68,000 lines, cold      2.36 s    3.8 x parsing     at most 2.5 s
+    ... and nothing changed            0.17 s    0.3 x parsing     at most 0.3 s
     njc --version                      0.02 s                      at most 0.12 s
 
-(Measured on two idle cores with Python 3.11; seconds mean little on a machine that does other work.)
+(Measured with Python 3.11 on two cores that other machines share: `njc check` was at 9.4 to 12.1 in four runs.)
 The sources are generated in a temporary directory: functions with a natural block every 40 lines.
-Each figure is the best of three, in a new process as for users.
+The seconds are the best of five, in a new process as for users, and each ratio is the median of five pairs.
 """
 
 from __future__ import annotations
 
 import ast
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -83,39 +84,27 @@ def main() -> None:
         blocks.mkdir()
         text = "".join(BLOCK.format(number=each) for each in range(5_000))
         (blocks / "module.njpy").write_text(text, encoding="utf-8")
-        show(
-            "njc check of 5,000 blocks",
-            time_best(lambda: njc("check", blocks)),
-            time_best(lambda: parse_all(blocks)),
-            "at most 12 x",
-        )
-        parsing = time_best(lambda: parse_all(many))
+        checking = time_beside(lambda: njc("check", blocks), lambda: parse_all(blocks))
+        show("njc check of 5,000 blocks", *checking, "at most 12 x")
         out = root / "out"
-        show(
-            "200 files, 68,000 lines, cold",
-            time_best(lambda: njc("build", many, "-o", out, "--force")),
-            parsing,
-            "at most 2.5 s",
+        building = time_beside(
+            lambda: njc("build", many, "-o", out, "--force"), lambda: parse_all(many)
         )
-        show(
-            "... and nothing changed",
-            time_best(lambda: njc("build", many, "-o", out)),
-            parsing,
-            "at most 0.3 s",
-        )
-        show("njc --version", time_best(lambda: njc("--version")), None, "at most 0.12 s")
+        show("200 files, 68,000 lines, cold", *building, "at most 2.5 s")
+        again = time_beside(lambda: njc("build", many, "-o", out), lambda: parse_all(many))
+        show("... and nothing changed", *again, "at most 0.3 s")
+        version, _ = time_beside(lambda: njc("--version"), lambda: None)
+        show("njc --version", version, None, "at most 0.12 s")
 
 
 def time_in_process(sources: Path) -> tuple[float, float]:
-    """Time compiling alone, and parsing alone, without starting a process."""
+    """Time compiling, without starting a process."""
     from njc.compiler import compile_source
     from njc.frontend.source import SourceFile
 
     (file,) = sources.iterdir()
     data = file.read_bytes()
-    return time_best(lambda: compile_source(SourceFile(file.name, data))), time_best(
-        lambda: ast.parse(data)
-    )
+    return time_beside(lambda: compile_source(SourceFile(file.name, data)), lambda: ast.parse(data))
 
 
 def write_sources(folder: Path, files: int, lines: int) -> None:
@@ -151,21 +140,24 @@ def njc(*arguments: object) -> None:
     )
 
 
-def time_best(act: Callable[[], object]) -> float:
-    """Return the seconds of the fastest of three calls."""
+def time_beside(act: Callable[[], object], parse: Callable[[], object]) -> tuple[float, float]:
+    """Return the seconds of the fastest of five runs, and the median of their ratios to parsing just before."""
 
-    def time_once() -> float:
+    def time_once(run: Callable[[], object]) -> float:
         begin = time.perf_counter()
-        act()
+        run()
         return time.perf_counter() - begin
 
-    return min(time_once() for _ in range(3))
+    pairs = [(time_once(parse), time_once(act)) for _ in range(5)]
+    return min(second for _, second in pairs), statistics.median(
+        second / first for first, second in pairs
+    )
 
 
-def show(what: str, seconds: float, parsing: float | None, bound: str) -> None:
+def show(what: str, seconds: float, ratio: float | None, bound: str) -> None:
     """Print one row."""
-    ratio = f"{seconds / parsing:4.1f} x parsing" if parsing else ""
-    print(f"{what:<32} {seconds:6.2f} s   {ratio:<18} {bound}")
+    written = f"{ratio:4.1f} x parsing" if ratio else ""
+    print(f"{what:<32} {seconds:6.2f} s   {written:<18} {bound}")
 
 
 if __name__ == "__main__":
