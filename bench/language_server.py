@@ -185,7 +185,7 @@ class Client:
             while line := self.output.readline().strip():
                 if line.startswith(b"Content-Length:"):
                     length = int(line.partition(b":")[2])
-            message = json.loads(self.output.read(length))
+            message: Message = json.loads(self.output.read(length))
             if is_wanted(message):
                 return message
 

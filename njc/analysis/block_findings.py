@@ -187,7 +187,7 @@ def _check_missing_output(
     missing = _find_missing_name(block, types)
     if missing is None:
         obstacles = [each for each in authority.obstacles if not each.is_missing]
-        are_unknown = obstacles and all(obstacle.is_unknown for obstacle in obstacles)
+        are_unknown = obstacles and not authority.labels and all(it.is_unknown for it in obstacles)
         is_harmless = _COMPUTES.search(block.words) and not _CHANGES.search(block.words)
         if not (are_unknown and is_harmless) or _RAISE_WORDS.search(block.words):
             return

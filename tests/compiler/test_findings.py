@@ -198,6 +198,13 @@ def test_blocks_that_may_do_something(prompt: str, after: str) -> None:
     assert "NJ213" not in {finding.code for finding in find_findings(prompt, after)}
 
 
+def test_a_block_that_may_take_any_jump_may_do_something() -> None:
+    block = '"""natural(jumps="all")\n    Summarize <x>.\n    """\n'
+    sources = f"def f(x):\n    {block}", f"x = object()\nif x:\n    {block}"
+    found = [compile_source(SourceFile("p.njpy", each.encode())).diagnostics for each in sources]
+    assert [["NJ213" in {it.code for it in each}] for each in found] == [[False], [True]]
+
+
 @pytest.mark.parametrize(
     ("comment", "budget", "calls"),
     [
