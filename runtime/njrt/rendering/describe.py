@@ -182,14 +182,15 @@ def _build_description(value: UserValue, room: int, writer: ValueWriter) -> Valu
     ):
         return ValueDescription(f"type {format_type(value)}")
     title = _format_title(value)
-    lines = describe_members(_find_explained_classes(value), writer, own=is_user_class(cls))
+    explained = _find_explained_classes(value)
+    lines = describe_members(explained, writer, own=is_user_class(cls))
     text = writer.write_whole(value, room - len(title) - 3)
     if text is not None:
         return ValueDescription(title, text, lines, True)
     if is_user_class(cls) and not _format_length(value):
         return _describe_by_attributes(value, title, room, writer)
     share = room - len(title) - 3
-    if _find_explained_classes(value):
+    if explained:
         share = share * 2 // 3  # some room is left for the lines on the structure
     return ValueDescription(title, writer.write_brief(value, share), lines)
 

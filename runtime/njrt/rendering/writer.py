@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from njrt.outcome import UserValue
@@ -148,14 +149,18 @@ class ValueWriter:
         if exact and (least + 2) * length - 2 > left:
             raise DoesNotFit
         written: list[str] = []
+        has_own_rule = self.redactor.rule is not True
         for label, value in parts:
             if not exact and len(written) >= MAX_SHOWN_ITEMS:
                 break
-            enough = len(written) >= MIN_SHOWN_ITEMS
-            if exact and not label:
-                part: str | None = self._write(value, left, True)
-            else:
-                part = self._write_item(label, value, left - len(label), length, exact, enough)
+            inside, enough = left - len(label), len(written) >= MIN_SHOWN_ITEMS
+            write: Callable[[], str | None] = (
+                partial(self._write, value, inside, True)
+                if exact
+                else partial(self._write_item, value, inside, length, enough)
+            )
+            is_named = label and (has_own_rule or classify_name(label) or ADDRESS_NAME in label)
+            part = self.redactor.write_named(label, value, write) if is_named else write()
             if part is None:
                 break
             text = label + part
@@ -173,17 +178,8 @@ class ValueWriter:
             written.append("...")
         return opening + ", ".join(written) + closing
 
-    def _write_item(
-        self, label: str, value: UserValue, left: int, length: int, exact: bool, enough: bool
-    ) -> str | None:
-        """Write one part of a row, redacted if it is a secret; with `enough`, only if all of it fits."""
-        is_named = label and (self.redactor.rule is not True or classify_name(label))
-        if is_named or ADDRESS_NAME in label:
-            return self.redactor.write_named(
-                label, value, lambda: self._write_item("", value, left, length, exact, enough)
-            )
-        if exact:
-            return self._write(value, left, True)
+    def _write_item(self, value: UserValue, left: int, length: int, enough: bool) -> str | None:
+        """Write one part of an abbreviated row; with `enough`, only if all of it fits."""
         share = left if length == 1 else min(left, max(24, left // 3))
         return self.write_whole(value, share) if enough else self.write_brief(value, share)
 
