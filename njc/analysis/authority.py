@@ -45,7 +45,7 @@ class Authority:
     effects: Literal["answer", "direct", "interface"] | None
     """None if the author or the project chose the effect set."""
     choice: str = ""
-    """The reason for the decision, if it does not depend on the obstacles."""
+    """The reason for the decision, unless the obstacles are the reason."""
     obstacles: tuple[Obstacle | ChangeableInput, ...] = ()
     """Why the block needs code."""
     asked: tuple[AskedChange, ...] = ()

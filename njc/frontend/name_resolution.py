@@ -362,7 +362,7 @@ _LEAVES = (ast.Name, ast.Constant)  # a name has only a context
 
 
 def list_children(node: ast.AST) -> list[ast.AST]:
-    """Return the nodes directly below a node; `ast.iter_child_nodes` takes three times as long."""
+    """Return the nodes directly below a node; `ast.iter_child_nodes` takes almost twice as long."""
     children: list[ast.AST] = []
     for name in () if isinstance(node, _LEAVES) else node._fields:
         value = getattr(node, name, None)
