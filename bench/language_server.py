@@ -121,15 +121,8 @@ class Client:
         times = []
         for number, line in enumerate(find_lines(text, mark)):
             for new in ("x", ""):
-                start = {"line": line, "character": 10}
-                end = {"line": line, "character": 10 + (not new)}
-                change = {"range": {"start": start, "end": end}, "text": new}
-                self.version += 1
-                document = {"uri": URI, "version": self.version}
                 begin = time.perf_counter()
-                self.send(
-                    "textDocument/didChange", {"textDocument": document, "contentChanges": [change]}
-                )
+                self.send_change(line, 10, new)
                 self.wait_for_findings()
                 times.append((time.perf_counter() - begin) * 1000)
                 time.sleep(TYPING_SECONDS)
@@ -141,24 +134,27 @@ class Client:
         """Return the milliseconds from typing `<` to the names, for changes in lines with the mark."""
         times = []
         for line in list(find_lines(text, mark))[:EDITS]:
-            for new in ("<", ""):
-                end = {"line": line, "character": 8 + (not new)}
-                change = {"range": {"start": {**end, "character": 8}, "end": end}, "text": new}
-                self.version += 1
-                begin = time.perf_counter()
-                document = {"uri": URI, "version": self.version}
-                self.send(
-                    "textDocument/didChange", {"textDocument": document, "contentChanges": [change]}
-                )
-                if new:
-                    place = {"textDocument": {"uri": URI}, "position": {**end, "character": 9}}
-                    self.send("textDocument/completion", place, self.version)
-                    answer = self.wait_for(lambda message: message.get("id") == self.version)
-                    assert answer["result"], answer
-                    times.append((time.perf_counter() - begin) * 1000)
-                self.wait_for_findings()
-                time.sleep(TYPING_SECONDS)
+            begin = time.perf_counter()
+            self.send_change(line, 8, "<")
+            place = {"textDocument": {"uri": URI}, "position": {"line": line, "character": 9}}
+            self.send("textDocument/completion", place, self.version)
+            answer = self.wait_for(lambda message: message.get("id") == self.version)
+            times.append((time.perf_counter() - begin) * 1000)
+            assert answer["result"], answer
+            self.wait_for_findings()
+            time.sleep(TYPING_SECONDS)
+            self.send_change(line, 8, "")
+            self.wait_for_findings()
+            time.sleep(TYPING_SECONDS)
         return times
+
+    def send_change(self, line: int, column: int, new: str) -> None:
+        """Insert a text at a place, or delete the character there if the text is empty."""
+        start, end = ({"line": line, "character": at} for at in (column, column + (not new)))
+        self.version += 1
+        document = {"uri": URI, "version": self.version}
+        changes = [{"range": {"start": start, "end": end}, "text": new}]
+        self.send("textDocument/didChange", {"textDocument": document, "contentChanges": changes})
 
     def send(self, method: str, params: Any, identifier: int | None = None) -> None:
         """Send a request or a notification."""

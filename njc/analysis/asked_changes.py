@@ -336,7 +336,7 @@ def _find_change(text: str, reference: Reference, shift: int, made: int) -> Aske
 
 def _find_start(text: str, begin: int) -> int:
     """Return the start of the search for a verb before an offset: the last output, or the end of a sentence."""
-    first = max(0, begin - 200)
+    first = max(0, begin - _NEAR)
     if '"' in text[first:begin]:  # which may contain both
         return first
     return max((found.start() for found in _ENDS.finditer(text, first, begin)), default=first)
@@ -346,8 +346,8 @@ _STATEMENTS = ("doing", "state", "goes", "new", "held", "belongs", "count", "sta
 _RESULTING = ("revise", "fix", "take", "minus", "treat", "apply", "create")
 
 
-_FAR = 5000
-"""How many characters after a request may use its result; keeps each request fast in long texts."""
+_NEAR, _FAR = 200, 5000
+"""How many characters before a reference may ask for its change, and after it may use the result: a limit of time."""
 
 
 _PIECE = "entry|row|record|item|line|element"
@@ -363,7 +363,7 @@ def names_result(verb: str, text: str) -> bool:
 
 def _match_request(text: str, from_: int, begin: int, end: int) -> re.Match[str] | None:
     """Find the verb that changes the value of the reference between two offsets."""
-    near = max(0, begin - 200)
+    near = max(0, begin - _NEAR)
     if (found := _STATED.match(text, begin)) is not None:
         is_sure = found["later"] and _CONTINUES.search(text, from_, begin)
         is_judged = _ASKS.search(text, near, begin) or _TAKES.match(text, found.end())

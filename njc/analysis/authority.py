@@ -59,7 +59,7 @@ class Authority:
     @cached_property
     def remedy(self) -> str:
         """How to write the block so that it needs no code; empty if that takes over two changes, or has no remedy."""
-        remedies = [obstacle.remedy for obstacle in self.obstacles[:3] if not self.choice]
+        remedies = [] if self.choice else [obstacle.remedy for obstacle in self.obstacles[:3]]
         return "; ".join(remedies) if all(remedies) and len(remedies) <= 2 else ""
 
     @property
@@ -68,8 +68,8 @@ class Authority:
         are_inputs = all(obstacle.is_input for obstacle in self.obstacles)
         if self.choice or self.asked or not (are_inputs and self.block.writes):
             return False
-        written = {path.partition(".")[0] for path in self.block.writes}
-        return written.isdisjoint(path.partition(".")[0] for path in self.block.reads)
+        written = {each.root for each in self.block.references if each.writes}
+        return written.isdisjoint(each.root for each in self.block.references if not each.writes)
 
 
 @record

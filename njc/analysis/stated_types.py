@@ -18,7 +18,6 @@ from __future__ import annotations
 import ast
 import functools
 import re
-import sys
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -436,7 +435,7 @@ def _read_words(block: NaturalBlock, reference: Reference, types: TypeReader) ->
         if not (found["many"] and (_PAIRED.search(rest) or _names_class(rest, block, types))):
             yield _name_type(found)
         return
-    other = next(iter(_list_references(block, reference.end, sys.maxsize)), None)
+    other = next(iter(_list_references(block, reference.end, reference.end + _NEAR)), None)
     gap = after[: other.start - reference.end] if other is not None else ""
     if other is not None and _CLASS.fullmatch(gap) and not other.writes:
         is_only = not _OR_ANOTHER.match(after[other.end - reference.end :])

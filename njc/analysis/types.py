@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -79,7 +78,7 @@ _TYPE_PREFIXES = ("typing.", "collections.abc.")
 _TYPING_MODULES = ("typing", "typing_extensions", "collections.abc")
 
 
-@functools.lru_cache(maxsize=64)
+@lru_cache(maxsize=64)
 def _unparse(annotation: ast.expr) -> str:
     """Return a type's text; cached, because a finding names its type several times."""
     return ast.unparse(annotation)

@@ -148,7 +148,7 @@ def list_open() -> Items:
     """Return all items that are open here, of all stacks, outermost first."""
     here = carried.get()
     found: Items = here._items
-    if True in [opened.is_left for opened in found]:
+    if True in [opened.is_left for opened in found]:  # faster than a generator
         work = _identify_work()
         found = tuple([it for it in found if not (it.is_left and it.opener == work)])
         carried.set(Carried(found, here._origin))

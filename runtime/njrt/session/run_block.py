@@ -41,12 +41,7 @@ from njrt.session.block_conversation import CanaryObserver, converse_about
 from njrt.session.drive import drive_conversation
 from njrt.session.layered_model import find_model_name
 from njrt.session.question import make_asker
-from njrt.session.session import (
-    Session,
-    add_place_note,
-    hidden_frames,
-    open_session,
-)
+from njrt.session.session import Session, add_place_note, hidden_frames, open_session
 from njrt.session.settings import get_settings, resolve_options
 from njrt.timeouts import call_with_timeout
 
