@@ -34,7 +34,7 @@ OTHER_PAGES = {
     "CONTRIBUTING.md": "contributing.md",
 }
 """Pages that do not lie in docs, and their names on the site."""
-SEPARATE_PARTS = ("Benchmark", "Reference")
+SEPARATE_PARTS = ("From other tools", "Benchmark", "Reference", "The project")
 """The sections that are parts of the site beside the guide."""
 
 

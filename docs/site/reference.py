@@ -47,7 +47,7 @@ def write_effects() -> Iterator[str]:
     """Each effect set with its operations, as a model is told of them."""
     yield "# Effect sets\n"
     yield "The operations that a model of each set can ask for. [runtime.md](runtime.md#the-effects) has the tokens"
-    yield "that they take, [effects.md](../effects.md) says which set to choose.\n"
+    yield "that they take, [authority](../authority.md) says which set the compiler chooses.\n"
     for name, operations in OPERATIONS.items():
         yield f"## {name}\n"
         if not operations:
@@ -188,7 +188,7 @@ def write_prompts() -> Iterator[str]:
     """What a model is sent in each form, word for word."""
     yield "# Literal prompts\n"
     yield "What a model is sent, word for word, as this version sends it. [authority.md](authority.md) says when a"
-    yield "block has which form, [effects.md](../effects.md) which effect sets there are.\n"
+    yield "block has which form, [runtime.md](runtime.md#the-effects) which effect sets there are.\n"
     yield "## Data: answer\n"
     first, second = capture_requests(ask_for_team, {"team": "sales"})
     yield from _write_request(first)
