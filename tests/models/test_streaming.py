@@ -258,3 +258,21 @@ def test_a_long_text_in_small_pieces_is_joined_once() -> None:
     assert assembler.text == whole
     assert assembler.build()["content"] == assembler.build()["content"]
     assert assembler.text == assembler.build()["content"][0]["text"] == whole
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+@pytest.mark.parametrize(
+    ("server", "make_model", "reply"),
+    [(OpenAIServer, openai, says("Yes.")), (AnthropicServer, anthropic, message(text("Yes.")))],
+)
+def test_the_body_is_sent_as_it_was_made(
+    server: Any, make_model: Any, reply: Any, is_streamed: bool
+) -> None:
+    """The SDKs do not convert it: their types would drop or rename fields that they do not know."""
+    for request in (PLAIN, TOOLS):
+        with server([reply]) as running:
+            model = make_model(running)
+            model.ask(streamed(request) if is_streamed else request)
+        sent = running.seen[-1].body
+        extra = model.stream_fields if is_streamed else {}
+        assert sent == model.make_body(request) | extra

@@ -98,9 +98,6 @@ class PydanticAI(RemoteModel):
     def connect(self) -> Client:
         raise AssertionError("PydanticAI connects by itself")
 
-    def check_server(self) -> None:
-        """PydanticAI's providers check their URL and key themselves."""
-
     def explain_failure(self, failure: Exception) -> ModelError:
         from pydantic_ai import exceptions
 

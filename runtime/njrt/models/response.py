@@ -67,7 +67,7 @@ def escape_surrogates(value: Any) -> Any:
     r"""Return the JSON value with lone surrogates, which UTF-8 cannot encode, as text such as `\ud800`."""
     match value:
         case str():
-            return value.encode("utf-8", "backslashreplace").decode()
+            return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
         case list():
             return [escape_surrogates(item) for item in value]
         case dict():
