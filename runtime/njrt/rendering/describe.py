@@ -45,6 +45,7 @@ from njrt.values.introspection import (
     get_class_namespace,
     get_module_name,
     get_mro,
+    identify,
     is_a,
     is_exactly,
     is_user_class,
@@ -256,7 +257,7 @@ def _format_item_types(items: Any) -> str:
     if not 0 < len(items) <= MAX_TYPED_ITEMS:
         return ""
     # Classes are compared by identity: a metaclass may define __hash__ or __eq__.
-    classes = {id(cls): cls for cls in map(type, items)}
+    classes = {identify(cls): cls for cls in map(type, items)}
     if len(classes) > _MAX_TYPES:
         return ""
     return " | ".join(
@@ -274,10 +275,8 @@ def _find_explained_classes(value: UserValue) -> list[type]:
         items = value
     else:
         return []
-    classes = {id(type(item)): type(item) for item in islice(items, 8)}
-    return [cls for cls in classes.values() if is_user_class(cls) or is_a(cls, EnumMeta)][
-        :_MAX_TYPES
-    ]
+    classes = {identify(type(item)): type(item) for item in islice(items, 8)}.values()
+    return [cls for cls in classes if is_user_class(cls) or is_a(cls, EnumMeta)][:_MAX_TYPES]
 
 
 def _format_class_title(cls: type) -> str:

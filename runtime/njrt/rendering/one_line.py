@@ -51,6 +51,7 @@ from njrt.values.introspection import (
     get_class_name,
     get_module_name,
     get_mro,
+    identify,
     is_a,
     is_exactly,
     is_user_class,
@@ -171,7 +172,7 @@ def _make_collection_writer(cls: type, opening: str, closing: str) -> WriteFunct
 
 def _estimate_min_chars(values: Iterable[UserValue]) -> int:
     """Return the least number of characters of each value: of their class name, if they have the same class."""
-    classes = {id(cls): cls for cls in map(type, values)}
+    classes = {identify(cls): cls for cls in map(type, values)}
     if len(classes) != 1:
         return 1
     (cls,) = classes.values()

@@ -17,7 +17,7 @@ from typing import Any
 from njrt.outcome import UserValue
 from njrt.rendering.redaction import ADDRESS_NAME, Redactor, classify_name
 from njrt.timeouts import Allowance, DeadlineExceeded
-from njrt.values.introspection import get_class_name, is_a
+from njrt.values.introspection import get_class_name, identify, is_a
 
 REPR_SECONDS, TOTAL_REPR_SECONDS = 0.2, 1.0
 """The time limit of one `__repr__` of the program, and of all that one text needs."""
@@ -93,14 +93,13 @@ class ValueWriter:
         """Write `value`; with `exact` all of it, or raise `DoesNotFit`."""
         cls = type(value)
         is_plain = type(cls) is type  # so that comparing it runs none of the program's code
-        key = cls if is_plain else id(cls)
+        key = cls if is_plain else identify(cls)
         write = self._functions.get(key)
         if write is None:
             write = self._functions[key] = self._find_function(cls)
         if is_plain and cls in ATOMIC_TYPES:
             return write(self, value, room, exact)
-        # Stored, because each call of `id` reaches the guard's audit hook.
-        if (identity := id(value)) in self._path:
+        if (identity := identify(value)) in self._path:
             return _abbreviate(value)
         if len(self._path) >= (MAX_DEPTH_WHOLE if exact else MAX_DEPTH_BRIEF):
             if exact:
@@ -151,37 +150,38 @@ class ValueWriter:
         written: list[str] = []
         has_own_rule = self.redactor.rule is not True
         for label, value in parts:
-            if not exact and len(written) >= MAX_SHOWN_ITEMS:
+            count = len(written)
+            if count >= MAX_SHOWN_ITEMS and not exact:
                 break
-            inside, enough = left - len(label), len(written) >= MIN_SHOWN_ITEMS
-            write: Callable[[], str | None] = (
-                partial(self._write, value, inside, True)
-                if exact
-                else partial(self._write_item, value, inside, length, enough)
-            )
-            is_named = label and (has_own_rule or classify_name(label) or ADDRESS_NAME in label)
-            part = self.redactor.write_named(label, value, write) if is_named else write()
+            share = left - len(label)
+            if not exact and length > 1:
+                share = min(share, max(24, share // 3))
+            if label and (has_own_rule or classify_name(label) or ADDRESS_NAME in label):
+                write = partial(self._write_item, value, share, exact, count)
+                part = self.redactor.write_named(label, value, write)
+            else:
+                part = self._write_item(value, share, exact, count)
             if part is None:
                 break
-            text = label + part
+            left -= len(label) + len(part)
             # An abbreviated row must keep room for the ", ..." that ends it.
-            over = len(text) > left - (0 if exact or len(written) + 1 == length else 5)
-            if over and exact:
-                raise DoesNotFit
-            if over:
+            if left < (0 if exact or count + 1 == length else 5):
+                if exact:
+                    raise DoesNotFit
                 break
-            written.append(text)
-            left -= len(text) + 2
-            if exact and (least + 2) * (length - len(written)) - 2 > left:
+            written.append(label + part)
+            left -= 2
+            if exact and (least + 2) * (length - count - 1) - 2 > left:
                 raise DoesNotFit
         if len(written) < length:
             written.append("...")
         return opening + ", ".join(written) + closing
 
-    def _write_item(self, value: UserValue, left: int, length: int, enough: bool) -> str | None:
-        """Write one part of an abbreviated row; with `enough`, only if all of it fits."""
-        share = left if length == 1 else min(left, max(24, left // 3))
-        return self.write_whole(value, share) if enough else self.write_brief(value, share)
+    def _write_item(self, value: UserValue, room: int, exact: bool, count: int) -> str | None:
+        """Write the part of a row after `count` others; the later parts of an abbreviated row only if they fit."""
+        if exact:
+            return self._write(value, room, True)
+        return (self.write_brief if count < MIN_SHOWN_ITEMS else self.write_whole)(value, room)
 
     def label_values(
         self, pairs: Iterable[tuple[UserValue, UserValue]], room: int, exact: bool
@@ -193,7 +193,7 @@ class ValueWriter:
     def write_repr(self, value: UserValue, room: int) -> str:
         """Write the result of the value's `__repr__`, or how it failed."""
         cls = type(value)
-        if id(cls) in self._hung or self._allowance.left <= 0:
+        if identify(cls) in self._hung or self._allowance.left <= 0:
             return f"<{get_class_name(cls)}>"
         try:
             text = self._allowance.call(REPR_SECONDS, lambda: repr(value))
@@ -206,7 +206,7 @@ class ValueWriter:
 
     def _describe_repr_failure(self, cls: type, error: BaseException) -> str:
         if type(error) is DeadlineExceeded:
-            self._hung.add(id(cls))
+            self._hung.add(identify(cls))
             return f"<{get_class_name(cls)} whose __repr__ took longer than {REPR_SECONDS:g} s>"
         message = error.args[0] if error.args and type(error.args[0]) is str else ""
         failure = get_class_name(type(error)) + (

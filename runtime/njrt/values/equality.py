@@ -22,11 +22,9 @@ from njrt.values.introspection import (
 RELATIVE_ERROR = 1e-9
 """By how much floats may differ."""
 
-_NO_PAIRS: frozenset[tuple[int, int]] = frozenset()
-
 
 def is_same_value(
-    one: UserValue, other: UserValue, around: frozenset[tuple[int, int]] = _NO_PAIRS
+    one: UserValue, other: UserValue, around: frozenset[tuple[int, int]] = frozenset()
 ) -> bool:
     """Return whether two values are equal; `around` are the pairs of objects that hold these two."""
     pair = (id(one), id(other))

@@ -54,6 +54,8 @@ Namespace = dict[str, Any]
 Slot = tuple[str, MemberDescriptorType]
 """The name of a slot, mangled if it is private, and the descriptor that reads and sets it."""
 
+identify: Callable[[UserValue], int] = object.__hash__
+"""Return the same number as `id`, in another order of its bits, without the audit event of each call of `id`."""
 
 get_mro: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
 """Return the classes that a class inherits from, itself first and `object` last."""
