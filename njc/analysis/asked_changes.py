@@ -43,7 +43,7 @@ class AskedChange:
 
 _ADVERB = (
     r"(?:now|just|always|next|simply|again|immediately|[a-z]+ly|do|please|then|also|first|finally|you|should|must|shall|will|can|could|would|may|let['’]s|have\s+to|need\s+to|are\s+to"
-    r"|(?:make|be)\s+sure\s+(?:to|that\s+you)|remember\s+to|(?:i|we)\s+(?:want|need|would\s+like|ask)\s+you\s+to|your\s+(?:task|job)\s+is\s+to|it\s+is\s+(?:important|necessary|your\s+(?:task|job))\s+to)\s+"
+    r"|(?:make|be)\s+sure\s+(?:to|that\s+you)|remember\s+to|(?:i|we)\s+(?:want|need|would\s+like|ask)\s+you\s+to|(?:your|the)\s+(?:[a-z]+\s+)?(?:task|job|goal|aim|step|action)\s+is\s+to|it\s+is\s+(?:important|necessary|your\s+(?:task|job))\s+to)\s+"
 )
 _CLAUSE = (
     r"(?:\A\s*|[.;:,!?()\x03]\s*|\n[ \t]*\n\s*|(?:\A|\n)\s*[-*•]\s*|\s[-–—]\s+|\b(?:and|then|or|also|please|otherwise|else|first|finally)\s+)"
@@ -68,7 +68,7 @@ ACTING = (
     "increase|increment|decrease|decrement|reset|update|modify|mutate|overwrite|mark|flag|tick|clear|empty|shuffle|truncate"
     "|toggle|rename|edit|change|set|sort|reverse|remove|delete|drop|discard|pop|extend"
 )
-_RIDDING = r"throw\s+(?:away|out)|get\s+rid\s+of|eliminate"
+_RIDDING = r"throw\s+(?:away|out)|get\s+rid\s+of|do\s+away\s+with|dispose\s+of|eliminate"
 _EXCLUDING = rf"{_RIDDING}|exclude|strike|ban|expel|kick|(?:keep|leave|retain)\s+only"
 _SUBTRACTING = "subtract|deduct|withdraw|debit"
 _REPLACING = rf"{_RIDDING}|replace|swap|exchange|erase|wipe|purge|zero|bump|initiali[sz]e"
@@ -94,7 +94,7 @@ _DOING = (
 _MARKUP = compile_words(r"[`*_\"'(]+(?=\x01)|(?<=\x01)[`*_\"')]+|(?<=[a-z])\*+|\*+(?=[a-z])")
 """Quotes and emphasis around references and words."""
 _ANY_VERB = compile_words(
-    r"\b(?!decid|given)(?:go|gain|get|lose|become|receive|throw|eliminate|exclude|strike|ban|expel|kick|cross|keep|leave|retain"
+    r"\b(?!decid|given)(?:go|gain|get|lose|become|receive|throw|eliminate|do\s+away|dispose|exclude|strike|ban|expel|kick|cross|keep|leave|retain"
     rf"|{_SUBTRACTING}|ensure|raise|order|bring|bind|give|new|in.place|{_ADDED}|{_GATHERING}|{ADDING}|{_STORING}|{ACTING}"
     rf"|{_REPLACING}|{_REVISING}|{_DOING}|write|place|assign|note|file|let|have|log|belongs|see\s+to|{_TREATING}|create|open"
     r"|start|apply|applies|stay|remain|remember|collaps|com(?:e|ing)|after|now|pull|fish|toss|weed|sift|one\s+(?:more|less)"
@@ -138,7 +138,7 @@ _DIRECT = compile_words(
 _FROM = compile_words(
     rf"{_CLAUSE}(?:(?P<pop>pop)\b{_INSIDE}\b(?:from|off|out\s+of|of|in)\s+|(?P<off>{_REMOVING}|cross"
     rf"|check)\b{_INSIDE}\boff\s+(?:from\s+)?|(?P<remove>remove|delete|drop|discard|erase|{_EXCLUDING})\b{_INSIDE}\b(?:from"
-    rf"|out\s+of|in)\s+|(?P<take>take|strip|cut|pull|fish|throw|toss|kick)\b{_INSIDE}\bout\s+of\s+"
+    rf"|out\s+of|in)\s+|(?P<take>take|strip|cut|pull|fish|throw|toss|kick|cross)\b{_INSIDE}\bout\s+(?:of|in|from)\s+"
     rf"|(?P<minus>{_SUBTRACTING}|(?:filter|weed|sift)\s+out)\b{_INSIDE}\bfrom\s+|(?P<within>replace|swap|exchange|merge"
     rf"|collapse)\b{_INSIDE}\b(?:in|within|throughout)\s+){_TAIL}\Z"
 )
@@ -175,7 +175,7 @@ _CONTINUED = {
         "give": r"an?\s+(?:new|extra|additional|further)|another|one\s+more|the\s+(?:new\s+)?value",
         "assign": r"the\s+(?:new\s+)?value",
         "have": rf"{_CHANGED}|(?:reflect|show|say|read|hold|contain|match|be|become|start|end|point)",
-        "get": _CHANGED,
+        "get": rf"{_CHANGED}|ready|clean|in(?:to)?\s+shape",
         "let": rf"be\b(?=\s+(?:now\s+)?(?:[\x01\d\"]|one\s+(?:more|less)\b|(?:an?\s+)?empty\b|{_CHANGED}\b))",
         "ensure": "is|are|has|have|ends?|starts?|contains?|holds?",
     }.items()
@@ -232,6 +232,7 @@ TAKEN = compile_words(
     r"|\x02\s+is\s+the\s+(?:\w+\s+)?(?:result|text|list|version)\b"
 )
 """An output, a return or a print that takes an earlier request's result."""
+_LEFT = compile_words(r"\b(?:put|store|save|write|copy)\s+(?:only\s+)?what(?:ever)?\s+(?:is\s+left|remains)\b[^.;!?]*\x02")  # fmt: skip
 _REST = compile_words(
     rf"{ADDING}|{_REMOVING}|{_RIDDING}|exclude|strike|filter|weed|sift|pull|clear|empty"
 )
@@ -305,9 +306,8 @@ def _find_change(text: str, reference: Reference, shift: int, made: int) -> Aske
     keeps = bool(reference.is_dotted and kind in ("act", "replace", "add") and _KEEPS.match(clause))
     is_new = not _IN_PLACE.match(text, end, stop)
     has_result = is_new and _HAS_RESULT.match(text, end, stop)
-    taken = TAKEN.search(text, end, stop)
+    taken = TAKEN.search(text, end, stop) or _LEFT.search(text, end, stop)
     is_named = names_result(verb, text[end:stop])
-    is_later = taken or is_named
     is_passed = (
         taken
         and _NEXT.match(text[end : taken.start()])
@@ -316,7 +316,7 @@ def _find_change(text: str, reference: Reference, shift: int, made: int) -> Aske
     is_computed = has_result and not keeps
     if kind in ("act", "replace", "doing", "remove", "within", "first", "verb") and is_computed:
         return None
-    if (kind in _RESULTING or verb == "write") and (has_result or is_later):
+    if (kind in _RESULTING or verb == "write") and (has_result or taken or is_named):
         return None
     is_sum = is_named or text.startswith(" together", end)
     if is_sum and verb == "add" and not _ADDS_TO.search(text, found.start(), begin):
@@ -329,7 +329,7 @@ def _find_change(text: str, reference: Reference, shift: int, made: int) -> Aske
     return AskedChange(
         *(verb, start + shift, stop + shift, reference),
         may_compute=may_compute or (verb == "add" and not keeps),
-        has_result=bool(is_later or (has_result and kind in ("add", "put"))),
+        has_result=bool(taken or is_named or (has_result and kind in ("add", "put"))),
         is_taken=bool(is_new and (is_passed or is_collected)),
     )
 

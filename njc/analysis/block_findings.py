@@ -155,7 +155,7 @@ def _check_unclear_requests(
         is_act = _RAISE_WORDS.match(asked.verb) or _ACTS.match(asked.verb)
         if typed is None or asked.reference in known or (is_act and not is_answer):
             continue
-        names = {types.name_of(part) for part in types.union_parts(types.expand(typed))}
+        names = {types.name_of(part) for part in types.union_parts(types.expand(typed))} - {"None"}
         if names <= {*_NUMBERS} if "." in path else not names & {*SCALARS, "typing.Literal"}:
             reported = asked.start
             message = f"to {asked.verb} `{path}: {typed}` may be a change, but it is only read"

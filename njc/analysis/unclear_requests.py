@@ -31,8 +31,8 @@ _LEADS = compile_words(
     r"(?:(?:and |but )?if (?:so|not|needed|necessary|possible|(?:it|they) (?:is|are|does|do))(?: |\Z)|(?:please|now|then"
     r"|also|first|finally|always|just|simply|next|again|you|should|must|shall|have to|need to|could|can|would|will|do|let's"
     r"|otherwise|else"
-    r"|afterwards|instead|remember to|make sure to|be sure to|(?:i|we) (?:want|need|would like) you to|your (?:task"
-    r"|job) is to|(?!apply|reply|supply|rely)[a-z]+ly) )*"
+    r"|afterwards|instead|remember to|make sure to|be sure to|(?:i|we) (?:want|need|would like) you to|(?:your|the) (?:[a-z]+ )?(?:task"
+    r"|job|goal|aim|step|action) is to|(?!apply|reply|supply|rely)[a-z]+ly) )*"
 )
 """Words before the verb of a request."""
 _SUBORDINATE = STARTS - {"otherwise", "else"} | split_words(r"unless that who whose where because since while as although until not never without by")  # fmt: skip
@@ -72,7 +72,7 @@ _STATES = compile_words(
     rf"|the rest|the others|(?:the )?[\w-]+ ones) (?:go(?:es)?|leaves?)\b|\A(?:take|leave|turn) (?:only |just )?{_PRONOUN}"
     r"|\A(?:extract|parse|read|pick|choose|find|count|compute|gather)\b.*\x01.* (?:into|onto) \x01"
     r"|\Aapply (?!.*\x01.* to\b).* to .*\x01|\Atake \x01 (?:from|off) \x01|\Ause up\b|\Alet (?:none|no|there be)\b.*\x01"
-    r"|\A(?:otherwise|else) \x01 (?:is|are)\b|\A(?:the )?(?:[\w-]+ )+in \x01 (?:needs? [a-z]+ing\Z|(?:is|are) to go )"
+    r"|\A(?:otherwise|else) \x01 (?:is|are)\b|\A(?!(?:if|when|unless|as|because|since)\b)(?:[\w-]+ )+in \x01 (?:needs? [a-z]+ing\Z|(?:is|are) to go |(?:has to|have to|must|should|ought to) go\Z)"
     rf"|\A{_EACH}.* (?:has|have|must|should|ought) (?:to )?go(?: from \x01)?\Z|\Apick .*\boff \x01"
     r"|\Aonly\b.* (?:survives?|stays?|remains?|(?:is|are) kept)\b|\A(?:none|nothing|no [\w-]+)\b.* (?:may|must|should"
     r"|can) (?:stay|remain|survive|be (?:left(?! out)|empty))\b"

@@ -463,8 +463,7 @@ def find_placement(
     source: SourceFile, start: int, body: Sequence[ast.stmt], owner: ast.AST | None
 ) -> Placement:
     """Find the place of the block at `start` in the suite `body` of `owner`."""
-    line_start = source.line_starts[source.place(start)[0] - 1]
-    before = source.text[line_start:start]
+    before = source.text[source.line_starts[source.place(start)[0] - 1] : start]
     before_first = _get_text_before(source, body[0])
     one_line = bool(before_first.strip())
     indent = _get_header_indent(source, owner) if one_line else _get_indent(before_first)

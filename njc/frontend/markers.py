@@ -190,9 +190,10 @@ def _explain_near_miss(literal: str, nearly: re.Match[str], is_docstring: bool) 
     if spans_lines and re.fullmatch(r"\s*(?:\(.*\))?\s*", after):
         if nearly["before"]:
             return f"`{marker}` must follow the quotes at once"
+        if marker.islower():
+            return f"the line of `{marker}` has a blank other than spaces and tabs"
         return f"a natural block starts with `{marker.lower()}` in small letters"
-    addressed = re.search(r"<:?[^\W\d][\w.]*[:>]", literal)
-    is_meant = addressed or (spans_lines and not is_docstring)
+    is_meant = re.search(r"<:?[^\W\d][\w.]*[:>]", literal) or (spans_lines and not is_docstring)
     if is_meant and not nearly["before"] and marker.islower():
         return f"the prompt must start on the line after `{marker}`"
     return None

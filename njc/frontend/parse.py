@@ -72,8 +72,7 @@ def parse(source: SourceFile) -> Module | Diagnostic:
 
 def parse_quietly(text: str) -> ast.Module:
     """Parse Python code without the warnings that Python itself gives when the program is compiled."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return ast.parse(text)
 
 
@@ -94,8 +93,7 @@ def find_compile_error(program: ast.Module | str, *, is_cell: bool = False) -> S
     In a notebook cell, `await` is allowed outside functions.
     """
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if is_cell else 0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         try:
             if isinstance(program, str):
                 compile(program, "<source>", "exec", flags, dont_inherit=True)

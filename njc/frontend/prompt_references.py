@@ -17,6 +17,7 @@ import functools
 import keyword
 import re
 import unicodedata
+import warnings
 from collections.abc import Iterator
 
 from njrt.records import record
@@ -274,7 +275,8 @@ def is_type(expression: ast.expr) -> bool:
 def parse_type(text: str) -> ast.expr | None:
     """Parse the text of a type; None if it is not a type."""
     try:
-        expression = ast.parse(f"({text.strip()}\n)", mode="eval").body
+        with warnings.catch_warnings(action="ignore"):
+            expression = ast.parse(f"({text.strip()}\n)", mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return None
     return expression if is_type(expression) else None

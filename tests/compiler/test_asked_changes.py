@@ -147,6 +147,16 @@ After this, <self.name> is <text>. Put the length of <text> into <:y: int>.
 Have <self.name> reflect what <text> means. Put the length of <text> into <:y: int>.
 """,
     "rows": """\
+Get <rows> ready for print. Put the count into <:y: int>.
+Please get all of <rows> clean, and put the count into <:y: int>.
+Read <text> and get <rows> into shape. Put the count into <:y: int>.
+Drop what is spoiled from <rows>, and put the number of what is left into <:y: int>.
+Do away with the empty ones in <rows>. Put the count into <:y: int>.
+Please dispose of what is old in <rows>, and put the count into <:y: int>.
+Cross <text> out in <rows>. Put the count into <:y: int>.
+The goal is to sort <rows>. Put the first into <:y: str>.
+Your first action is to empty <rows>. Put the count into <:y: int>.
+The goal is to have <rows> sorted. Put the count into <:y: int>.
 Append <text> to <rows>, and put its length into <:y: int>.
 Add <text> at the end of <rows>; <:y: int> is its length.
 Into <rows>, append <text>. Put its length into <:y: int>.
@@ -773,6 +783,19 @@ Each of <rows> should be a fruit. Put those that are not into <:y: list[str]>.
 <rows> must not contain duplicates. Put into <:y: bool> whether they do.
 Put a report on <rows> into <:y: str>. If it gets too long, shorten it.
 Put the names of the fruits in <rows> into <:y: str>, and sort them.
+Drop what is spoiled from <rows> and put what is left into <:y: list[str]>.
+Remove the duplicates from <rows>. Then store only what remains in <:y: tuple[str, ...]>.
+Throw out every rude word from <rows>; put whatever is left into <:y: list[str]>.
+Get the names from <rows>. Put their number into <:y: int>.
+Get ready to read <rows>. Put their number into <:y: int>.
+Decide how to get <rows> clean. Put the number of steps into <:y: int>.
+Put into <:y: str> how to dispose of <rows>.
+The goal is to count <rows>. Put their number into <:y: int>.
+The goal is to sort <rows>, and put them into <:y: list[str]>.
+The crossed out ones in <rows> are wrong. Put their number into <:y: int>.
+The guests in <rows> should go to Berlin. Put the price into <:y: int>.
+If the guests in <rows> should go, put 1 into <:y: int>.
+If the typos in <rows> need fixing, put 1 into <:y: int>.
 Sing a song if <rows> are friendly. Put the refrain into <:y: str>.
 """.splitlines()
 
@@ -896,6 +919,8 @@ The typos in <rows> need fixing. Put their number into <:y: int>.
 Prices in <rows> are to go up by ten percent. Put the new total into <:y: float>.
 Whatever is spoiled in <rows> has to go. Put the count into <:y: int>.
 Everything stale in <rows> must go. Put the number of stale ones into <:y: int>.
+The duplicates in <rows> should go. Put their number into <:y: int>.
+The first two in <rows> have to go. Put the number of those left into <:y: int>.
 Go over <rows>, fixing what is wrong, and put the number of fixes into <:y: int>.
 Go through <rows> and capitalize the names. Put the number of names into <:y: int>.
 Translate the title of each of <rows> into English, and count in <:y: int> how many were French.
@@ -973,6 +998,17 @@ def test_an_unknown_verb_is_a_change_if_no_output_takes_its_result(verb: str) ->
     for frame in RESULTS:
         for clause in clauses:
             assert not compile_text(frame.format(clause)).diagnostics, frame.format(clause)
+
+
+@pytest.mark.parametrize("type_", ["Sequence[str] | None", "tuple[str, ...] | None"])
+def test_a_value_that_may_be_none_is_a_collection_all_the_same(type_: str) -> None:
+    program = PROGRAM.replace("rows: Sequence[str]", f"rows: {type_}")
+    for text, is_reported in [
+        ("Launder <rows>. Put the count into <:y: int>.", True),
+        ("Count <rows>. Put the count into <:y: int>.", False),
+    ]:
+        compilation = compile_source(SourceFile("p.njpy", program.format(text).encode()))
+        assert ["NJ305"] * is_reported == [each.code for each in compilation.diagnostics]
 
 
 def test_a_request_about_several_inputs_is_reported_once() -> None:

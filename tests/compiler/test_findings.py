@@ -128,6 +128,15 @@ def test_a_string_with_an_output_and_without_the_marker_is_reported(statement: s
     assert compilation.output is not None
 
 
+@pytest.mark.parametrize("head", ["natural\xa0", "natural\f", "prompt(max_calls=3)\u2003"])
+def test_an_unusual_blank_in_the_line_of_the_marker_is_named(head: str) -> None:
+    """Such as the no-break space of a copied text: it looks like a block, and its letters are small."""
+    source = SourceFile("p.njpy", f'x = 1\n"""{head}\nRead <x>.\n"""\n'.encode())
+    (finding,) = compile_source(source).diagnostics
+    assert finding.code == "NJ103"
+    assert finding.message.endswith("has a blank other than spaces and tabs")
+
+
 def test_a_docstring_with_an_output_is_reported_if_its_first_word_is_nearly_the_marker() -> None:
     for word, codes in {"natrual": ["NJ103"], "Prompts": ["NJ103"], "The form": []}.items():
         text = f'def f():\n    """{word}\n    Put it into <:n>.\n    """\n'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 
 import pytest
 from scripted_programs import compiled, outcome_of
@@ -75,3 +76,19 @@ def test_the_block_can_use_the_class(place: str) -> None:
         '>\n    """', '>\n    ---\n    made = Foo()\n    ---\n    """'
     )
     assert outcome_of(text)["R"] == 1
+
+
+@pytest.mark.parametrize("pattern", [r"\d+", "\\[", r"\\d"])
+def test_a_text_that_python_warns_of_is_a_part_of_the_type(pattern: str) -> None:
+    """Whatever a program does with warnings, as in pytest, its prompts have the same types, and none is printed."""
+    text = f"""{HEAD}
+def f():
+    r'''natural
+    Make <:made: Annotated[str, "{pattern}"]>.
+    '''
+    return made
+"""
+    with warnings.catch_warnings(action="error"):
+        output = compiled(text).output
+    assert output is not None
+    assert b'types=lambda: {"made": Annotated[str, ' in output

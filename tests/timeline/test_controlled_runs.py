@@ -398,6 +398,41 @@ def test_variables_are_listed_expanded_and_evaluated(control: Control) -> None:
     assert controller.state == "stopped"
 
 
+PRIVATE = '''\
+import njrt
+from njrt.models.scripted import Scripted, run
+
+
+class Box:
+    def __init__(self):
+        self.__count = 41
+
+    def grow(self):
+        """natural
+        Add one to <self>, and put the new count into <:count>.
+        """
+        return count
+
+
+with njrt.using(model=Scripted([run("self.__count += 1; count = self.__count", done=True)])):
+    Box().grow()
+'''
+
+
+def test_private_names_in_expressions_are_those_of_the_class_around_the_block(
+    control: Control,
+) -> None:
+    controller = control(PRIVATE)
+    controller.set_breakpoints((Breakpoint("block", condition="self.__count == 41"),))
+    controller.start(stops=False)
+    stop(controller)
+    assert (
+        controller.evaluate("[self.__count for _ in range(2)]").text
+        == "list[int], 2 items = [41, 41]"
+    )
+    assert controller.evaluate("self._Box__count").text == "int = 41"
+
+
 def test_a_list_that_is_not_shown_whole_ends_with_a_mark() -> None:
     few, many = (expand({"it": [0] * n}, ["it"], Redactor()) for n in (200, 201))
     assert [part.name for part in few] == [f"[{n}]" for n in range(200)]

@@ -368,8 +368,7 @@ class Adapter:
 
     @property
     def _stops_at_end(self) -> bool:
-        is_wanted = self._launch is not None and self._launch.stop_at_end
-        return is_wanted and not self._is_terminating
+        return bool(self._launch and self._launch.stop_at_end and not self._is_terminating)
 
     def _report_end(self, ended: ProgramEnded) -> None:
         self._has_diverged, self._divergence = False, ""

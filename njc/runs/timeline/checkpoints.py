@@ -168,8 +168,7 @@ _checkpoint_processes: set[int] = set()
 
 def fork_quietly() -> int:
     """Fork this process; return 0 in the copy, and the copy's process ID in the original."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
         pid = os.fork()
     if pid:
         _checkpoint_processes.add(pid)

@@ -8,6 +8,7 @@ Listing and expanding run none of the program's code except a custom `__repr__`,
 
 from __future__ import annotations
 
+import ast
 import builtins
 import keyword
 from collections import deque
@@ -22,6 +23,7 @@ from njrt.events import RunId, StateChange
 from njrt.execution.interruptions import select_catchable
 from njrt.execution.tracebacks import format_error
 from njrt.outcome import UserValue
+from njrt.private_names import mangle
 from njrt.records import asdict, record
 from njrt.rendering.describe import describe_on_one_line
 from njrt.rendering.one_line import write_brief
@@ -98,13 +100,17 @@ def list_parts(value: Any) -> Iterator[tuple[str, UserValue]]:
 def evaluate(
     expression: str,
     variables: Mapping[str, UserValue],
-    globals_: Mapping[str, Any] | None = None,
+    scope: Scope | None = None,
     seconds: float = EVALUATION_SECONDS,
 ) -> UserValue:
     """Return the value of an expression over variables, builtins and the module's names; raises EvaluationError."""
-    names = {"__builtins__": builtins, **(globals_ or {}), **variables}
+    names = {"__builtins__": builtins, **(scope.module if scope else {}), **variables}
     try:
-        code = compile(expression.strip(), "<debugger>", "eval")
+        tree = ast.parse(expression.strip(), "<debugger>", "eval")
+        for node in ast.walk(tree):
+            if scope and isinstance(node, ast.Attribute):
+                node.attr = mangle(node.attr, scope.class_name)
+        code = compile(tree, "<debugger>", "eval")
         return call_with_timeout(seconds, lambda: eval(code, names))
     except (DeadlineExceeded, SyntaxError) as error:
         raise EvaluationError(str(error)) from None
@@ -145,12 +151,12 @@ class RunVariables:
 
     def evaluate(self, expression: str, run: RunId) -> UserValue:
         """Return the value of an expression over the variables of a run; raises EvaluationError."""
-        return evaluate(expression, self.read(run), self._read_module(run))
+        return evaluate(expression, self.read(run), self._scopes.get(run, (None, None))[0])
 
     def answer(self, question: Json, run: RunId, frame: FrameType | None = None) -> Json:
         """Return the answer to a question from the debugger; raises EvaluationError."""
         variables = self.read(run, frame)
-        rule = self._scopes[run][1] if run in self._scopes else None
+        scope, rule = self._scopes.get(run, (None, None))
         redactor = Redactor(True if rule is None else rule)
         redactor.scan(variables.items())
         match question["command"]:
@@ -161,7 +167,7 @@ class RunVariables:
             case "evaluate":
                 clock.start()
                 try:
-                    value = evaluate(question["expression"], variables, self._read_module(run))
+                    value = evaluate(question["expression"], variables, scope)
                 finally:
                     clock.stop()
                 shown = [show_variable("", value, redactor)]
@@ -179,6 +185,3 @@ class RunVariables:
         value = self.evaluate(change["expression"], run)
         scope.rebind(name, value)
         return {"variables": [asdict(show_variable(name, value, Redactor()))]}
-
-    def _read_module(self, run: RunId) -> Mapping[str, Any]:
-        return self._scopes[run][0].module if run in self._scopes else {}

@@ -320,5 +320,4 @@ class Timeline(Sequence[Step]):
 
 def apply_changes(variables: Variables, changes: Mapping[str, str | None]) -> dict[str, str]:
     """Return the variables after the changes of a step."""
-    merged = {**variables, **changes}
-    return {name: text for name, text in merged.items() if text is not None}
+    return {name: text for name, text in {**variables, **changes}.items() if text is not None}
