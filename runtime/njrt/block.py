@@ -56,7 +56,7 @@ def extract_instruction(prompt: str) -> str:
     recordings stay valid.
     """
     marker = MARKER_LINE.match(prompt)
-    text = prompt[marker.end() :] if marker else prompt
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    lines = textwrap.dedent(text.expandtabs()).split("\n")
+    text = re.sub("\r\n?", "\n", prompt[marker.end() :] if marker else prompt)
+    text = re.sub(r"(?m)^[ \t]+", lambda margin: margin[0].expandtabs(), text)
+    lines = textwrap.dedent(text).split("\n")
     return "\n".join(line.rstrip() for line in lines).strip("\n").replace("<<", "<")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from njc.analysis.authority import list_offered_labels
 from njc.compiler import analyze, compile_source
 from njc.frontend.source import SourceFile
+from njrt.block import extract_instruction
 from njrt.errors import NaturalError
 from njrt.messages import Request, ToolCall, ToolMessage, UserMessage
 from njrt.models.scripted import Scripted, run
@@ -79,6 +80,12 @@ def test_without_inserted_text_the_output_must_be_bound_and_the_rest_is_refused(
 @given(TEXTS)
 def test_inserted_text_changes_nothing_but_the_instruction(inserted: str) -> None:
     assert run_program(inserted) == run_program("")
+
+
+@pytest.mark.parametrize("margin", ["        ", "\t"])
+def test_tabs_of_inserted_values_are_kept(margin: str) -> None:
+    prompt = f"natural\n{margin}Sum up 3\t4\r\n{margin}\tand\t5 into <:count>.\n"
+    assert extract_instruction(prompt) == "Sum up 3\t4\n        and\t5 into <:count>."
 
 
 FIELDS = st.sampled_from(

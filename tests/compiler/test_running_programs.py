@@ -274,6 +274,12 @@ PROGRAMS["a value returned in __init__"] = (
     f"class C:\n def __init__(self):\n  {natural('return 1', 'Return 1.')}\nR = type(C()).__name__",
     "C",
 )
+PROGRAMS["a function of the module named by an underscore"] = (
+    "from gettext import gettext as _\ndef f():\n"
+    f" {natural('w = [_(text) for text in items] + [_(items[0])]', 'Put <_> of <items> into <:w>.')}\n return w\n"
+    "items = ['a', 'b']\nR = f()",
+    ["a", "b", "a"],
+)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

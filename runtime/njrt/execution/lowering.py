@@ -137,7 +137,7 @@ def _build_scaffold(layout: ScopeLayout, body: list[ast.stmt]) -> ast.Module:
     private_class = layout.class_name or "_"  # a class named `_` mangles nothing
     inner = f"class {private_class}" if layout.in_class else "def body()"
     # The class around the body is only for mangling: the name `Box` still means the program's class.
-    is_program_name = layout.class_name not in (None, "_", *layout.cells)
+    is_program_name = private_class not in layout.cells
     text = "\n".join(
         [
             "def outer():",
