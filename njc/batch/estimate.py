@@ -62,16 +62,13 @@ def estimate_batch(
 ) -> BatchEstimate:
     """Measure the first requests of some rows; with `is_batch`, Batch API prices apply."""
     journal = RequestJournal(store)
-    total = done = 0
-    for row in read_rows(rows, count):
-        total += 1
-        done += store.is_done(row)
+    states = [store.is_done(row) for row in read_rows(rows, count)]
+    total, done = len(states), sum(states)
     todo = (row for row in read_rows(rows, count) if not store.is_done(row))
     sizes: list[tuple[str, int]] = []
-    sample = 0
-    for row in itertools.islice(todo, SAMPLED_ROWS):
-        sample += 1
-        replies = RowReplies(journal.read_replies(row.index))
+    sample = list(itertools.islice(todo, SAMPLED_ROWS))
+    for row in sample:
+        replies = RowReplies(journal.read_replies(row.index), sends=False)
         try:
             pass_row(target, row, replies, partial(choose_measured_model, replies=replies))
         except (KeyboardInterrupt, UnmeasuredModelError):
@@ -81,15 +78,14 @@ def estimate_batch(
         sizes += [(request.model, len(request.body.encode())) for request in replies.missing]
     costs = [price_request(model, size, is_batch) for model, size in sizes]
     known = [cost for cost in costs if cost is not None]
-    left = total - done
     return BatchEstimate(
         total,
         done,
-        sample,
+        len(sample),
         len(sizes),
         sum(size for _, size in sizes) / BYTES_PER_TOKEN / (len(sizes) or 1),
         tuple(sorted({model for model, _ in sizes})),
-        sum(known) / sample * left if sample and len(known) == len(costs) else None,
+        sum(known) / len(sample) * (total - done) if sample and len(known) == len(costs) else None,
         store.measure_rows(),
     )
 

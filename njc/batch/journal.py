@@ -18,9 +18,9 @@ from njrt.records import astuple, field, record
 
 RequestForm = Literal["free", "strict", "plain"]
 
-ReplyKind = Literal["answer", "rejected", "invalid", "plain", "server"]
-"""An answer, or why it is missing: the request was rejected, perhaps because of a field (`invalid`) or of its schema,
-so that it is sent again without one (`plain`); or the vendor did not answer."""
+ReplyKind = Literal["answer", "counted", "rejected", "invalid", "plain", "server"]
+"""An answer, also one that budgets have `counted`; or why it is missing: the request was rejected, perhaps because of a
+field (`invalid`) or of its schema, so that it is sent again without one (`plain`); or the vendor did not answer."""
 
 _READY = """requests JOIN waiting USING (row) JOIN present USING (row, digest)
 WHERE batch IS NULL AND requests.row < ?"""
@@ -109,7 +109,7 @@ class RequestJournal:
     def put_waiting(
         self, row: BatchRow, requests: Iterable[WaitingRequest], idle: int, seconds: float
     ) -> None:
-        """Store the requests that a row waits for."""
+        """Store the requests that a row waits for, and that budgets have counted its answers."""
         run = self._store.get_fact("run")
         self._store.forget_counts()
         with self._connection:
@@ -118,6 +118,8 @@ class RequestJournal:
                 "excluded.digest, idle = excluded.idle, seconds = excluded.seconds"
             )
             self._execute(query, row.index, row.digest, idle, seconds)
+            query = "UPDATE replies SET kind = 'counted' WHERE row = ? AND body NOT NULL"
+            self._execute(query, row.index)
             for request in requests:
                 query = "SELECT coalesce(max(rowid), 0) + 1 FROM requests"
                 number = self._store.read_number(query)
@@ -272,8 +274,7 @@ class RequestJournal:
 
     def _measure(self, requests: str, *values: object) -> dict[str, tuple[int, int]]:
         query = f"SELECT model, count(*), sum(size) FROM {requests} GROUP BY model"
-        found = self._execute(query, *values)
-        return {model: (count, size) for model, count, size in found}
+        return {model: (count, size) for model, count, size in self._execute(query, *values)}
 
     def list_schemaless_models(self) -> frozenset[str]:
         """Return the models that rejected a schema and then answered the request without it."""

@@ -62,16 +62,12 @@ class LocalRun:
 
     def start_calls(self, todo: Iterator[BatchRow]) -> None:
         """Fill the window, or call a single row that may have killed a process."""
-        if self.stop is not None:
+        if self.stop is not None or (self.running and (self.suspects or self.is_alone)):
             return
-        if self.suspects:
-            if not self.running:
-                self.is_alone = True
-                self._start(self.suspects.popleft())
+        self.is_alone = bool(self.suspects)
+        if self.is_alone:
+            self._start(self.suspects.popleft())
             return
-        if self.is_alone and self.running:
-            return
-        self.is_alone = False
         while len(self.running) < self.most_calls and (row := next(todo, None)) is not None:
             self._start(row)
 

@@ -26,11 +26,13 @@ from njc.project.config import Project, describe_result_options, find_project
 from njc.project.units import explaining_failure, format_path
 from njc.target import TargetFunction
 from njrt.errors import ConfigurationError
+from njrt.models.response import escape_surrogates
 from njrt.private_files import create_private, replacing
 from njrt.records import astuple, record
 
 STORE_VERSION = 3
 STATE_NAME = "state.sqlite3"
+MENDED = "; once that is mended, the same command continues"
 _CREATE_TABLES = """
 CREATE TABLE IF NOT EXISTS facts(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS results(
@@ -173,7 +175,7 @@ class BatchStore:
     def export(self, path: Path, in_order: bool = True) -> None:
         """Replace the file of results, in the order of the rows or of their ends."""
         with (
-            explaining_failure(f"write {format_path(path)}"),
+            explaining_failure(f"write {format_path(path)}", MENDED),
             replacing(path, "x", encoding="utf-8", newline="\n") as file,
         ):
             for line in self._read_lines(f"ORDER BY {'row' if in_order else 'at'}"):
@@ -236,7 +238,8 @@ class BatchStore:
         return found
 
     def execute(self, query: str, *values: object) -> sqlite3.Cursor:
-        return self.connection.execute(query, values)
+        """Run a query; lone surrogates in its values, which SQLite cannot store, are escaped."""
+        return self.connection.execute(query, escape_surrogates([*values]))
 
 
 @contextmanager
@@ -254,9 +257,7 @@ def open_batch_store(folder: Path) -> Iterator[BatchStore]:
             _lock(connection, folder)
             yield _prepare(connection, folder)
         except sqlite3.OperationalError as error:
-            raise ConfigurationError(
-                f"cannot use {format_path(path)}: {error}; once that is mended, the same command continues"
-            ) from None
+            raise ConfigurationError(f"cannot use {format_path(path)}: {error}{MENDED}") from None
         except sqlite3.DatabaseError as error:
             if type(error) is not sqlite3.DatabaseError:
                 raise
@@ -332,8 +333,8 @@ def note_program(
     Raises ConfigurationError if there are results from another function or, unless `is_retried`, from another version
     of the program or other settings.
     """
-    before = store.get_fact("target")
-    if before is not None and before != target.name:
+    function, before = escape_surrogates(target.name), store.get_fact("target")
+    if before not in (None, function):
         raise ConfigurationError(
             f"{store.folder.name} has results of `{before}`; write to another file, or discard them with --fresh"
         )
@@ -348,6 +349,7 @@ def note_program(
     if target.program.is_file():  # not inside an archive
         digest = hashlib.sha256(target.program.read_bytes()).hexdigest()
         facts = {target.program.name: digest, **facts}
+    facts = escape_surrogates(facts)
     noted = {name: store.get_fact(f"program {name}") for name in facts}
     changed = [name for name in facts if noted[name] not in (None, facts[name])]
     if changed and not is_retried and (known := store.count_known_rows()):
@@ -355,6 +357,6 @@ def note_program(
             f"{' and '.join(changed)} changed after {known:,} rows had been called; --retry keeps their results and "
             "continues with the changes, --fresh starts again"
         )
-    store.put_fact("target", target.name)
+    store.put_fact("target", function)
     for name, value in facts.items():
         store.put_fact(f"program {name}", value)

@@ -53,6 +53,9 @@ class UnmeasuredModelError(ConfigurationError):
 class Suspended(Interruption):
     """A call is suspended until its replies arrive; a model's code cannot catch this."""
 
+    def __init__(self, was_sent: bool = False) -> None:
+        self.was_sent = was_sent  # otherwise budgets release its reservation
+
 
 @dataclass(slots=True)
 class RowReplies:
@@ -62,6 +65,8 @@ class RowReplies:
     schemaless: frozenset[str] = frozenset()
     """The models that are asked without a schema, by `name_model`."""
     missing: list[WaitingRequest] = field(default_factory=list)
+    sends: bool = True
+    """Whether the missing requests will be sent, and not only measured."""
     is_closed: bool = False
     used: set[tuple[str, int]] = field(default_factory=set)
     asked: dict[str, int] = field(default_factory=dict)
@@ -121,7 +126,7 @@ class RowReplies:
         self.close()
         waiting = [waiter for waiter in self.waiters if not waiter.done()]
         for waiter in waiting:
-            waiter.set_exception(Suspended())
+            waiter.set_exception(Suspended(self.sends))
         self.waiters.clear()
         return bool(waiting)
 
@@ -145,7 +150,7 @@ class ReplayingModel(ModelAround):
         stored = self.replies.take(self.model, request, self.count)
         if stored is None:
             self.replies.close()
-            raise Suspended
+            raise Suspended(self.replies.sends)
         return self._read(stored, request)
 
     async def aask(self, request: Request) -> Reply:
@@ -154,7 +159,7 @@ class ReplayingModel(ModelAround):
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self.replies.waiters.append(waiter)
             await waiter
-            raise Suspended
+            raise Suspended(self.replies.sends)
         return self._read(stored, request)
 
     def _read(self, stored: StoredReply, request: Request) -> Reply:
@@ -165,9 +170,11 @@ class ReplayingModel(ModelAround):
         if stored.form == "plain":
             request = replace(request, schema=None)
         try:
-            return self.model.read_response(json.loads(stored.body), request, is_batch=True)
+            reply = self.model.read_response(json.loads(stored.body), request, is_batch=True)
         except MalformedReplyError as error:
             raise ServerError(f"{self.model.name} sent an unreadable reply ({error})") from None
+        is_counted = stored.kind == "counted" or not self.replies.sends
+        return replace(reply, source="recording") if is_counted else reply
 
 
 def read_usage(model: RemoteModel, body: str) -> RowUsage:

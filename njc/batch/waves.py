@@ -22,7 +22,7 @@ from typing import Any
 from njc.batch.estimate import ASSUMED_OUTPUT_TOKENS, price_requests
 from njc.batch.journal import BatchLimits, RequestJournal, SentBatch, StoredReply
 from njc.batch.rows import BatchRow, read_rows
-from njc.batch.store import BatchStore
+from njc.batch.store import MENDED, BatchStore
 from njc.batch.suspension import RowReplies, choose_replaying_model, pass_row, read_usage
 from njc.batch.vendor import (
     AnthropicBatches,
@@ -46,6 +46,7 @@ from njrt.models.choose import choose_model
 from njrt.models.remote import RemoteModel
 from njrt.options import make_options
 from njrt.private_files import open_private
+from njrt.production.budgets.ledger import format_usd
 from njrt.records import record
 
 MAX_ATTEMPTS = 8
@@ -59,8 +60,6 @@ MAX_OUTAGES = 10
 
 MAX_BACK_OFF = 16
 """The maximum factor for the time between requests while the vendor's API fails."""
-
-_MENDED = "; once that is mended, the same command continues"
 
 Sleep = Callable[[float], None]
 
@@ -183,7 +182,7 @@ class Waves:
 
     def _asks_again(self, row: BatchRow, replies: RowReplies) -> bool:
         """Return whether a second pass makes the same requests; checked before anything is paid for."""
-        again = RowReplies(replies.stored, replies.schemaless)
+        again = RowReplies(replies.stored, replies.schemaless, sends=False)
         with suppress(Exception):
             self._pass_row(row, again)
         return replies.is_repeated_by(again)
@@ -212,7 +211,7 @@ class Waves:
         sent = price_requests(self.journal.measure_sent(), output)
         if used.usd + sent + wave > self.max_usd:
             raise CostLimitError(
-                f"${used.usd:.2f} is spent, and the next wave of requests would cost about ${wave:.2f}: more than "
+                f"${used.usd:.2f} is spent, and the next wave of requests would cost about {format_usd(wave)}: more than "
                 f"--max-usd {self.max_usd:g}; nothing was sent. The same command with a higher limit continues"
             )
 
@@ -309,7 +308,7 @@ class Waves:
 
     def _write_batch(self, batch: SentBatch) -> Path:
         path = self.store.folder / f"batch-{batch.number}.jsonl"
-        with explaining_failure(f"write {format_path(path)}", _MENDED):
+        with explaining_failure(f"write {format_path(path)}", MENDED):
             handle = open_private(path, os.O_WRONLY | os.O_TRUNC)
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 for name, body in self.journal.iterate_requests(batch.number):
@@ -335,12 +334,11 @@ class Waves:
         paths = []
         for number, file in enumerate(status.files):
             path = self.store.folder / f"batch-{batch.number}-{number}.results.jsonl"
-            with explaining_failure(f"write {format_path(path)}", _MENDED):
+            with explaining_failure(f"write {format_path(path)}", MENDED):
                 os.close(open_private(path, os.O_WRONLY | os.O_TRUNC))
                 self.api.download(model, file, path)
             paths.append(path)
-        wanted = 0 if self.resends else status.answered
-        replies = self._read_replies(model, paths, batch, wanted)
+        replies = self._read_replies(model, paths, batch, 0 if self.resends else status.answered)
         self.journal.end_batch(batch.number, replies, time.time(), MAX_ATTEMPTS)
         for path in (*paths, self.store.folder / f"batch-{batch.number}.jsonl"):
             path.unlink(missing_ok=True)

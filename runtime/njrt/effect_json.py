@@ -29,7 +29,7 @@ def effect_to_json(effect: Any) -> dict[str, Any]:
 def effect_from_json(value: Json) -> Effect:
     """Return the effect that `effect_to_json` wrote, or raise `InvalidJsonError`."""
     rest = dict(value)
-    kind = _EFFECTS.get(rest.pop("kind", ""))
+    kind = _EFFECTS.get(str(rest.pop("kind", "")))
     if kind is None:
         raise InvalidJsonError(f"kind: there is no effect {value.get('kind')!r}")
     effect: Effect = validate_value(rest, kind)

@@ -309,6 +309,32 @@ def test_an_outage_stops_the_batch(here: BatchWorkplace) -> None:
     assert [line["result"] for line in here.read_results()] == [expect(n) for n in range(40)]
 
 
+@pytest.mark.parametrize("result", [None, "old\n"])
+def test_without_a_model_nothing_is_written(here: BatchWorkplace, result: str | None) -> None:
+    here.write_program()
+    here.write_rows([{"mail": "mail 1"}])
+    out = here.folder / "out.jsonl"
+    if result is not None:
+        out.write_text(result)
+    printed = here.batch("--fresh", environ={"NJC_MODEL": ""}, code=2)
+    assert "no model is configured" in printed
+    assert "written" not in printed
+    assert (out.read_text() if out.exists() else None) == result
+    assert not (here.folder / "out.jsonl.batch").exists()
+
+
+def test_a_program_whose_name_is_not_unicode_is_continued(here: BatchWorkplace) -> None:
+    name = os.fsdecode(b"pl\xe4in.py")
+    here.write_program(PLAIN, name)
+    here.write_rows([{"value": 1}])
+    for _ in range(2):
+        here.batch(environ={"NJC_BASE_URL": "\udcff"}, target=f"{name}:echo")
+    assert [line["result"] for line in here.read_results()] == [1]
+    here.write_program(f"{PLAIN}\n", name)
+    printed = here.batch(environ={"NJC_BASE_URL": ""}, target=f"{name}:echo", code=2)
+    assert "in.py and NJC_BASE_URL changed after 1 rows had been called" in printed
+
+
 def test_the_cost_is_limited(here: BatchWorkplace) -> None:
     here.write_program()
     here.write_rows({"mail": f"mail {number}"} for number in range(12))

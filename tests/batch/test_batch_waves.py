@@ -9,7 +9,9 @@ import signal
 import time
 import tracemalloc
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from batch_workplace import BatchWorkplace, expect, reply
@@ -21,6 +23,8 @@ from njc.batch.store import open_batch_store
 from njc.batch.vendor import AnthropicBatches, RequestsBody
 from njc.batch.waves import MAX_IDLE_PASSES, Waves, make_vendor
 from njc.target import load_target
+from njrt.persistence.open_store import get_store
+from njrt.production.budgets.ledger import NANO, Ledger
 from waiting import HANG_SECONDS, wait_until
 
 pytest.importorskip("openai")
@@ -334,6 +338,46 @@ def test_text_that_is_not_unicode_is_sent_as_other_calls_send_it(
         here.batch(*flags(vendor), environ=environ(server, vendor), target=target)
         assert "\\\\ud800" in "".join(server.asked), "the surrogate is not text"
     assert here.read_results()[0]["result"] == 1
+
+
+@every_vendor
+def test_a_budget_counts_each_call_once(here: BatchWorkplace, vendor: str) -> None:
+    here.write_program()
+    here.write_rows(mails(5))
+    store = str(here.folder / "store.sqlite3")
+    ledger = Ledger(get_store(store, {}))
+    with SERVERS[vendor](reply) as server:
+        budget = {"NJC_BUDGET": "usd=5 per=total", "NJC_STORE": store}
+        given = environ(server, vendor) | budget
+        here.batch(*flags(vendor), "--estimate", environ=given)
+        (account,) = ledger.list_accounts()
+        assert not account.state.held, "an estimate reserves something"
+        here.batch(*flags(vendor), environ=given)
+    (account,) = ledger.list_accounts()
+    used = [line["usage"] for line in here.read_results()]
+    assert (account.state.calls, len(account.state.held)) == (10, 10)
+    assert account.state.tokens == sum(each["input"] + each["output"] for each in used)
+    assert account.state.usd == round(sum(each["usd"] for each in used) * NANO)
+
+
+class OddLinesServer(OpenAIBatchServer):
+    """Writes lone surrogates into its ids and error messages."""
+
+    def _write_lines(self, batch: Any, is_error: bool) -> Iterator[Mapping[str, Any]]:
+        yield {"custom_id": "\ud800", "response": {"status_code": 200, "body": {}}}
+        for line in super()._write_lines(batch, is_error):
+            if is_error:
+                line["response"]["body"]["error"]["message"] = "no \udfff"
+            yield line
+
+
+def test_ids_and_problems_that_are_not_unicode_are_read(here: BatchWorkplace) -> None:
+    here.write_program()
+    here.write_rows(mails(1))
+    with OddLinesServer(reply, BatchFaults(rejected=1.0)) as server:
+        printed = here.batch(*flags("openai"), environ=environ(server, "openai"), code=1)
+    assert "no \\udfff" in here.read_results()[0]["error"]["message"]
+    assert "no \\udfff" in printed
 
 
 @every_vendor

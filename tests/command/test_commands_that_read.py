@@ -57,3 +57,28 @@ def test_the_project_is_left_as_it_was(here: Workplace, words: list[str]) -> Non
     for _ in range(2):  # a second run finds what the first one has left
         assert here.njc(*words).exit_code in (0, 1, 2)
     assert read_project(here.folder) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["usage"], 0),
+        (["usage", "--json"], 0),
+        (["usage", "--forget", "1"], 0),
+        (["canary"], 0),
+        (["canary", "--clear", "shop.njpy:fill"], 2),
+        (["cache", "stats"], 0),
+        (["cache", "clear"], 0),
+        (["trace", "store:nightly"], 2),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_store_that_does_not_exist_is_not_created(
+    here: Workplace, monkeypatch: pytest.MonkeyPatch, words: list[str], code: int
+) -> None:
+    place = here.folder / "no folder" / "store.sqlite3"
+    monkeypatch.setenv("NJC_STORE", str(place))
+    result = here.njc(*words)
+    assert result.exit_code == code
+    assert str(place) in result.stdout + result.stderr
+    assert not place.parent.exists()

@@ -54,6 +54,21 @@ def test_the_table(spent: Workplace) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("usd", "limit", "shown"),
+    [(0.00004, "0.00005", ("$0.00004", "$0.00005")), (0.000123456, "0.015", ("$0.000123456", "$0.0150"))],
+)  # fmt: skip
+def test_small_amounts_have_all_their_digits(
+    here: Workplace, monkeypatch: pytest.MonkeyPatch, usd: float, limit: str, shown: tuple[str, str]
+) -> None:
+    monkeypatch.setenv("NJC_STORE", f"{here.folder}/store.sqlite3")
+    reply = Reply(ModelMessage("3"), usage=Usage(1000, 200, 0, usd))
+    with njrt.using(model=Scripted([reply]), budget=f"usd={limit} per=total"):
+        njrt.llm("How many?")
+    (_, row) = here.njc("usage").stdout.splitlines()
+    assert tuple(row.split()[4:6]) == shown
+
+
 def test_json_has_every_account(spent: Workplace) -> None:
     found = json.loads(spent.njc("usage", "--json", "--of", "acme").stdout)
     (account,) = found["accounts"]

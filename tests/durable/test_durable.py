@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time
 from pathlib import Path
@@ -20,7 +23,7 @@ from njrt import durable
 from njrt.decisions import Accept, PendingEffect, Reject
 from njrt.durable.calls import format_failure, format_reply, read_reply
 from njrt.durable.workflows import check_sqlite
-from njrt.errors import BudgetError, RecordingMismatchError, ServerError
+from njrt.errors import BudgetError, RecordingMismatchError, ServerError, StoreError
 from njrt.messages import ModelMessage, Reply, Request, Usage, UserMessage
 from njrt.models.scripted import Scripted, run
 
@@ -233,9 +236,13 @@ def test_calls_with_one_id_are_one_workflow(workflows: str) -> None:
     with durable.workflow_id("another"):
         assert settle(1) == "paid 1"
     assert paid == [1, 1]
+
+
+@pytest.mark.parametrize("name", [17, "", " ", "caf\udce9"])
+def test_what_is_no_id_is_refused(name: Any) -> None:
     with (
-        pytest.raises(njrt.ConfigurationError, match="the id of a workflow is a text, not 17"),
-        durable.workflow_id(17),  # type: ignore[arg-type]
+        pytest.raises(njrt.ConfigurationError, match="the id of a workflow is a text, not"),
+        durable.workflow_id(name),
     ):
         pass
 
@@ -414,6 +421,218 @@ def test_odd_exceptions_of_workflows(workflows: str, function: Callable[[], Any]
         ):
             settle()
         assert describe(caught.value).startswith(SEEN[function])
+
+
+@pytest.mark.parametrize(
+    ("code", "seen"), [(None, None), (0, 0), (3, 3), ("closed", "closed"), ("caf\udce9", "caf?"), ({1}, "{1}")]
+)  # fmt: skip
+def test_a_workflow_ends_with_the_program(workflows: str, code: Any, seen: Any) -> None:
+    ran: list[Any] = []
+
+    @durable.workflow
+    def leave() -> None:
+        ran.append(code)
+        sys.exit(code)
+
+    @durable.workflow
+    def call_leave() -> None:
+        leave()
+
+    for _ in range(2):
+        with durable.workflow_id(f"leave {code!r:.9}"), pytest.raises(SystemExit) as caught:
+            call_leave()
+        assert caught.value.code == seen
+    assert ran == [code]
+    assert list_unfinished() == []
+
+
+class LateModel(Scripted):
+    """Replies late, as long as something is in `late`."""
+
+    def __init__(self, replies: list[Any], late: list[float]) -> None:
+        super().__init__(replies)
+        self.late = late
+
+    def ask(self, request: Request) -> Reply:
+        never.wait(self.late.pop() if self.late else 0)
+        return super().ask(request)
+
+
+never = threading.Event()
+
+
+@pytest.mark.parametrize("is_around", [False, True])
+def test_a_time_limit_is_reached_again_after_a_crash(workflows: str, is_around: bool) -> None:
+    seen: list[str] = []
+    late = [0.3]
+
+    def count(name: str, **limit: float) -> int:
+        number = 0
+        njrt.run(
+            f"natural\nCount the {name} in <:number>.",
+            lambda: (number,),
+            writes="number",
+            at="shop.njpy:3",
+            effects="direct",
+            **limit,
+        )
+        return number
+
+    @durable.workflow
+    def settle() -> int:
+        around = njrt.limit(seconds=0.25) if is_around else contextlib.nullcontext()
+        model = LateModel([run("number = 3", done=True), run("number = 4", done=True)], late)
+        with njrt.using(model=model):
+            try:
+                with around:
+                    return count("apples", **({} if is_around else {"max_seconds": 0.25}))
+            except njrt.TimeLimitError as error:
+                seen.append(str(error))
+            return count("pears")
+
+    identity = f"late {is_around}"
+    with durable.workflow_id(identity):
+        assert settle() == 4
+    assert replay(identity, 3) == 4
+    assert len(seen) == 2
+    assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_branch_ends_the_program_after_all_branches(workflows: str, is_async: bool) -> None:
+    ran: list[int] = []
+
+    def count(number: int) -> int:
+        ran.append(number)
+        return number if number != 1 else sys.exit(7)
+
+    async def acount(number: int) -> int:
+        await asyncio.sleep(0)
+        return count(number)
+
+    @durable.workflow
+    def settle() -> list[int]:
+        return durable.map(count, range(3))
+
+    @durable.workflow
+    async def asettle() -> list[int]:
+        return await durable.gather(*map(acount, range(3)))
+
+    with durable.workflow_id(f"branches {is_async}"), pytest.raises(SystemExit) as caught:
+        asyncio.run(asettle()) if is_async else settle()
+    assert (caught.value.code, sorted(ran)) == (7, [0, 1, 2])
+    assert list_unfinished() == []
+
+
+def test_an_interrupt_leaves_the_workflow_to_the_next_launch(workflows: str) -> None:
+    interrupts = [True]
+
+    @durable.workflow
+    def settle() -> str:
+        if interrupts:
+            raise KeyboardInterrupt(interrupts.pop())
+        return "settled"
+
+    with durable.workflow_id("interrupted"), pytest.raises(KeyboardInterrupt):
+        settle()
+    assert list_unfinished() == ["interrupted"]
+    durable.take_over("local")
+    assert DBOS.retrieve_workflow("interrupted").get_result() == "settled"
+    assert list_unfinished() == []
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_an_interrupted_workflow_is_continued_by_the_next_call(
+    workflows: str, is_async: bool
+) -> None:
+    """As in a notebook, after Ctrl-C: the call must not wait for a run that has ended."""
+    ran: list[int] = []
+
+    @durable.workflow
+    def settle() -> int:
+        ran.append(len(ran))
+        if len(ran) == 1:
+            raise KeyboardInterrupt
+        return len(ran)
+
+    @durable.workflow
+    async def asettle() -> int:
+        ran.append(len(ran))
+        if len(ran) == 1:
+            raise KeyboardInterrupt
+        return len(ran)
+
+    def call() -> int:
+        with durable.workflow_id(f"stopped {is_async}"):
+            return asyncio.run(asettle()) if is_async else settle()
+
+    with pytest.raises(KeyboardInterrupt):
+        call()
+    assert [call(), call(), ran] == [2, 2, [0, 1]]
+    assert list_unfinished() == []
+
+
+@pytest.mark.parametrize("kind", ["plain", "async", "nested"])
+def test_a_database_that_fails_interrupts_the_workflow(workflows: str, kind: str) -> None:
+    """For example if the disk is full: no code catches this, and it is not stored as the workflow's end."""
+    paid: list[int] = []
+    caught: list[BaseException] = []
+
+    def execute(statement: str) -> None:
+        with contextlib.closing(sqlite3.connect(workflows.removeprefix("sqlite:///"))) as database:
+            database.execute(statement)
+
+    def find(key: str) -> int | None:
+        return paid[-1] if len(paid) == 2 else None
+
+    @durable.effect(find=find)
+    def pay(number: int) -> int:
+        paid.append(number)
+        if len(paid) == 2:
+            execute("ALTER TABLE operation_outputs RENAME TO lost")
+        return number
+
+    @durable.effect(find=find)
+    async def apay(number: int) -> int:
+        return pay(number)
+
+    @durable.workflow
+    def settle() -> list[int]:
+        try:
+            return [pay(1), pay(2), pay(3)]
+        except Exception as error:
+            caught.append(error)
+            return []
+
+    @durable.workflow
+    async def asettle() -> list[int]:
+        try:
+            return [await apay(1), await apay(2), await apay(3)]
+        except Exception as error:
+            caught.append(error)
+            return []
+
+    @durable.workflow
+    def call_settle() -> list[int]:
+        return settle()
+
+    call = {"plain": settle, "async": lambda: asyncio.run(asettle()), "nested": call_settle}[kind]
+    identity = f"lost {kind}"
+    with durable.workflow_id(identity), pytest.raises(StoreError, match=r"no such table: .*; once"):
+        call()
+    execute("ALTER TABLE lost RENAME TO operation_outputs")
+    assert identity in list_unfinished()
+    if kind == "nested":
+        durable.take_over("local")  # also the inner workflow
+        assert DBOS.retrieve_workflow(identity).get_result() == [1, 2, 3]
+    else:
+        with durable.workflow_id(identity):
+            assert call() == [1, 2, 3]
+    assert (paid, caught, list_unfinished()) == ([1, 2, 3], [], [])
+
+
+def list_unfinished() -> list[str]:
+    return [each.workflow_id for each in DBOS.list_workflows(status=["PENDING", "ENQUEUED"])]
 
 
 def test_the_traceback_of_an_effect_is_noted(workflows: str) -> None:

@@ -219,6 +219,25 @@ def test_a_recording_of_a_tuned_block_needs_no_model(
         assert other.judge("Great!") == mood
 
 
+def test_a_replay_of_a_tuned_block_opens_no_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model in Python may be a network that is not there where tests run."""
+    module = load(
+        tuned({"reasoning": "text"}, model="mine"), tuned({"reasoning": "ask"}, model="b")
+    )
+    path = tmp_path / "run.jsonl"
+    with njrt.using(record=path, mode="new"):
+        mood, _ = ask(module, ['Good.\n{"mood": "good"}'], name="mine")
+    (tmp_path / "own_absent.py").write_text("def open_model(name): raise OSError('no network')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("NJC_MODEL", "python:own_absent:x")
+    with njrt.using(record=path, mode="none"):
+        assert module.judge("Great!") == mood
+    with njrt.using(record=path, mode="new"), pytest.raises(OSError, match="no network"):
+        module.judge("Great!")
+
+
 def test_an_author_may_set_both(monkeypatch: pytest.MonkeyPatch) -> None:
     program = PROGRAM.replace('"""natural\n', '"""natural(reasoning="text", votes=2)\n', 1)
     mood, requests = ask(load(program=program), ['{"mood": "bad"}'] * 2)

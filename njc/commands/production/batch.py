@@ -25,6 +25,7 @@ from njc.project.outputs import check_output
 from njc.project.units import format_path
 from njc.target import get_target, make_absolute
 from njrt.errors import ConfigurationError, CostLimitError
+from njrt.production.budgets.ledger import format_usd
 from njrt.session.limits import limit
 
 _EXECUTORS = click.Choice(["async", "threads", "processes", "dask", "ray"])
@@ -127,14 +128,12 @@ def command(
             console.note(f"calling again for {changed:,} rows with changed text")
         if retry and (again := store.retry_failed()):
             console.note(f"calling again for {again:,} rows that have failed")
-        first = None if max_usd is None else price(store=store).usd
-        if first is not None and max_usd is not None and first > max_usd:
+        if max_usd is not None and (first := price(store=store).usd or 0.0) > max_usd:
             raise CostLimitError(
-                f"the first requests alone would cost about ${first:.2f}, more than --max-usd {max_usd:g}; "
+                f"the first requests alone would cost about {format_usd(first)}, more than --max-usd {max_usd:g}; "
                 "nothing was sent. `--estimate` shows the details"
             )
-        is_given_up = False
-        refusal.pop_all()
+        is_given_up = is_refused = False
         try:
             with (
                 interrupted_by_sigterm(),
@@ -162,11 +161,16 @@ def command(
             is_given_up = isinstance(interrupt, CallsGivenUp)
             console.note("interrupted; the same command continues")
             return INTERRUPTED_EXIT_CODE
+        except ConfigurationError:  # such as no model
+            is_refused = not (store.count_known_rows() or store.read_counts().usage.calls)
+            raise
         finally:
-            store.export(out, order == "rows")
-            console.note(_summarize(store, out))
-            for reason in describe_failed_rows(store.iterate_failed()):
-                console.note(reason)
+            if not is_refused:
+                refusal.pop_all()
+                store.export(out, order == "rows")
+                console.note(_summarize(store, out))
+                for reason in describe_failed_rows(store.iterate_failed()):
+                    console.note(reason)
             if is_given_up:
                 os._exit(INTERRUPTED_EXIT_CODE)  # Python would wait for the threads
         return 1 if store.read_counts().failed else 0
@@ -190,7 +194,7 @@ def _summarize(store: BatchStore, out: Path) -> str:
     sent = f", {requests:,} requests in {batches:,} batches, {waves:,} waves" if batches else ""
     return (
         f"{counts.done:,} rows done, {counts.failed:,} of them failed; {used.calls:,} model calls, "
-        f"{used.input + used.output:,} tokens, ${used.usd:.4f}{sent}; written: {format_path(out)}"
+        f"{used.input + used.output:,} tokens, {format_usd(used.usd)}{sent}; written: {format_path(out)}"
     )
 
 
@@ -212,8 +216,7 @@ class ProgressPainter:
 
     def show_counts(self, counts: BatchCounts) -> None:
         done = counts.done - self._began_done
-        seconds = time.monotonic() - self._began
-        left = format_time_left(self._total - counts.done, done, seconds)
+        left = format_time_left(self._total - counts.done, done, time.monotonic() - self._began)
         failed = f"  {counts.failed:,} failed" if counts.failed else ""
         self._paint(f"{counts.done:,}/{self._total:,} rows{failed}  ${counts.usage.usd:.4f}{left}")
 

@@ -13,7 +13,7 @@ from njc.commands.terminal.flags import STORE, refuse_options, with_console
 from njc.project.report import format_count
 from njc.runs.trace_view.tables import TableColumn
 from njrt.errors import ConfigurationError
-from njrt.persistence.open_store import get_store
+from njrt.persistence.open_store import get_store_to_read
 from njrt.production.canary.block_state import CanaryState, CanaryStore, describe_alarm
 
 _COLUMNS = (
@@ -41,9 +41,9 @@ def command(
     """
     if clear:
         refuse_options("does nothing with --clear, which shows nothing", "as_json")
-        _clear(console, CanaryStore(get_store(url, os.environ)), blocks)
+        _clear(console, CanaryStore(get_store_to_read(url, os.environ)), blocks)
         return 0
-    store = CanaryStore(get_store(url, os.environ))
+    store = CanaryStore(get_store_to_read(url, os.environ))
     found = {
         name: state for name, state in store.list_states() if not blocks or matches(name, blocks)
     }

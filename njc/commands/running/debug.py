@@ -117,8 +117,7 @@ def serve_predictions(predicted: str, program: Path | None, call: str | None) ->
     if program is None or call is None:
         raise ConfigurationError("--predicted needs a program and --call 'FUNCTION(ARGUMENTS)'")
     try:
-        source = read_program(program)
-        session = PredictedSession(open_predictor(predicted), program, source, call)
+        session = PredictedSession(open_predictor(predicted), program, read_program(program), call)
         shown = session.start()
     except (OSError, ValueError) as problem:
         raise ConfigurationError(f"{program}: {problem}") from None

@@ -23,7 +23,7 @@ from njc.runs.trace_view.terminal import (
     format_trace,
 )
 from njrt.errors import ConfigurationError
-from njrt.persistence.open_store import PLACE_PREFIX, get_store, make_trace_key
+from njrt.persistence.open_store import PLACE_PREFIX, get_store_to_read, make_trace_key
 
 
 @click.command("trace")
@@ -88,7 +88,7 @@ def _split_arguments(arguments: Sequence[str], run: str | None) -> tuple[list[Pa
 def open_trace(place: str) -> Path:
     """Return a trace's file; a temporary copy if it is in the store, or in a pipe, which is read once."""
     if place.startswith(PLACE_PREFIX):
-        store = get_store(find_store_url(), os.environ)
+        store = get_store_to_read(find_store_url(), os.environ)
         lines = store.read_log(make_trace_key(place.removeprefix(PLACE_PREFIX)))
         data = "".join(f"{line}\n" for line in lines).encode()
         if not data:

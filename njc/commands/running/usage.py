@@ -12,8 +12,8 @@ from njc.commands.terminal.flags import COUNT, STORE, refuse_options, with_conso
 from njc.project.report import format_count
 from njc.runs.trace_view.tables import TableColumn
 from njrt.options.budget import Budget
-from njrt.persistence.open_store import get_store
-from njrt.production.budgets.ledger import NANO, Ledger, StoredAccount, shorten_name
+from njrt.persistence.open_store import get_store_to_read
+from njrt.production.budgets.ledger import NANO, Ledger, StoredAccount, format_usd, shorten_name
 from njrt.production.budgets.period import find_period
 
 _DAY = 24 * 3600
@@ -53,7 +53,7 @@ def command(
     """Show the spending of each budget, or delete old accounts."""
     if forget is not None:
         refuse_options("does nothing with --forget, which shows nothing", "shows_all", "as_json")
-    ledger = Ledger(get_store(url, os.environ))
+    ledger = Ledger(get_store_to_read(url, os.environ))
     found = [
         account
         for account in ledger.list_accounts()
@@ -111,17 +111,17 @@ def account_to_json(account: StoredAccount, current: bool) -> dict[str, Any]:
 
 
 def _format_row(account: StoredAccount) -> tuple[str, ...]:
-    state, reserved = account.state, account.state.reserved
+    state, reserved, most = account.state, account.state.reserved, account.state.limit_usd
     owner = f"{account.each} {account.owner or '(none)'}" if account.each != "all" else "all"
     return (
         account.name,
         account.per,
         owner,
         account.period,
-        f"${state.usd / NANO:,.4f}",
-        "" if state.limit_usd is None else f"${state.limit_usd:,.2f}",
+        format_usd(state.usd / NANO),
+        "" if most is None else f"${most:,.2f}" if most == round(most, 2) else format_usd(most),
         f"{state.tokens:,}",
         "" if state.limit_tokens is None else f"{state.limit_tokens:,}",
         f"{state.calls:,}",
-        f"${reserved.usd / NANO:,.4f}" if reserved.usd else f"{reserved.tokens:,}",
+        format_usd(reserved.usd / NANO) if reserved.usd else f"{reserved.tokens:,}",
     )

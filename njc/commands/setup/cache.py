@@ -14,7 +14,7 @@ from njc.project.report import format_count
 from njc.project.units import format_path
 from njrt.errors import ConfigurationError
 from njrt.persistence.cache import REPLIES_FILE, SHARED_PREFIX, ReplyStore, open_reply_store
-from njrt.persistence.open_store import get_store
+from njrt.persistence.open_store import get_store_to_read
 from njrt.private_files import find_cache_folder
 
 _FOLDER_FLAG = click.option(
@@ -66,10 +66,9 @@ def _find_cache(folder: Path | None, url: str | None) -> tuple[str, str, ReplySt
     if folder is not None:
         refuse_options("is another place than --folder; leave one out", "url")
     elif url:
-        store = get_store(url, os.environ)
+        store = get_store_to_read(url, os.environ)
         store.measure(SHARED_PREFIX)  # raises StoreError, where the cache would do without it
         return store.name, store.name, ReplyStore(store, SHARED_PREFIX)
     folder = folder or find_cache_folder(os.environ)
     exists = (folder / REPLIES_FILE).exists()
-    found = open_reply_store(folder) if exists else None
-    return folder.as_posix(), format_path(folder), found
+    return folder.as_posix(), format_path(folder), open_reply_store(folder) if exists else None

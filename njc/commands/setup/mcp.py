@@ -224,8 +224,7 @@ def _write(console: Console, section: ServerSection, lock: StaticLock, lock_file
     from njc.mcp.servers import add_server
 
     written = add_server(section, lock_file.parent)
-    servers = {**lock.servers, written.name: written}
-    save_lock(replace(lock, servers=servers), lock, lock_file)
+    save_lock(replace(lock, servers={**lock.servers, written.name: written}), lock, lock_file)
     tools = format_count(len(written.tools), "tool")
     console.note(f"{written.file}: {tools} of {written.server or written.name}")
 

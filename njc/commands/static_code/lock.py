@@ -50,7 +50,7 @@ from njc.static.staleness import (
 from njc.static.write import fill_units, find_static_files, save_lock
 from njrt.errors import ConfigurationError
 from njrt.options import merge_option_layers, read_environment_options
-from njrt.persistence.open_store import get_store
+from njrt.persistence.open_store import get_store_to_read
 from njrt.production.canary.block_state import CanaryStore, describe_alarm
 
 
@@ -246,7 +246,7 @@ def find_alarms(holes: Sequence[Hole], statuses: Mapping[str, HoleStatus]) -> di
         options = merge_option_layers(hole.options, environment)
         if options.canary is None or not isinstance(status, Locked) or status.entry.live:
             continue
-        store = CanaryStore(get_store(options.store, os.environ))
+        store = CanaryStore(get_store_to_read(options.store, os.environ))
         if alarm := store.read(name_static_code(hole, status.entry.code)).alarm:
             alarms[hole.name] = describe_alarm(alarm)
     return alarms

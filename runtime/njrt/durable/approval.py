@@ -13,7 +13,7 @@ import json
 from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from njrt.decisions import Abort, Decision, Edit, PendingEffect
 from njrt.durable.calls import format_decision, hash_effect, read_decision
@@ -80,17 +80,11 @@ class PersonApproval(DurableInterceptor):
         asked = await steps.run(name, ask, is_async)
         topic = read_step(asked, hash_effect(pending), f"{pending.place}: an effect")["topic"]
         with steps.under_way(name):
-            answer = (
-                await DBOS.recv_async(topic, timeout_seconds=self.seconds)
-                if is_async
-                else DBOS.recv(topic, timeout_seconds=self.seconds)
-            )
-        decision: Decision
-        if answer is None:
-            message = f"{pending.place}: nobody decided within {self.seconds:g} seconds"
-            decision = Abort(PolicyError(message))
-        else:
-            decision = decision_from_json(json.loads(answer))
+            receive: Any = DBOS.recv_async if is_async else DBOS.recv
+            received = receive(topic, timeout_seconds=self.seconds)
+            answer = await received if is_async else received
+        message = f"{pending.place}: nobody decided within {self.seconds:g} seconds"
+        decision = decision_from_json(json.loads(answer)) if answer else Abort(PolicyError(message))
         return read_decision(pending, await steps.run(DECIDED, store, is_async))
 
 
@@ -108,9 +102,7 @@ def list_questions(url: str) -> list[WorkflowQuestion]:
     """Return the effects that wait for a decision, in all unfinished workflows of a database. Starts no workflow."""
     with open_client(url) as client:
         pending = client.list_workflows(status=UNFINISHED, load_input=False, load_output=False)
-        return [
-            question for each in pending for question in find_questions(client, each.workflow_id)
-        ]
+        return [it for each in pending for it in find_questions(client, each.workflow_id)]
 
 
 def decide(url: str, question: WorkflowQuestion, decision: Decision) -> None:
@@ -118,8 +110,7 @@ def decide(url: str, question: WorkflowQuestion, decision: Decision) -> None:
     is_decision: bool = isinstance(decision, Decision)
     if not is_decision or (isinstance(decision, Edit) and not isinstance(decision.effect, Effect)):
         raise ConfigurationError(
-            "durable.decide needs Accept(), Edit(effect), Reject(...), Abort(...) or Pause(), "
-            f"not {decision!r}"
+            f"durable.decide needs Accept(), Edit(effect), Reject(...), Abort(...) or Pause(), not {decision!r}"
         )
     from dbos import WorkflowSerializationFormat
 

@@ -17,7 +17,7 @@ import contextvars
 import functools
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, TypeVar
 
 from njrt.durable.calls import BlockSteps
@@ -90,10 +90,8 @@ def branches(count: int) -> Iterator[list[contextvars.Context]]:
 
     around: Any = get_local_dbos_context()
     first, unit = around.function_id, getattr(around, "unit", 2)
-    made = [
-        get_branch_class()(around, first + unit * (1 + index - count), unit * count)
-        for index in range(count)
-    ]
+    make = functools.partial(get_branch_class(), around, unit=unit * count)
+    made = [make(last=first + unit * (1 + index - count)) for index in range(count)]
     contexts = [contextvars.copy_context() for _ in made]
     for context, branch in zip(contexts, made, strict=True):
         context.run(_set_local_dbos_context, branch)
@@ -113,19 +111,17 @@ def branches(count: int) -> Iterator[list[contextvars.Context]]:
     skip_used_steps()
 
 
-@contextmanager
-def own_steps() -> Iterator[None]:
+def own_steps() -> AbstractContextManager[None]:
     """Let steps inside the `with` run beside the steps of the workflow's other branches."""
-    if find_steps() is None:
-        yield
-        return
-    with open_steps(BlockSteps()):
-        yield
+    return nullcontext() if find_steps() is None else open_steps(BlockSteps())
 
 
-async def _run_branch(coroutine: Coroutine[Any, Any, T]) -> T:
+async def _run_branch(coroutine: Coroutine[Any, Any, T]) -> T | SystemExit:
     with own_steps():
-        return await coroutine
+        try:
+            return await coroutine
+        except SystemExit as exit:
+            return exit  # raised in a task, it would end the event loop
 
 
 def _call_branch(function: Callable[[T], R], item: T) -> R:

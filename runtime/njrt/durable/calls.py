@@ -7,17 +7,10 @@ A step stores JSON: the reply, decision or error, and a digest of its conversati
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Awaitable, Sequence
 
 from njrt.decisions import Decision, Interceptor, PendingEffect
-from njrt.durable.effects import (
-    DurableInterceptor,
-    WorkflowSteps,
-    call_once,
-    read_step,
-    write_step,
-)
+from njrt.durable.effects import DurableInterceptor, WorkflowSteps, read_step, write_step
 from njrt.effect_json import decision_from_json, decision_to_json, effect_to_json
 from njrt.message_json import hash_conversation, hash_json, reply_from_json, reply_to_json
 from njrt.messages import Reply, Request
@@ -39,20 +32,6 @@ class BlockSteps(WorkflowSteps):
             return decide
         return make_durable_decide(decide, name, self)
 
-    async def call_once(
-        self,
-        function: Callable[..., Any],
-        find: Any,
-        args: tuple[Any, ...],
-        named: dict[str, Any],
-        is_async: bool,
-    ) -> Any:
-        """Call a function once in the workflow, or directly within a step, which is stored as a whole."""
-        if self.must_store(function.__name__):
-            return await call_once(self, function, find, args, named, is_async)
-        made = function(*args, **named)
-        return await made if is_async else made
-
 
 @record
 class DurableModel(ModelAround):
@@ -71,9 +50,8 @@ class DurableModel(ModelAround):
         live: list[Reply] = []
 
         async def call() -> str:
-            model = self.model
             try:
-                live.append(await model.aask(request) if is_async else model.ask(request))
+                live.append(await self.model.aask(request) if is_async else self.model.ask(request))
             except Exception as error:
                 return format_failure(request, error)
             return format_reply(request, live[0])
@@ -130,7 +108,6 @@ def make_durable_decide(decide: Interceptor, name: str, steps: WorkflowSteps) ->
         return read_decision(pending, text)
 
     def start(pending: PendingEffect) -> Decision | Awaitable[Decision]:
-        chosen = choose(pending)
-        return chosen if pending.is_async else run_without_waiting(chosen)
+        return choose(pending) if pending.is_async else run_without_waiting(choose(pending))
 
     return start

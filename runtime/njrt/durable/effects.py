@@ -37,8 +37,9 @@ from njrt.gates import call_key, keyed, require_awaited
 from njrt.message_json import format_json_line, hash_json
 from njrt.models.model import run_without_waiting
 from njrt.observability.accounts import format_error_line
-from njrt.records import record
+from njrt.records import field, record
 from njrt.session.settings import get_settings
+from njrt.timeouts import read_clock
 from njrt.values.failures import failure_from_json, failure_to_json
 
 if TYPE_CHECKING:
@@ -66,9 +67,8 @@ def effect(function: Any = None, /, *, find: Find | None = None) -> Any:
     The result is stored as JSON, the arguments as a digest. After a crash during the call, `find(key)` returns the
     effect's result, or None if it did not happen. Outside workflows, and in steps, the function is called directly.
     """
-    if function is None:
-        return functools.partial(_make_effect, find=find)
-    return _make_effect(function, find)
+    make = functools.partial(_make_effect, find=find)
+    return make if function is None else make(function)
 
 
 def effect_key() -> str:
@@ -88,10 +88,10 @@ class EffectCall:
     arguments: tuple[Any, ...]
     keywords: dict[str, Any]
     is_async: bool
-    attempt: str
-    """Different in this process and in one that was killed."""
     digest: str
     """A digest of the arguments before the call, which may change them."""
+    attempt: str = field(default_factory=lambda: uuid.uuid4().hex)
+    """Different in this process and in one that was killed."""
 
     @property
     def name(self) -> str:
@@ -110,8 +110,7 @@ class EffectCall:
         started = f"the effect `{self.function.__name__}` (key {begun['effect']}) was interrupted by a crash"
         if self.find is None:
             raise EffectInDoubtError(
-                f"{started}, and may have been done; it is not done again. Find out whether it was done, or give it a function `find` "
-                "that does"
+                f"{started}, and may have been done; it is not done again. Find out whether it was done, or give it a function `find` that does"
             )
         try:
             return await require_awaited(self.find(begun["effect"]), self.is_async)
@@ -140,7 +139,7 @@ def _make_effect(function: Callable[..., Any], find: Find | None) -> Callable[..
 
     async def perform(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         if (steps := find_steps()) is not None:
-            return await call_once(steps, function, find, arguments, keywords, is_async)
+            return await steps.call_once(function, find, arguments, keywords, is_async)
         result = function(*arguments, **keywords)
         return await result if is_async else result
 
@@ -174,48 +173,26 @@ def hash_arguments(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> str:
     return hash_json(json.loads(text))
 
 
-async def call_once(
-    steps: WorkflowSteps,
-    function: Callable[..., Any],
-    find: Find | None,
-    arguments: tuple[Any, ...],
-    keywords: dict[str, Any],
-    is_async: bool,
-) -> Any:
-    """Call a function as two steps of a workflow, or use its stored result after a crash."""
-    attempt, digest = uuid.uuid4().hex, hash_arguments(arguments, keywords)
-    call = EffectCall(function, find, arguments, keywords, is_async, attempt, digest)
-    begins = await steps.run(f"{call.name} begins", call.begin, is_async)
-    begun = read_step(begins, call.digest, call.name)
-    done = await steps.run(call.name, functools.partial(call.perform, begun), is_async)
-    return read_step(done, call.digest, call.name)["result"]
-
-
 # ── values as they are after being stored as JSON ──────────────────────────────────────────────────
 
 
-def normalize(value: Any, what: str) -> Any:
-    """Return the value as it will be read back; raise `ConfigurationError` if it cannot be stored."""
+def normalize(value: Any, what: str, is_utf8: bool = False) -> Any:
+    """Return the value as it will be read back; raise `ConfigurationError` if it cannot be stored.
+
+    A value that DBOS stores itself, as UTF-8, must have no lone surrogates (`is_utf8`).
+    """
     from dbos import DBOSPortableJSONSerializer
 
     try:
-        return json.loads(DBOSPortableJSONSerializer().serialize(value))
+        normalized = json.loads(DBOSPortableJSONSerializer().serialize(value))
+        if is_utf8:
+            json.dumps(normalized, ensure_ascii=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"{what} cannot be stored as JSON: {error}") from error
-
-
-def normalize_result(value: Any, what: str) -> Any:
-    """Do the same for a value that DBOS stores itself, as UTF-8: it must have no lone surrogates."""
-    normalized = normalize(value, what)
-    try:
-        json.dumps(normalized, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        raise ConfigurationError(f"{what} cannot be stored as UTF-8: {error}") from error
     return normalized
 
 
 # ── which program may continue a workflow ──────────────────────────────────────────────────────────
-
 
 UNFINISHED = ["PENDING", "ENQUEUED"]
 
@@ -254,8 +231,7 @@ def find_version() -> str:
         for function in _functions
         if not texts[function.__module__]
     }
-    digest = hashlib.sha256(repr(sorted(texts.items())).encode(errors="replace"))
-    return digest.hexdigest()[:16]
+    return hashlib.sha256(repr(sorted(texts.items())).encode(errors="replace")).hexdigest()[:16]
 
 
 def read_source(module: ModuleType | None) -> str:
@@ -270,14 +246,18 @@ def find_other_versions(version: str) -> dict[str, str]:
     """Return the workflows that were interrupted under another version, with that version."""
     from dbos import DBOS
 
-    with ThreadPoolExecutor(1) as pool:  # DBOS refuses the call in a thread with an event loop
-        find = functools.partial(DBOS.list_workflows, load_input=False, load_output=False)
-        found = pool.submit(find, status=UNFINISHED).result()
+    find = functools.partial(DBOS.list_workflows, load_input=False, load_output=False)
     return {
         workflow.workflow_id: workflow.app_version
-        for workflow in found
+        for workflow in call_in_thread(find, status=UNFINISHED)
         if workflow.app_version not in (None, version)
     }
+
+
+def call_in_thread(function: Callable[..., R], *arguments: Any, **keywords: Any) -> R:
+    """Call a function of DBOS in another thread, because DBOS refuses it in a thread with an event loop."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(function, *arguments, **keywords).result()
 
 
 def check_version(workflow: WorkflowStatus | None) -> None:
@@ -298,10 +278,15 @@ def check_version(workflow: WorkflowStatus | None) -> None:
 
 
 class WorkflowSteps:
-    """The steps of one workflow, or of one of its branches (state: the running step)."""
+    """The steps of one workflow, or of one of its branches (state: the running step, the time of steps before a crash)."""
 
     def __init__(self) -> None:
         self._running: str | None = None
+        self._seconds_before = 0.0
+
+    def read_clock(self) -> float:
+        """Return the seconds since any fixed point; after a crash, stored steps take as long as before."""
+        return read_clock() + self._seconds_before
 
     async def run(self, name: str, function: Callable[[], Awaitable[str]], is_async: bool) -> str:
         """Return the function's result, from now or from before a crash; nothing is awaited unless `is_async`."""
@@ -309,15 +294,23 @@ class WorkflowSteps:
             return await function()
         from dbos import DBOS
 
+        began, ended = read_clock(), None
+
         async def call() -> str:
-            return await function()
+            nonlocal ended
+            text, ended = await function(), read_clock()
+            return f'{text[:-1]}, "seconds": {ended - began:.3f}}}'
 
         if not is_async:
             check_no_event_loop(name)
         with self.under_way(name):
             if is_async:
-                return await DBOS.run_step_async({"name": name}, call)
-            return DBOS.run_step({"name": name}, lambda: run_without_waiting(call()))
+                text = await DBOS.run_step_async({"name": name}, call)
+            else:
+                text = DBOS.run_step({"name": name}, lambda: run_without_waiting(call()))
+        if ended is None:
+            self._seconds_before += json.loads(text).get("seconds", 0.0)
+        return text
 
     def must_store(self, name: str) -> bool:
         """Return whether this point is in the workflow but in no step; raise an error in a thread of the program."""
@@ -329,23 +322,48 @@ class WorkflowSteps:
             )
         return dbos.step_id is None
 
+    async def call_once(
+        self,
+        function: Callable[..., Any],
+        find: Find | None,
+        args: tuple[Any, ...],
+        named: dict[str, Any],
+        is_async: bool,
+    ) -> Any:
+        """Call a function as two steps, or use its stored result; directly within a step, which is stored as a whole."""
+        if not self.must_store(function.__name__):
+            made = function(*args, **named)
+            return await made if is_async else made
+        call = EffectCall(function, find, args, named, is_async, hash_arguments(args, named))
+        begins = await self.run(f"{call.name} begins", call.begin, is_async)
+        begun = read_step(begins, call.digest, call.name)
+        done = await self.run(call.name, functools.partial(call.perform, begun), is_async)
+        return read_step(done, call.digest, call.name)["result"]
+
     @contextmanager
     def under_way(self, name: str) -> Iterator[None]:
-        """Refuse steps that start inside the `with`."""
+        """Refuse steps that start inside the `with`; interrupt the workflow if DBOS cannot store one."""
         if self._running is not None:
             raise ConfigurationError(
                 f"{name} starts while {self._running} is under way in the same workflow; which is first may differ after a "
                 "crash. Run them one after the other, or with durable.gather or durable.map"
             )
         from dbos import error as dbos_errors
+        from sqlalchemy.exc import DBAPIError
 
         self._running = name
         try:
             yield
         except dbos_errors.DBOSUnexpectedStepError as error:
             raise make_mismatch(name) from error
+        except DBAPIError as error:
+            raise WorkflowInterruption(describe_database_error(error)) from error
         finally:
             self._running = None
+
+
+class WorkflowInterruption(BaseException):
+    """The database of workflows cannot be used. The workflow's code cannot catch this, and the next launch continues it."""
 
 
 class DurableInterceptor:
@@ -428,7 +446,11 @@ def explaining_database(url: str) -> Iterator[URL]:
     try:
         yield place
     except (DBAPIError, OSError) as error:
-        reason = " ".join(str(getattr(error, "orig", error)).split())
         raise ConfigurationError(
-            f"the database of workflows {place} cannot be used: {reason}"
+            f"the database of workflows {place} cannot be used: {describe_database_error(error)}"
         ) from error
+
+
+def describe_database_error(error: BaseException) -> str:
+    """Return why a database cannot be used, without the statement."""
+    return " ".join(str(getattr(error, "orig", error)).split())

@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 from weakref import WeakKeyDictionary
@@ -26,16 +27,19 @@ from weakref import WeakKeyDictionary
 from njrt.durable.calls import BlockSteps
 from njrt.durable.effects import (
     VersionWarning,
+    WorkflowInterruption,
+    call_in_thread,
     check_installed,
     check_version,
+    describe_database_error,
     explaining_database,
     find_other_versions,
     find_version,
     make_plain,
-    normalize_result,
+    normalize,
     note_function,
 )
-from njrt.errors import ConfigurationError
+from njrt.errors import ConfigurationError, StoreError
 from njrt.private_files import open_private
 from njrt.session.settings import open_steps
 from njrt.values.failures import failure_from_json, failure_to_json, write_text
@@ -49,6 +53,9 @@ R = TypeVar("R")
 
 _given_id: ContextVar[str | None] = ContextVar("njrt.durable.workflows", default=None)
 
+_interrupted: set[str | None] = set()
+"""The ids of workflows that were interrupted in this process."""
+
 _urls: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 """The databases of the DBOS instances."""
 
@@ -61,7 +68,8 @@ def workflow(function: Callable[P, R]) -> Callable[P, R]:
 
     Arguments and results, also of workflows in it, pass through JSON, in the first run too. A workflow that is
     resumed after a crash does not see a `with njrt.using(...)` around its call: open it inside. An exception that
-    ends it is raised by later calls with its id too, and in the workflow that called it.
+    ends it, also `SystemExit`, is raised by later calls with its id too, and in the workflow that called it. Others,
+    such as `KeyboardInterrupt`, interrupt it like a crash; the next launch or call with its id continues it.
     """
     check_installed()
     from dbos import DBOS, SetWorkflowID, WorkflowSerializationFormat
@@ -73,7 +81,6 @@ def workflow(function: Callable[P, R]) -> Callable[P, R]:
         max_recovery_attempts=RECOVERY_ATTEMPTS,
         serialization_type=WorkflowSerializationFormat.PORTABLE,
     )
-
     is_async = inspect.iscoroutinefunction(function)
 
     async def perform(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -81,20 +88,21 @@ def workflow(function: Callable[P, R]) -> Callable[P, R]:
         with open_steps(BlockSteps()), stored_failures():
             result: Any = function(*arguments, **keywords)
             result = await result if is_async else result
-            return normalize_result(result, f"the result of {name}")
+            return normalize(result, f"the result of {name}", is_utf8=True)
 
     async def start(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         arguments, keywords = normalize_arguments(function, arguments, keywords)
         # The id does not apply to workflows that are called inside another one.
         identity = _given_id.get() if DBOS.workflow_id is None else None
         if identity:
-            check_version(
-                await DBOS.get_workflow_status_async(identity)
-                if is_async
-                else DBOS.get_workflow_status(identity)
-            )
+            read = DBOS.get_workflow_status_async if is_async else DBOS.get_workflow_status
+            status: Any = read(identity)
+            check_version(await status if is_async else status)
+            if identity in _interrupted:
+                _interrupted.discard(identity)
+                call_in_thread(DBOS.resume_workflow, identity)
         # DBOS uses an id for only one call; a further call returns the result of the first.
-        with read_failures(), SetWorkflowID(identity) if identity else nullcontext():
+        with read_failures(identity), SetWorkflowID(identity) if identity else nullcontext():
             result = made(*arguments, **keywords)
             return await result if is_async else result
 
@@ -108,14 +116,9 @@ def normalize_arguments(
     """Return the arguments as they are after a crash; DBOS makes texts annotated `date` or `datetime` dates."""
     from dbos._serialization import coerce_portable_args_to_hints
 
-    what = f"an argument of {function.__qualname__}"
-    normalized = coerce_portable_args_to_hints(
-        function,
-        {
-            "args": tuple(normalize_result(value, what) for value in arguments),
-            "kwargs": {key: normalize_result(value, what) for key, value in keywords.items()},
-        },
-    )
+    keep = partial(normalize, what=f"an argument of {function.__qualname__}", is_utf8=True)
+    args, kwargs = tuple(map(keep, arguments)), {key: keep(it) for key, it in keywords.items()}
+    normalized = coerce_portable_args_to_hints(function, {"args": args, "kwargs": kwargs})
     return normalized["args"], normalized["kwargs"]
 
 
@@ -128,21 +131,37 @@ def stored_failures() -> Iterator[None]:
         yield
     except PortableWorkflowError:
         raise
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int | None) else write_text(error)
+        raise PortableWorkflowError(str(code), "SystemExit", None, {"exit": code}) from error
     except Exception as error:
         data: Any = {"failure": json.dumps(failure_to_json(error))}  # ASCII: DBOS stores UTF-8
         raise PortableWorkflowError(write_text(error), type(error).__name__, None, data) from error
 
 
 @contextmanager
-def read_failures() -> Iterator[None]:
-    """Raise a workflow's exception from the form that DBOS stored."""
-    from dbos import PortableWorkflowError
+def read_failures(identity: str | None) -> Iterator[None]:
+    """Raise a workflow's exception from the form that DBOS stored; note if a workflow with an id is interrupted."""
+    from dbos import DBOS, PortableWorkflowError
+    from sqlalchemy.exc import DBAPIError
 
     try:
         yield
+    except (KeyboardInterrupt, WorkflowInterruption, DBAPIError) as error:
+        _interrupted.add(identity)
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        reason = describe_database_error(error)
+        if DBOS.workflow_id is not None:  # the workflow that called it is interrupted too
+            raise WorkflowInterruption(reason) from error
+        raise StoreError(
+            f"a workflow is interrupted, because its database cannot be used: {reason}; once that is mended, the next launch continues it"
+        ) from error
     except PortableWorkflowError as error:
-        data: Any = error.data
-        if not isinstance(data, dict) or "failure" not in data:
+        data: Any = error.data if isinstance(error.data, dict) else {}
+        if "exit" in data:
+            raise SystemExit(data["exit"]) from None
+        if "failure" not in data:
             raise
         stored = data["failure"]  # not a text if an earlier version wrote it
         failure = json.loads(stored) if isinstance(stored, str) else stored
@@ -185,10 +204,8 @@ def launch(url: str, *, name: str = "njc", version: str | None = None, **options
             shut_down()  # otherwise the next launch would use this instance
             raise
     for workflow_id, other in find_other_versions(version).items():
-        message = (
-            f"version {version} does not take up the workflow {workflow_id} of version {other}"
-        )
-        warnings.warn(message, VersionWarning, stacklevel=2)
+        text = f"version {version} does not take up the workflow {workflow_id} of version {other}"
+        warnings.warn(text, VersionWarning, stacklevel=2)
 
 
 def check_sqlite(python: tuple[int, ...], sqlite: tuple[int, ...]) -> None:
@@ -224,7 +241,8 @@ def workflow_id(name: str) -> Iterator[None]:
     check_installed()
     from dbos import SetWorkflowID
 
-    if not isinstance(name, str):
+    is_id = isinstance(name, str) and name.strip() and name == name.encode(errors="ignore").decode()
+    if not is_id:
         raise ConfigurationError(f"the id of a workflow is a text, not {name!r}")
     token = _given_id.set(name)
     try:
@@ -235,7 +253,6 @@ def workflow_id(name: str) -> Iterator[None]:
 
 
 # ── one process at a time for each executor id in a database ─────────────────────────────────────
-
 
 LOST_SECONDS = 30.0
 """How long to wait for a lock in Postgres: its server needs 25 seconds to notice that a machine is gone."""
@@ -255,8 +272,7 @@ def hold_executor(url: str, executor_id: str) -> bool:
 
     release_executor()
     place = make_url(url)
-    digest = hashlib.sha256(f"njrt.durable {executor_id}".encode()).digest()
-    number = int.from_bytes(digest[:7], "big")
+    number = int(hashlib.sha256(f"njrt.durable {executor_id}".encode()).hexdigest()[:14], 16)
     hold = _hold_in_file if place.get_backend_name() == "sqlite" else _hold_in_postgres
     try:
         release = hold(place, number)
@@ -280,8 +296,6 @@ def _hold_in_file(place: URL, number: int) -> Callable[[], object] | None:
     try:
         import fcntl
     except ImportError:
-        return None
-    if place.database in (None, "", ":memory:"):
         return None
     handle = open_private(Path(f"{place.database}.lock"), os.O_RDWR)
     try:

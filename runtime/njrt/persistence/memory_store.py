@@ -16,10 +16,8 @@ from njrt.stores import StoreSize
 class MemoryStore:
     """A `Store` that no other process sees; nothing is evicted."""
 
-    name = "memory:"
-
-    def __init__(self, now: Callable[[], float] = time.time) -> None:
-        self.now = now
+    def __init__(self, now: Callable[[], float] = time.time, name: str = "memory:") -> None:
+        self.now, self.name = now, name
         self._lock = free_in_child(threading.RLock())
         self._texts: dict[str, str] = {}
         self._logs: dict[str, list[str]] = {}

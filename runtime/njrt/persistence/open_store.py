@@ -14,6 +14,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -33,6 +34,15 @@ def get_store(url: str | None, environ: Mapping[str, str]) -> Store:
     """Return the store at a URL, shared by the whole process; None is the user's own store, a file."""
     url = url or str(find_state_folder(environ) / "store.sqlite3")
     return _get_store(url, environ.get(SECRET_VARIABLE) or None)
+
+
+def get_store_to_read(url: str | None, environ: Mapping[str, str]) -> Store:
+    """Do the same for reading: instead of a file that does not exist, which is not created, return an empty store."""
+    store = get_store(url, environ)
+    with suppress(OSError):  # which the store reports
+        if (file := Path(store.name)).is_absolute() and not file.exists():
+            return MemoryStore(name=store.name)
+    return store
 
 
 def open_store(url: str, secret: str | None = None) -> Store:

@@ -116,6 +116,13 @@ class Recorder:
             return "new" if recording.replays else ""
         return hashlib.sha256("\n".join(sorted(recording.old.lines)).encode()).hexdigest()
 
+    @property
+    def replayed_model(self) -> str:
+        """The only model of the recording being replayed; empty if there are several, or replies may be added."""
+        recording = self._get_open_recording()
+        models = {entry.model for entry in recording.old.entries}
+        return models.pop() if len(models) == 1 and not recording.records else ""
+
     def use_protocol(self, protocol: Protocol) -> None:
         """Set the protocol of the following requests, which the header of a new recording names.
 
@@ -278,12 +285,10 @@ class Recorder:
             )
         if mode == "all":
             old = recover_recording(self.place)
+        elif exists:
+            old = read_recording(self.place, is_continued=mode == "new")
         else:
-            old = (
-                read_recording(self.place, is_continued=mode == "new")
-                if exists
-                else Recording(RecordingHeader(), ())
-            )
+            old = Recording(RecordingHeader(), ())
         continues = old.header.unfinished and mode != "none"
         replays = exists and (mode != "all" or continues)
         records = mode in ("new", "all") or not exists or continues
@@ -294,24 +299,22 @@ class Recorder:
             recording = self._get_open_recording()
             rule = _get_rule()
             entry = recording.take_next_entry(key, rule)
-            if entry is not None:
-                return replace(reply_from_json(entry.reply, entry.model), source="recording")
-            if not recording.records:
-                similar = self._find_similar(recording, request) if self._drift else None
-                if similar is None:
-                    name = self.place.name
-                    if problem := recording.describe_lack(key, rule):
-                        raise self._make_mismatch_error(
-                            request.place, f"{problem}; record it with NJC_RECORD=new:{name}"
-                        )
-                    raise self._make_mismatch_error(
-                        request.place,
+            if entry is None and recording.records:
+                return None
+            if entry is None and self._drift:
+                entry = self._find_similar(recording, request)
+            if entry is None:
+                name = self.place.name
+                if problem := recording.describe_lack(key, rule):
+                    problem += f"; record it with NJC_RECORD=new:{name}"
+                else:
+                    problem = (
                         f"{recording.describe_difference(request).rstrip()}\n"
                         f"in {name}; record the difference with NJC_RECORD=new:{name}, "
-                        f"or everything again with NJC_RECORD=all:{name}",
+                        f"or everything again with NJC_RECORD=all:{name}"
                     )
-                return replace(reply_from_json(similar.reply, similar.model), source="recording")
-            return None
+                raise self._make_mismatch_error(request.place, problem)
+            return replace(reply_from_json(entry.reply, entry.model), source="recording")
 
     def _find_similar(self, recording: OpenRecording, request: Request) -> RecordedCall | None:
         """Return the reply that was recorded at this turn of this block; note why it no longer matches."""

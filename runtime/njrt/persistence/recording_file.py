@@ -9,6 +9,7 @@ It is always replaced as a whole. Lines that another process has added since `ol
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeVar
 
@@ -168,14 +169,11 @@ def read_recording(place: RecordingPlace, is_continued: bool = False) -> Recordi
 
 def recover_recording(place: RecordingPlace) -> Recording:
     """Read a recording that is about to be replaced: all of it, or only its lines if it is damaged."""
-    try:
+    with suppress(RecordingError):
         return read_recording(place)
-    except RecordingError:
-        pass
-    try:
+    lines: list[str] = []
+    with suppress(RecordingError):
         lines = split_lines(place.read())
-    except RecordingError:
-        lines = []
     return Recording(RecordingHeader(), (), lines=frozenset(lines))
 
 

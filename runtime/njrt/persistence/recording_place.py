@@ -54,7 +54,7 @@ class RecordingFile:
             raise RecordingError(f"cannot read the recording {self.name}: {error}") from None
 
     def rewrite(self, change: ChangeLines) -> None:
-        with self._open_for_writing():
+        with _writing(self.path, f"recording {self.name}"):
             lines: list[str] = []
             with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
                 lines = split_lines(drop_cut_line(read_file(self.path)).decode("utf-8-sig"))
@@ -62,32 +62,15 @@ class RecordingFile:
             _replace_file(self.path, "\n".join(lines).encode() + b"\n")
 
     def append(self, line: str, is_synced: bool = True) -> None:
-        with self._open_for_writing():
+        with _writing(self.path, f"recording {self.name}"):
             append_private_line(self.path, line, is_synced)
 
     def keep_file(self, name: str, data: bytes) -> None:
         path = self.path.with_name(f"{self.path.stem}.files") / name
         if path.exists():
             return
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+        with _writing(path, f"file {path}"):
             _replace_file(path, data)
-        except OSError as error:
-            raise RecordingError(
-                f"cannot write the file {path}: {error.strerror or error}; choose a folder that can be written to"
-            ) from None
-
-    @contextlib.contextmanager
-    def _open_for_writing(self) -> Iterator[None]:
-        """Hold the lock of the folder, which is created if it is missing; a failure is a `RecordingError`."""
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with lock_folder(self.path.parent):
-                yield
-        except OSError as error:
-            raise RecordingError(
-                f"cannot write the recording {self.name}: {error.strerror or error}; choose a folder that can be written to"
-            ) from None
 
 
 class StoredRecording:
@@ -180,6 +163,19 @@ def find_copied(copy: Path) -> str:
 def split_lines(text: str) -> list[str]:
     """Return a recording's lines that are not blank."""
     return [line for line in text.split("\n") if line.strip()]
+
+
+@contextlib.contextmanager
+def _writing(path: Path, what: str) -> Iterator[None]:
+    """Hold the lock of a file's folder, which is created if it is missing; a failure is a `RecordingError`."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with lock_folder(path.parent):
+            yield
+    except OSError as error:
+        raise RecordingError(
+            f"cannot write the {what}: {error.strerror or error}; choose a folder that can be written to"
+        ) from None
 
 
 def _replace_file(path: Path, data: bytes) -> None:

@@ -244,18 +244,13 @@ class SqliteStore:
                     if not connection.is_closed:
                         yield connection
                         return
-        except sqlite3.OperationalError as error:
-            # Locked, read-only, disk full, no such folder: the file itself is intact, if it still exists.
-            if _get_file_identity(self.path) != getattr(self._here, "identity", None):
-                self.close()
-            raise self._make_error(StoreError, error) from error
         except (OSError, sqlite3.Error, UnicodeError) as error:
+            is_same = _get_file_identity(self.path) == getattr(self._here, "identity", None)
+            if isinstance(error, sqlite3.OperationalError) and not is_same:
+                self.close()  # otherwise locked, read-only or disk full: the file itself is intact
             # SQLite reports damage with this class itself; its subclasses are other errors.
             kind = DamagedStoreError if type(error) is sqlite3.DatabaseError else StoreError
-            raise self._make_error(kind, error) from error
-
-    def _make_error(self, kind: type[StoreError], error: Exception) -> StoreError:
-        return kind(f"the store {self.path} cannot be used ({error})")
+            raise kind(f"the store {self.path} cannot be used ({error})") from error
 
     def _get_connection(self) -> _Connection:
         here = self._here

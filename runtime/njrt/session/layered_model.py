@@ -9,7 +9,7 @@ Replies come from the outermost layer that has one; a model behind a complete re
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -142,8 +142,7 @@ def make_budget_layer(
 
     named = [budget for text in texts for budget in parse_budgets(text or "")]
     budgets = (*settings.budgets, *map(open_budget, dict.fromkeys(named)))
-    find_ledger = partial(get_ledger, options.store)
-    return Budgeted(budgets, find_ledger, choose, options.tenant or "")
+    return Budgeted(budgets, partial(get_ledger, options.store), choose, options.tenant or "")
 
 
 @lru_cache(maxsize=16)
@@ -204,13 +203,18 @@ def get_reply_store(place: str) -> ReplyStore:
 
 
 def find_model_name(
-    place: str, options: Mapping[str, Any], project: Mapping[str, Any] | None
+    place: str, options: Mapping[str, Any], project: Mapping[str, Any] | None, tuned: Container[str]
 ) -> str | None:
-    """Return the name of the model that a block asks, before tuning; None if none is configured."""
+    """Return the name of the model that a block asks, before it is `tuned`; None if none is configured."""
     settings = get_settings()
     if settings.model is not None:
         return settings.model.name
     merged = resolve_options(options, project, settings.options, place)
+    recorder = find_recorder(settings, os.environ)
     if names := list_model_names(merged, os.environ):
+        # A model in Python names itself, but a replay must not open it: that may take long.
+        is_own = any(name.startswith("python:") for name in names)
+        if recorder and is_own and (recorded := recorder.replayed_model) in tuned:
+            return recorded
         return ",".join(map(get_reported_name, names))
-    return None if find_recorder(settings, os.environ) else choose_model(merged, os.environ).name
+    return None if recorder else choose_model(merged, os.environ).name

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from threading import RLock
+from typing import Any
 
 from njrt.context import Around, allow_one_entry
 from njrt.errors import (
@@ -31,6 +32,7 @@ from njrt.messages import Reply, Request, Usage
 from njrt.models.model import Ask
 from njrt.options import Options
 from njrt.records import fields, record, replace
+from njrt.session.settings import get_settings
 from njrt.timeouts import read_clock
 
 Clock = Callable[[], float]
@@ -80,7 +82,7 @@ class Meter:
     def __init__(
         self,
         limits: Limits,
-        clock: Clock = read_clock,
+        clock: Clock | None = None,
         *,
         place: str = "",
         option: str = "max_{}",
@@ -88,12 +90,13 @@ class Meter:
     ) -> None:
         self.limits, self.place = limits, place
         self._option, self._around = option, around
-        self._clock, self._began = clock, clock()
+        steps = get_settings().steps
+        self._clock = clock or (steps.read_clock if steps else read_clock)
+        self._began = self._clock()
         self._lock = RLock()
         self._counts = {"effects": 0, "calls": 0}
         self._tokens = self._stops = 0
-        self._stopped_at = 0.0
-        self._usd = 0.0
+        self._stopped_at = self._usd = 0.0
 
     def spent(self) -> MeterReading:
         """Return the usage so far."""
@@ -145,8 +148,7 @@ class Meter:
 
     def count_reply(self, reply: Reply) -> None:
         """Count a reply's tokens and cost. A reply from the cache costs nothing."""
-        is_free = reply.source == "cache"
-        usd = 0.0 if is_free else reply.usage.usd
+        usd = 0.0 if reply.source == "cache" else reply.usage.usd
         self.add_usage(Usage(reply.usage.input, reply.usage.output, usd=usd))
         for meter in (self, *self._around):
             meter._check_budget(over=True)
@@ -192,11 +194,10 @@ class Meter:
             raise self._make_limit_error(CostLimitError, "usd", f"{usd:g} US dollars")
 
     def _make_limit_error(self, kind: type[LimitError], limit: str, most: str) -> LimitError:
-        option = self._option.format(limit)
-        value = getattr(self.limits, limit)
+        now = f"`{self._option.format(limit)}` (now {getattr(self.limits, limit):g})"
         return self._make_error(
             kind,
-            f"reached its limit of {most}; allow more with `{option}` (now {value:g}), or let the prompt ask for less",
+            f"reached its limit of {most}; allow more with {now}, or let the prompt ask for less",
         )
 
     def _make_error(self, kind: type[LimitError], text: str) -> LimitError:
@@ -218,17 +219,12 @@ class Metered:
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
         self.meter.count_call()
-        timeout, left = request.timeout, self.meter.seconds_left()
-        if left is None:
-            left = request.seconds_left
-        else:
+        changes: dict[str, Any] = {"before_call": self.meter.count_call}
+        if (left := self.meter.seconds_left()) is not None:
             left = max(left, MIN_CALL_SECONDS)
-            timeout = min(left, timeout)
-        limited = replace(
-            request, before_call=self.meter.count_call, timeout=timeout, seconds_left=left
-        )
+            changes |= {"timeout": min(left, request.timeout), "seconds_left": left}
         try:
-            reply = await ask(limited)
+            reply = await ask(replace(request, **changes))
         except NaturalError as error:
             for attempt in error.attempts:
                 self.meter.add_usage(attempt.usage)
@@ -271,7 +267,7 @@ def limit(
     tokens: int | None = None,
     effects: int | None = None,
     seconds: float | None = None,
-    clock: Clock = read_clock,
+    clock: Clock | None = None,
     option: str = "njrt.limit({}=...)",
 ) -> Iterator[Meter]:
     """Limit the total usage of the blocks inside the `with`; yield the meter that counts it.

@@ -357,7 +357,7 @@ def choose_tuning(
     A model without an entry is asked as if nothing were tuned. If no model is configured, as in tests on recordings,
     the first entry applies.
     """
-    name = find_model_name(place, options, project) or next(iter(tuned))
+    name = find_model_name(place, options, project, tuned) or next(iter(tuned))
     if name not in tuned:
         return {}, ()
     return tuned[name], tuple((values, reply) for of, values, reply in examples if of == name)

@@ -17,11 +17,7 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
 
-from njrt.agent.conversation import (
-    Conversation,
-    EffectServer,
-    ServedEffect,
-)
+from njrt.agent.conversation import Conversation, EffectServer, ServedEffect
 from njrt.agent.handlers import EffectGenerator
 from njrt.decisions import (
     Abort,

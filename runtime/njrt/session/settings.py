@@ -60,6 +60,9 @@ ModelWrapper = Callable[[Model], Model]
 class DurableSteps(typing.Protocol):
     """Stores the steps of a workflow, so that they are not repeated after a crash."""
 
+    def read_clock(self) -> float:
+        """Return seconds that are the same at a point of the workflow in each run."""
+
     def wrap_model(self, model: Model) -> Model:
         """Return a model that makes its calls steps."""
 

@@ -59,8 +59,7 @@ def make_authority(key: BlockKey, needs: EffectNeeds) -> BlockAuthority:
 
 def find_block_key(place: str, instruction: str, effect: object) -> BlockKey:
     """Return the key of the section that an effect belongs to."""
-    file = place.rpartition(":")[0]
-    return file, "" if isinstance(effect, AskModel) else instruction
+    return place.rpartition(":")[0], "" if isinstance(effect, AskModel) else instruction
 
 
 class Manifest:
@@ -96,8 +95,7 @@ def read_manifest(path: str | Path) -> Manifest:
     """Read the manifest in a lock file."""
     try:
         document = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
-        sections = document.get("authority", ())
-        authorities = validate_value(sections, tuple[BlockAuthority, ...])
+        authorities = validate_value(document.get("authority", ()), tuple[BlockAuthority, ...])
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, InvalidJsonError) as error:
         raise ConfigurationError(
             f"the manifest {path} cannot be read: {error}; `njc lock --authority` writes one"

@@ -66,8 +66,7 @@ def format_code(effect: Effect) -> tuple[str, str]:
 
 def escape_lines(text: str) -> str:
     """Return a text with everything escaped that a terminal would act on, except line ends."""
-    lines = re.split(r"\r\n|\n", text.expandtabs(4))
-    return "\n".join(escape_unprintable(line) for line in lines)
+    return "\n".join(map(escape_unprintable, re.split(r"\r\n|\n", text.expandtabs(4))))
 
 
 def describe_names(pending: PendingEffect) -> Iterator[str]:

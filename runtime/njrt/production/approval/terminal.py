@@ -94,8 +94,7 @@ class Terminal:
             return
         # Only the terminal's colours, so that the code is readable on any background.
         colours = partial(Syntax, theme="ansi_dark", background_color="default")
-        shown = colours(code, language, line_numbers=True, word_wrap=True)
-        Console(file=sys.stderr).print(shown)
+        Console(file=sys.stderr).print(colours(code, language, line_numbers=True, word_wrap=True))
 
 
 class Approval:

@@ -115,8 +115,12 @@ class Budgeted:
                 # Otherwise the call lost its connection or took too long, so it may have cost something.
                 _release_all(reservations)
             raise
+        except BaseException as error:
+            if not getattr(error, "was_sent", True):
+                _release_all(reservations)
+            raise
         for reservation in reservations:
-            reservation.settle(reply.usage, model.name, is_script=reply.source == "script")
+            reservation.settle(reply.usage, model.name, reply.source)
         return reply
 
     def move_to(self, model: Model) -> Budgeted:
@@ -183,8 +187,11 @@ class CallReservation:
     account: Account
     hold: Hold
 
-    def settle(self, usage: Usage, model: str, is_script: bool = False) -> None:
-        spent = measure_spent(usage, self.hold.amount, is_script)
+    def settle(self, usage: Usage, model: str, source: str = "model") -> None:
+        if source == "recording":  # it has been counted before
+            self.release()
+            return
+        spent = measure_spent(usage, self.hold.amount, source == "script")
         self.book(spent)
         amounts = {"usd": spent.usd / NANO, "tokens": spent.tokens, "calls": 1}
         count(self.account, amounts, **{"gen_ai.request.model": model})

@@ -219,22 +219,17 @@ def make_budget_error(account: Account, state: AccountState, needed: Amount) -> 
     """Return an error with the amounts spent, reserved and needed, and the time when the budget renews."""
     budget = account.budget
     owner = f" of the {budget.each} {account.owner or '(none)'}" if budget.each != "all" else ""
-    units = [
-        (f"${limit:,.4f}" if unit == "usd" else f"{limit:,} tokens", unit)
-        for limit, unit in ((budget.usd, "usd"), (budget.tokens, "tokens"))
-        if limit is not None
-    ]
-    allowed = " and ".join(text for text, _ in units)
-    shown = [unit for _, unit in units]
+    shown = [unit for unit in ("usd", "tokens") if getattr(budget, unit) is not None]
+    allowed = Amount(to_nano(budget.usd or 0.0), budget.tokens or 0)
     renewal = {"run": "each run has its own", "scope": "each `with` has its own"}.get(
         budget.per, "it does not renew"
     )
     if account.renews is not None:
         renewal = f"it renews at {account.renews.isoformat()}"
     error = BudgetError(
-        f"the budget `{budget}`{owner} allows {allowed}: {format_amount(state.spent, shown)} spent, "
-        f"{format_amount(state.reserved, shown)} reserved by calls under way, "
-        f"and this call may need {format_amount(needed, shown)}; {renewal}"
+        f"the budget `{budget}`{owner} allows {format_amount(allowed, shown)}: "
+        f"{format_amount(state.spent, shown)} spent, {format_amount(state.reserved, shown)} reserved by "
+        f"calls under way, and this call may need {format_amount(needed, shown)}; {renewal}"
     )
     error.budget, error.owner, error.period = str(budget), account.owner, account.period
     error.usd_limit, error.tokens_limit = budget.usd, budget.tokens
@@ -247,8 +242,13 @@ def make_budget_error(account: Account, state: AccountState, needed: Amount) -> 
 
 def format_amount(amount: Amount, units: list[str]) -> str:
     """Format an amount in the given units, out of `usd` and `tokens`."""
-    texts = {"usd": f"${amount.usd / NANO:,.4f}", "tokens": f"{amount.tokens:,} tokens"}
+    texts = {"usd": format_usd(amount.usd / NANO), "tokens": f"{amount.tokens:,} tokens"}
     return " and ".join(texts[unit] for unit in units)
+
+
+def format_usd(usd: float) -> str:
+    """Return dollars with four decimals, or with all digits if it is a small amount."""
+    return f"${usd:,.4f}" if not 1e-9 <= usd < 0.001 else f"${usd:.9f}".rstrip("0")
 
 
 def shorten_name(name: str) -> str:

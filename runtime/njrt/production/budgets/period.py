@@ -21,10 +21,8 @@ class Period:
 
 def find_period(budget: Budget, now: float, scope: str = "") -> Period:
     """Return the period at `now` (seconds since the epoch); `scope` is the label of a run or a `with`."""
-    if budget.per in ("run", "scope"):
-        return Period(scope)
-    if budget.per == "total":
-        return Period("total")
+    if budget.per in ("run", "scope", "total"):
+        return Period("total" if budget.per == "total" else scope)
     local = datetime.fromtimestamp(now, UTC).astimezone(read_zone(budget.zone) or UTC)
     where = "" if budget.zone == "UTC" else f"@{budget.zone}"
     if budget.per == "hour":
@@ -33,8 +31,7 @@ def find_period(budget: Budget, now: float, scope: str = "") -> Period:
         return Period(f"{begin:%Y-%m-%dT%H%z}{where}", following)
     midnight = local.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
     if budget.per == "day":
-        following = midnight + timedelta(days=1)
-        return Period(f"{midnight:%Y-%m-%d}{where}", following)
+        return Period(f"{midnight:%Y-%m-%d}{where}", midnight + timedelta(days=1))
     first = midnight.replace(day=1)
     following = (first + timedelta(days=32)).replace(day=1)
     return Period(f"{first:%Y-%m}{where}", following)
