@@ -14,8 +14,10 @@ import libcst as cst
 from libcst.metadata import MetadataWrapper
 
 from njc.compiler import Compilation, compile_source
+from njc.frontend.diagnostics import Diagnostic
+from njc.frontend.parse import parse
 from njc.frontend.prompt_references import Reference
-from njc.frontend.source import SourceDecodeError, SourceFile
+from njc.frontend.source import SourceFile
 from njc.migrate.codemod import MigrationTransformer, UnusedCodeRemover, is_markup
 from njc.migrate.gathering import (
     ConfigurationCollector,
@@ -50,13 +52,15 @@ class LeftAlone:
 
 def migrate_program(old: SourceFile, path: str) -> Migration | LeftAlone | Remark:
     """Migrate the program `old` to `path`; a returned remark is the reason why it cannot be read."""
+    if isinstance(problem := parse(old), Diagnostic):  # LibCST crashes where Python refuses
+        return Remark(problem.line, problem.message)
     try:
         module = cst.parse_module(old.text)
-    except SourceDecodeError as error:
-        return Remark(error.line, str(error))
+        migrated, remarks, has_natural_functions = _run_passes(module)
     except cst.ParserSyntaxError as error:
         return Remark(error.raw_line, f"not Python: {error.message}")
-    migrated, remarks, has_natural_functions = _run_passes(module)
+    except RecursionError:
+        return Remark(1, "an expression is nested too deeply to be migrated; simplify it")
     source, escaped = _escape_markup(_encode_source(old, path, migrated.code))
     compilation = compile_source(source)
     if not (has_natural_functions or compilation.blocks):
@@ -103,9 +107,7 @@ def _find_leftovers(module: cst.Module) -> set[Remark]:
 def _escape_markup(source: SourceFile) -> tuple[SourceFile, set[Remark]]:
     """Write `<<br>` where `<br>` looks like markup and does not name a variable."""
     compilation = compile_source(source)
-    undefined = {
-        (each.line, each.column) for each in compilation.diagnostics if each.code == "NJ201"
-    }
+    undefined = {(it.line, it.column) for it in compilation.diagnostics if it.code == "NJ201"}
     text, remarks = source.text, set()
     for block in reversed(compilation.blocks):
         for tag in reversed(block.tags):
@@ -119,9 +121,7 @@ def _escape_markup(source: SourceFile) -> tuple[SourceFile, set[Remark]]:
                 message = f"`<{tag.path}>` looks like markup, so it is written `<<{tag.path}>`"
                 remarks.add(Remark(place[0], message, is_open=False))
             elif f"</{tag.path}>" in block.prompt:
-                message = (
-                    f"`<{tag.path}>` is the variable; write `<<{tag.path}>` if markup is meant"
-                )
+                message = f"`<{tag.path}>` is the variable; write `<<{tag.path}>` for markup"
                 remarks.add(Remark(place[0], message))
     return _encode_source(source, source.path, text), remarks
 

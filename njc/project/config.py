@@ -174,8 +174,8 @@ def _suggest_key(key: str) -> str:
 
 
 def _parse_text(value: TomlValue, folder: Path) -> str:
-    if not isinstance(value, str) or not value:
-        raise ValueError("a string")
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise ValueError("a string that is not empty and has no NUL")
     return value
 
 

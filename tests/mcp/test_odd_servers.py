@@ -29,6 +29,7 @@ FAILURES = {
     "a task": "the answer is not valid: content: Field required",
     "a wrong structure": "'x' is not of type 'integer'",
     "no structure": "did not return structured content",
+    "an error with the code of a lost connection": "boom",
     "an unheard type": "Invalid schema for tool echo",
     "an outside reference": "Invalid schema for tool echo",
 }

@@ -130,6 +130,20 @@ def test_wrong_usage(folder: Path, arguments: list[str], message: str) -> None:
         (b"import nightjarpy\ndef f(:\n", "app/a.py:2: todo: not Python: "),
         (b"import nightjarpy\n# \xff\n", "app/a.py:2: todo: "),
         (b"# coding: nothing\nimport nightjarpy\n", "app/a.py:1: todo: "),
+        (b"import nightjarpy\n# \0\n", "app/a.py:2: todo: not Python: a null character"),
+        # LibCST would crash on these, in C or after minutes.
+        (
+            b"import nightjarpy\nx = " + b"(" * 3000 + b"1" + b")" * 3000,
+            "app/a.py:2: todo: not Python: too many nested",
+        ),
+        (
+            b"import nightjarpy\nx = 1" + b" + 1" * 20_000,
+            "app/a.py:1: todo: not Python: maximum recursion",
+        ),
+        (
+            b"import nightjarpy\nx = " + b"[" * 150 + b"]" * 150,
+            "app/a.py:1: todo: an expression is nested too deeply",
+        ),
     ],
 )
 def test_a_file_that_cannot_be_read_is_reported_and_the_others_are_migrated(

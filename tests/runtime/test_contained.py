@@ -18,6 +18,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import weakref
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
@@ -902,3 +903,24 @@ def test_a_kernel_without_filters_is_refused() -> None:
     )
     assert "PolicyError" in done.stdout, done.stdout + done.stderr
     assert "no filters of system calls" in done.stdout
+
+
+def test_an_interrupted_start_does_not_give_the_next_block_another_process() -> None:
+    assert contain("print(1)") == contain("print(1)")
+    server = process._server._process
+    assert server is not None
+    os.kill(server.pid, signal.SIGSTOP)  # it answers late
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(KeyboardInterrupt):
+            contain("print(2)")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        with suppress(ProcessLookupError):
+            os.kill(server.pid, signal.SIGCONT)
+    with process.start_child(5) as child:
+        time.sleep(0.3)
+        state = Path(f"/proc/self/fdinfo/{child.handle}").read_text()
+        assert "Pid:\t-1" not in state  # the process still runs: the code has not arrived yet

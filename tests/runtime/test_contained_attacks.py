@@ -93,7 +93,9 @@ def retry(function: Any, *args: Any, **named: Any) -> Any:
     return function(*args, **named)
 
 
-def run_hostile(code: str, labels: tuple[str, ...] = (), **more: Any) -> Execution:
+def run_hostile(
+    code: str, labels: tuple[str, ...] = (), seconds: float = 20, **more: Any
+) -> Execution:
     """Run code in a child on a new scene, without the checks of its text; nothing may have an effect."""
     xs: list[Any] = [1]
     order, call, out = Order(), retry, None
@@ -108,7 +110,7 @@ def run_hostile(code: str, labels: tuple[str, ...] = (), **more: Any) -> Executi
         assert frame.style  # imports
         made.clear()
         with watch_effects() as effects:
-            done = execute(dataclasses.replace(snippet, is_contained=True, **more), seconds=20)
+            done = execute(dataclasses.replace(snippet, is_contained=True, **more), seconds=seconds)
     assert effects == []
     assert made == []
     return done
@@ -923,3 +925,68 @@ def test_a_block_without_labels_raises_no_jump() -> None:
     code = "c = getattr(getattr(xs, '_njrt' + '_request'), '__se' + 'lf__').connection\nc.send(['end', [], [], [], 4, None])"
     with njrt.using(model=njrt.Scripted([run(code, done=True), run("pass", done=True)])):
         look([1])
+
+
+# ── messages that cost more than their size ──────────────────────────────────────────────────────
+
+FAILED = "connection.send(['failed', [], [], [], ['x', 'builtins', 'ValueError', ['a'], {}], FRAMES, OWN, False, None, TEXT])\nconnection.receive()"
+
+
+@pytest.mark.parametrize("number", ["'1e300000000'", "1, 0", "['i', '0x'], 1", "None"])
+def test_a_fraction_is_not_computed_from_a_text(number: str) -> None:
+    code = f"connection.send(['touch', [], [], [], 'call', [encode(call), [['Fraction', {number}]], {{}}]])\nconnection.receive()"
+    assert isinstance(run_hostile(code), Failed | Ran)
+
+
+@pytest.mark.parametrize("line", [-5, 0, 2**33, 2**62, 2**70])
+@pytest.mark.parametrize("is_own", [True, False])
+def test_a_far_line_needs_no_memory(line: int, is_own: bool) -> None:
+    code = FAILED.replace("FRAMES", f"[[None, {line}]]").replace("OWN", str(is_own))
+    done = run_hostile(code.replace("TEXT", "None"))
+    assert isinstance(done, Jumped if is_own else Failed)
+
+
+@pytest.mark.parametrize(
+    ("frames", "text"),
+    [("[['f', 1]] * 100_000", "None"), ("[['f' * 10**6, 1]]", "None"), ("[]", "'y' * 10**6")],
+)
+def test_the_message_of_a_mistake_is_short(frames: str, text: str) -> None:
+    code = FAILED.replace("FRAMES", frames).replace("OWN", "False").replace("TEXT", text)
+    done = run_hostile(code)
+    assert isinstance(done, Failed)
+    assert "ValueError: a" in done.message or "yyy" in done.message
+    assert len(done.message) < 3000
+
+
+def test_a_child_that_does_not_read_is_stopped() -> None:
+    code = "big = 'x' * 10**6\nm = ['touch', [], [], [], 'call', [encode(call), [encode(str), big], {}]]\n"
+    code += "for _ in range(30):\n    connection.send(m)\nimport time\ntime.sleep(60)"
+    with pytest.raises(njrt.CodeTimeLimitError):
+        run_hostile(code, seconds=3.0)
+
+
+def test_a_kept_function_is_found_behind_a_cycle_of_causes() -> None:
+    code = """
+def f():
+    return xs.index(77)
+try:
+    call(f)
+except ValueError as error:
+    n = error.__dict__['_njrt_ref']
+connection.send(['touch', [], [], [], 'call', [encode(xs.append), [['f', 77]], {}]])
+connection.receive()
+connection.send(['end', [], [], [], 1, ['from', n, ['r', n], ['r', n], False]])
+connection.receive()
+"""
+    done = run_hostile(code)
+    assert isinstance(done, Failed)
+    assert "keeps a function" in done.message
+
+
+@pytest.mark.parametrize("name", ["__exit__", "__aexit__", "__getitem__", "__eq__"])
+@pytest.mark.parametrize("target", ["encode(call)", "['r', 99]", "['k', 'builtins', 'type']", "None"])  # fmt: skip
+def test_only_a_manager_is_given_the_end_of_a_generator(name: str, target: str) -> None:
+    end = "['x', 'builtins', 'GeneratorExit', [], {}, None, None, False]"
+    code = f"connection.send(['touch', [], [], [], 'op', [{name!r}, {target}, {end}]])\nout = connection.receive()[0]"
+    done = run_hostile(code)
+    assert isinstance(done, Failed | Ran)

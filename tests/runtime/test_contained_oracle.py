@@ -9,8 +9,10 @@ from __future__ import annotations
 import random
 import re
 import sys
+import threading
 import warnings
 from collections import Counter
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -374,3 +376,75 @@ def test_containers_are_equal_on_both_sides_after_a_value_that_cannot_cross() ->
     plain = run(code.replace("A()", "6"), "guarded")[3]
     assert (kind, after["result"]) == ("ran", plain["result"])
     assert after["other"] != "None"
+
+
+class Kept:
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+def run_on(code: str, policy: Any) -> tuple[Any, Any]:
+    """Run code on objects that nothing refers to but a list; return how it ended, and the result."""
+    kept = [Kept(number) for number in range(50)]
+    big = Fraction(10**5000, 3)
+
+    def fail(number: int) -> None:
+        raise OSError(number)
+
+    def retry(function: Any) -> Any:
+        for number in range(3):
+            try:
+                return function(number)
+            except OSError:
+                continue
+        return None
+
+    def first(values: Any) -> Any:
+        return next(iter(values))
+
+    result: Any = None
+    lock = threading.Lock()
+    scope = make_scope(lambda: (kept, big, fail, retry, first, lock, Kept, result), writes="result", at="case.njpy:1")  # fmt: skip
+    snippet = prepare(code, scope, labels=(), policy=policy)
+    assert isinstance(snippet, Snippet), snippet
+    return execute(snippet, seconds=20), (result, lock.locked())
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "result = len({id(each) for each in kept}), [id(each) for each in kept] == [id(each) for each in kept]",
+        "seen = set()\nresult = []\nfor each in kept:\n    if id(each) not in seen:\n        seen.add(id(each))\n        result.append(each.number)",
+        "result = big + 1, big * 3 == 10**5000",
+        "from fractions import Fraction\nresult = Fraction(7, 10**5000), Fraction(-1, 3), Fraction(4)",
+        "def f(number):\n    if number < 2:\n        raise OSError(number)\n    return number\nresult = retry(f)",
+        "def f(number):\n    if number < 2:\n        fail(number)\n    return number\nresult = retry(f)",
+        "result = Kept.__doc__",
+        "def each():\n    with lock:\n        yield 1\nfor result in each():\n    break",
+        "def each():\n    with lock:\n        for one in kept:\n            yield one.number\nresult = first(each())",
+    ],
+)
+def test_ordinary_code_that_once_differed(code: str) -> None:
+    assert run_on(code, "contained") == run_on(code, "guarded")
+
+
+def test_the_message_of_a_deep_recursion_is_short() -> None:
+    code = "def f(number):\n    return f(number + 1)\nf(0)"
+    ends = [run_on(code, policy)[0] for policy in ("contained", "guarded")]
+    shown = {re.sub(r"\d{3} more", "more", end.message) for end in ends if isinstance(end, Failed)}
+    assert len(shown) == 1
+    assert len(shown.pop()) < 500
+
+
+def test_a_class_shows_no_annotations_of_its_proxy() -> None:
+    done, result = run_on("result = Kept.__annotations__", "contained")
+    assert isinstance(done, Failed)
+    assert result == (None, False)
+    assert "`__annotations__` is refused" in done.message
+
+
+def test_a_value_that_is_too_large_says_so() -> None:
+    done, _ = run_on("result = 'y' * 70_000_000", "contained")
+    assert isinstance(done, Failed)
+    assert "ValueError: a value of 70000" in done.message
+    assert "File" not in done.message

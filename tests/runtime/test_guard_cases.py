@@ -102,6 +102,7 @@ NOT_CONTAINED = {
     "attributes by name": PRIVATE,
     "class in a function in a class": PRIVATE,
     "setattr on an object of the program": "setting `_price` is refused",
+    "ZoneInfo of a zone": "cannot import name 'resources'",  # a file
     "asyncio": "an object of the class coroutine that the code made cannot be handed to the program",
     "asyncio with a subclass": "cannot derive the class Q from one of the program's",
 }

@@ -27,6 +27,7 @@ PAGES: dict[str, dict[str | None, Any]] = {
 }  # fmt: skip
 RESULTS: dict[str, Any] = {
     "no content": {},
+    "an error with the code of a lost connection": None,
     "content of text": {"content": "text"},
     "an unheard part": {"content": [{"type": "smell", "data": "x"}]},
     "no base64": {"content": [{"type": "image", "data": "@@@not base64", "mimeType": "image/png"}]},
@@ -38,12 +39,14 @@ RESULTS: dict[str, Any] = {
     "an unheard type": {"content": [], "structuredContent": {"n": 1}},
     "an outside reference": {"content": [], "structuredContent": {"n": 1}},
 }
+ERRORS = {"an error with the code of a lost connection": {"code": -32000, "message": "boom"}}
 NOISE: dict[str, list[Any]] = {
     "rubbish": ["a text", "{", [1, 2], {"jsonrpc": "2.0"}, {"jsonrpc": "2.0", "id": 99, "result": TEXT}],
     "notifications": [
         {"jsonrpc": "2.0", "method": f"notifications/{name}", "params": held}
         for name, held in [("message", {"level": "shout", "data": 1}), ("tools/list_changed", {}), ("odd", {}), ("progress", {"progressToken": "none", "progress": "x"})]
     ],
+    "bytes that are not UTF-8": [b"\xff\xfe log"],
     "requests": [
         {"jsonrpc": "2.0", "id": name, "method": name, "params": {"message": "?", "messages": [], "maxTokens": 5, "requestedSchema": {"type": "object", "properties": {}}}}
         for name in ("sampling/createMessage", "elicitation/create", "roots/list", "ping", "odd")
@@ -69,12 +72,15 @@ def serve(way: str) -> None:
             continue
         if request["method"] == "tools/call":
             for each in NOISE.get(way, ()):
-                print(each if isinstance(each, str) else json.dumps(each), flush=True)
+                line = each if isinstance(each, str | bytes) else json.dumps(each)
+                data = line.encode() if isinstance(line, str) else line
+                sys.stdout.buffer.write(data + b"\n")
+                sys.stdout.buffer.flush()
         result = answer(way, request["method"], request.get("params") or {})
         found = (
             {"result": result}
             if result is not None
-            else {"error": {"code": -32601, "message": "no"}}
+            else {"error": ERRORS.get(way, {"code": -32601, "message": "no"})}
         )
         print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **found}), flush=True)
 

@@ -200,9 +200,7 @@ def _format_name_hint(name: str, names: SnippetNames, scope: Scope) -> str:
     visible = dict.fromkeys((*shown, *scope.lent, *scope.scratch))
     plain = [unmangle(visible_name, scope.class_name) for visible_name in visible]
     meant = unmangle(name, scope.class_name)
-    known = [
-        other for other in (*plain, *names.bound) if _is_class_name(other) == _is_class_name(meant)
-    ]
+    known = [it for it in (*plain, *names.bound) if _is_class_name(it) == _is_class_name(meant)]
     close = difflib.get_close_matches(meant, known, n=1)
     close = close or difflib.get_close_matches(
         meant,

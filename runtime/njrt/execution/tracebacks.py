@@ -19,7 +19,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import CodeType, FunctionType, TracebackType
 
 from njrt.errors import NaturalError
@@ -97,9 +97,11 @@ def cut_middle(text: str, most: int) -> str:
     return f"{text[:half]} … ({len(text) - 2 * half} characters left out) … {text[-half:]}"
 
 
-def format_program_frames(error: BaseException, body: CodeType | None = None) -> list[str]:
-    """Return the lines of the program's functions and of the snippet `body` that an exception has passed through."""
-    frames = list(_format_frames(error.__traceback__, body))
+def format_program_frames(
+    error: BaseException, body: CodeType | None = None, outer: Iterable[str] = ()
+) -> list[str]:
+    """Return the lines `outer`, and of the program's functions and `body` that an exception has passed through."""
+    frames = [*outer, *_format_frames(error.__traceback__, body)]
     if len(frames) <= _MAX_FRAMES:
         return frames
     half = _MAX_FRAMES // 2
@@ -127,9 +129,8 @@ def find_called_function(error: BaseException, body: CodeType) -> tuple[UserValu
     Methods are looked up in the class of their first argument, functions among their module's names; None for others.
     """
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    called = next(
-        (after for frame, after in itertools.pairwise(frames) if frame.f_code is body), None
-    )
+    pairs = itertools.pairwise(frames)
+    called = next((after for frame, after in pairs if frame.f_code is body), None)
     if called is None or called.f_code.co_filename.startswith(_RUNTIME):
         return None
     code = called.f_code

@@ -121,9 +121,7 @@ class McpServer:
             on_progress: called with each message about a tool's progress, in another thread.
         """
         if bool(command) == bool(url):
-            raise ConfigurationError(
-                f"the MCP server {name} needs a command or a URL, and not both"
-            )
+            raise ConfigurationError(f"the MCP server {name} needs a command or a URL, not both")
         self.name, self.url, self.command = name, url, tuple(command)
         self.env, self.headers = tuple(env), dict(headers or {})
         self.timeout, self.on_progress = timeout, on_progress
@@ -231,10 +229,8 @@ class McpServer:
             require_packages(f"the MCP server {self.name}", "njpy-runtime[mcp]", "mcp")
             _silence_sdk()
             opener = self._open_url if self.url else self._open_command
-            self._session, self._process = (
-                open_session(opener, lambda: self._is_ended()),
-                os.getpid(),
-            )
+            self._session = open_session(opener, lambda: self._is_ended())
+            self._process = os.getpid()
         return self._session
 
     @asynccontextmanager
@@ -268,7 +264,9 @@ class McpServer:
 
         program, *words = self.command
         env = {name: os.environ[name] for name in self.env if name in os.environ}
-        parameters = StdioServerParameters(command=program, args=words, env=env)
+        parameters = StdioServerParameters(
+            command=program, args=words, env=env, encoding_error_handler="replace"
+        )
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
             try:
                 transport = self._watched(stdio_client(parameters, errlog=log))

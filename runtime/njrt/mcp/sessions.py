@@ -146,8 +146,9 @@ def _is_lost(error: Exception) -> bool:
     from mcp import MCPError
     from mcp.types import CONNECTION_CLOSED
 
-    if isinstance(error, MCPError):
-        return error.code == CONNECTION_CLOSED or str(error) == EXPIRED
+    if isinstance(error, MCPError):  # servers use this code for errors of tools, too
+        is_closed = str(error).startswith(("Connection closed", "SSE stream "))
+        return (error.code == CONNECTION_CLOSED and is_closed) or str(error) == EXPIRED
     lost = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, OSError)
     return isinstance(error, lost) or type(error).__module__.partition(".")[0] == "httpx2"
 

@@ -15,7 +15,7 @@ import io
 import marshal
 import sys
 import traceback
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
 from types import CellType, CodeType, FunctionType
 from typing import Any
@@ -114,6 +114,7 @@ class Child:
         self.variables = Variables(self.proxies, [])
         self.modules: frozenset[str] = frozenset()
         self.raised = RaisedError()
+        self.identified: dict[int, Any] = {}
         self._changes: list[Data] = []
         self._names: list[Data] = []
         self._released: list[int] = []
@@ -233,6 +234,9 @@ class Child:
             result = function()
             if isinstance(result, Coroutine):
                 result = _run_coroutine(result)
+            for handed in self.proxies.handed_over:
+                if isinstance(handed, Generator):  # the program cannot
+                    handed.close()
             kind, value = result if result is not None else (0, None)
             self.collect(is_last=True)
             kept = self.variables.encode_kept()
@@ -303,9 +307,6 @@ class Child:
             found = dict(zip(*map(list, request("variables")), strict=True))
             return found | {name: value for name, value in own.items() if value is not _MISSING}
 
-        def list_names(*args: Any) -> Any:
-            return builtins.dir(*args) if args else sorted(list_variables())
-
         def read_variables(*args: Any) -> Any:
             if not args:
                 return list_variables()
@@ -320,12 +321,18 @@ class Child:
                 is_proxy = len(args) == 2 and type(args[0]) is ProxyType
                 return request("super", *args) if is_proxy else super.__new__(cls)
 
+        def find_id(value: object) -> int:
+            if isinstance(type(value), ProxyType):  # it must stay here as long as in the program
+                self.identified[id(value)] = value
+            return id(value)
+
         sys.stdout = _Output(lambda text: request("print", text, ""))
         return {
+            "id": find_id,
             "print": print_text,
             "super": Super,
             "__import__": import_module,
-            "dir": list_names,
+            "dir": lambda *args: builtins.dir(*args) if args else sorted(list_variables()),
             "vars": read_variables,
             "locals": read_variables,
             "type": TypeOf,

@@ -240,11 +240,8 @@ class Door(Codec):
                 self._numbers.pop(id(value), None)
 
     def close(self) -> None:
-        self._objects.clear()
-        self._numbers.clear()
-        self.handed.clear()
-        self._gated.clear()
-        self._homes.clear()
+        for table in (self._objects, self._numbers, self.handed, self._gated, self._homes):
+            table.clear()
         self.mirrors = Mirrors(self)
         del self.call_function, self.interruption
 
@@ -437,6 +434,9 @@ class Door(Codec):
                 if is_a(value, ModuleType) and not is_a(member, ModuleType):
                     self._check_module_member(value, name, member)
                 return member
+            case "op", [("__exit__" | "__aexit__") as name, target, ["x", _, "GeneratorExit", *_]]:
+                # Only a manager is given this exception: elsewhere it could end the program.
+                return ALL[name](self._check_class(self._find_target(target)), GeneratorExit())
             case "op", [str(name), target, *rest] if name in ALL:
                 value = self._find_target(target)
                 is_lookup = name in ("__eq__", "__ne__") or (
@@ -541,9 +541,7 @@ class Door(Codec):
         if name.startswith("_") or name in REFUSED_BINDINGS or name in REFUSED_ATTRIBUTES:
             raise Refused(AttributeError, f"setting `{name}` is refused in contained code")
         if library := find_refused_change(value, name, self.modules):
-            raise Refused(
-                AttributeError, f"{library} evaluates `{name}`: it cannot be changed here"
-            )
+            raise Refused(AttributeError, f"{library} evaluates `{name}`: it cannot be set here")
         target = find_target(value)
         if is_a(target, type) and find_known_name(target):
             raise Refused(TypeError, "contained code cannot change Python's library")

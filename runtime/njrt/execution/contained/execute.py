@@ -119,17 +119,11 @@ async def _wait_for_child(piece: Piece) -> None:
             raise error from None
 
 
-def _set_done(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
-
-
 async def _wait_until_readable(descriptor: int) -> None:
-    loop = asyncio.get_running_loop()
-    readable = loop.create_future()
-    loop.add_reader(descriptor, _set_done, readable)
+    loop, readable = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(descriptor, readable.set)
     try:
-        await readable
+        await readable.wait()
     finally:
         loop.remove_reader(descriptor)
 
@@ -251,9 +245,7 @@ class Piece:
     ) -> Generator[Awaitable[Any] | None, Any, None]:
         is_leaving = operation == "op" and data[:1] == ["__aexit__"]
         if self.pending is not None and operation == "await":
-            _cancel_again(
-                self.pending
-            )  # what is awaited sees it first, such as the end of a task group
+            _cancel_again(self.pending)  # what is awaited sees it first, such as a task group
             self.pending = None
         if self.pending is not None and not is_leaving:
             self.door.interruption, self.pending = self.pending, None
@@ -324,7 +316,8 @@ class Piece:
                 case "returned", [data]:
                     return self._decode(data)
                 case "raised", [data]:
-                    raise self._decode_error(data)  # a variable would keep this frame alive
+                    self.caught.append(self._decode_error(data))
+                    raise self.caught[-1]  # a variable would keep this frame alive
                 case "interrupted", [] if self.door.interruption is not None:
                     raise self.door.interruption
                 case _:
@@ -424,15 +417,16 @@ class Piece:
     def _forget_traceback(self, error: BaseException | None, raised: BaseException | None) -> None:
         """Drop the frames of a caught exception and its causes, because they hold functions of the code."""
         while error is not None and error is not raised and error is not self.handled:
+            if error.__traceback__ is None:  # a cycle, or never raised
+                return
             error.__traceback__ = None
             error = error.__cause__ or error.__context__
 
     def close(self) -> None:
         self.is_closed = True
         self.door.close()
-        self.known.clear()
-        self.caught.clear()
-        self.readers.clear()
+        for table in (self.known, self.caught, self.readers):
+            table.clear()
         del self.pending, self.handled
 
     def _fail(
@@ -450,8 +444,8 @@ class Piece:
                 return Jumped(Raised(error, True), printed)
             line = next((line for code, line in frames if code is None), 1)
             return Jumped(Raised(_place_error(error, self.snippet.code, line)), printed)
-        lines = [*self._format_frames(frames), *format_program_frames(error)]
-        text = "\n".join([text or format_error(error), *lines])
+        lines = format_program_frames(error, None, self._format_frames(frames))
+        text = "\n".join([cut_middle(text or format_error(error), 2000), *lines])
         return make_failure(self.snippet, error, text, name, printed)
 
     def _format_frames(self, frames: Sequence[tuple[str | None, int]]) -> Iterator[str]:
@@ -490,7 +484,7 @@ def _reading() -> Iterator[None]:
 
 def _read_frames(frames: Sequence[Data]) -> list[tuple[str | None, int]]:
     with _reading():
-        return [(None if code is None else str(code), int(line)) for code, line in frames]
+        return [(it and cut_middle(str(it), 160), min(int(line), 2**20)) for it, line in frames]
 
 
 @lru_cache(maxsize=64)

@@ -60,12 +60,8 @@ _PLAIN_VALUES: Mapping[Any, Callable[[Any], Any]] = {
 
 _BINARY = ["add", "and", "floordiv", "lshift", "matmul", "mod", "mul", "or", "rshift", "sub", "truediv", "xor"]  # fmt: skip
 
-_NUMBERS: dict[str, Operation] = {
-    f"__{name}__": getattr(operator, f"__{name}__") for name in _BINARY
-}
-REFLECTED: Mapping[str, str] = {
-    f"__{name}__": f"__r{name}__" for name in (*_BINARY, "divmod", "pow")
-}
+_NUMBERS: dict[str, Operation] = {f"__{it}__": getattr(operator, f"__{it}__") for it in _BINARY}
+REFLECTED: Mapping[str, str] = {f"__{it}__": f"__r{it}__" for it in (*_BINARY, "divmod", "pow")}
 
 OPERATIONS: Mapping[str, Operation] = {
     **_NUMBERS,

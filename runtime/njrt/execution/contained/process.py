@@ -78,8 +78,9 @@ class _Server:
                 message, handles, _, _ = socket.recv_fds(control, 16, 1)
                 if message and handles:
                     return handles[0]
-            except OSError:
-                if is_last:
+            except BaseException as error:  # an interrupted answer is not for the next request
+                if is_last or not isinstance(error, OSError):
+                    self.stop()
                     raise
             self.stop()
         raise PolicyError("the server of contained code ends as soon as it is started")

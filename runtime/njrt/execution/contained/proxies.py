@@ -56,10 +56,6 @@ class ProxyType(type):
     def __call__(cls, *args: Any, **named: Any) -> Any:
         return cls._njrt_request("call", cls, list(args), named)
 
-    @property
-    def __doc__(cls) -> Any:  # type: ignore[override]
-        return cls._njrt_request("get", cls, "__doc__")
-
     def __getattr__(cls, name: str) -> Any:
         return cls._njrt_request("get", cls, name)
 
@@ -90,6 +86,8 @@ def _make_class_method(name: str) -> Callable[..., Any]:
 
 for _name in ("__iter__", "__len__", "__contains__", "__getitem__", "__repr__", "__dir__"):
     setattr(ProxyType, _name, _make_class_method(_name))
+for _name in ("__annotations__", "__doc__"):  # Python has set its own
+    setattr(ProxyType, _name, property(partial(ProxyType.__getattr__, name=_name)))  # type: ignore[call-arg]
 
 
 class Proxy:

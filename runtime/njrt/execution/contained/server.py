@@ -134,8 +134,7 @@ def run_child(descriptor: int, program: bytes, seconds: int) -> None:
     except (WireError, OSError):
         return
     except BaseException as error:
-        text = "".join(traceback.format_exception(error)[-3:])
-        connection.send(["crashed", [], [], [], text])
+        connection.send(["crashed", [], [], [], f"{type(error).__name__}: {error}"])
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ import socket
 import struct
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -55,7 +56,10 @@ class Connection:
         text = _dump(message).encode("utf-8", "surrogatepass")
         if len(text) > MAX_MESSAGE_BYTES:
             raise ValueError(f"a value of {len(text)} bytes is too large to cross")
-        self.channel.sendall(_LENGTH.pack(len(text)) + text)
+        left = memoryview(_LENGTH.pack(len(text)) + text)
+        while left:  # the other side may have to wait for a processor
+            with suppress(BlockingIOError):
+                left = left[self.channel.send(left) :]
 
     def receive(self) -> Data:
         """Wait for one message.
@@ -115,7 +119,7 @@ WRITERS: dict[type, Callable[[Any], Data]] = {
     datetime.time: lambda value: ["time", value.isoformat()],
     datetime.timedelta: lambda value: ["timedelta", value.days, value.seconds, value.microseconds],
     decimal.Decimal: lambda value: ["Decimal", str(value)],
-    fractions.Fraction: lambda value: ["Fraction", str(value)],
+    fractions.Fraction: lambda it: ["Fraction", *map(_encode_int, it.as_integer_ratio())],
     uuid.UUID: lambda value: ["UUID", str(value)],
     type(...): lambda _: ["..."],
     type(NotImplemented): lambda _: ["NotImplemented"],
@@ -144,7 +148,7 @@ READERS: dict[str, Callable[[list[Data]], Any]] = {
     "time": lambda data: datetime.time.fromisoformat(data[1]),
     "timedelta": lambda data: datetime.timedelta(data[1], data[2], data[3]),
     "Decimal": lambda data: decimal.Decimal(data[1]),
-    "Fraction": lambda data: fractions.Fraction(data[1]),
+    "Fraction": lambda data: fractions.Fraction(*map(_read_int, data[1:3])),
     "UUID": lambda data: uuid.UUID(data[1]),
     "...": lambda _: ...,
     "NotImplemented": lambda _: NotImplemented,

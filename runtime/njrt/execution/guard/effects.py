@@ -36,13 +36,11 @@ from njrt.values.introspection import get_module_name, is_a, is_exactly
 _EVENTS = PROCESS_EVENTS | DIRECT_EVENTS
 _REFUSED_STORES = REFUSED_ATTRIBUTES | REFUSED_BINDINGS
 
-_LIBRARY_FOLDERS = tuple(
-    os.path.join(folder, "") for folder in {os.path.dirname(os.__file__), os.path.dirname(__file__)}
-)
-_PACKAGES = tuple(
-    os.path.join(os.path.dirname(os.__file__), name, "")
-    for name in ("site-packages", "dist-packages")
-)
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
+_LIBRARY_FOLDERS = (_LIBRARY, os.path.dirname(__file__) + os.sep)
+_PACKAGES = (f"{_LIBRARY}site-packages{os.sep}", f"{_LIBRARY}dist-packages{os.sep}")
+
+_ZONES = ("/usr/share/zoneinfo/", "/usr/lib/zoneinfo/", "/etc/zoneinfo/")
 
 _state = {"installed": False}
 
@@ -94,9 +92,15 @@ def _check_event(
     if (
         event in events
         and not (event.startswith("object.") and arguments[1] not in _REFUSED_STORES)
+        and not (event == "open" and arguments[1] == "r" and _is_of_zones(arguments[0]))
         and _is_by_snippet(get_frame().f_back, event in PROCESS_EVENTS)
     ):
         raise PermissionError(f"`{event}` is refused in a block; what the prompt names may be used")
+
+
+def _is_of_zones(path: Any) -> bool:
+    """Return whether this is a file of a time zone, which `ZoneInfo` opens from C."""
+    return type(path) is str and os.path.normpath(path).startswith(_ZONES)
 
 
 def _is_by_snippet(frame: FrameType | None, through_library: bool) -> bool:
