@@ -29,6 +29,19 @@ def test_reads_and_writes_locals() -> None:
     assert f(21) == 42
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("code", [r'y = len("\d") - 1', "y = 1 if x is 1 else 2"])
+def test_a_warning_of_the_compiler_is_not_an_error(code: str) -> None:
+    """A recording is made without `-W error`, and is replayed by tests that have it."""
+
+    def f(x):
+        y: int
+        play(lambda: (x, y), code, writes="y")
+        return y
+
+    assert f(1) == 1
+
+
 def test_binds_a_parameter() -> None:
     def f(x):
         play(lambda: (x,), "x += 1", writes="x")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import __future__
 
 import ast
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -66,13 +67,11 @@ def parse_snippet(source: str) -> ast.Module:
     try:
         return parse_python(source, "<natural block>")
     except IndentationError:
-        try:
+        with suppress(SyntaxError):
             tree = parse_python(f"if True:\n{source}")
-        except SyntaxError:
-            tree = None
-        if tree is None or len(tree.body) != 1 or not isinstance(tree.body[0], ast.If):
-            raise
-        return ast.increment_lineno(ast.Module(tree.body[0].body, []), -1)
+            if len(tree.body) == 1 and isinstance(tree.body[0], ast.If):
+                return ast.increment_lineno(ast.Module(tree.body[0].body, []), -1)
+        raise
 
 
 def _read_future_flags(tree: ast.Module) -> int:
