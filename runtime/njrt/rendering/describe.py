@@ -269,12 +269,9 @@ def _find_explained_classes(value: UserValue) -> list[type]:
     """Return the program's classes that are described with a value: its own class, or the classes of its items."""
     if is_user_class(type(value)) or is_a(type(value), EnumMeta):
         return [type(value)]
-    if type(value) is dict:
-        items: Any = value.values()
-    elif is_exactly(value, list, tuple, deque):
-        items = value
-    else:
+    if not is_exactly(value, dict, list, tuple, deque):
         return []
+    items: Any = value.values() if type(value) is dict else value
     classes = {identify(type(item)): type(item) for item in islice(items, 8)}.values()
     return [cls for cls in classes if is_user_class(cls) or is_a(cls, EnumMeta)][:_MAX_TYPES]
 

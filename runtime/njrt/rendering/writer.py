@@ -159,6 +159,8 @@ class ValueWriter:
             if label and (has_own_rule or classify_name(label) or ADDRESS_NAME in label):
                 write = partial(self._write_item, value, share, exact, count)
                 part = self.redactor.write_named(label, value, write)
+            elif exact:
+                part = self._write(value, share, True)
             else:
                 part = self._write_item(value, share, exact, count)
             if part is None:

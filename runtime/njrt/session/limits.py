@@ -82,7 +82,7 @@ class Meter:
     def __init__(
         self,
         limits: Limits,
-        clock: Clock | None = None,
+        clock: Clock = read_clock,
         *,
         place: str = "",
         option: str = "max_{}",
@@ -90,9 +90,7 @@ class Meter:
     ) -> None:
         self.limits, self.place = limits, place
         self._option, self._around = option, around
-        steps = get_settings().steps
-        self._clock = clock or (steps.read_clock if steps else read_clock)
-        self._began = self._clock()
+        self._clock, self._began = clock, clock()
         self._lock = RLock()
         self._counts = {"effects": 0, "calls": 0}
         self._tokens = self._stops = 0
@@ -276,5 +274,7 @@ def limit(
     """
     limits = Limits(effects=effects, calls=calls, seconds=seconds, tokens=tokens, usd=usd)
     check_limits(limits)
+    steps = get_settings().steps
+    clock = clock or (steps.read_clock if steps else read_clock)
     with _open_meters.opened(Meter(limits, clock, option=option)) as meter:
         yield meter

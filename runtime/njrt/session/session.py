@@ -59,6 +59,7 @@ from njrt.session.settings import (
     resolve_options,
 )
 from njrt.session.states import Observe, observe_nothing
+from njrt.timeouts import read_clock
 
 
 @dataclass(slots=True, eq=False)
@@ -118,9 +119,11 @@ def open_session(
     """
     try:
         settings, environ = get_settings(), read_environment()
+        steps = settings.steps
+        clock = steps.read_clock if steps else read_clock
         merged = resolve_options(options, project, settings.options, place or "njrt.llm", environ)
         run, listener = make_run_id(), get_listener(settings, environ)
-        meter = Meter(read_limits(merged), place=place, around=list_open_meters())
+        meter = Meter(read_limits(merged), clock, place=place, around=list_open_meters())
         recorder = find_recorder(settings, environ)
         record = DecisionRecord(recorder) if recorder else None
         layers = (Metered(meter), Notified(run, listener), *((record,) if record else ()))
@@ -134,10 +137,8 @@ def open_session(
             predictor = choose_predictor(name, settings)
         if predictor is not None:
             predictor = share_budgets(model, predictor)
-            steps = settings.steps
-            settings = replace(
-                settings, predictor=steps.wrap_model(predictor) if steps else predictor
-            )
+            predictor = steps.wrap_model(predictor) if steps else predictor
+            settings = replace(settings, predictor=predictor)
     except NaturalError as error:
         raise add_place(error, place or "njrt.llm") from None
     interceptors = list_interceptors(settings.interceptors)
