@@ -140,7 +140,8 @@ def start_run(scenario: Scenario, world: World, killer: Killer) -> int:
         report_storing(killer)
         result = scenario.run(world)
         (world.folder / "events").write_text(json.dumps(killer.seen))
-        (world.folder / "modules").write_text("\n".join(sys.modules))
+        # Other tests in this process may have imported a file whose name is not Unicode.
+        (world.folder / "modules").write_text("\n".join(sys.modules), errors="replace")
         world.log("results", json.dumps(result))
         code = 0
     except BaseException:
