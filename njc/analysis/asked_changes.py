@@ -232,7 +232,7 @@ TAKEN = compile_words(
     r"|\x02\s+is\s+the\s+(?:\w+\s+)?(?:result|text|list|version)\b"
 )
 """An output, a return or a print that takes an earlier request's result."""
-_LEFT = compile_words(r"\b(?:put|store|save|write|copy)\s+(?:only\s+)?what(?:ever)?\s+(?:is\s+left|remains)\b[^.;!?]*\x02")  # fmt: skip
+_REMAINDER = compile_words(r"\b(?:put|store|save|write|copy)\s+(?:only\s+)?what(?:ever)?\s+(?:is\s+left|remains)\b[^.;!?]*\x02")  # fmt: skip
 _REST = compile_words(
     rf"{ADDING}|{_REMOVING}|{_RIDDING}|exclude|strike|filter|weed|sift|pull|clear|empty"
 )
@@ -306,7 +306,7 @@ def _find_change(text: str, reference: Reference, shift: int, made: int) -> Aske
     keeps = bool(reference.is_dotted and kind in ("act", "replace", "add") and _KEEPS.match(clause))
     is_new = not _IN_PLACE.match(text, end, stop)
     has_result = is_new and _HAS_RESULT.match(text, end, stop)
-    taken = TAKEN.search(text, end, stop) or _LEFT.search(text, end, stop)
+    taken = TAKEN.search(text, end, stop) or _REMAINDER.search(text, end, stop)
     is_named = names_result(verb, text[end:stop])
     is_passed = (
         taken

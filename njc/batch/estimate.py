@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -62,8 +63,8 @@ def estimate_batch(
 ) -> BatchEstimate:
     """Measure the first requests of some rows; with `is_batch`, Batch API prices apply."""
     journal = RequestJournal(store)
-    states = [store.is_done(row) for row in read_rows(rows, count)]
-    total, done = len(states), sum(states)
+    states = Counter(store.is_done(row) for row in read_rows(rows, count))
+    total, done = states.total(), states[True]
     todo = (row for row in read_rows(rows, count) if not store.is_done(row))
     sizes: list[tuple[str, int]] = []
     sample = list(itertools.islice(todo, SAMPLED_ROWS))

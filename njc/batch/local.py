@@ -104,8 +104,7 @@ class LocalRun:
         if self.outages >= max(MAX_OUTAGES, self.most_calls):
             message = json.loads(outcome.line)["error"]["message"]
             self.stop = self.stop or ServerError(
-                f"the model failed for {self.outages} rows in succession: {message}; "
-                "once that is mended, the same command with --retry continues"
+                f"the model failed for {self.outages} rows in succession: {message}; fix this and run the same command with --retry"
             )
 
     def cancel(self) -> None:

@@ -32,7 +32,7 @@ from njrt.records import astuple, record
 
 STORE_VERSION = 3
 STATE_NAME = "state.sqlite3"
-MENDED = "; once that is mended, the same command continues"
+RESUME = "; fix this and run the same command again"
 _CREATE_TABLES = """
 CREATE TABLE IF NOT EXISTS facts(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS results(
@@ -175,7 +175,7 @@ class BatchStore:
     def export(self, path: Path, in_order: bool = True) -> None:
         """Replace the file of results, in the order of the rows or of their ends."""
         with (
-            explaining_failure(f"write {format_path(path)}", MENDED),
+            explaining_failure(f"write {format_path(path)}", RESUME),
             replacing(path, "x", encoding="utf-8", newline="\n") as file,
         ):
             for line in self._read_lines(f"ORDER BY {'row' if in_order else 'at'}"):
@@ -257,7 +257,7 @@ def open_batch_store(folder: Path) -> Iterator[BatchStore]:
             _lock(connection, folder)
             yield _prepare(connection, folder)
         except sqlite3.OperationalError as error:
-            raise ConfigurationError(f"cannot use {format_path(path)}: {error}{MENDED}") from None
+            raise ConfigurationError(f"cannot use {format_path(path)}: {error}{RESUME}") from None
         except sqlite3.DatabaseError as error:
             if type(error) is not sqlite3.DatabaseError:
                 raise

@@ -22,7 +22,7 @@ from typing import Any
 from njc.batch.estimate import ASSUMED_OUTPUT_TOKENS, price_requests
 from njc.batch.journal import BatchLimits, RequestJournal, SentBatch, StoredReply
 from njc.batch.rows import BatchRow, read_rows
-from njc.batch.store import MENDED, BatchStore
+from njc.batch.store import RESUME, BatchStore
 from njc.batch.suspension import RowReplies, choose_replaying_model, pass_row, read_usage
 from njc.batch.vendor import (
     AnthropicBatches,
@@ -308,7 +308,7 @@ class Waves:
 
     def _write_batch(self, batch: SentBatch) -> Path:
         path = self.store.folder / f"batch-{batch.number}.jsonl"
-        with explaining_failure(f"write {format_path(path)}", MENDED):
+        with explaining_failure(f"write {format_path(path)}", RESUME):
             handle = open_private(path, os.O_WRONLY | os.O_TRUNC)
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 for name, body in self.journal.iterate_requests(batch.number):
@@ -334,7 +334,7 @@ class Waves:
         paths = []
         for number, file in enumerate(status.files):
             path = self.store.folder / f"batch-{batch.number}-{number}.results.jsonl"
-            with explaining_failure(f"write {format_path(path)}", MENDED):
+            with explaining_failure(f"write {format_path(path)}", RESUME):
                 os.close(open_private(path, os.O_WRONLY | os.O_TRUNC))
                 self.api.download(model, file, path)
             paths.append(path)

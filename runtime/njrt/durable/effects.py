@@ -299,7 +299,7 @@ class WorkflowSteps:
         async def call() -> str:
             nonlocal ended
             text, ended = await function(), read_clock()
-            return f'{text[:-1]}, "seconds": {ended - began:.3f}}}'
+            return format_json_line({**json.loads(text), "seconds": round(ended - began, 3)})
 
         if not is_async:
             check_no_event_loop(name)

@@ -155,7 +155,7 @@ def read_failures(identity: str | None) -> Iterator[None]:
         if DBOS.workflow_id is not None:  # the workflow that called it is interrupted too
             raise WorkflowInterruption(reason) from error
         raise StoreError(
-            f"a workflow is interrupted, because its database cannot be used: {reason}; once that is mended, the next launch continues it"
+            f"a workflow is interrupted, because its database cannot be used: {reason}; once this is fixed, the next launch continues it"
         ) from error
     except PortableWorkflowError as error:
         data: Any = error.data if isinstance(error.data, dict) else {}

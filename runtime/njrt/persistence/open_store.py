@@ -37,7 +37,7 @@ def get_store(url: str | None, environ: Mapping[str, str]) -> Store:
 
 
 def get_store_to_read(url: str | None, environ: Mapping[str, str]) -> Store:
-    """Do the same for reading: instead of a file that does not exist, which is not created, return an empty store."""
+    """Return the store to read from; a file that does not exist is not created, but read as an empty store."""
     store = get_store(url, environ)
     with suppress(OSError):  # which the store reports
         if (file := Path(store.name)).is_absolute() and not file.exists():
