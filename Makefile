@@ -3,7 +3,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-all limits quick slow constraints format lint types tests tracing fresh bench bench-service bench-peers suites walk stress services durable-kills durable-temporal release-check weights site clean
+.PHONY: help demo test test-slow test-all quick slow constraints format lint types tests tracing fresh bench bench-service bench-peers suites walk stress services durable-kills durable-temporal release-check weights site clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -43,7 +43,7 @@ demo: $(VENV)/$(if $(LIVE),.live,.base) ## build the examples and run one on rec
 	@$(BIN)/njc build examples -o compiled_out/examples
 	@LIVE=$(LIVE) $(BIN)/python examples/demo.py
 
-test: format lint limits quick ## run the quick tests and the checks of style: a few minutes with the installation
+test: format lint quick ## run the quick tests and the checks of style: a few minutes with the installation
 
 test-slow: types slow tracing fresh ## run all other tests: processes, kills, databases, browsers, wheels
 
@@ -62,9 +62,6 @@ TRACING := tests/runtime/test_code_lines.py tests/spsbench/test_state_versions.p
 TRACING_PROGRAMS := tests/spsbench/test_crux.py tests/spsbench/test_program_states.py
 TRACING_COMMANDS := tests/spsbench/test_bad_input.py tests/spsbench/test_collecting.py tests/spsbench/test_reply_seconds.py
 TRACING_STEPS := $(addprefix tests/spsbench/,test_trajectories.py test_neural_answers.py test_neural_page.py test_neural_training.py) tests/debug/test_predicted.py
-
-limits: $(VENV)/.test ## check the limits of lines and of wording (.ci/source_limits.json)
-	$(BIN)/python .ci/source_limits.py
 
 tests: quick slow tracing ## run the tests (pytest)
 

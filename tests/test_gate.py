@@ -16,7 +16,6 @@ CHECKS = (
     "ruff check .",
     "/mypy",
     "/pyright",
-    ".ci/source_limits.py",
     "/pytest -n 3 --dist worksteal -m 'not slow'",
     "/pytest -n 3 --dist worksteal -m slow",
     "/pytest tests/runtime/test_code_lines.py",
