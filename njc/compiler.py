@@ -27,7 +27,6 @@ from njc.codegen.emit import emit, emit_without_blocks
 from njc.codegen.header import FileHeader, format_closing_comment, make_header
 from njc.codegen.linemap import LineMap, Piece, build_line_map, remap_tree
 from njc.codegen.lower import WrittenBlock, apply_written, choose_aliases, lower, serialize_written
-from njc.codegen.tuned import TunedBlock, serialize_tuned
 from njc.frontend.blocks import NaturalBlock, collect_block_outputs, find_blocks, may_have_unmarked
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.directives import (
@@ -93,13 +92,12 @@ def compile_source(
     source: SourceFile,
     *,
     project: Options = NO_OPTIONS,
-    tuned: Sequence[TunedBlock] = (),
     version: str = __version__,
     with_hints: bool = True,
 ) -> Compilation:
     """Compile a `.njpy` file and report all findings; a `.py` file is copied below the header."""
     analysis = analyze(source)
-    return generate(analysis, project=project, tuned=tuned, version=version, with_hints=with_hints)
+    return generate(analysis, project=project, version=version, with_hints=with_hints)
 
 
 def analyze(source: SourceFile) -> Analysis:
@@ -131,7 +129,6 @@ def generate(
     analysis: Analysis,
     *,
     project: Options = NO_OPTIONS,
-    tuned: Sequence[TunedBlock] = (),
     version: str = __version__,
     written: Sequence[WrittenBlock] = (),
     note: str = "",
@@ -139,12 +136,12 @@ def generate(
 ) -> Compilation:
     """Generate a file's compiled form; hints take a sixth of the time.
 
-    `tuned` contains forms chosen by measurement; `written` is code that replaces some blocks, `note` a line about it.
+    `written` is code that replaces some blocks, `note` a line about it.
     """
     source, module, blocks = analysis.source, analysis.module, analysis.blocks
     if analysis.has_errors:
         return Compilation(source, blocks, analysis.diagnostics, None, LineMap())
-    added = serialize_written(source, written, note) + serialize_tuned(tuned)
+    added = serialize_written(source, written, note)
     header = make_header(source, project, version, added)
     if module is None:
         compilation = _compile_without_blocks(source, header)
@@ -160,7 +157,7 @@ def generate(
     diagnostics = tuple(sorted((*analysis.diagnostics, *found)))
     aliases = choose_aliases(source.text)
     instead = {code.block.start: code for code in written}
-    calls = lower(blocks, authorities, contracts, types, aliases, source.path, project, tuned)
+    calls = lower(blocks, authorities, contracts, types, aliases, source.path, project)
     lowered = tuple(apply_written(call, instead.get(call.block.start)) for call in calls)
     pieces = emit(module, lowered, header, aliases.runtime, note)
     encoded = [piece.text.encode(source.encoding, _ENCODING_ERRORS) for piece in pieces]

@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import Literal
 
 from njc.project.config import PROJECT_VARIABLES, Project, apply_environment
-from njc.sandbox.bubblewrap import list_remote_models
 from njrt.errors import ConfigurationError, NaturalError, NoModelError
 from njrt.messages import Request, UserMessage
 from njrt.models.choose import DEFAULT_MODELS, choose_model
+from njrt.models.model import Model
 from njrt.models.remote import OWN_KEY_VARIABLE, RemoteModel
+from njrt.models.wrapped import list_inner_models
 from njrt.options import (
     BUILD_OPTIONS,
     DEFAULTS,
@@ -55,9 +56,6 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "types": ("mypy",),
     "notebook": ("ipython",),
     "lsp": ("pygls",),
-    "redis": ("redis",),
-    "postgres": ("psycopg",),
-    "durable": ("dbos",),
     "mcp": ("mcp",),
 }
 """The extras that a program or a command may need, and the packages that each installs."""
@@ -66,14 +64,8 @@ RUNTIME_VARIABLES: Mapping[str, str] = {
     "NJC_ALLOW_HTTP": "`on`: send keys by plain HTTP to other machines too.",
     "NJC_API_KEY": "The key for the server at `base_url`.",
     "NJC_CACHE": "The variable: `on` or `off`.",
-    "NJC_DRIFT": "A file for requests that differ from the recording; `njc replay --drift` sets it.",
-    "NJC_EXAMPLES": "",
-    "NJC_LOCK": "A lock file: a build reads its tuned forms in place of those in `njc.lock`.",
-    "NJC_PREDICT": "",
     "NJC_RECORD": "The variable: `MODE` or `MODE:PATH`; the mode `off` records nothing.",
-    "NJC_RECORD_TO": "Record again, into copies of the recordings below this folder.",
     "NJC_REPLACE_MODEL": "`OLD=NEW`: ask the model NEW in place of OLD; without OLD, of every model.",
-    "NJC_REPLAY": "Ask no configured model; `njc replay` sets it.",
     "NJC_STORE_SECRET": "The key that signs entries of a store, and checks them when they are read.",
     "NJC_TRACE": "",
 }
@@ -102,8 +94,6 @@ class HostEnvironment:
     folder: Path
     options: tuple[tuple[str, Options], ...]
     version_of: Callable[[str], str | None]
-    sandbox: str | None = None
-    """Why this machine cannot make a sandbox; None if it can."""
 
     @property
     def merged_options(self) -> Options:
@@ -111,6 +101,13 @@ class HostEnvironment:
         flags, *further = (options for _, options in self.options)
         environment = read_environment_options(self.environ)
         return merge_option_layers(flags, environment, *further, DEFAULTS)
+
+
+def list_remote_models(model: Model) -> tuple[RemoteModel, ...]:
+    """Return the remote models in `model`, including those inside wrappers."""
+    here = (model,) if isinstance(model, RemoteModel) else ()
+    inner = map(list_remote_models, list_inner_models(model))
+    return here + tuple(remote for remotes in inner for remote in remotes)
 
 
 UrlProbe = Callable[[str], None]
@@ -133,9 +130,6 @@ def diagnose(host: HostEnvironment, probe: UrlProbe | None) -> Iterator[HealthCh
     checks = {"cache": _check_cache, "store": _check_store, "recording": _check_recording}
     for name, check in checks.items():
         yield from _report_failure(name, partial(check, host))
-    says = "works here" if host.sandbox is None else f"is unavailable: {host.sandbox}"
-    status: CheckStatus = "ok" if host.sandbox is None else "warn"
-    yield HealthCheck("sandbox", status, f"`njc run --sandbox` {says}")
 
 
 def _report_failure(name: str, check: Callable[[], HealthCheck | None]) -> Iterator[HealthCheck]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from setuptools.command.build_py import build_py
 from setuptools.errors import CompileError
 
-from njc.project.tuned import LOCK_FILE_NAME
+from njc.project.config import LOCK_FILE_NAME
 from njc.project.units import SUFFIX
 from njc.project.wheel import compile_wheel_files
 from njc.static.write import fill_locked

@@ -18,7 +18,6 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Discriminator, TypeAdapter, ValidationError
 
 from njrt.dataclass_json import describe_validation_error
-from njrt.events import Prediction
 from njrt.records import field, record
 
 StateTexts = dict[str, str | None]
@@ -119,18 +118,8 @@ class PerformedLine(_RunLine):
     changes: StateTexts | None = None
     digest: str = ""
     printed: str = ""
-    prediction: Prediction | None = None
     decisions: list[dict[str, Any]] = field(default_factory=list)
     touches: int = 0
-
-
-@record
-class ComparedLine(_RunLine):
-    """A canary's end was compared with the code's end, or `problem` is the reason why it was not."""
-
-    event: Literal["compared"]
-    differences: list[str] = field(default_factory=list)
-    problem: str = ""
 
 
 @record
@@ -159,9 +148,7 @@ class UnreadableLine:
     problem: str
 
 
-EventLine = (
-    BeganLine | AskedLine | RepliedLine | UnansweredLine | PerformedLine | ComparedLine | EndedLine
-)
+EventLine = BeganLine | AskedLine | RepliedLine | UnansweredLine | PerformedLine | EndedLine
 TraceLine = EventLine | UnreadableLine
 
 MAX_LINE_BYTES = 16 << 20

@@ -15,8 +15,6 @@ from spsbench.replay import command as replay
 from spsbench.report import command as report
 from spsbench.states import command as states
 from spsbench.studies import command as studies
-from spsbench.suites import command as suites
-from spsbench.surprise import command as surprise
 from spsbench.trials import command as run
 
 
@@ -55,12 +53,10 @@ def loc() -> None:
 
 for command in (
     *(crux.command, studies.graph_command, studies.gsm8k_command),
-    *(repair.command, repair.mutants_command, suites.command, surprise.command, export.command),
+    *(repair.command, repair.mutants_command, export.command),
     *(neural.trajectories_command, neural.train_command),
     *(neural.predict_command, neural.curve_command),
     *(replay.command, report.command, run.command, states.command),
     report.make_report_command("repair-report", "spsbench.repair.table"),
-    report.make_report_command("surprise-report", "spsbench.surprise.table"),
-    report.make_report_command("suite-report", "spsbench.suites.table", has_markdown=False),
 ):
     main.add_command(command)

@@ -29,8 +29,6 @@ class Method:
     """Whether identical conversations within a trial get the same reply, from a cache."""
     reasoning: Reasoning | None = None
     """How the model prepares its reply."""
-    is_tuned: bool = False
-    """Whether blocks use the forms that `programs/tuned.lock` has for the model."""
     has_interpreter: bool = False
     """Whether the prompts of a manual program may run Python on separate state."""
 
@@ -104,13 +102,6 @@ METHODS: Mapping[str, Method] = {
             "as natural, and the model writes its reasoning before each reply",
             None,
             reasoning="text",
-        ),
-        Method(
-            "natural-tuned",
-            "natural.njpy",
-            "as natural, in the forms that `njc tune` has chosen for the model",
-            None,
-            is_tuned=True,
         ),
         Method(
             "rewritten",

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import importlib
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
 from types import ModuleType
@@ -22,7 +21,7 @@ from spsbench.script import Script
 from spsbench.task import ProgramFile, Task
 
 if TYPE_CHECKING:
-    from njc.codegen.tuned import TunedBlock
+    pass
 
 TASK_NAMES = (
     *("average_of_three", "balance_parentheses", "battle", "calendar", "character_builder"),
@@ -86,15 +85,14 @@ def load_natural_program(
     name: str,
     options: Options = NO_OPTIONS,
     file: ProgramFile = "natural.njpy",
-    tuned: Sequence[TunedBlock] = (),
 ) -> ModuleType:
-    """Compile and load the natural program, with tuned block forms; raises ValueError if it does not compile."""
+    """Compile and load the natural program; raises ValueError if it does not compile."""
     from njc.compiler import compile_source
     from njc.frontend.source import SourceFile
 
     path = f"{name}/{choose_program_file(name, file)}"
     source = SourceFile(path, read_program_source(name, file).encode())
-    compilation = compile_source(source, project=options, tuned=tuned)
+    compilation = compile_source(source, project=options)
     if compilation.diagnostics or compilation.output is None:
         raise ValueError(f"{path} does not compile: {compilation.diagnostics}")
     module = f"{PROGRAMS_PACKAGE}.{path.removesuffix('.njpy').replace('/', '.')}"

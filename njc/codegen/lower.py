@@ -25,7 +25,6 @@ from njc.analysis.contracts import BlockContract
 from njc.analysis.inference import TypeReader
 from njc.analysis.types import Typed
 from njc.codegen.output_types import find_output_types, find_return_type
-from njc.codegen.tuned import TunedBlock, find_block_tuning
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import (
     BlockOutputs,
@@ -36,7 +35,7 @@ from njc.frontend.name_resolution import (
 )
 from njc.frontend.prompt_references import format_string
 from njc.frontend.source import SourceFile
-from njrt.options import NO_OPTIONS, OPTION_NAMES, Options, merge_option_layers
+from njrt.options import NO_OPTIONS, OPTION_NAMES, Options
 from njrt.private_names import mangle
 from njrt.records import record, replace
 
@@ -127,7 +126,7 @@ def apply_written(lowered: LoweredBlock, written: WrittenBlock | None) -> Emitta
     return GuardedBlock(written, lowered)
 
 
-_OF_CONVERSATIONS = ("ensures=", "given=", "effects=", "tuned=", "examples=")
+_OF_CONVERSATIONS = ("ensures=", "given=", "effects=")
 """Arguments that mean nothing if no model is asked."""
 
 
@@ -180,7 +179,6 @@ def lower(
     aliases: Aliases,
     path: str,
     project: Options,
-    tuned: Sequence[TunedBlock] = (),
 ) -> Iterator[LoweredBlock]:
     """Lower a module's blocks; their options are already merged with the file's options."""
     returned = {scope: _find_returned_names(scope) for scope in {block.scope for block in blocks}}
@@ -204,10 +202,7 @@ def lower(
             block,
             tuple(declarations),
             f"await {aliases.runtime}.arun" if block.scope.is_async else f"{aliases.runtime}.run",
-            (
-                *_build_arguments(block, authority, contract, definitions, path, project),
-                *_build_tuned_arguments(block, tuned, project),
-            ),
+            tuple(_build_arguments(block, authority, contract, definitions, path, project)),
             tuple(_build_except_clauses(block, authority, aliases, definitions)),
             may_reraise(block, project),
         )
@@ -309,32 +304,6 @@ def _list_used_imports(block: NaturalBlock, definitions: TypeReader) -> list[str
     paths = (each.path for each in dotted if each.root not in whole)
     is_import = definitions.is_import
     return [it for it in dict.fromkeys(paths) if is_import(it.partition(".")[0], block.scope)]
-
-
-def _build_tuned_arguments(
-    block: NaturalBlock, tuned: Sequence[TunedBlock], project: Options
-) -> Iterator[Argument]:
-    """Yield the arguments for tuned forms, without options that the author set, or code for strict blocks."""
-    choices = find_block_tuning(block, tuned) if tuned else ()
-    if not choices:
-        return
-    is_strict = merge_option_layers(block.options, project).authority == "strict"
-    options = {
-        choice.model: {
-            name: value
-            for name, value in choice.options.items()
-            if getattr(block.options, name) is None and not (name == "effects" and is_strict)
-        }
-        for choice in choices
-    }
-    if items := [f"{format_literal(it)}: {{{_format_items(options[it])}}}" for it in options]:
-        yield Argument("tuned={", tuple(items), "}")
-    if examples := [
-        f"({', '.join(map(format_literal, (choice.model, *example)))})"
-        for choice in choices
-        for example in choice.examples
-    ]:
-        yield Argument("examples=[", tuple(examples), "]")
 
 
 def _format_items(options: Mapping[str, object]) -> str:

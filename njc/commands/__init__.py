@@ -33,50 +33,62 @@ class Entry:
 
 COMMAND_GROUPS: Mapping[str, Mapping[str, Entry]] = {
     "Compile": {
+        "init": Entry("setup", "njc init shop"),
         "build": Entry("compiling", "njc build src -o compiled_out"),
         "check": Entry("compiling", "njc check src --hints"),
         "show": Entry("compiling", "njc show src/mail.njpy"),
         "explain": Entry("compiling", "njc explain NJ201"),
-        "where": Entry("compiling", "njc where compiled_out/mail.py:40"),
-        "annotate": Entry("static_code", "njc annotate src/mail.njpy"),
         "types": Entry("compiling", "njc types src -- mypy --strict"),
-        "clean": Entry("compiling", "njc clean src"),
-        "init": Entry("setup", "njc init shop"),
+        "lock": Entry("static_code", "njc lock src --mode static"),
     },
     "Run": {
         "run": Entry("running", "njc run mail.njpy inbox.txt"),
-        "trace": Entry("running", "njc trace trace.jsonl"),
-        "eval": Entry("running", "njc eval mail.njpy:route cases.jsonl --repeats 3"),
-        "tune": Entry(
-            "running", "njc tune mail.njpy:route cases.jsonl --model openai/gpt-4.1-mini"
-        ),
-        "debug": Entry("running", "njc debug mail.njpy"),
-        "replay": Entry("production", "njc replay"),
-        "usage": Entry("running", "njc usage"),
-        "cache": Entry("setup", "njc cache stats"),
+        "batch": Entry("running", "njc batch mail.njpy:classify rows.csv --out results.jsonl"),
+        "store": Entry("running", "njc store usage"),
         "doctor": Entry("setup", "njc doctor"),
     },
-    "Static code": {
-        "static": Entry("static_code", "njc static src --learn traces"),
-        "lock": Entry("static_code", "njc lock src --mode static"),
+    "Measure and test": {
         "compare": Entry("running", "njc compare -- pytest -q"),
-    },
-    "Production": {
-        "batch": Entry("production", "njc batch mail.njpy:classify rows.jsonl --out results.jsonl"),
-        "canary": Entry("production", "njc canary"),
-        "migrate-model": Entry(
-            "production", "njc migrate-model openai/gpt-4.1 openai/gpt-5 -- pytest -q"
-        ),
+        "eval": Entry("running", "njc eval mail.njpy:route cases.jsonl --repeats 3"),
+        "trace": Entry("running", "njc trace trace.jsonl"),
+        "debug": Entry("running", "njc debug mail.njpy"),
+        "static": Entry("static_code", 'njc static src --repair --test "pytest -q"'),
     },
     "Editors and agents": {
         "lsp": Entry("editors", "njc lsp"),
         "dap": Entry("editors", "njc dap"),
         "mcp": Entry("setup", "njc mcp add clock -- python -m mcp_server_time"),
         "skill": Entry("setup", "njc skill"),
-        "migrate": Entry("setup", "njc migrate nightjar_programs -o src"),
     },
 }
 """The commands by their group's heading, in the order of the help."""
+REMOVED: Mapping[str, str] = {
+    "annotate": "write the types that `njc check --hints` proposes",
+    "cache": "use `njc store`",
+    "canary": "compare code with the live block by `njc compare`",
+    "clean": "use `njc build --clean`",
+    "migrate": "follow docs/migrating.md, which has a table of the changes",
+    "migrate-model": "record again with NJC_RECORD=all:FILE, and measure with `njc eval --model`",
+    "replay": "replay recordings by `pytest --njc-record=none`",
+    "tune": "measure forms with `njc eval --set KEY=VALUE`",
+    "usage": "use `njc store usage`",
+    "where": "use `njc show --line FILE:LINE`",
+}
+"""Commands of njc 0.2 that have left, and what to do instead."""
+_SETTING = "set it in [tool.njc] of pyproject.toml"
+REMOVED_FLAGS: Mapping[str, str] = {
+    "--authority": "decide about effects in `njrt.using(intercept=...)`",
+    "--exclude": _SETTING,
+    "--include": _SETTING,
+    "--learn": "repair code by a test: `njc static --repair --test COMMAND`",
+    "--required-version": _SETTING,
+    "--sandbox": "run `njc run` in bubblewrap or docker, as docs/sandbox.md shows",
+    "--surprises": "compare two runs by `njc trace A B`",
+    "--unlearned": "learned code is used as other code; delete its entry in njc.lock",
+    "--warnings": _SETTING,
+    "-W": _SETTING,
+}
+"""Flags of njc 0.2 that have left, and what to do instead."""
 COMMANDS: Mapping[str, Entry] = {
     name: entry for group in COMMAND_GROUPS.values() for name, entry in group.items()
 }
@@ -108,7 +120,9 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Suggest a similar name for an unknown command."""
+        """Suggest a similar name for an unknown command, or the successor of a removed one."""
+        if args[0] in REMOVED:
+            ctx.fail(f"`njc {args[0]}` was removed in njc 0.3: {REMOVED[args[0]]}")
         close = difflib.get_close_matches(args[0], COMMANDS, n=1)
         if args[0] not in COMMANDS and close and not args[0].startswith("-"):
             ctx.fail(f"no such command `{args[0]}`; did you mean `{close[0]}`?")
@@ -118,6 +132,12 @@ class Commands(click.Group):
         """Run the command; a NaturalError has its own exit code, findings in a program have 1, Ctrl-C has 130."""
         try:
             return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            if error.option_name not in REMOVED_FLAGS:
+                raise
+            way_out = REMOVED_FLAGS[error.option_name]
+            text = f"{error.option_name} was removed in njc 0.3: {way_out}"
+            raise click.UsageError(text, error.ctx) from None
         except NaturalError as error:
             ctx.ensure_object(Console).error(error)
             ctx.exit(error.exit_code)

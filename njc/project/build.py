@@ -20,12 +20,10 @@ from types import CodeType, MappingProxyType
 from typing import TYPE_CHECKING
 
 from njc.codegen.header import make_header
-from njc.codegen.tuned import TunedBlock, serialize_tuned
 from njc.frontend.diagnostics import Diagnostic
 from njc.frontend.source import SourceFile
 from njc.project.config import Project
 from njc.project.outputs import ExistingFile, find_overwrite_obstacle, read_existing_file, write_all
-from njc.project.tuned import find_tuned_blocks
 from njc.project.units import Unit, explaining_failure, format_path, make_unit, read_file
 from njrt.options import Options
 from njrt.records import record, replace
@@ -77,7 +75,6 @@ class CompileTask:
     source: SourceFile
     options: Options
     parse_always: bool = False
-    tuned: tuple[TunedBlock, ...] = ()
     with_hints: bool = True
 
     def run(self) -> CompileResult:
@@ -94,9 +91,7 @@ class CompileTask:
         """Compile the source; return the whole compilation."""
         from njc.compiler import compile_source
 
-        return compile_source(
-            self.source, project=self.options, tuned=self.tuned, with_hints=self.with_hints
-        )
+        return compile_source(self.source, project=self.options, with_hints=self.with_hints)
 
     def make_result(self, compilation: Compilation) -> CompileResult:
         """Make the task's result, which can be sent to another process."""
@@ -249,9 +244,8 @@ def make_compile_task(
     parse_always: bool = True,
     with_hints: bool = True,
 ) -> CompileTask:
-    """Return the task to compile a source with its project's options and tuned forms."""
-    tuned = find_tuned_blocks(unit, project)
-    return CompileTask(unit, source, project.options, parse_always, tuned, with_hints)
+    """Return the task to compile a source with its project's options."""
+    return CompileTask(unit, source, project.options, parse_always, with_hints)
 
 
 def collect_findings(results: Iterable[CompileResult], warnings: str) -> tuple[Finding, ...]:
@@ -281,8 +275,7 @@ def _compile_in_processes(tasks: Sequence[CompileTask], workers: int) -> Iterato
 
 
 def _is_fresh(unit: Unit, existing: ExistingFile, source: SourceFile, project: Project) -> bool:
-    tuned = serialize_tuned(find_tuned_blocks(unit, project))
-    header = make_header(source, project.options, written=tuned)
+    header = make_header(source, project.options)
     return existing.state == "compiled" and existing.header == header
 
 

@@ -23,10 +23,10 @@ from typing import Any
 from njrt.errors import ConfigurationError
 from njrt.options import OPTION_NAMES as OPTION_NAMES
 from njrt.options import Options, make_options, merge_option_layers, read_environment_options
+from njrt.options.removed import DROPPED, REFUSED
 from njrt.records import field, record, replace
 
-LOCK_VARIABLE = "NJC_LOCK"
-"""Names another lock to read the sections `[[tuned]]` from."""
+LOCK_FILE_NAME = "njc.lock"
 TomlValue = Any
 """A value from TOML, not yet checked."""
 
@@ -51,8 +51,11 @@ class Project:
     """`error` treats warnings as errors."""
     options: Options = field(default_factory=Options)
     """Options for every block in the project."""
-    lock: Path | None = None
-    """The lock with the tuned forms, if the environment names one."""
+
+
+def get_lock_path(project: Project, folder: Path) -> Path:
+    """Return the lock beside pyproject.toml, otherwise in a folder."""
+    return (project.file.parent if project.file else folder) / LOCK_FILE_NAME
 
 
 def find_project(start: Path, environ: Mapping[str, str]) -> Project:
@@ -72,12 +75,10 @@ def apply_environment(
         for variable, key in PROJECT_VARIABLES.items()
         if (value := environ.get(variable))
     }
-    named = environ.get(LOCK_VARIABLE)
-    project = replace(project, lock=Path(named) if named else None)
     return _apply_settings(project, settings, folder or Path(), "the environment")
 
 
-_WITHOUT_RESULT = {"store", "budget", "tenant", "canary", "canary_tolerated", "canary_false_alarms", "canary_seed"}  # fmt: skip
+_WITHOUT_RESULT = {"store", "budget"}
 
 
 def describe_result_options(project: Project, environ: Mapping[str, str]) -> str:
@@ -150,7 +151,7 @@ def _read_table(file: Path) -> Mapping[str, TomlValue] | None:
 
 
 def _is_option(key: str) -> bool:
-    return "_" not in key and key.replace("-", "_") in OPTION_NAMES
+    return "_" not in key and key.replace("-", "_") in (*OPTION_NAMES, *DROPPED, *REFUSED)
 
 
 def _apply_settings(

@@ -9,23 +9,19 @@ Blocks may be written concurrently; the lock and the findings are in source orde
 
 from __future__ import annotations
 
-import ast
 import operator
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from functools import cache, partial
+from functools import partial
 from threading import Lock as Mutex
 from typing import assert_never
 
-from njc.analysis.contracts import find_contract, find_effect, format_assert
 from njc.compiler import Compilation
-from njc.frontend.name_resolution import collect_bindings
 from njc.project.build import Finding
 from njc.project.report import format_count
 from njc.project.units import Unit
-from njc.static.contract_inputs import find_inputs
 from njc.static.fit import (
     StaticFile,
     find_compile_problem,
@@ -56,9 +52,7 @@ from njrt.messages import Reply, Request
 from njrt.models.model import Model, answer_all
 from njrt.observability.listeners import Notified, make_added_listener
 from njrt.options import DEFAULTS, merge_option_layers, read_environment_options
-from njrt.private_names import mangle
 from njrt.records import field, record, replace
-from njrt.session.examples import Example
 from njrt.session.layered_model import find_recorder, make_layered_model
 from njrt.session.limits import Meter, Metered, list_open_meters, read_limits
 from njrt.session.settings import get_settings
@@ -73,8 +67,6 @@ class HoleRequest:
     """How a build gets code: only from the lock, or also from models."""
 
     locked: bool = False
-    learned: bool = True
-    """Whether learned code is preferred."""
     attempts: int = MAX_ATTEMPTS
     jobs: int | None = None
     """The number of blocks to write concurrently; None leaves it to the models."""
@@ -84,8 +76,6 @@ class HoleRequest:
     """Stores a conversation's attempts, and returns where."""
     notify: Callable[[str], None] = lambda line: None
     """Called with a line before each step."""
-    test_contract: Callable[[ContractTask], ContractVerdict] = lambda task: ContractVerdict()
-    """Runs a block's code, and the asserts around it, on inputs."""
     rewritten: tuple[LockKey, ...] = ()
     """Entries to write again; they stay in the lock until there is new code for their blocks."""
     only: Callable[[Hole], bool] = lambda hole: True
@@ -118,7 +108,7 @@ def fill_holes(files: Sequence[StaticFile], lock: StaticLock, request: HoleReque
     """Fill the holes in all files, from the lock or by asking models, and compile the files."""
     lock = lock.without_entries(request.rewritten)
     holes = [(file, hole) for file in files for hole in file.holes]
-    statuses = find_hole_statuses([hole for _, hole in holes], lock, learned=request.learned)
+    statuses = find_hole_statuses([hole for _, hole in holes], lock)
     to_write = [
         (file, hole)
         for file, hole in holes
@@ -141,12 +131,6 @@ def fill_holes(files: Sequence[StaticFile], lock: StaticLock, request: HoleReque
         entries = {hole.name: entry for hole in file.holes if (entry := results[hole.name].entry)}
         compiled[file.unit] = _compile_filled(file, entries, lock, findings)
     notes = [result.note for result in results.values() if result.note]
-    if request.learned:
-        fresh = {(entry.name, entry.mode) for entry in used}
-        learned = {(hole.name, hole.mode + LEARNED_SUFFIX) for _, hole in holes}
-        stale = sorted(learned & lock.entries.keys() - fresh)
-        again = "is stale; `njc static --learn` does it again"
-        notes += [f"the learned code of {name} {again}" for name, _ in stale]
     return StaticBuild(lock, used, compiled, tuple(findings), tuple(notes))
 
 
@@ -195,9 +179,6 @@ def _fill_without_model(
             return HoleResult(entry)
         case Locked(entry):  # the code may have been edited, or checks may have been added
             reasons = file.make_code_check(hole, is_locked=True)(entry.code)
-            if entry.is_edited and not (reasons or request.locked):
-                verdict = find_contract_verdict(file, hole, entry.code, request)
-                entry, reasons = replace(entry, contract=verdict.evidence), verdict.refusals
             if not reasons:
                 return HoleResult(entry)
             return HoleResult(
@@ -268,10 +249,7 @@ def _generate_hole(
 ) -> HoleResult:
     most = 1 if hole.mode == "static-raw" else request.attempts
     check = file.make_code_check(hole)
-    judge = cache(lambda code: find_contract_verdict(file, hole, code, request))
-    conversation = generate_code(
-        hole, lambda code: check(code) or judge(code).refusals, most, author.temperature
-    )
+    conversation = generate_code(hole, check, most, author.temperature)
     result = answer_all(conversation, author.ask)
     at = request.keep_attempts(hole, result)
     fallback = hole.options.fallback or ("live" if hole.mode == "auto" else "error")
@@ -279,8 +257,8 @@ def _generate_hole(
         case Generated(code) if needs_judgement(hole, code):
             return _make_live_result(hole, result, request, JUDGEMENT_REASON)
         case Generated(code):
-            entry = make_lock_entry(hole, normalize_code(code, hole), result, request.today())
-            return HoleResult(replace(entry, contract=judge(code).evidence))
+            code = normalize_code(code, hole)
+            return HoleResult(make_lock_entry(hole, code, result, request.today()))
         case GenerationFailed(attempts) if fallback == "live":
             reason = f"no code passed the checks in {format_count(len(attempts), 'attempt')}"
             return _make_live_result(hole, result, request, reason)
@@ -290,8 +268,7 @@ def _generate_hole(
                 f"no code for `{hole.name}` passed the checks in {format_count(len(attempts), 'attempt')}"
                 f"{f' (all are in {at})' if at else ''}; the last: {reasons}"
             )
-            before = "write an assert before the block for the inputs that it has, " if "`assert " in reasons else ""  # fmt: skip
-            hint = f'{before}make the prompt more precise, let it run live (mode="live"), or set fallback="live"'
+            hint = 'make the prompt more precise, let it run live (mode="live"), or set fallback="live"'
             return HoleResult(findings=(file.make_finding(hole, "NJ401", message, hint),))
         case _:
             assert_never(result)
@@ -365,104 +342,3 @@ def choose_author(file: StaticFile, hole: Hole) -> Author:
 
 
 # ── a static block's contract as a test of its code ────────────────────────────────────────────────
-
-
-@record
-class ContractTask:
-    """Code to run, with the asserts before and after it."""
-
-    prelude: tuple[str, ...]
-    """The program's imports, classes and types."""
-    code: str
-    inputs: Mapping[str, str]
-    """The inputs' types."""
-    requires: tuple[str, ...]
-    ensures: tuple[str, ...]
-    recorded: tuple[RecordedInputs, ...] = ()
-
-
-@record
-class RecordedInputs:
-    """A recorded run's inputs, as expressions, and the modules of their classes (`njrt.session.examples`)."""
-
-    before: Mapping[str, str]
-    classes: Mapping[str, str]
-
-
-@record
-class ContractVerdict:
-    """A test's result: on how many inputs the asserts held, or a counterexample."""
-
-    held: int = 0
-    refusal: str = ""
-
-    @property
-    def refusals(self) -> tuple[str, ...]:
-        """The reasons to reject the code."""
-        return (self.refusal,) if self.refusal else ()
-
-    @property
-    def evidence(self) -> str:
-        """The result as stored in njc.lock; empty if the code was not tested."""
-        return f"held on {self.held} inputs" if self.held else ""
-
-
-def find_contract_verdict(
-    file: StaticFile, hole: Hole, code: str, request: HoleRequest, examples: Sequence[Example] = ()
-) -> ContractVerdict:
-    """Test code against its block's contract, including on the inputs of recorded runs."""
-    task = make_contract_task(file, hole, code, examples) if hole.mode != "static-raw" else None
-    return request.test_contract(task) if task is not None else ContractVerdict()
-
-
-def make_contract_task(
-    file: StaticFile, hole: Hole, code: str, examples: Sequence[Example] = ()
-) -> ContractTask | None:
-    """Return the task that tests a block's code; None if there is no contract, or it cannot be tested."""
-    block, module = hole.block, file.analysis.module
-    node = block.scope.node
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or module is None:
-        return None
-    if not block.ensures or hole.helper in code or _needs_its_place(code, hole):
-        return None
-    types = file.analysis.types
-    contract = find_contract(file.source, block, types)
-    if not contract.texts:
-        return None
-    prelude = tuple(_list_definitions(module.tree))
-    known = collect_bindings(ast.parse("\n".join(prelude)), None).bound
-    changed = (path for path in block.writes if "." in path)
-    paths = {*block.reads, *contract.names, *changed} - {*block.binds}
-    needed = {path.partition(".")[0] for path in paths} - known
-    recorded = tuple(
-        RecordedInputs({name: example.before[name] for name in needed}, example.classes)
-        for example in examples
-        if needed and needed <= example.before.keys()
-    )
-    certain = [each for each in block.requires if not find_effect(each, block.scope, types)]
-    has_unknown = len(certain) < len(block.requires)
-    # Code that does not see a variable of the contract cannot be corrected according to it.
-    inputs = {} if has_unknown or contract.names else find_inputs(file, block, needed)
-    if not (inputs or recorded):
-        return None
-    requires = tuple(format_assert(file.source, statement) for statement in certain)
-    return ContractTask(prelude, code, inputs, requires, contract.texts, recorded)
-
-
-def _needs_its_place(code: str, hole: Hole) -> bool:
-    """Return whether code awaits, or uses a class's private names, and so cannot run alone."""
-    nodes = list(ast.walk(ast.parse(code)))
-    if any(isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith) for node in nodes):
-        return True
-    names = (getattr(node, "id", getattr(node, "attr", "")) for node in nodes)
-    return hole.class_name is not None and any(mangle(name, "C") != name for name in names)
-
-
-def _list_definitions(tree: ast.Module) -> Iterator[str]:
-    """Yield a program's top-level imports, classes, types and constants."""
-    for node in tree.body:
-        match node:
-            case ast.ImportFrom(level=0) | ast.Import() | ast.ClassDef():
-                yield ast.unparse(node)
-            case ast.Assign(value=ast.Subscript() | ast.BinOp() | ast.Constant()):
-                yield ast.unparse(node)

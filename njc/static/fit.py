@@ -16,7 +16,6 @@ from typing import Any
 
 from njc.codegen.emit import find_lines_in_strings, indent_code
 from njc.codegen.lower import WrittenBlock, choose_aliases
-from njc.codegen.tuned import TunedBlock
 from njc.compiler import Analysis, Compilation, analyze, generate
 from njc.frontend.diagnostics import make_diagnostic
 from njc.frontend.name_resolution import Global, NameScope, collect_bindings, resolve_name
@@ -52,7 +51,6 @@ class StaticFile:
     analysis: Analysis
     holes: tuple[Hole, ...]
     project: Options
-    tuned: tuple[TunedBlock, ...] = ()
 
     @property
     def source(self) -> SourceFile:
@@ -68,9 +66,7 @@ class StaticFile:
 
     def compile(self, written: Sequence[WrittenBlock], note: str = "") -> Compilation:
         """Compile the file with some of its blocks replaced with code."""
-        return generate(
-            self.analysis, project=self.project, tuned=self.tuned, written=written, note=note
-        )
+        return generate(self.analysis, project=self.project, written=written, note=note)
 
     def make_finding(self, hole: Hole, code: str, message: str, hint: str) -> Finding:
         """Return a finding about a hole, located at the head of its block."""
@@ -122,9 +118,7 @@ class StaticFile:
         return place_static_code(code, hole, self.project, runtime)
 
 
-def make_static_file(
-    unit: Unit, source: SourceFile, project: Options, tuned: tuple[TunedBlock, ...] = ()
-) -> StaticFile | None:
+def make_static_file(unit: Unit, source: SourceFile, project: Options) -> StaticFile | None:
     """Find a file's holes; None if it has none, or cannot be compiled anyway."""
     is_static = project.mode not in (None, "live")
     if not can_hold_blocks(source.data) or not (is_static or can_set_mode(source.data)):
@@ -133,7 +127,7 @@ def make_static_file(
     if analysis.module is None or analysis.has_errors:
         return None
     holes = tuple(find_holes(analysis.module, analysis.blocks, project))
-    return StaticFile(unit, analysis, holes, project, tuned) if holes else None
+    return StaticFile(unit, analysis, holes, project) if holes else None
 
 
 def needs_judgement(hole: Hole, code: str) -> bool:

@@ -18,8 +18,8 @@ Learned code has a mode such as `static-learned`, a `score = { right = 7, wrong 
 the values that it was learned from. An entry is valid for the meaning that it was written for, and stale for any
 other. `digest` is the digest of the model's code, so edits can be detected; edited code is kept. `checks = { passed
 = 3, of = 4 }` counts the program's checks that pass with this code, if they were run. `rationale` is the model's
-explanation of the mistake that repaired code corrects. `[[authority]]` sections are the manifest of blocks at run
-time (`njrt.production.approval.manifest`). The same entries always give the same text.
+explanation of the mistake that repaired code corrects. Sections of njc 0.2 that this
+njc does not use, `[[authority]]` and `[[tuned]]`, are kept. The same entries always give the same text.
 """
 
 from __future__ import annotations
@@ -33,11 +33,9 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from njc.project.servers import ServerSection
-from njc.project.tuned import TunedSection, check_sections
 from njrt.dataclass_json import NO_OTHER_KEYS
 from njrt.errors import ConfigurationError
 from njrt.options import OPTION_CHOICES
-from njrt.production.approval.manifest import BlockAuthority, BlockKey
 from njrt.records import asdict, field, record, replace
 
 LOCK_VERSION = 1
@@ -149,14 +147,13 @@ LockKey = tuple[str, str]
 
 @record
 class StaticLock:
-    """A lock file's entries, and the authority of blocks at run time."""
+    """The contents of a lock file."""
 
     entries: Mapping[LockKey, LockEntry] = field(default_factory=dict)
-    authority: Mapping[BlockKey, BlockAuthority] = field(default_factory=dict)
-    tuned: Mapping[tuple[str, str, str], TunedSection] = field(default_factory=dict)
-    """The forms that were chosen for blocks and models."""
     servers: Mapping[str, ServerSection] = field(default_factory=dict)
     """The MCP servers, by name."""
+    kept: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    """The sections of njc 0.2 that are not used any more, in order, each with its kind."""
 
     def with_entries(self, entries: Iterable[LockEntry]) -> StaticLock:
         """Return the lock with entries added; they replace older ones."""
@@ -175,7 +172,6 @@ class _LockFile:
 
     version: Literal[1]
     block: tuple[LockEntry, ...] = ()
-    authority: tuple[BlockAuthority, ...] = ()
     mcp: tuple[ServerSection, ...] = ()
 
 
@@ -203,10 +199,8 @@ def transfer_changes(before: StaticLock, after: StaticLock, current: StaticLock)
         if entry.is_edited and entry != before.entries.get(key)
     }
     entries = _transfer_items(before.entries, after.entries, current.entries)
-    authority = _transfer_items(before.authority, after.authority, current.authority)
-    tuned = _transfer_items(before.tuned, after.tuned, current.tuned)
     servers = _transfer_items(before.servers, after.servers, current.servers)
-    return StaticLock({**entries, **edited}, authority, tuned, servers)
+    return StaticLock({**entries, **edited}, servers, current.kept)
 
 
 def _transfer_items(
@@ -253,7 +247,7 @@ def read_lock(file: Path) -> StaticLock:
         line, path = _locate(text, first["loc"]), ".".join(map(str, first["loc"]))
         problem = first["msg"].replace(*_UNKNOWN_KEY)
         raise ConfigurationError(f"{file}:{line}: `{path}`: {problem}; {_WAY_OUT}") from None
-    if unknown := sorted(document.keys() - {"version", "block", "authority", "tuned", "mcp"}):
+    if unknown := sorted(document.keys() - {"version", "block", "mcp", *KEPT_SECTIONS}):
         raise ConfigurationError(f"{file}: `{unknown[0]}` is not a section of a lock; {_WAY_OUT}")
     for index, entry in enumerate(read.block):
         if entry.mode.removesuffix(LEARNED_SUFFIX) not in OPTION_CHOICES["mode"]:
@@ -264,10 +258,13 @@ def read_lock(file: Path) -> StaticLock:
         if name in names[:index]:
             line = _locate(text, ("block", index, "name"))
             raise ConfigurationError(f"{file}:{line}: `{name}` is there twice; keep one of them")
-    authority = {section.key: section for section in read.authority}
-    tuned = {section.key: section for section in check_sections(file, document)}
     servers = {section.name: section for section in read.mcp}
-    return StaticLock({}, authority, tuned, servers).with_entries(read.block)
+    kept = [(kind, section) for kind in KEPT_SECTIONS for section in document.get(kind, ())]
+    return StaticLock({}, servers, tuple(kept)).with_entries(read.block)
+
+
+KEPT_SECTIONS = ("authority", "tuned")
+"""The sections of njc 0.2 that are written back as they were read."""
 
 
 _UNKNOWN_KEY = ("Unexpected keyword argument", "this njc knows no such key")
@@ -303,14 +300,7 @@ def format_lock(lock: StaticLock) -> str:
     """Format a lock as text, with its entries in the order of their names."""
     sections = [
         *(("block", _list_entry_fields(it)) for _, it in sorted(lock.entries.items())),
-        *(
-            ("authority", {**asdict(it), "instruction": key[1], "calls": it.calls or None})
-            for key, it in sorted(lock.authority.items())
-        ),
-        *(
-            ("tuned", {**asdict(it), "examples": it.examples or None})
-            for _, it in sorted(lock.tuned.items())
-        ),
+        *lock.kept,
         *(("mcp", _list_server_fields(it)) for _, it in sorted(lock.servers.items())),
     ]
     return "\n".join([_FILE_HEAD, *(_format_section(*section) for section in sections)])

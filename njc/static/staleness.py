@@ -39,15 +39,13 @@ class Missing:
 HoleStatus = Locked | Stale | Missing
 
 
-def find_hole_statuses(
-    holes: Sequence[Hole], lock: StaticLock, *, learned: bool = True
-) -> dict[str, HoleStatus]:
-    """Look up every hole in the lock; with `learned`, learned code is preferred."""
+def find_hole_statuses(holes: Sequence[Hole], lock: StaticLock) -> dict[str, HoleStatus]:
+    """Look up every hole in the lock; code that njc 0.2 learned from examples is preferred."""
     names = {hole.name for hole in holes}
     found = {}
     for hole in holes:
         kind = hole.mode + LEARNED_SUFFIX
-        best = find_hole_status(hole, lock, names, kind) if learned else Missing()
+        best = find_hole_status(hole, lock, names, kind)
         # Stale learned code is ignored, unless a person has edited it.
         is_good = isinstance(best, Locked) or (isinstance(best, Stale) and best.entry.is_edited)
         found[hole.name] = best if is_good else find_hole_status(hole, lock, names, hole.mode)

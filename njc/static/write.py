@@ -6,25 +6,21 @@ njc.lock                                    beside pyproject.toml, otherwise in 
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 from njc.project.build import Compilations, Finding, plan_build, read_source
-from njc.project.config import Project
+from njc.project.config import Project, get_lock_path
 from njc.project.outputs import check_output, rewrite_all, write_all
-from njc.project.tuned import find_tuned_blocks, get_lock_path
 from njc.project.units import Unit, find_package_files, format_path
-from njc.static.build import ContractTask, ContractVerdict, HoleRequest, StaticBuild, fill_holes
+from njc.static.build import HoleRequest, StaticBuild, fill_holes
 from njc.static.fit import StaticFile, make_static_file
 from njc.static.generate import Generated, GenerationFailed
 from njc.static.holes import Hole
 from njc.static.lock import StaticLock, add_unwritten, format_lock, read_lock, transfer_changes
-from njc.worker import open_worker
 from njrt.errors import ConfigurationError
 from njrt.private_files import lock_folder
 
@@ -33,8 +29,7 @@ def find_static_files(units: Sequence[Unit], project: Project) -> list[StaticFil
     """Return the files with holes; raises ConfigurationError if the lock cannot distinguish two of them."""
     files: dict[str, StaticFile] = {}
     for unit in units:
-        tuned = find_tuned_blocks(unit, project)
-        file = make_static_file(unit, read_source(unit), project.options, tuned)
+        file = make_static_file(unit, read_source(unit), project.options)
         if file is not None and files.setdefault(unit.path, file) is not file:
             places = f"{files[unit.path].unit.display_path} and {unit.display_path}"
             raise ConfigurationError(f"{places} have one name in njc.lock, {unit.path}; rename one")
@@ -62,29 +57,17 @@ def fill_locked(units: Sequence[Unit], project: Project) -> tuple[Compilations, 
 
 
 def keep_results(request: HoleRequest, lock: StaticLock, file: Path) -> HoleRequest:
-    """Have new code tested by its contract and saved in the lock, dated today, and attempts in files beside it."""
+    """Have new code saved in the lock, dated today, and attempts in files beside it."""
     return replace(
         request,
         today=lambda: time.strftime("%Y-%m-%d"),
         keep=lambda written: save_lock(add_unwritten(written, lock), lock, file),
         keep_attempts=lambda hole, result: keep_attempts(hole, result, file.parent),
-        test_contract=test_contract,
     )
 
 
 CONTRACT_SECONDS = 30.0
 """The time limit for testing a piece of code; without a verdict by then, the code is not judged."""
-
-
-def test_contract(task: ContractTask) -> ContractVerdict:
-    """Run a block's code on inputs from Hypothesis, in another process; without Hypothesis, there is no verdict."""
-    if importlib.util.find_spec("hypothesis") is None:
-        return ContractVerdict()
-    with open_worker("njc.static.contract_worker") as worker, suppress(TimeoutError):
-        worker.send(asdict(task))
-        if found := worker.receive(CONTRACT_SECONDS):
-            return ContractVerdict(found["held"], found["refusal"])
-    return ContractVerdict()
 
 
 def write_static_build(

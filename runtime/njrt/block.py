@@ -34,8 +34,6 @@ class Block:
     options: Options
     reads: tuple[str, ...] = ()
     """Outputs that the prompt also reads, as listed by the compiler: the instruction may contain inserted values."""
-    examples: tuple[tuple[str, str], ...] = ()
-    """Earlier values as they were shown, each with its reply; they are shown before this run's values."""
     code: str = ""
     """Static code, which runs instead of a conversation with a model."""
     interface: Interface | None = None

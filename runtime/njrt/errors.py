@@ -7,7 +7,7 @@
     │   ├── AuthenticationError     the key is missing or wrong
     │   ├── ModelNotFoundError      the server does not know this model
     │   ├── ServerError             unreachable, overloaded, timed out, broken reply
-    │   │   └── NotAskedError       not asked: a circuit breaker is open, a rate limit used up
+    │   │   └── NotAskedError       not asked: no time was left
     │   ├── RejectedRequestError    the server rejected the request as invalid
     │   └── ReplyError              empty, cut off or refused, after all retries
     ├── LimitError                  a limit of the block was reached              exit code 3
@@ -94,7 +94,7 @@ class ServerError(ModelError):
 
 
 class NotAskedError(ServerError):
-    """A model was not asked: its circuit breaker is open, its rate limit is used up, or no time is left."""
+    """A model was not asked, because no time was left."""
 
     was_sent = False
 
@@ -144,7 +144,7 @@ class BudgetError(LimitError):
 
     budget: str = ""
     owner: str = ""
-    """The tenant, or the digest of the API key, if each has a budget."""
+    """The digest of the API key, if each has a budget."""
     period: str = ""
     usd_limit: float | None = None
     usd_spent: float = 0.0

@@ -1,6 +1,6 @@
 """Events of running blocks, and listeners to them.
 
-    Began -> (Asked -> Replied | Unanswered -> Performed*)* -> Compared? -> Ended
+    Began -> (Asked -> Replied | Unanswered -> Performed*)* -> Ended
 
 The driver calls one `Listener` with each event. The run's account, the trace file, the log and the OpenTelemetry
 spans are independent listeners. Events with a duration have `seconds`.
@@ -50,8 +50,7 @@ class Began(RunEvent):
     """The start of a block. `parent` is the run of the block that called it from code, if any.
 
     `tried` is the result of code that was tried first (mode `auto`): "ran" if it succeeded, "unfit" if its guard did
-    not hold, "raised" if it raised, "alarmed" if its canaries differed too often. In the last three cases the model
-    is asked. A canary's run has "canary". `instruction` is empty for a question of `njrt.llm`. `state` has all bound
+    not hold, "raised" if it raised. In the last two cases the model is asked. `instruction` is empty for a question of `njrt.llm`. `state` has all bound
     variables; as in the other events, it is None unless a listener has the attribute `wants_states`.
     """
 
@@ -90,33 +89,6 @@ class Unanswered(RunEvent):
 
 
 @record
-class Prediction:
-    """The predicted changes of an effect (`njrt.using(predict=...)`), compared with its actual changes.
-
-    Before an effect is performed, the model sees the instruction, the variables and the effect, and predicts the
-    variables on the assumption that the effect does as instructed. A difference is a surprise: either the effect or
-    the prediction is wrong.
-    """
-
-    expected: Mapping[str, str] = field(default_factory=dict)
-    """The variables that were expected to change, with their values as Python text."""
-    ending: str = ""
-    """How the effect was expected to end: `goes on`, `break`, `continue`, `return VALUE` or `raise NAME`."""
-    mismatches: tuple[str, ...] = ()
-    """The errors in the prediction, one text per variable and one for the ending."""
-    problem: str = ""
-    """Why nothing was compared, if so: the model gave no answer, or the effect was refused."""
-    input_tokens: int = 0
-    output_tokens: int = 0
-    seconds: float = 0.0
-
-    @property
-    def is_surprise(self) -> bool:
-        """Whether the prediction was wrong."""
-        return bool(self.mismatches)
-
-
-@record
 class Performed(RunEvent):
     """An effect was performed, or refused, with this result; a reply without an effect counts as a refusal.
 
@@ -130,8 +102,6 @@ class Performed(RunEvent):
     seconds: float
     state: StateChange | None = None
     decisions: tuple[InterceptorDecision, ...] = ()
-    prediction: Prediction | None = None
-    """The prediction of `njrt.using(predict=...)`; None without it."""
     redact: Redact | None = field(default=None, compare=False, repr=False)
     touches: int = 0
     """How often contained code touched objects of the program."""
@@ -150,18 +120,6 @@ class Ended(RunEvent):
 
 
 @record
-class Compared(RunEvent):
-    """The live block ran beside its static code, on copies, and its result was compared with the code's.
-
-    `differences` is empty if both agree; `problem` is the reason if nothing was compared. This event comes before the
-    run's `Ended`; the run's `Began` has `tried="canary"` and the code's run as its parent.
-    """
-
-    differences: tuple[str, ...] = ()
-    problem: str = ""
-
-
-@record
 class Streamed(RunEvent):
     """Another part of this turn's reply has arrived: `text` is all of the reply so far.
 
@@ -173,7 +131,7 @@ class Streamed(RunEvent):
     text: str
 
 
-Event = Began | Asked | Replied | Unanswered | Performed | Compared | Ended
+Event = Began | Asked | Replied | Unanswered | Performed | Ended
 
 Listener = Callable[[Event], None]
 """Called with every event of every run, in order within a run; must be quick and thread-safe, and never raise."""

@@ -198,9 +198,8 @@ def reply_to_json(reply: Reply) -> dict[str, Any]:
     fields["usage"] = usage_to_json(reply.usage)
     if reply.attempts:
         fields["attempts"] = attempts_to_json(reply.attempts)
-    for name in ("agreement", "probability"):
-        if (share := getattr(reply, name)) is not None:
-            fields[name] = share
+    if reply.probability is not None:
+        fields["probability"] = reply.probability
     return fields
 
 
@@ -233,8 +232,7 @@ def reply_from_json(fields: Mapping[str, Any], model: str) -> Reply:
     usage = fields.get("usage", {})
     counts = {name: usage.get(name, 0) for name in ("input", "output", "cached")}
     used = Usage(**counts, usd=usage.get("usd"))
-    agreement, probability = fields.get("agreement"), fields.get("probability")
-    return Reply(message, stop, used, model, agreement=agreement, probability=probability)
+    return Reply(message, stop, used, model, probability=fields.get("probability"))
 
 
 def _call_from_json(fields: Mapping[str, Any]) -> ToolCall:

@@ -182,9 +182,9 @@ def add_usage(usages: Iterable[Usage]) -> Usage:
 
 @record
 class CallAttempt:
-    """One of the calls that a model made for one request: a retry, a fallback, a vote.
+    """One of the calls that a model made for one request: a retry or a fallback.
 
-    `outcome` is `used`, `unusable`, `outvoted`, or the name of the error that it ended with.
+    `outcome` is `used`, `unusable`, or the name of the error that it ended with.
     """
 
     model: str
@@ -197,9 +197,9 @@ class CallAttempt:
 class Reply:
     """A model's answer. `model` is the name that the server reports; `source` is the origin of the reply.
 
-    `attempts` are all calls that were made for it, if there were several; `usage` is then their total. `agreement`
-    is the share of the calls that agree with this reply, if several models voted. `probability` is the product of
-    the probabilities of the tokens in the answer's values, if the request wants it and the server gives it.
+    `attempts` are all calls that were made for it, if there were several; `usage` is then their total.
+    `probability` is the product of the probabilities of the tokens in the answer's values, if the request wants it and
+    the server gives it.
     """
 
     message: ModelMessage
@@ -208,7 +208,6 @@ class Reply:
     model: str = ""
     source: Literal["model", "cache", "recording", "script"] = "model"
     attempts: tuple[CallAttempt, ...] = ()
-    agreement: float | None = None
     probability: float | None = None
 
 

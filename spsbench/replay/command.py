@@ -54,11 +54,11 @@ def command(traces: TextIO, programs: Path | None, results: TextIO | None, expor
 def replay_traces(file: TextIO, programs: Path | None, results: TextIO | None) -> str:
     """Replay all traces, on our programs or on those in a folder, and format the results."""
     from spsbench.journal import naming
-    from spsbench.replay.programs import load_migrated_program, load_suite_program
+    from spsbench.replay.programs import load_authors_program, load_suite_program
     from spsbench.replay.replaying import format_replay_table, keep_last_runs, replay_trace
     from spsbench.replay.traces import parse_evaluations, parse_traces
 
-    find = partial(load_migrated_program, programs=programs) if programs else load_suite_program
+    find = partial(load_authors_program, programs=programs) if programs else load_suite_program
     evaluations = {}
     if results is not None:
         with naming(results.name):

@@ -1,12 +1,13 @@
 """The programs for recorded traces: ours, or the original programs.
 
 load_suite_program(trace)                              our program with the trace's name, checked as a task
-load_migrated_program(trace, Path("benchmarks"))       benchmarks/menu.py or benchmarks/menu/menu.py, migrated
-                                                       from nightjarpy; its function `run` has its own checks
+load_authors_program(trace, Path("benchmarks"))      benchmarks/menu.py or benchmarks/menu/menu.py, written
+                                                      for nightjarpy; its function `run` has its own checks
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -56,10 +57,8 @@ def load_suite_program(trace: Trace) -> RunChecks:
     return play
 
 
-def load_migrated_program(trace: Trace, programs: Path) -> RunChecks:
-    """Return the program that the trace was taken from, migrated."""
-    from njc.migrate.program import Migration, migrate_program
-
+def load_authors_program(trace: Trace, programs: Path) -> RunChecks:
+    """Return the program that the trace was taken from."""
     name = trace.program
     places = [
         programs / place
@@ -69,12 +68,9 @@ def load_migrated_program(trace: Trace, programs: Path) -> RunChecks:
     path = next((place for place in places if place.is_file()), None)
     if path is None:
         raise CannotReplayError(f"there is neither {places[0]} nor {places[1]}")
-    migration = migrate_program(SourceFile(path.name, path.read_bytes()), f"{name}.njpy")
-    if not isinstance(migration, Migration):
-        reason = migration if isinstance(migration, str) else "it has no natural code"
-        raise CannotReplayError(f"{path} cannot be migrated: {reason}")
+    source = SourceFile(f"{name}.njpy", convert_program(path.read_text(encoding="utf-8")).encode())
     options = METHODS[trace.effects].compile_options
-    code = require_compiled_code(compile_source(migration.source, project=options))
+    code = require_compiled_code(compile_source(source, project=options))
 
     def play() -> CheckOutcomes:
         # The name must not be that of a module that Python's library imports.
@@ -86,6 +82,15 @@ def load_migrated_program(trace: Trace, programs: Path) -> RunChecks:
         return {str(check): passed is True for check, passed in checks.items()}
 
     return play
+
+
+_IMPORT = re.compile(r"^import nightjarpy as nj\n|^from nightjarpy import .*\n", re.MULTILINE)
+_DECORATOR = re.compile(r"^[ \t]*@nj\.fn(?:\(.*\))?[ \t]*\n", re.MULTILINE)
+
+
+def convert_program(text: str) -> str:
+    """Return an author's program as natural code: its prompts stay, nightjarpy's import and decorators go."""
+    return _DECORATOR.sub("", _IMPORT.sub("", text))
 
 
 def require_compiled_code(compilation: Compilation) -> bytes:

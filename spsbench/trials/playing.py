@@ -15,18 +15,15 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import njrt
-from njc.codegen.tuned import TunedBlock
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 from njc.project.config import Project
-from njc.project.tuned import find_tuned_blocks
-from njc.project.units import SUFFIX, Unit, make_unit
+from njc.project.units import SUFFIX, make_unit
 from njc.worker import open_channel
 from njrt.dataclass_json import from_json, to_json
 from njrt.errors import NaturalError
@@ -219,8 +216,7 @@ def build_program(program: str, method: Method, folder: Path) -> ModuleType:
     if not method.is_natural:
         return load_manual_program(program)
     if not method.is_static:
-        tuned = read_tuned_forms(program) if method.is_tuned else ()
-        return load_natural_program(program, method.compile_options, method.file, tuned)
+        return load_natural_program(program, method.compile_options, method.file)
     from njc.static.write import fill_units
 
     file = folder / program / f"natural{SUFFIX}"
@@ -242,13 +238,6 @@ def build_program(program: str, method: Method, folder: Path) -> ModuleType:
         )
     except Exception as error:
         raise NotBuiltError(f"{type(error).__name__}: {error}") from error
-
-
-def read_tuned_forms(program: str) -> tuple[TunedBlock, ...]:
-    """Return the forms that `programs/tuned.lock` has for the blocks of a natural program."""
-    root = Path(str(files(PROGRAMS_PACKAGE)))
-    source = root / program / f"natural{SUFFIX}"
-    return find_tuned_blocks(Unit(source, root, source), Project(lock=root / "tuned.lock"))
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ from spsbench.replay.agreement import NameMap, compare_answers
 from spsbench.replay.export import build_traces
 from spsbench.replay.programs import (
     RunChecks,
-    load_migrated_program,
+    load_authors_program,
     load_suite_program,
     require_compiled_code,
 )
@@ -405,7 +405,7 @@ def test_programs_of_the_old_language_are_migrated_and_report_their_own_checks(
         *chat("b", "exec", {"code": "prices[:] = [2 * price for price in prices]"}, "Success"),
         *chat("c", "done", {}),
     ]
-    result = played(trace("prices", *recorded), partial(load_migrated_program, programs=tmp_path))
+    result = played(trace("prices", *recorded), partial(load_authors_program, programs=tmp_path))
     assert result.checks == {"doubled": True, "counted": True}
     assert result.divergences == ()
 
@@ -525,7 +525,7 @@ def test_what_was_refused_there_is_not_served_here_unless_it_is_code(
     opening = user("Follow the <wish> and change the <prices>.")
     ends = [*chat("d", "done", {}, "Error: not yet"), *chat("e", "done", {})]
     recorded = trace("menu", opening, *calls, *ends)
-    result = played(recorded, partial(load_migrated_program, programs=tmp_path))
+    result = played(recorded, partial(load_authors_program, programs=tmp_path))
     assert result.divergences == ()
     assert result.checks == {"doubled": doubled, "counted": True}
     assert result.compared == result.agreed == answers
@@ -540,7 +540,7 @@ def test_a_program_that_raises_has_no_checks_and_runs_of_two_models_are_two(
     run = trace_to_json(trace("menu", *chats))
     runs = [run, run, run | {"model": "vendor/other"}]
     replays = [
-        replay_trace(kept, partial(load_migrated_program, programs=tmp_path), {("menu", 2): {}})
+        replay_trace(kept, partial(load_authors_program, programs=tmp_path), {("menu", 2): {}})
         for kept in keep_last_runs(map(parse_trace, runs))
     ]
     assert [replay.trace.model for replay in replays] == ["vendor/model", "vendor/other"]
@@ -569,6 +569,6 @@ def test_a_program_may_have_a_name_of_pythons_library_and_every_jump_that_was_re
         *chat("a", "exec", {"code": "answer = [prices[2]._held]"}, "Success"),
         *chat("b", "return", {"variable": "answer"}),
     ]
-    result = played(trace("calendar", *chats), partial(load_migrated_program, programs=tmp_path))
+    result = played(trace("calendar", *chats), partial(load_authors_program, programs=tmp_path))
     assert result.divergences == ()
     assert result.checks["doubled"]

@@ -21,7 +21,6 @@ from njc.commands.terminal.flags import (
     project_flags,
     refuse_options,
     resolve_project,
-    selection_flags,
     with_console,
 )
 from njc.commands.terminal.repeat import watch_sources
@@ -33,7 +32,15 @@ from njc.project.build import (
     plan_build,
     read_source,
 )
-from njc.project.outputs import STUB_SUFFIX, find_stale_outputs, has_stub
+from njc.project.outputs import (
+    STUB_SUFFIX,
+    find_leftovers,
+    find_overwrite_obstacle,
+    find_stale_outputs,
+    has_stub,
+    read_existing_file,
+    remove_files,
+)
 from njc.project.report import (
     ReportFormat,
     format_count,
@@ -49,6 +56,7 @@ from njc.project.units import (
     format_path,
     list_output_folders,
 )
+from njrt.errors import ConfigurationError
 
 
 @click.command("build")
@@ -57,15 +65,14 @@ from njc.project.units import (
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if out of date.")
 @click.option("--diff", is_flag=True, help="Write nothing; show what would change.")
 @click.option("--force", is_flag=True, help="Build all; replace edited and foreign files.")
+@click.option("--clean", is_flag=True, help="Only remove compiled files that have no source.")
 @MODE
 @click.option("--locked", is_flag=True, help="Call no model; use njc.lock only.")
 @click.option("--stubs", is_flag=True, help="Write a .pyi file beside each compiled file.")
-@click.option("--unlearned", is_flag=True, help="Ignore learned code.")
 @ATTEMPTS
 @JOBS
 @WATCH
 @OUTPUT_FORMAT
-@selection_flags
 @project_flags
 @with_console
 def command(console: Console, sources: Sequence[Path], watch: bool, **flags: Any) -> int:
@@ -75,6 +82,9 @@ def command(console: Console, sources: Sequence[Path], watch: bool, **flags: Any
     """
     if flags["format"] != "text":
         refuse_options("prints to standard output, as --output-format does", "diff")
+    if flags["clean"]:
+        refuse_options("does nothing with --clean, which builds nothing", "watch", "mode", "locked")
+        return _clean(console, sources, flags)
     if watch:
         watch_sources(console, lambda: _build(console, sources, flags), sources, (SUFFIX, ".py"))
     return _build(console, sources, flags)
@@ -94,7 +104,6 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
 
         request = HoleRequest(
             locked=flags["locked"] or dry_run,
-            learned=not flags["unlearned"],
             attempts=flags["attempts"],
             jobs=flags["jobs"],
             notify=console.note,
@@ -136,6 +145,29 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
     return int(flags["check"] and bool(plan.changes or stale))
 
 
+def _clean(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) -> int:
+    """Remove compiled files without a source; files that njc did not write, or that were edited, are kept."""
+    project = resolve_project(sources, flags)
+    places = choose_places(sources, project)
+    if wrong := [place for place in places if not place.is_dir()]:
+        raise ConfigurationError(f"{format_path(wrong[0])} is not a directory; name directories")
+    folders = list_output_folders(places, project)
+    chosen = find_stale_outputs(folders)
+    found = {file: find_overwrite_obstacle(file, read_existing_file(file).state) for file in chosen}
+    obstacles = {} if flags["force"] else {file: why for file, why in found.items() if why}
+    removed = [file for file in chosen if file not in obstacles]
+    removed += [file for folder in folders for file in find_leftovers(folder)]
+    verb = "would be " if flags["check"] or flags["diff"] else ""
+    if not verb:
+        remove_files(removed, within=folders)
+    for file in removed:
+        console.print_detail(f"{format_path(file)} {verb}removed")
+    for why in obstacles.values():
+        console.findings(f"error: {why}")
+    console.note(f"{format_count(len(removed), 'file')} {verb}removed")
+    return 2 if obstacles else int(flags["check"] and bool(removed))
+
+
 def _show_findings(
     console: Console, findings: Sequence[Finding], files: int, format: ReportFormat
 ) -> None:
@@ -162,7 +194,9 @@ def _show_changes(
     parts += [f"{unchanged} up to date"] * bool(unchanged)
     console.note(", ".join(parts))
     for file in stale:
-        console.note(f"stale: {format_path(file)} has no source any more; `njc clean` removes it")
+        console.note(
+            f"stale: {format_path(file)} has no source any more; `njc build --clean` removes it"
+        )
 
 
 def _make_diff(change: OutputChange) -> str:

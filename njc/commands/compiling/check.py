@@ -24,7 +24,6 @@ from njc.commands.terminal.flags import (
     project_flags,
     refuse_options,
     resolve_project,
-    selection_flags,
     with_console,
 )
 from njc.commands.terminal.repeat import watch_sources
@@ -56,7 +55,6 @@ _STDIN = Path("-")
 @click.option(
     "--stdin-filename", type=PATH, metavar="FILE", help="Name of the source that is read by `-`."
 )
-@selection_flags
 @project_flags
 @with_console
 def command(console: Console, sources: Sequence[Path], watch: bool, **flags: Any) -> int:

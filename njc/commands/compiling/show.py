@@ -1,7 +1,11 @@
-"""`njc show --stage blocks|lower FILE`: the natural blocks of a file, or its compiled form."""
+"""`njc show --stage blocks|lower FILE`: the natural blocks of a file, or its compiled form.
+
+njc show --line out/mail.py:41          src/mail.njpy:37, the source of a compiled line, or the reverse
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -10,23 +14,29 @@ import click
 
 from njc.analysis.block_findings import find_containment_problem
 from njc.analysis.contracts import format_assert
+from njc.codegen.header import is_intact, parse_header
+from njc.codegen.linemap import parse_line_map
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import (
     FILE,
     TEXT_OR_JSON,
     project_flags,
+    refuse_options,
     resolve_project,
     with_console,
 )
 from njc.compiler import Compilation
 from njc.frontend.blocks import describe_block
 from njc.project.build import collect_findings, make_compile_task, read_source
+from njc.project.config import Project
 from njc.project.report import format_findings
-from njc.project.units import find_units
+from njc.project.units import SUFFIX, find_units, format_path, read_file
+from njrt.errors import ConfigurationError
 
 
 @click.command("show")
-@click.argument("source", metavar="FILE", type=FILE)
+@click.argument("source", metavar="[FILE]", type=FILE, required=False)
+@click.option("--line", metavar="FILE:LINE", help="Map a compiled line to its source, or back.")
 @click.option(
     "--stage",
     type=click.Choice(["blocks", "lower"]),
@@ -38,12 +48,23 @@ from njc.project.units import find_units
 @with_console
 def command(
     console: Console,
-    source: Path,
+    source: Path | None,
+    line: str | None,
     stage: Literal["blocks", "lower"],
     format: Literal["text", "json"],
     **flags: Any,
 ) -> int:
     """Show the natural blocks of FILE, or its compiled form."""
+    if line is not None:
+        refuse_options("does nothing with --line, which shows a place", "source", "stage", "format")
+        file, number = _parse_place(line)
+        found, at = find_counterpart(file, number, resolve_project([file], flags))
+        console.result(f"{format_path(found)}:{at}")
+        return 0
+    if source is None:
+        raise ConfigurationError(
+            "name a file: njc show FILE, or a place: njc show --line FILE:LINE"
+        )
     project = resolve_project([source], flags)
     (unit,) = find_units([source], project)
     task = make_compile_task(unit, read_source(unit), project)
@@ -105,3 +126,33 @@ def _format_block(description: Mapping[str, Any]) -> str:
     }
     head = f"lines {description['line']}-{description['end_line']}, {description['in']}"
     return "\n".join([head, *(f"  {name:8} {row}" for name, row in rows.items() if row)])
+
+
+def _parse_place(place: str) -> tuple[Path, int]:
+    """Read `FILE:LINE`, or `FILE:LINE:COLUMN`, which tools print."""
+    found = re.fullmatch(r"(.+?):(0*[1-9]\d{0,8})(?::[^:]*)?", place)
+    if found is None:
+        raise ConfigurationError(f"`{place}` is not a place; write FILE:LINE, such as mail.py:41")
+    return Path(found[1]), int(found[2])
+
+
+def find_counterpart(file: Path, line: int, project: Project) -> tuple[Path, int]:
+    """Map a compiled file's line to its source, or the reverse; raises ConfigurationError if the file is neither."""
+    data = read_file(file)
+    if line > (count := len(data.splitlines()) + 1):
+        raise ConfigurationError(f"{format_path(file)} has no line {line}; its last is {count}")
+    if file.suffix == SUFFIX:
+        (unit,) = find_units([file], project)
+        compilation = make_compile_task(unit, read_source(unit), project).compile()
+        if compilation.output is None:
+            name = format_path(file)
+            raise ConfigurationError(f"{name} has errors; `njc check {name}` shows them")
+        return unit.output, compilation.line_map.find_compiled_line(line)
+    header, line_map = parse_header(data), parse_line_map(data)
+    problem = "was edited after the build, or is a stub" if header else "was not compiled by njc"
+    if header is None or line_map is None or not is_intact(data):
+        raise ConfigurationError(f"{format_path(file)} {problem}; build it again")
+    beside = file.absolute().with_suffix(SUFFIX)
+    candidates = [*(root / header.path for root in project.src), beside]
+    source = next((place for place in candidates if place.exists()), Path(header.path))
+    return source, line_map.find_source_line(line)

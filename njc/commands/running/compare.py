@@ -7,7 +7,7 @@ import os
 import shlex
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -48,24 +48,15 @@ from njc.evaluation.comparison.text import format_comparison_text
 from njc.project.build import read_source
 from njc.project.config import Project, describe_result_options
 from njc.project.outputs import write_report
-from njc.project.tuned import get_lock_path
 from njc.project.units import SUFFIX, Unit, find_units, format_path
 from njc.static.build import HoleRequest
-from njc.static.lock import LEARNED_SUFFIX, LockEntry, read_lock
+from njc.static.lock import LockEntry
 from njc.static.write import fill_units, format_finding_messages, write_static_build
 from njc.trace_lines import read_written_trace
 from njrt.errors import ConfigurationError, NaturalError
 from njrt.options import Mode
 
-MODES: Mapping[str, tuple[Mode, bool]] = {
-    "live": ("live", False),
-    "static-raw": ("static-raw", False),
-    "static": ("static", False),
-    "static-learned": ("static", True),
-    "auto": ("auto", True),
-}
-"""The choices: the mode to build in, and whether to use learned code."""
-NOTHING_LEARNED = "nothing has been learned; `njc static --learn TRACES` does that"
+MODES: tuple[Mode, ...] = ("live", "static-raw", "static", "auto")
 RESULTS_FOLDER = Path(".njc_cache") / "compare"
 
 
@@ -103,8 +94,7 @@ def command(
     COMMAND imports the compiled files; `{out}` in it is their directory. A run passes if it exits with 0.
     A run that did not import them ends the comparison. An interrupted one is continued by the same command.
 
-    Modes: live, static-raw, static, static-learned, auto. The default is all; static-learned only if code has
-    been learned.
+    Modes: live, static-raw, static, auto. The default is all.
 
     --gate: pass^K is the probability that K runs all pass; the exit code is 1 if it is below X in MODE, or in any mode.
     It is also 1 if no mode can be built.
@@ -115,17 +105,16 @@ def command(
     units = find_units(sources, project)
     check_report(json_file, (unit.source for unit in units))
     check_report(html_file, (unit.source for unit in units), "jinja2", "matplotlib")
-    chosen = _parse_modes(modes) if modes else _list_available_modes(units, project)
+    chosen = _parse_modes(modes) if modes else MODES
     conditions = parse_gates(gates, chosen, runs, "-n")
     folder = RESULTS_FOLDER / _compute_digest(units, words, project)
     if fresh:
         (folder / "trials.jsonl").unlink(missing_ok=True)
     rows = []
     for mode in chosen:
-        kind, learned = MODES[mode]
-        options = replace(project.options, mode=kind)
+        options = replace(project.options, mode=mode)
         target = replace(project, options=options, out=(folder / mode).absolute())
-        request = HoleRequest(learned=learned, attempts=attempts, jobs=jobs, notify=console.note)
+        request = HoleRequest(attempts=attempts, jobs=jobs, notify=console.note)
         console.note(f"{mode}: building")
         with show_status(console):
             build = _build_mode(sources, target, mode, request)
@@ -162,14 +151,7 @@ def _split_arguments(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
     return list(map(Path, sources)), words
 
 
-def _list_available_modes(units: Sequence[Unit], project: Project) -> list[str]:
-    """Return all modes, with static-learned only if code has been learned."""
-    lock = read_lock(get_lock_path(project, units[0].root))
-    learned = any(entry.mode.endswith(LEARNED_SUFFIX) for entry in lock.entries.values())
-    return [mode for mode in MODES if learned or mode != "static-learned"]
-
-
-def _parse_modes(text: str) -> list[str]:
+def _parse_modes(text: str) -> Sequence[Mode]:
     modes = [mode.strip() for mode in text.split(",") if mode.strip()]
     for mode in modes:
         if mode not in MODES:
@@ -194,8 +176,6 @@ def _build_mode(
     try:
         static = fill_units(units, project, request)
         failure, used = format_finding_messages(static.findings), static.used
-        if mode == "static-learned" and not any(entry.score for entry in used):
-            failure = failure or NOTHING_LEARNED
         if not failure:
             failure = format_finding_messages(write_static_build(units, project, static))
     except NaturalError as error:

@@ -11,22 +11,17 @@ from typing import Any
 
 import click
 
-from njc.commands.running.trace import open_trace, read_trace_index
 from njc.commands.terminal.console import Console, ending_by_exception, require_stdin
 from njc.commands.terminal.flags import PATH, parse_set_flags, refuse_options, with_console
 from njc.project.build import NaturalSyntaxError
-from njc.project.units import format_path, read_file
+from njc.project.units import read_file
 from njc.runs.debug.commands import DebugSession
 from njc.runs.debug.plain import PROMPT, PlainDebugger, read_command
 from njc.runs.debug.predicted import PredictedSession, open_predictor, read_program
-from njc.runs.debug.stop_report import DebuggedRun, clean_text
-from njc.runs.debug.trace_walk import TraceWalk
+from njc.runs.debug.stop_report import clean_text
 from njc.runs.timeline.debuggee import load_program
 from njc.runs.timeline.happenings import RunSettings, choose_recording
 from njc.runs.timeline.run_controller import RunController
-from njc.runs.timeline.step_builder import build_timeline
-from njc.runs.timeline.steps import Timeline
-from njc.trace_lines import read_trace
 from njrt.errors import ConfigurationError, require_packages
 from njrt.options import OPTION_NAMES
 
@@ -39,7 +34,6 @@ from njrt.options import OPTION_NAMES
 @click.option(
     "--recording", type=PATH, metavar="FILE", help="Replay this recording; it stays as it is."
 )
-@click.option("--trace", type=PATH, metavar="FILE", help="View the steps of this trace.")
 @click.option(
     "--predicted", metavar="MODULE:FILE", help="Predict the steps by a model; run nothing."
 )
@@ -55,7 +49,6 @@ def command(
     program: Path | None,
     arguments: Sequence[str],
     recording: Path | None,
-    trace: Path | None,
     predicted: str | None,
     call: str | None,
     plain: bool,
@@ -68,9 +61,6 @@ def command(
     """
     require_stdin("commands are read from it")
     run_options = ("recording", "model", "options", "arguments")
-    if trace is not None:
-        problem = "does nothing with --trace, which views a run that is over"
-        refuse_options(problem, "predicted", "call", *run_options)
     if predicted is not None:
         refuse_options("does nothing with --predicted, which runs nothing", *run_options)
         serve_predictions(predicted, program, call)
@@ -81,24 +71,18 @@ def command(
         require_packages("the full screen", "njpy[debug]", "textual", otherwise="use --plain")
     click.get_current_context().with_resource(ending_by_exception())
     happenings: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    run: DebuggedRun
-    if trace is not None:
-        file = (program or trace).absolute()
-        folders = (file.parent, Path.cwd(), *file.parents)
-        run = TraceWalk(read_timeline(console, trace), happenings.put, folders)
-    elif program is None:
-        raise ConfigurationError("name a program, or a trace: njc debug FILE")
-    else:
-        check_program(program)
-        if not (is_replayed := recording is not None):
-            recording, is_replayed = choose_recording(os.environ.get("NJC_RECORD", ""), program)
-        if recording is not None and is_replayed and not recording.is_file():
-            raise ConfigurationError(f"there is no recording {recording}")
-        parsed = parse_set_flags(options)
-        given = {name: getattr(parsed, name) for name in OPTION_NAMES}
-        values = {name: value for name, value in given.items() if value is not None}
-        settings = RunSettings(program, tuple(arguments), model, recording, is_replayed, values)
-        run = RunController(settings, happenings.put)
+    if program is None:
+        raise ConfigurationError("name a program: njc debug FILE; `njc trace FILE` shows a trace")
+    check_program(program)
+    if not (is_replayed := recording is not None):
+        recording, is_replayed = choose_recording(os.environ.get("NJC_RECORD", ""), program)
+    if recording is not None and is_replayed and not recording.is_file():
+        raise ConfigurationError(f"there is no recording {recording}")
+    parsed = parse_set_flags(options)
+    given = {name: getattr(parsed, name) for name in OPTION_NAMES}
+    values = {name: value for name, value in given.items() if value is not None}
+    settings = RunSettings(program, tuple(arguments), model, recording, is_replayed, values)
+    run = RunController(settings, happenings.put)
     session = DebugSession(run)
     try:
         run.start()
@@ -137,14 +121,6 @@ def check_program(program: Path) -> None:
         raise
     except (SyntaxError, ValueError) as error:
         raise ConfigurationError(f"{program} is not a program: {error}") from None
-
-
-def read_timeline(console: Console, path: Path) -> Timeline:
-    """Return a trace's steps, and show its unreadable lines; raises ConfigurationError without steps."""
-    index = read_trace_index(console, open_trace(str(path)))
-    if not len(timeline := build_timeline(read_trace(index.path))):
-        raise ConfigurationError(f"{format_path(path)} has no steps; NJC_TRACE=FILE writes traces")
-    return timeline
 
 
 def is_plain_terminal() -> bool:

@@ -31,7 +31,6 @@ from njrt.persistence.open_store import PLACE_PREFIX, get_store_to_read, make_tr
 @click.option("--run", "run", metavar="RUN", help="Show the steps of this run: its number or id.")
 @click.option("--refusals", is_flag=True, help="Only runs with refused effects.")
 @click.option("--unchanged", is_flag=True, help="Only runs that changed nothing.")
-@click.option("--surprises", is_flag=True, help="Only runs with effects not as predicted.")
 @click.option("--jumps", is_flag=True, help="Only runs that left their block by a jump.")
 @click.option("--slow", type=click.FloatRange(min=0), metavar="S", help="Only from S seconds on.")
 @click.option(

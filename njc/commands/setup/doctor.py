@@ -16,7 +16,6 @@ from njc.commands.terminal.flags import TEXT_OR_JSON, parse_set_flags, project_f
 from njc.doctor import HostEnvironment, diagnose
 from njc.project.config import find_project
 from njc.project.units import format_path
-from njc.sandbox.bubblewrap import find_sandbox_obstacle
 
 _COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
 _PROBE_TIMEOUT_SECONDS = 10.0
@@ -41,7 +40,6 @@ def command(console: Console, offline: bool, format: Literal["text", "json"], **
         Path.cwd(),
         (("--set", parse_set_flags(flags["options"])), (place, project.options)),
         _find_version,
-        find_sandbox_obstacle(),
     )
     checks = []
     for check in diagnose(host, None if offline else _probe_server):

@@ -16,9 +16,8 @@ import click
 
 from njc.commands.terminal.console import Console, console_flags, require_stdin
 from njc.commands.terminal.flags import PATH, refuse_options, with_console
-from njc.project.config import find_project
+from njc.project.config import find_project, get_lock_path
 from njc.project.report import format_count
-from njc.project.tuned import get_lock_path
 from njc.static.lock import StaticLock, read_lock
 from njc.static.write import save_lock
 from njrt.errors import ConfigurationError, require_packages

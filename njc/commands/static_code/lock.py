@@ -1,9 +1,8 @@
-"""`njc lock`: the state of static blocks, rewriting their code, and what blocks may do when they run."""
+"""`njc lock`: the state of static blocks, and rewriting their code."""
 
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,28 +16,18 @@ from njc.commands.terminal.flags import (
     ATTEMPTS,
     JOBS,
     MODE,
-    PATH,
     project_flags,
     refuse_options,
     resolve_project,
     with_console,
 )
-from njc.evaluation.cases.tuner import Form
 from njc.project.build import Finding
-from njc.project.config import Project
-from njc.project.report import format_count, format_diff, format_findings
-from njc.project.tuned import get_lock_path
+from njc.project.config import Project, get_lock_path
+from njc.project.report import format_count, format_findings
 from njc.project.units import Unit, find_units
-from njc.runs.authority import (
-    collect_needs,
-    find_block_keys,
-    remove_stale_authority,
-    widen_authority,
-)
 from njc.static.build import HoleRequest
 from njc.static.holes import Hole
-from njc.static.lock import LEARNED_SUFFIX, LockEntry, StaticLock, format_lock, read_lock
-from njc.static.splice import name_static_code
+from njc.static.lock import LEARNED_SUFFIX, LockEntry, StaticLock, read_lock
 from njc.static.staleness import (
     HoleStatus,
     Locked,
@@ -49,9 +38,6 @@ from njc.static.staleness import (
 )
 from njc.static.write import fill_units, find_static_files, save_lock
 from njrt.errors import ConfigurationError
-from njrt.options import merge_option_layers, read_environment_options
-from njrt.persistence.open_store import get_store_to_read
-from njrt.production.canary.block_state import CanaryStore, describe_alarm
 
 
 @click.command("lock")
@@ -59,16 +45,6 @@ from njrt.production.canary.block_state import CanaryStore, describe_alarm
 @click.option("--update", is_flag=True, help="Write missing and stale code, and all BLOCKs.")
 @click.option("--keep", is_flag=True, help="Mark the code of stale BLOCKs as current.")
 @click.option("--why", is_flag=True, help="Show cost and changes of each block.")
-@click.option("--authority", is_flag=True, help="Write what blocks may do when they run.")
-@click.option(
-    "--from",
-    "runs",
-    multiple=True,
-    type=PATH,
-    metavar="FILE",
-    help="With --authority: a recording or trace.",
-)
-@click.option("--check", is_flag=True, help="With --authority: fail, do not write.")
 @MODE
 @ATTEMPTS
 @JOBS
@@ -80,9 +56,6 @@ def command(
     update: bool,
     keep: bool,
     why: bool,
-    authority: bool,
-    runs: Sequence[Path],
-    check: bool,
     attempts: int,
     jobs: int | None,
     **flags: Any,
@@ -90,22 +63,14 @@ def command(
     """Show static blocks in njc.lock; write or keep their code.
 
     A BLOCK has its name in the lock, such as `mailbox.njpy:Mailbox.triage`. The exit code is 1 if a block is
-    missing or stale at the end. With --authority, the manifest in njc.lock is widened to the needs of the blocks in
-    recordings and traces: from --from, else `recordings/NAME.jsonl` beside each source.
+    missing or stale at the end.
     """
-    if not authority:
-        refuse_options("needs --authority", "check", "runs")
     if keep:
         refuse_options("writes code again; --keep keeps it", "update")
     blocks, sources = split_places(places)
     project = resolve_project(sources, flags)
     units = find_units(sources, project)
     file = get_lock_path(project, units[0].root)
-    if authority:
-        refuse_options("is about static code; --authority is not", "update", "keep", "why")
-        if blocks:
-            raise ConfigurationError(f"--authority takes sources, not the block {blocks[0]}")
-        return _lock_authority(console, units, file, runs, check)
     holes = [hole for found in find_static_files(units, project) for hole in found.holes]
     chosen = [find_named_hole(block, holes) for block in blocks]
     lock, findings = read_lock(file), tuple[Finding, ...]()
@@ -128,60 +93,18 @@ def command(
         findings = fill_units(units, project, request).findings
         lock = read_lock(file)
         unused = [(entry.name, entry.mode) for entry in find_unused(lock) if not chosen]
-        stale = _find_stale_tuned(lock, units)
-        current = {key: each for key, each in lock.tuned.items() if key not in stale}
-        save_lock(replace(lock.without_entries(unused), tuned=current), lock, file)
+        save_lock(lock.without_entries(unused), lock, file)
         console.findings(format_findings(findings, "text"))
     lock = read_lock(file)
     statuses = find_hole_statuses(holes, lock)
-    alarms = find_alarms(chosen or holes, statuses)
-    console.result("\n".join(_format_statuses(chosen or holes, statuses, alarms, why)))
-    console.result("\n".join(_format_tuned(lock, units)))
+    console.result("\n".join(_format_statuses(chosen or holes, statuses, why)))
     for entry in find_unused(lock):
         console.note(f"unused: {entry.name} ({entry.mode}); `njc lock --update` removes it")
+    for kind in dict.fromkeys(kind for kind, _ in lock.kept):
+        console.note(f"not used by this njc: the sections [[{kind}]], which may be deleted")
     unwritten = sum(not isinstance(status, Locked) for status in statuses.values())
     console.note(f"{format_count(len(holes), 'static block')}, {unwritten} to be written")
     return int(bool(unwritten or findings))
-
-
-def _lock_authority(
-    console: Console, units: Sequence[Unit], file: Path, runs: Sequence[Path], check: bool
-) -> int:
-    """Widen the manifest, or show what would change; return the exit code."""
-    recorded = (unit.source.parent / "recordings" / f"{unit.source.stem}.jsonl" for unit in units)
-    runs = runs or [path for path in recorded if path.exists()]
-    if not runs:
-        raise ConfigurationError(
-            "there are no recordings of these sources; name one, or a trace, with --from"
-        )
-    blocks = find_block_keys(units)
-    lock = read_lock(file)
-    needed = collect_needs(runs, blocks)
-    changed = remove_stale_authority(widen_authority(lock, needed), units, blocks)
-    diff = format_diff(format_lock(lock), format_lock(changed), str(file), str(file))
-    console.result(diff)
-    if not check:
-        save_lock(changed, lock, file)
-    console.note(f"{format_count(len(changed.authority), 'block')} in the manifest of {file}")
-    return int(check and bool(diff))
-
-
-def _format_tuned(lock: StaticLock, units: Sequence[Unit]) -> Iterator[str]:
-    """Yield a line for each form that was chosen for a block in these sources."""
-    stale, files = _find_stale_tuned(lock, units), {unit.path for unit in units}
-    for key, section in lock.tuned.items():
-        if section.file in files:
-            form = Form(section.options, tuple(section.examples))
-            state = "stale: its prompt has changed" if key in stale else str(section.evidence)
-            yield f"{section.file}  tuned for {section.model}: {form}; {state}"
-
-
-def _find_stale_tuned(lock: StaticLock, units: Sequence[Unit]) -> set[tuple[str, str, str]]:
-    """Return the keys of forms that were chosen for blocks no longer in these sources."""
-    files = {unit.path for unit in units}
-    chosen = [key for key in lock.tuned if key[0] in files]
-    blocks = find_block_keys(units) if chosen else {}
-    return {key for key in chosen if key[:2] not in blocks}
 
 
 def split_places(places: Sequence[str]) -> tuple[list[str], list[Path]]:
@@ -220,14 +143,12 @@ def _find_unused_in_units(
 
 
 def _format_statuses(
-    holes: Sequence[Hole], statuses: Mapping[str, HoleStatus], alarms: Mapping[str, str], why: bool
+    holes: Sequence[Hole], statuses: Mapping[str, HoleStatus], why: bool
 ) -> Iterator[str]:
     width = max((len(hole.name) for hole in holes), default=0)
     for hole in holes:
         status = statuses[hole.name]
         yield f"{hole.name:{width}}  {hole.mode:10}  {describe_hole_status(status)}"
-        if hole.name in alarms:
-            yield f"    live at run time: {alarms[hole.name]}; `njc canary --clear '{hole.name}'`"
         if why and isinstance(status, Locked | Stale):
             entry = status.entry
             usd = "" if entry.usd is None else f", ${entry.usd:.4f}"
@@ -235,18 +156,3 @@ def _format_statuses(
                 f"    written by {entry.model or 'an unnamed model'} on {entry.date} in "
                 f"{format_count(entry.attempts, 'attempt')}, {entry.tokens.input} + {entry.tokens.output} tokens{usd}"
             )
-
-
-def find_alarms(holes: Sequence[Hole], statuses: Mapping[str, HoleStatus]) -> dict[str, str]:
-    """Return the canary alarms of blocks that run live despite up-to-date code, by name."""
-    environment = read_environment_options(os.environ)
-    alarms = {}
-    for hole in holes:
-        status = statuses[hole.name]
-        options = merge_option_layers(hole.options, environment)
-        if options.canary is None or not isinstance(status, Locked) or status.entry.live:
-            continue
-        store = CanaryStore(get_store_to_read(options.store, os.environ))
-        if alarm := store.read(name_static_code(hole, status.entry.code)).alarm:
-            alarms[hole.name] = describe_alarm(alarm)
-    return alarms

@@ -88,7 +88,6 @@ MODE = click.option(
 ATTEMPTS = click.option(
     "--attempts", type=COUNT, default=4, metavar="N", help="Attempts per block (default: 4)."
 )
-_SETTING_NAMES = ("out", "include", "exclude", "warnings", "required_version")
 
 
 def project_flags(command: CommandFunction) -> CommandFunction:
@@ -96,34 +95,12 @@ def project_flags(command: CommandFunction) -> CommandFunction:
     return add_options(
         command,
         click.option(
-            "-W",
-            "--warnings",
-            type=click.Choice(["default", "error"]),
-            help="`error` treats warnings as errors.",
-        ),
-        click.option(
-            "--required-version", metavar="SPEC", help="Fail unless njc has this version."
-        ),
-        click.option(
             "--set",
             "options",
             multiple=True,
             metavar="KEY=VALUE",
             shell_complete=_complete_setting,
             help="Set an option of all blocks.",
-        ),
-    )
-
-
-def selection_flags(command: CommandFunction) -> CommandFunction:
-    """Add flags that select sources."""
-    return add_options(
-        command,
-        click.option(
-            "--include", multiple=True, metavar="GLOB", help="Compile only sources that match."
-        ),
-        click.option(
-            "--exclude", multiple=True, metavar="GLOB", help="Do not compile sources that match."
         ),
     )
 
@@ -137,11 +114,9 @@ def resolve_project(places: Sequence[Path], flags: Mapping[str, FlagValue]) -> P
         raise ConfigurationError(f"settings are in {' and '.join(files)}; run njc for each of them")
     options = [*flags.get("options", ())]
     options += [f"mode={mode}"] if (mode := flags.get("mode")) else []
-    settings = {name: flags[name] for name in _SETTING_NAMES if flags.get(name)}
-    if "out" in settings:
-        settings["out"] = make_absolute(settings["out"])
     merged = merge_option_layers(parse_set_flags(options), projects[0].options)
-    project = replace(projects[0], **settings, options=merged)
+    out = make_absolute(flags["out"]) if flags.get("out") else projects[0].out
+    project = replace(projects[0], out=out, options=merged)
     check_required_version(project.required_version, __version__)
     return project
 

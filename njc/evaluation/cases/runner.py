@@ -28,14 +28,11 @@ from subprocess import PIPE, Popen
 from threading import Event
 from typing import Any
 
-from njc.codegen.tuned import serialize_tuned
 from njc.evaluation.cases.case_file import Case, NumberedCase
 from njc.evaluation.cases.imported_files import list_program_files
 from njc.evaluation.comparison.results import ResultFile
 from njc.interrupts import noticing_interrupt
 from njc.project.config import describe_result_options, find_project
-from njc.project.tuned import find_tuned_blocks
-from njc.project.units import SUFFIX, make_unit
 from njc.target import InvalidRowError, TargetFunction
 from njc.trace_lines import (
     AskedLine,
@@ -140,12 +137,10 @@ CaseResults = ResultFile[CaseResult]
 
 
 def compute_program_digest(program: Path, target: str) -> str:
-    """Return a digest of a program's files and tuned forms, the function's name, and the options that are set."""
+    """Return a digest of a program's files, the function's name, and the options that are set."""
     text = program.read_bytes() if program.is_file() else b""
-    tuned, project = "", find_project(program, os.environ)
-    if program.suffix == SUFFIX:
-        tuned = serialize_tuned(find_tuned_blocks(make_unit(program, project), project))
-    name = target.rpartition(":")[2] + tuned + describe_result_options(project, os.environ)
+    project = find_project(program, os.environ)
+    name = target.rpartition(":")[2] + describe_result_options(project, os.environ)
     name += os.environ.get(VERSION_VARIABLE, "") + find_replayed_recording()
     module = target.rpartition(":")[0]
     depth = module.count(".") + (program.stem == "__init__")

@@ -19,7 +19,6 @@ from pathlib import Path
 from njc.frontend.prompt_references import NAME
 from njc.runs.debug.stop_report import (
     MARKS,
-    DebuggedRun,
     StopReport,
     clean_text,
     describe_stop,
@@ -28,7 +27,6 @@ from njc.runs.debug.stop_report import (
     make_stop_report,
     summarize_step,
 )
-from njc.runs.debug.trace_walk import TraceWalk
 from njc.runs.timeline.breakpoints import (
     BREAKPOINT_FORMS,
     find_source,
@@ -81,7 +79,7 @@ Serve = Callable[["DebugSession", str], CommandResult]
 class DebugSession:
     """A run in the debugger, with its output, its stops and the last command."""
 
-    run: DebuggedRun
+    run: RunController
     outputs: list[tuple[Position, str]] = field(default_factory=list)
     """The program's output, each text with the stop that precedes it."""
     last_stop: Position = BEFORE_ALL
@@ -91,9 +89,7 @@ class DebugSession:
 
     @property
     def printed(self) -> str:
-        """The program's output up to here; in a trace, what its effects printed."""
-        if isinstance(self.run, TraceWalk):
-            return "".join(step.printed for step in self.run.timeline[: self.run.position.number])
+        """The program's output up to here."""
         return "".join(text for _, text in self.outputs)
 
     def add_output(self, text: str) -> None:

@@ -19,7 +19,6 @@ from typing import Any, Literal
 
 from njc.frontend.prompt_references import Reference, find_tags
 from njc.frontend.source import SourceFile
-from njc.runs.debug.trace_walk import TraceWalk
 from njc.runs.timeline.breakpoints import find_block_lines, find_step_source, read_number
 from njc.runs.timeline.effect_text import (
     NO_CHANGE,
@@ -33,8 +32,6 @@ from njc.runs.timeline.run_controller import RunController
 from njc.runs.timeline.steps import Position, Step, Timeline, Variables
 from njrt.records import record, replace
 from njrt.rendering.writer import escape_unprintable
-
-DebuggedRun = RunController | TraceWalk
 
 VariableMark = Literal["", "new", "changed", "gone"]
 MARKS: Mapping[VariableMark, str] = {"": " ", "new": "+", "changed": "*", "gone": "-"}
@@ -100,7 +97,7 @@ class StopReport:
     """The messages added in the last turn up to the stop, and the model's reply."""
 
 
-def make_stop_report(run: DebuggedRun, seen: dict[Position, Variables]) -> StopReport | None:
+def make_stop_report(run: RunController, seen: dict[Position, Variables]) -> StopReport | None:
     """Return a report of the stop; None if the run has ended.
 
     `seen` holds the variables at earlier stops, with the user's changes; this stop is added to it.
@@ -120,17 +117,16 @@ def make_stop_report(run: DebuggedRun, seen: dict[Position, Variables]) -> StopR
         describe_stop(step) + _DECISIONS.get(find_decision(run).get("decision", ""), ""),
         tuple(list_source_rows(run.timeline, step, run.folders)),
         tuple(list_variable_rows(run.timeline, step, last, texts, seen)),
-        describe_result(last, isinstance(run, TraceWalk)) if last is not None else "",
+        describe_result(last) if last is not None else "",
         clean_text(format_effect(effect)) if effect is not None else "",
         clean_text(format_turn(find_asked_step(run.timeline, step))),
     )
 
 
-def find_decision(run: DebuggedRun) -> Mapping[str, Any]:
+def find_decision(run: RunController) -> Mapping[str, Any]:
     """Return the user's decision about the effect here; empty if undecided."""
-    edits = run.edits if isinstance(run, RunController) else ()
     decisions = [
-        edit.fields for edit in edits if edit.kind == "decide" and edit.position == run.position
+        edit.fields for edit in run.edits if edit.kind == "decide" and edit.position == run.position
     ]
     return decisions[-1] if decisions else {}
 
@@ -152,19 +148,13 @@ def describe_stop(step: Step) -> str:
             return f"{here}: before {kind}, turn {step.turn}{tokens if step.tokens else ''}"
 
 
-def describe_result(step: Step, shows_prints: bool) -> str:
-    """Return the result of an effect, without changes of variables; with its prints if `shows_prints`."""
+def describe_result(step: Step) -> str:
+    """Return the result of an effect, without changes of variables."""
     lines = []
-    if step.printed and shows_prints:
-        lines.append(f"printed: {clean_text(step.printed.rstrip())}")
     if step.is_refused:
         lines.append(f"refused: {clean_text(step.result)}")
     elif step.result_kind == "answer" and step.result:
         lines.append(f"answered: {clean_text(step.result)}")
-    if step.prediction is not None:
-        mark = step.verdict
-        differences = step.differences.splitlines()
-        lines += [f"{mark}: {clean_text(line)}" for line in differences] or [mark]
     return "\n".join(lines)
 
 
@@ -283,8 +273,7 @@ def summarize_step(step: Step) -> str:
     effect = step.executed or {}
     first, *rest = format_effect(effect).splitlines() or [""]
     refused = " (refused)" if step.is_refused else ""
-    surprise = " (surprise)" if step.verdict == "surprise" else ""
-    return f"{name_effect(effect)}: {clean_text(first)}{' …' if rest else ''}{changed}{refused}{surprise}"
+    return f"{name_effect(effect)}: {clean_text(first)}{' …' if rest else ''}{changed}{refused}"
 
 
 def summarize_change(step: Step) -> str:

@@ -1,6 +1,6 @@
 """The debugger's part inside the controlled program: it stops at steps and answers questions there.
 
-    began, pending effect, line of code, ended       send the line to the debugger; sometimes fork a checkpoint
+    began, pending effect, line of code, ended       send the line to the debugger
     a breakpoint, or the end of a step               {"stopped": ...}, then commands until one continues the run
 
 A step is handled in the program thread that takes it; other threads stop at their next step.
@@ -19,18 +19,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from njc.runs.timeline.breakpoints import BREAKPOINTS, Breakpoint, is_place
-from njc.runs.timeline.channel import ChannelClosedError, ControlChannel, Json
-from njc.runs.timeline.checkpoints import (
-    CheckpointSchedule,
-    find_obstacle,
-    fork_quietly,
-    read_process_state,
-)
+from njc.runs.timeline.channel import ControlChannel, Json
 from njc.runs.timeline.inspection import EvaluationError, RunVariables
 from njc.runs.timeline.navigation import Mode
 from njc.runs.timeline.standard_streams import flush_streams
@@ -63,11 +56,9 @@ class Agent:
     def __init__(
         self,
         channel: ControlChannel,
-        reconnect: Callable[[], ControlChannel],
         recorder: Callable[[], Recorder | None],
     ) -> None:
         self._channel = channel
-        self._reconnect = reconnect
         self._recorder = recorder
         self._lock = threading.RLock()
         make_decoder = codecs.getincrementaldecoder("utf-8")
@@ -79,13 +70,11 @@ class Agent:
         """Why the program stops at the next step, apart from its mode."""
         self._edits: list[Json] = []
         self._decision: Decision = Accept()
-        self._is_muted = self._is_scanning = self._is_detached = self._is_forking = False
+        self._is_muted = self._is_scanning = self._is_detached = False
         self._evaluating: int | None = None
         """Thread that evaluates an expression of the user, and is not controlled meanwhile."""
         self.ending: tuple[int, str] = (1, "")
         """Exit code and the error of the program."""
-        self._schedule = CheckpointSchedule()
-        self._obstacle: str | None = None
         self.variables = RunVariables()
         self._pending: Counter[RunId] = Counter()
         """Number of unfinished effects of each run: effects of the code of an effect are inside it."""
@@ -165,8 +154,6 @@ class Agent:
         self, line: ControlLine, message: Json, run: RunId, frame: FrameType | None = None
     ) -> None:
         """Stop at a new step if the mode or a breakpoint requires it."""
-        if frame is None:
-            self._make_checkpoint_if_due()
         step = self._add(line, message, run)
         if step is None:
             return
@@ -280,9 +267,6 @@ class Agent:
         self._edits = list(command.get("edits", ()))
         self._is_muted = bool(command.get("mute"))
         self._is_scanning = bool(command.get("scan"))
-        self._schedule = CheckpointSchedule(
-            command.get("checkpoint_interval", 0), set(command.get("checkpoints", ()))
-        )
 
     def set_breakpoints(self, command: Json) -> None:
         self._breakpoints = BREAKPOINTS.validate_python(command["breakpoints"])
@@ -351,12 +335,11 @@ class Agent:
             warnings.filterwarnings("ignore", threads, DeprecationWarning)
 
     def _detach(self) -> None:
-        if not self._is_forking:
-            self._is_detached = True
-            sys.settrace(None)
+        self._is_detached = True
+        sys.settrace(None)
 
     def _note_fork(self) -> None:
-        if not self._is_forking and not self._is_detached:
+        if not self._is_detached:
             text = "the program has forked; its child runs without the debugger"
             self._channel.send({"notice": text})
 
@@ -374,60 +357,6 @@ class Agent:
                 recorder.close()
             code, error = self.ending
             self._channel.send({"ended": code, "error": error})
-
-    def _make_checkpoint_if_due(self) -> None:
-        number = self._builder.next.number
-        if not self._schedule.take(number, self._mode.target):
-            return
-        obstacle = find_obstacle({self._channel.fileno()})
-        if obstacle:
-            if obstacle != self._obstacle:
-                self._channel.send({"no_checkpoint": obstacle})
-            self._obstacle = obstacle
-            return
-        flush_streams()
-        state = read_process_state({self._channel.fileno()})
-        is_tracing = sys.gettrace() is not None
-        sys.settrace(None)
-        if self._fork():
-            self._set_tracing(is_tracing)
-            self._channel.send({"checkpoint": number})
-            return
-        if not state.resume_loop():
-            os._exit(0)
-        self._wait_as_checkpoint(number)
-        state.restore()
-        if is_tracing:
-            sys.settrace(self._trace_call)
-
-    def _fork(self) -> int:
-        self._is_forking = True
-        pid = fork_quietly()
-        self._is_forking = False
-        return pid
-
-    def _wait_as_checkpoint(self, number: int) -> None:
-        """Wait in a copy of the process; return only in a copy of that copy, which continues the program."""
-        self._channel.close()
-        try:
-            channel = self._reconnect()
-            channel.send({"hello": "checkpoint", "number": number, "pid": os.getpid()})
-            while True:
-                command = channel.receive()
-                if not self._fork():
-                    break
-                with suppress(ChildProcessError):
-                    while os.waitpid(-1, os.WNOHANG)[0]:
-                        pass
-            channel.close()
-            self._channel = self._reconnect()
-            self._channel.send({"hello": "restored", "number": number, "pid": os.getpid()})
-        except (ChannelClosedError, OSError, EOFError):
-            os._exit(0)  # the debugger has ended, or no longer needs this copy
-        self.set_breakpoints(command)
-        self.go(command)
-        if (recorder := self._recorder()) is not None and command.get("reopen"):
-            recorder.reopen(Path(command["reopen"]["path"]), command["reopen"]["mode"])
 
 
 def find_running_file(place: str) -> str:

@@ -40,15 +40,12 @@ _MAX_SECONDS = 365 * 86_400.0
 def main() -> None:
     """Connect to the debugger and run the program that it names."""
     config = json.loads(os.environ.pop(VARIABLE))
-    reconnect = partial(
-        connect, config["address"], bytes.fromhex(config["key"]), lambda: os._exit(1)
-    )
-    channel = reconnect()
+    channel = connect(config["address"], bytes.fromhex(config["key"]), lambda: os._exit(1))
     channel.send({"hello": "program", "number": 0, "pid": os.getpid()})
     start = channel.receive()
     for name, value in start["environment"].items():
         os.environ[name] = value
-    agent = Agent(channel, reconnect, partial(find_recorder, NO_SETTINGS, os.environ))
+    agent = Agent(channel, partial(find_recorder, NO_SETTINGS, os.environ))
     agent.set_breakpoints(start)
     agent.go(start)
     atexit.register(agent.finish)  # registered first, so called last

@@ -32,8 +32,6 @@ class RunSettings:
     environment: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
     """The program's working directory; by default, this process's."""
-    checkpoint_interval: int = 10
-    """Steps between checkpoints; 0 disables them."""
 
 
 def choose_recording(setting: str, program: Path) -> tuple[Path | None, bool]:

@@ -1,8 +1,7 @@
-"""The processes of a controlled run: the program, its checkpoints, and the running copy.
+"""The process of a controlled run.
 
     pool = ProcessPool(settings, receive)
     pool.start({"command": "start", ...})          a fresh process
-    pool.restore(12, {"command": "go", ...})       a copy of the last checkpoint at step 12 or before, if there is one
 
 `receive` is called, in a thread, with each message of the running process, and with None when the process ends.
 """
@@ -30,13 +29,11 @@ from njc.worker import make_clean_environment
 CONNECT_SECONDS = 300.0
 """Seconds within which a process must connect; if it ends earlier, the wait ends too."""
 
-MAX_CHECKPOINTS = 48
-
 Receive = Callable[[dict[str, Any] | None], None]
 
 
 class ProcessPool:
-    """The processes of one run (state: the processes)."""
+    """The process of one run, which a fresh one may replace (state: the process)."""
 
     def __init__(self, settings: RunSettings, receive: Receive) -> None:
         self._settings, self._receive = settings, receive
@@ -49,7 +46,6 @@ class ProcessPool:
         self._pid = 0
         self._groups: set[int] = set()
         self._generation = 0
-        self._checkpoints: dict[int, ControlChannel] = {}
         self._has_connected = threading.Event()
         self._is_closed = False
         threading.Thread(target=self._accept, name="debugger accept", daemon=True).start()
@@ -59,10 +55,6 @@ class ProcessPool:
         if self._channel is None:
             raise ChannelClosedError("the program does not run")
         return self._channel
-
-    @property
-    def checkpoints(self) -> list[int]:
-        return sorted(self._checkpoints)
 
     def start(self, message: Json) -> None:
         """End the running process, if any, and start a fresh one."""
@@ -89,30 +81,8 @@ class ProcessPool:
         self._await_connection(lambda: process.poll() is not None)
         self.channel.send(message)
 
-    def restore(self, number: int, message: Json, prepare: Callable[[int], None]) -> int | None:
-        """Continue a copy of the last checkpoint at or before step `number`; return its step, or None.
-
-        `prepare` is called with that step before the copy sends messages.
-        """
-        for found in reversed([n for n in self.checkpoints if n <= number]):
-            self.stop()
-            self._has_connected.clear()
-            prepare(found)
-            checkpoint = self._checkpoints[found]
-            try:
-                checkpoint.send(message)
-                self._await_connection(checkpoint.has_message)  # readable only once it has ended
-                return found
-            except (ChannelClosedError, TimeoutError):
-                self._checkpoints.pop(found).close()
-        return None
-
-    def forget_checkpoints(self, after: int) -> None:
-        for number in [number for number in self._checkpoints if number > after]:
-            self._checkpoints.pop(number).close()
-
     def stop(self) -> None:
-        """End the running process; its checkpoints remain."""
+        """End the running process."""
         self._generation += 1
         if self._channel is not None:
             self._channel.close()
@@ -133,7 +103,6 @@ class ProcessPool:
     def close(self) -> None:
         self._is_closed = True
         self.stop()
-        self.forget_checkpoints(-1)
         for group in self._groups:
             with suppress(OSError, AttributeError):
                 os.killpg(group, signal.SIGKILL)
@@ -141,7 +110,7 @@ class ProcessPool:
         self._folder.cleanup()
 
     def _await_connection(self, has_ended: Callable[[], bool]) -> None:
-        """Wait for a process to connect; `has_ended` returns whether it, or its original, has ended."""
+        """Wait for a process to connect; `has_ended` returns whether it has ended."""
         deadline = CONNECT_SECONDS
         while not self._has_connected.wait(0.2):
             deadline -= 0.2
@@ -154,14 +123,6 @@ class ProcessPool:
                 channel = ControlChannel(self._listener.accept())
                 hello = channel.receive()
             except Exception:  # not one of our processes, or it has already ended
-                continue
-            if hello["hello"] == "checkpoint":
-                number = hello["number"]
-                if (old := self._checkpoints.get(number)) is not None:
-                    old.close()
-                self._checkpoints[number] = channel
-                if len(self._checkpoints) > MAX_CHECKPOINTS:
-                    self._checkpoints.pop(choose_superfluous(self.checkpoints, number)).close()
                 continue
             self._channel, self._pid = channel, hello["pid"]
             arguments = channel, self._generation
@@ -190,9 +151,3 @@ class ProcessPool:
             self._receive(message)
             if message is None:
                 return
-
-
-def choose_superfluous(numbers: list[int], newest: int) -> int:
-    """Return the most dispensable checkpoint: its neighbours are near, relative to its age."""
-    gaps = {numbers[i]: numbers[i + 1] - numbers[i - 1] for i in range(1, len(numbers) - 1)}
-    return min(gaps, key=lambda number: gaps[number] / (1 + abs(newest - number)))

@@ -58,14 +58,12 @@ class RunController(StepMovements):
         """Position of the last stop."""
         self.breakpoints: tuple[Breakpoint, ...] = ()
         self.edits: tuple[StepEdit, ...] = ()
-        self.checkpoint_obstacle = ""
-        """Why there are no checkpoints; without them, going back replays the run from the start."""
         self._report = listener
         self._answers: queue.SimpleQueue[Json] = queue.SimpleQueue()
         self._pool = ProcessPool(settings, self._receive)
         self._follower = Follower()
         self._halted = threading.Event()
-        self._is_going_back = self._has_ended_properly = self._has_noted_obstacle = False
+        self._is_going_back = self._has_ended_properly = False
         self._hits: list[Position] = []
         self._scanned: set[int] = set()
         self._input, self._is_input_closed = b"", False
@@ -97,9 +95,7 @@ class RunController(StepMovements):
     def run_to(self, position: Position) -> None:
         """Go to a step, forward or back; if it does not exist, go to the next step or to the end, with a notice."""
         self._check_state("stopped", "ended")
-        nearest = max((n for n in self._pool.checkpoints if n <= position.number), default=-1)
-        is_known = self.timeline.at(position) is not None
-        if position <= self.position or (is_known and nearest > self.position.number):
+        if position <= self.position:
             self._go_back(position)
         elif self.state == "ended":
             last = len(self.timeline) - 1
@@ -116,7 +112,6 @@ class RunController(StepMovements):
     def restart(self, stops: bool = True) -> None:
         """Restart the program, without the user's changes."""
         self._pool.stop()
-        self._pool.forget_checkpoints(-1)
         self._drop_edits(Position(-1))
         self._start_process({"mode": "into" if stops else "run"})
 
@@ -150,16 +145,10 @@ class RunController(StepMovements):
     def run_back(self) -> None:
         """Go back to the last breakpoint before this position, or else to the start."""
         self._check_state("stopped", "ended")
-        end = here = self.position
-        starts = [number for number in self._pool.checkpoints if 0 < number < here.number]
-        for start in (*reversed(starts), 0):
-            self._hits = []
-            self._restore(end, first=start, scan=True)
-            if hits := [hit for hit in self._hits if hit < here]:
-                self._go_back(hits[-1])
-                return
-            end = Position(start)
-        self._go_back(Position(0) if here > Position(0) else None)
+        here, self._hits = self.position, []
+        self._restore(here, scan=True)
+        start = Position(0) if here > Position(0) else None
+        self._go_back(max((hit for hit in self._hits if hit < here), default=start))
 
     # ── at a stop ────────────────────────────────────────────────────────────────────────────────
 
@@ -258,8 +247,6 @@ class RunController(StepMovements):
                 {"command": edit.kind, "position": asdict(edit.position), **edit.fields}
                 for edit in self.edits
             ],
-            "checkpoint_interval": self.settings.checkpoint_interval,
-            "checkpoints": self._pool.checkpoints,
             **fields,
         }
 
@@ -312,13 +299,11 @@ class RunController(StepMovements):
     def _restore(
         self,
         target: Position,
-        first: int | None = None,
         lines_from: int | None = None,
         scan: bool = False,
     ) -> None:
-        """Repeat the steps up to a position, from a checkpoint at or before step `first`, and wait."""
+        """Repeat the program up to a position, and wait."""
         lines_from = target.number if lines_from is None and target.line else lines_from
-        earliest = target.number if lines_from is None else lines_from
         go = {
             "mode": "to",
             "target": asdict(target),
@@ -327,24 +312,10 @@ class RunController(StepMovements):
             "lines": lines_from is not None,
             "lines_from": lines_from or 0,
         }
-        message = {**self._make_go(**go), **self._format_breakpoints()}
-        if self._record_mode == "new":
-            message["reopen"] = {"path": str(self._recording), "mode": "new"}
         self._is_going_back = True
         try:
             self._pool.stop()
-            self._set_running()
-            start = min(earliest, target.number if first is None else first)
-            found = self._pool.restore(start, message, self._follower.go_on_from)
-            if found is None:
-                self._start_process(go)
-            repeated = start - (found or 0)
-            obstacle = self.checkpoint_obstacle
-            if obstacle and repeated > self.settings.checkpoint_interval:
-                if not self._has_noted_obstacle:
-                    text = f"going back repeats {repeated} steps: {obstacle}, so that it cannot be copied"
-                    self._report(Noticed(text))
-                self._has_noted_obstacle = True
+            self._start_process(go)
             if not self._halted.wait(REPLAY_SECONDS):
                 raise RunControlError(f"going back took more than {REPLAY_SECONDS:g} seconds")
         finally:
@@ -398,7 +369,6 @@ class RunController(StepMovements):
 
     def _forget_after(self, position: Position) -> None:
         self._follower.forget_after(position)
-        self._pool.forget_checkpoints(position.number)
         self._scanned = {number for number in self._scanned if number < position.number}
 
     # ── messages of the program, in a separate thread ────────────────────────────────────────────
@@ -418,10 +388,6 @@ class RunController(StepMovements):
                 self._answers.put(answer)
             case {"hit": _, "position": position}:
                 self._hits.append(Position(**position))
-            case {"checkpoint": int(number)}:
-                self._follower.note_checkpoint(number)
-            case {"no_checkpoint": str(obstacle)}:
-                self.checkpoint_obstacle = obstacle
             case {"output": str(text), "stream": str(stream), "muted": is_muted}:
                 if not (is_muted or (message.get("direct") and self._is_going_back)):
                     self._report(OutputWritten(stream, text))
@@ -443,7 +409,6 @@ class RunController(StepMovements):
     def _follow(self, message: Json) -> None:
         for happening in self._follower.take(message):
             if isinstance(happening, Diverged):
-                self._pool.forget_checkpoints(self._follower.begun - 1)
                 self._pool.channel.send({"command": "pause"})
                 self._report(happening)
             elif not self._is_going_back:

@@ -25,7 +25,6 @@ from njc.runs.timeline.steps import (
 from njc.trace_lines import (
     AskedLine,
     BeganLine,
-    ComparedLine,
     EndedLine,
     EventLine,
     PerformedLine,
@@ -49,7 +48,6 @@ class OpenRun:
     reply: Mapping[str, Any] | None = None
     call: ModelCall | None = None
     """The model call of this turn, until its first effect."""
-    compared: str = ""
     pending: Step | None = None
     """The effect that is running."""
     around: tuple[Step, ...] = ()
@@ -136,9 +134,6 @@ class StepBuilder:
             case UnansweredLine():
                 call = run.call or ModelCall(line.at.timestamp())
                 run.call = replace(call, seconds=line.seconds, error=line.error)
-            case ComparedLine():
-                differences = line.problem or "; ".join(line.differences)
-                run.compared = f"canary: {differences or 'the same as the code'}"
             case PendingLine(effect=effect):
                 yield self._add_effect(run, effect)
             case CodeLine():
@@ -232,7 +227,6 @@ class StepBuilder:
             run.pending,
             effect=line.effect,
             decisions=tuple(line.decisions),
-            prediction=line.prediction,
             result_kind=line.kind,
             result=line.result,
             touches=line.touches,
@@ -263,7 +257,6 @@ class StepBuilder:
             result_kind="error" if line.outcome == "failed" else "outcome",
             result=line.outcome,
             error=line.note,
-            compared=run.compared,
             **read_results(line, run.variables),
         )
 
@@ -306,24 +299,15 @@ def is_call(effect: Mapping[str, Any] | None) -> bool:
 
 
 class Follower:
-    """Keeps the timeline (state: the steps, the unfinished runs, and a builder for each checkpoint)."""
+    """Keeps the timeline (state: the steps and the unfinished runs)."""
 
     def __init__(self) -> None:
         self.timeline = Timeline()
         self._builder = StepBuilder()
-        self._builders: dict[int, StepBuilder] = {}
 
     def begin(self) -> None:
         """Expect messages from a fresh process."""
         self._builder = StepBuilder()
-
-    def note_checkpoint(self, number: int) -> None:
-        """Remember the builder at step `number`, the next one: a copy of the program waits there."""
-        self._builders[number] = self._builder.copy()
-
-    def go_on_from(self, number: int) -> None:
-        """Expect messages from the copy that waited before step `number`."""
-        self._builder = self._builders[number].copy()
 
     @property
     def begun(self) -> int:
@@ -357,8 +341,6 @@ class Follower:
         step = self.timeline.at(position)
         if step is not None and step.kind in ("effect", "line"):
             self.timeline.put(make_undone(step))
-        known = self._builders.items()
-        self._builders = {n: builder for n, builder in known if n <= position.number}
 
 
 def read_line(message: Json) -> ControlLine | None:

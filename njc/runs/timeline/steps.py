@@ -24,7 +24,6 @@ from njc.runs.timeline.effect_text import (
     summarize_variables,
 )
 from njc.trace_lines import ModelCallCost, UnreadableLine
-from njrt.events import Prediction
 from njrt.records import record
 from njrt.rendering.writer import remove_unstable_parts
 
@@ -100,13 +99,10 @@ class Step:
     """Whether the step has finished; the fields below are only known then."""
     decisions: tuple[Mapping[str, Any], ...] = ()
     """The interceptors' decisions about the effect; `effect` is the original request."""
-    prediction: Prediction | None = None
     result_kind: ResultKind = ""
     result: str = ""
     """The answer to the model; for an exit, the outcome."""
     error: str = ""
-    compared: str = ""
-    """For an exit, how a canary's result compares with the code's result."""
     changes: Mapping[str, str | None] = field(default_factory=dict)
     """The changed variables, each described on one line; None for a variable that is no longer bound."""
     before: Mapping[str, str] = field(default_factory=dict)
@@ -170,7 +166,7 @@ class Step:
     @property
     def ending(self) -> str:
         """The answer to the model; for an exit, how the block ended."""
-        return ": ".join(filter(None, (self.result, self.error, self.compared)))
+        return ": ".join(filter(None, (self.result, self.error)))
 
     @property
     def changed(self) -> str:
@@ -178,21 +174,6 @@ class Step:
         if self.is_unchanged:
             return NO_CHANGE
         return summarize_variables(self.changes, self.before) or "printed" * bool(self.printed)
-
-    @property
-    def verdict(self) -> str:
-        """Whether the effect was as predicted, in words; empty if nothing was predicted."""
-        if self.prediction is None:
-            return ""
-        problem = "not compared" if self.prediction.problem else ""
-        return problem or ("surprise" if self.is_surprise else "as predicted")
-
-    @property
-    def differences(self) -> str:
-        """The differences from the prediction, one per line, or the reason why they are unknown."""
-        if self.prediction is None:
-            return ""
-        return self.prediction.problem or "\n".join(self.prediction.mismatches)
 
     @property
     def comparable_digest(self) -> bytes:
@@ -207,10 +188,6 @@ class Step:
     @property
     def is_refused(self) -> bool:
         return self.result_kind == "refusal"
-
-    @property
-    def is_surprise(self) -> bool:
-        return self.prediction is not None and self.prediction.is_surprise
 
     @property
     def is_jump(self) -> bool:

@@ -64,7 +64,6 @@ class RunSummary:
     output: int = 0
     usd: float | None = None
     refusals: int = 0
-    surprises: int = 0
     failures: int = 0
     outcome: str = ""
     error: str = ""
@@ -228,9 +227,7 @@ class _RunBuilder:
         if step.kind == "exit":
             self.fields |= {"outcome": step.result, "error": step.error}
         if step.kind == "effect":
-            self.counts.update(
-                effects=1, refusals=int(step.is_refused), surprises=int(step.is_surprise)
-            )
+            self.counts.update(effects=1, refusals=int(step.is_refused))
         if step.call is not None:
             self.counts.update(calls=1, input=step.cost.input, output=step.cost.output)
             if step.call.model:  # the model that answered, if several were asked in turn
@@ -318,7 +315,7 @@ def has_text(step: Step, wanted: str) -> bool:
     """Return whether a step's place, models or texts (code, values, messages, ...) contain a text, ignoring case."""
     texts = [step.code, step.ending, step.shown_text, step.reply_text, step.printed, step.place]
     texts += [f"{name}: {after or ''}" for name, after in step.changes.items()]
-    texts += [step.differences, step.model, step.call.model if step.call else ""]
+    texts += [step.model, step.call.model if step.call else ""]
     return any(wanted.casefold() in text.casefold() for text in texts)
 
 
@@ -340,7 +337,6 @@ class Selection:
 
     refusals: bool = False
     unchanged: bool = False
-    surprises: bool = False
     jumps: bool = False
     slow: float | None = None
     expensive: float | None = None
@@ -350,14 +346,14 @@ class Selection:
     def has_run(self, run: RunSummary) -> bool:
         """Return whether a run is shown. `block` is a place, or the name of its file."""
         return (
-            self._has(run, run.seconds, run.refusals > 0, run.surprises > 0, run.usd)
+            self._has(run, run.seconds, run.refusals > 0, run.usd)
             and (not self.search or run.has_text)
             and (self.block in ("", run.place, run.place.rpartition(":")[0]))
         )
 
     def has_step(self, step: Step) -> bool:
         seconds = step.call_seconds + step.seconds
-        is_selected = self._has(step, seconds, step.is_refused, step.is_surprise, step.cost.usd)
+        is_selected = self._has(step, seconds, step.is_refused, step.cost.usd)
         return is_selected and (not self.search or has_text(step, self.search))
 
     def _has(
@@ -365,13 +361,11 @@ class Selection:
         it: RunSummary | Step,
         seconds: float,
         is_refused: bool,
-        is_surprise: bool,
         usd: float | None,
     ) -> bool:
         return (
             (not self.refusals or is_refused)
             and (not self.unchanged or it.is_unchanged)
-            and (not self.surprises or is_surprise)
             and (not self.jumps or it.is_jump)
             and (self.slow is None or seconds >= self.slow)
             and (self.expensive is None or (usd or 0.0) >= self.expensive)

@@ -35,20 +35,18 @@ COMPRESSION = 3
 """The gzip level; 6 takes three times as long and makes the page only a tenth smaller."""
 
 STEP_KINDS: tuple[StepKind, ...] = ("enter", "effect", "call", "exit")
-REFUSED, JUMP, FAILED, SURPRISE, UNCHANGED = 1, 2, 4, 8, 16
+REFUSED, JUMP, FAILED, UNCHANGED = 1, 2, 4, 8
 
 RUN_COLUMN_TYPES = {
     "start": "d",
     **dict.fromkeys(("seconds", "usd"), "f"),
     "parent": "i",
     **dict.fromkeys(("place", "model", "outcome", "tried"), "I"),
-    **dict.fromkeys(
-        ("calls", "effects", "tokens", "refusals", "surprises", "failures", "depth"), "I"
-    ),
+    **dict.fromkeys(("calls", "effects", "tokens", "refusals", "failures", "depth"), "I"),
     **dict.fromkeys(("first", "steps", "digest", "digest2"), "I"),
     "unchanged": "B",
 }
-_PLAIN_COLUMNS = ("start", "seconds", "calls", "effects", "refusals", "surprises", "failures", "depth")  # fmt: skip
+_PLAIN_COLUMNS = ("start", "seconds", "calls", "effects", "refusals", "failures", "depth")  # fmt: skip
 STEP_COLUMN_TYPES = {
     "start": "d",
     **dict.fromkeys(("call", "code", "usd"), "f"),
@@ -152,7 +150,7 @@ class _PageData:
         )
 
     def _add_step(self, step: Step, brief: tuple[str, str]) -> None:
-        flags = REFUSED * step.is_refused | JUMP * step.is_jump | SURPRISE * step.is_surprise
+        flags = REFUSED * step.is_refused | JUMP * step.is_jump
         flags |= UNCHANGED * step.is_unchanged
         digest, digest2 = _split_digest(step.comparable_digest)
         packed = _pack_step(step, brief)
@@ -219,7 +217,6 @@ def _pack_step(step: Step, brief: tuple[str, str]) -> str:
             step.call.model if step.call else model,
             step.call.source if step.call else "",
             [step.turn, step.cost.input, step.cost.output, step.cost.cached],
-            [step.verdict, step.differences],
             brief,
         ],
         ensure_ascii=False,

@@ -77,9 +77,8 @@ def summarize_runs(runs: Sequence[RunSummary], of: int) -> str:
         *_list_costs(runs),
         f"{sum(run.seconds for run in runs if run.parent not in numbers):.1f} s",
     ]
-    refused, wrong = sum(run.refusals for run in runs), sum(run.surprises for run in runs)
+    refused = sum(run.refusals for run in runs)
     parts += [format_count(refused, "refusal")] * bool(refused)
-    parts += [format_count(wrong, "surprise")] * bool(wrong)
     return ", ".join(parts)
 
 
@@ -123,13 +122,7 @@ def describe_outcome(run: RunSummary) -> str:
     """Return how a run ended, on one line."""
     if not run.outcome:
         return "no end in the trace"
-    by_code = {
-        "ran": ", by code",
-        "unfit": ", code unfit",
-        "raised": ", code raised",
-        "alarmed": ", code differed before",
-        "canary": ", canary",
-    }
+    by_code = {"ran": ", by code", "unfit": ", code unfit", "raised": ", code raised"}
     error = f" {escape_unprintable(run.error)}" if run.error else ""
     return escape_unprintable(run.outcome) + by_code.get(run.tried, "") + error
 
@@ -156,14 +149,13 @@ def format_run(
 
 
 def format_step_parts(number: int, step: Step, width: int | None) -> Iterator[list[str]]:
-    """Yield a step's lines by part: a head, code, changes (`=`), prints (`|`), the result (`>`), surprises (`?`)."""
+    """Yield a step's lines by part: a head, code, changes (`=`), prints (`|`), the result (`>`)."""
     seconds = step.call_seconds + step.seconds
     source = step.call.source if step.call else ""
     facts = [
         f"{number} {step.kind}",
         escape_unprintable(step.name),
         step.result_kind if step.result_kind in ("refusal", "error") else "",
-        step.verdict,
         f"{seconds:.2f} s" if seconds else "",
         format_count(step.tokens, "token") if step.cost.input else "",
         format_cost(step.cost.usd),
@@ -183,7 +175,6 @@ def format_step_parts(number: int, step: Step, width: int | None) -> Iterator[li
     yield changes
     yield list(_indent(step.printed.rstrip("\n"), "  | ", width))
     yield list(_indent(step.ending, "  > ", width))
-    yield list(_indent(step.differences, "  ? ", width))
 
 
 def format_pairs(

@@ -41,7 +41,6 @@ from njrt.messages import (
     ToolResult,
     UserMessage,
 )
-from njrt.models.model import Model
 from njrt.options import EffectSet
 from njrt.outcome import Outcome
 from njrt.records import record
@@ -52,16 +51,11 @@ MAX_REPLY_CHARACTERS = 200_000
 MAX_UNUSABLE_REPLIES = 3
 """The number of consecutive replies without an effect after which the block fails."""
 
-
-@record
-class PredictionRequest:
-    """A question to the model that predicts effects (`njrt.using(predict=...)`)."""
-
-    model: Model
-    request: Request
+MAX_REPEATS = 4
+"""The number of equal mistakes after which the block fails: consecutive equal answers, or equal refusals."""
 
 
-ConversationStep = Request | Snippet | PendingEffect | PredictionRequest
+ConversationStep = Request | Snippet | PendingEffect
 StepResult = Reply | Execution | Interception
 Conversation = Generator[ConversationStep, StepResult, Outcome]
 
@@ -88,18 +82,17 @@ def converse(
     first_turn: int = 1,
     attachments: tuple[Attachment, ...] = (),
     reopen: Callable[[], str] | None = None,
-    examples: tuple[Message, ...] = (),
     interface: InterfaceForm | None = None,
 ) -> AnswerConversation:
     """Run a block's conversation: ask the model and serve the effects that it requests until one ends the block.
 
-    The opening is shown with the `attachments`, after the `examples`. With the effect set `answer`, the
+    The opening is shown with the `attachments`. With the effect set `answer`, the
     replies have the `form`, and the model may end the conversation by asking for code. If it repeats a mistake before
     any effect has succeeded, the conversation restarts without the failed code, from a new opening with the current
     values, written by `reopen`. An `interface` replaces the effect set.
     """
     effects = interface.operations if interface else get_effect_set(block)
-    messages: tuple[Message, ...] = (*examples, UserMessage(opening, attachments))
+    messages: tuple[Message, ...] = (UserMessage(opening, attachments),)
     detector = RepeatDetector(block.options.temperature)
     unusable = 0
     has_answers = False
@@ -136,22 +129,20 @@ def converse(
         is_equal = detector.detect_repeat(reply, bool(refusals))
         times = max((refusal.times for refusal in refusals), default=0)
         mistakes = max(detector.repeats, times)
-        if mistakes >= (block.options.max_repeats or 4):
+        if mistakes >= MAX_REPEATS:
             mistake = _COUNTED.sub("", refusals[-1].message.split("\n")[0])
-            raise ReplyError(
-                f"the model made the same mistake {mistakes} times: {mistake}; allow more with `max_repeats`"
-            )
+            raise ReplyError(f"the model made the same mistake {mistakes} times: {mistake}")
         if is_equal:  # shown only once, at a higher temperature: models copy repeated text
             messages = messages[:-2]
         if form is not None and refusals and (restart := refusals[0].restart):
             # Models copy a reply that they have read, even a refused one: of 12 replies that broke an assert, a model
             # of 1.5 billion parameters corrected none when it saw them, and all when restarted (bench/contracts.py).
-            messages = (*examples, UserMessage(f"{opening}\n\n{restart}", attachments))
+            messages = (UserMessage(f"{opening}\n\n{restart}", attachments),)
             continue
         has_answers = has_answers or len(refusals) < len(results)
         if reopen is not None and not has_answers and times > 1:
             results_text = "\n\n".join(map(format_result, results))
-            messages = (*examples, UserMessage(f"{reopen()}\n\n{results_text}", attachments))
+            messages = (UserMessage(f"{reopen()}\n\n{results_text}", attachments),)
             continue
         ending = ONE_BLOCK if effects == "direct" and protocol == "text" else ""
         messages = (*messages, reply.message, make_results_message(reply, results, ending))
@@ -203,7 +194,6 @@ def make_request(
         place=block.place,
         turn=turn,
         schema=schema,
-        wants_probability=schema is not None and options.second_below is not None,
     )
 
 

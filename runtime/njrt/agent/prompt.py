@@ -22,7 +22,7 @@ from typing import Any
 
 from njrt.agent.tools import OPERATIONS, format_call_form
 from njrt.block import Block
-from njrt.messages import Message, ModelMessage, Protocol, UserMessage
+from njrt.messages import Protocol
 from njrt.options import EffectSet, Options, Reasoning
 from njrt.private_names import unmangle
 from njrt.rendering.describe import describe_function, describe_variable, render_value
@@ -254,25 +254,6 @@ def format_example_block(effects: EffectSet) -> str:
     for call, answer in EXAMPLE_CALLS[effects]:
         lines += ["```json", call, "```", "", f"When `{answer}` has come back:", ""]
     return "\n".join([*lines, "```json", '{"name": "done", "arguments": {}}', "```", ""])
-
-
-def build_examples(block: Block, form: str = "") -> tuple[Message, ...]:
-    """Return a block's examples as earlier turns of the conversation; the first has the instruction and the form."""
-    messages: list[Message] = []
-    for shown, reply in block.examples:
-        text = shown if messages else join_opening(block.instruction, shown.split("\n"), form)
-        messages += [UserMessage(text), ModelMessage(reply)]
-    return tuple(messages)
-
-
-def extract_shown(opening: str, instruction: str) -> str | None:
-    """Return the values in an opening, without the instruction and the answer form; None if it has another shape."""
-    rule = choose_rule(instruction)
-    start, found, shown = opening.partition(f"\n{rule}\n")
-    if not found or not start.startswith(instruction):
-        return None
-    ends = [shown.rfind(f"\n{form} ") for form in (ANSWER_FORM, REASONED_FORM)]
-    return shown[: max(ends)] if max(ends) >= 0 else shown
 
 
 ANSWER_FORM = "Reply with"

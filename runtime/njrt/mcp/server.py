@@ -381,12 +381,11 @@ class _Report:
 
 
 def _find_recorder() -> Recorder | None:
-    """Return the recorder that replays or records here; None in a workflow, which stores its steps."""
+    """Return the recorder that replays or records here."""
     from njrt.session.layered_model import find_recorder
     from njrt.session.settings import get_settings
 
-    settings = get_settings()
-    return None if settings.steps is not None else find_recorder(settings, os.environ)
+    return find_recorder(get_settings(), os.environ)
 
 
 def _make_missing_error(call: _Call, recorder: Recorder) -> RecordingMissingError:

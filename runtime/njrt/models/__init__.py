@@ -2,9 +2,9 @@
 
     njrt.models.RetryModel(njrt.models.OpenAI("gpt-4.1", retries=0), attempts=5)
 
-openai, anthropic, pydantic_ai                           the adapters; `remote` is their common part
-retry_and_fallback, vote, cascade, breaker, rate_limit   the wrappers; `wrapped` is their common part
-choose                                                   from options and names to the model
+openai, anthropic, pydantic_ai the adapters; `remote` is their common part
+retry_and_fallback             the wrappers; `wrapped` is their common part
+choose                         from options and names to the model
 
 Each public name is loaded when it is first used.
 """
@@ -12,13 +12,10 @@ Each public name is loaded when it is first used.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from njrt.models.anthropic import Anthropic
-    from njrt.models.breaker import BreakerModel
-    from njrt.models.cascade import CascadeModel
     from njrt.models.choose import get_model
     from njrt.models.model import Model
     from njrt.models.openai import OpenAI
     from njrt.models.pydantic_ai import PydanticAI
-    from njrt.models.rate_limit import RateLimitModel
     from njrt.models.retry_and_fallback import (
         Condition,
         FallbackModel,
@@ -28,38 +25,40 @@ if TYPE_CHECKING:
         is_unusable_reply,
     )
     from njrt.models.scripted import Scripted
-    from njrt.models.vote import VoteModel
 
 __all__ = [
-    "Anthropic", "BreakerModel", "CascadeModel", "Condition", "FallbackModel", "Model", "OpenAI", "PydanticAI",
-    "RateLimitModel", "RetryModel", "Scripted", "VoteModel", "get_model", "is_failure", "is_server_failure",
-    "is_unusable_reply",
+    "Anthropic", "Condition", "FallbackModel", "Model", "OpenAI", "PydanticAI", "RetryModel", "Scripted", "get_model",
+    "is_failure", "is_server_failure", "is_unusable_reply",
 ]  # fmt: skip
 
 _LOADED_LATER = {
     "Anthropic": "anthropic",
-    "BreakerModel": "breaker",
-    "CascadeModel": "cascade",
     "Condition": "retry_and_fallback",
     "FallbackModel": "retry_and_fallback",
     "Model": "model",
     "OpenAI": "openai",
     "PydanticAI": "pydantic_ai",
-    "RateLimitModel": "rate_limit",
     "RetryModel": "retry_and_fallback",
     "Scripted": "scripted",
-    "VoteModel": "vote",
     "get_model": "choose",
     "is_failure": "retry_and_fallback",
     "is_server_failure": "retry_and_fallback",
     "is_unusable_reply": "retry_and_fallback",
 }
 
+_REMOVED = {
+    "BreakerModel": "use FallbackModel, whose second model answers while the first fails",
+    "CascadeModel": "use a stronger model",
+    "RateLimitModel": "limit the requests at the server or in your own model class",
+    "VoteModel": "use a stronger model",
+}
+
 
 def __getattr__(name: str) -> object:
     """Load a public name when it is first used (PEP 562)."""
     if name not in _LOADED_LATER:
-        raise AttributeError(f"module 'njrt.models' has no attribute {name!r}")
+        removed = f": {_REMOVED[name]} (removed in njc 0.3)" if name in _REMOVED else ""
+        raise AttributeError(f"module 'njrt.models' has no attribute {name!r}{removed}")
     from importlib import import_module
 
     value = getattr(import_module(f"njrt.models.{_LOADED_LATER[name]}"), name)

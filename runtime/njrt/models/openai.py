@@ -33,7 +33,7 @@ from njrt.messages import (
     Usage,
     UserMessage,
 )
-from njrt.models.cascade import compute_probability
+from njrt.models.probability import compute_probability
 from njrt.models.remote import MAX_RETRIES, OWN_KEY_VARIABLE, THINKING_TOKENS, RemoteModel, Server
 from njrt.models.request_parts import (
     make_sendable_arguments,

@@ -11,33 +11,23 @@
 
 from __future__ import annotations
 
-import contextvars
-import queue
-import threading
 import time
 import typing
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from njrt.errors import ConfigurationError, LimitError, ModelError, NaturalError, NotAskedError
 from njrt.messages import CallAttempt, Protocol, Reply, Request, Usage, add_usage
 from njrt.models.model import CallLister, LayeredModel, Model, run_without_waiting
-from njrt.timeouts import is_main_interpreter
 
 T = typing.TypeVar("T")
 
 
 class BlockingCalls:
-    """Asks and waits in this thread, and makes simultaneous calls in other threads.
-
-    `run` calls a function that may take a while, and never abandons it; `gather` returns the results in order, or
-    raises the first error.
-    """
+    """Asks and waits in this thread."""
 
     async def ask(self, model: Model, request: Request) -> Reply:
         return add_call_layer(model, request).ask(request)
@@ -45,33 +35,9 @@ class BlockingCalls:
     async def wait(self, seconds: float) -> None:
         time.sleep(seconds)
 
-    async def run(self, function: Callable[[], T]) -> T:
-        return function()
-
-    async def gather(self, coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-        ended: queue.SimpleQueue[tuple[int, T | None, BaseException | None]] = queue.SimpleQueue()
-
-        def run(index: int, coroutine: Coroutine[Any, Any, T]) -> None:
-            try:
-                ended.put((index, run_without_waiting(coroutine), None))
-            except BaseException as error:
-                ended.put((index, None, error))
-
-        for index, coroutine in enumerate(coroutines):
-            call = partial(contextvars.copy_context().run, run, index, coroutine)
-            # A daemon, so that an interrupted program does not wait for the remaining calls.
-            threading.Thread(target=call, name="njrt-call", daemon=is_main_interpreter()).start()
-        results: dict[int, T] = {}
-        for _ in coroutines:
-            index, result, error = ended.get()
-            if error is not None:
-                raise error
-            results[index] = typing.cast(T, result)
-        return [results[index] for index in range(len(coroutines))]
-
 
 class AwaitedCalls:
-    """Asks and waits without blocking the event loop; a cancellation ends everything that is running.
+    """Asks and waits without blocking the event loop.
 
     asyncio is imported when needed, so that a program without an event loop does not load it.
     """
@@ -83,31 +49,6 @@ class AwaitedCalls:
         import asyncio
 
         await asyncio.sleep(seconds)
-
-    async def run(self, function: Callable[[], T]) -> T:
-        import asyncio
-
-        running = asyncio.ensure_future(asyncio.to_thread(function))
-        try:
-            return await asyncio.shield(running)
-        except asyncio.CancelledError:
-            # The thread cannot be stopped, and the caller must know its result, however often it is cancelled.
-            while not running.done():
-                with suppress(asyncio.CancelledError):
-                    await asyncio.wait([running])
-            raise
-
-    async def gather(self, coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-        import asyncio
-
-        tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
-        try:
-            return await asyncio.gather(*tasks)
-        finally:
-            for task in tasks:
-                if not task.cancelling():  # they are if this call itself was cancelled
-                    task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 Calls = BlockingCalls | AwaitedCalls
@@ -180,9 +121,6 @@ def add_call_layer(model: Model, request: Request) -> Model:
 Result = Reply | ModelError
 """The result of a call."""
 
-VoteResult = Reply | NaturalError
-"""The result of one of several simultaneous calls, which may also be a limit that it reached."""
-
 
 def require_numbers(
     owner: str, whole: Mapping[str, Any], real: Mapping[str, Any] = MappingProxyType({})
@@ -217,16 +155,15 @@ class Attempts:
         usages = [attempt.usage for attempt in self._list_attempts()]
         return add_usage(usages) if usages else Usage(usd=0.0)
 
-    async def ask(self, model: Model, *, is_counted: bool = False, **changes: Any) -> Result:
+    async def ask(self, model: Model, **changes: Any) -> Result:
         """Ask a model, with `changes` to the request; a `ModelError` is returned, not raised.
 
         Raises a `LimitError` if the run may make no further call. If no time is left, no model is asked.
-        With `is_counted`, the limits have already counted this call.
         """
         left = self.seconds_left
         if left is not None and left <= 0:
             return NotAskedError("no time is left to ask another model")
-        if self._made and not is_counted:
+        if self._made:
             self._count_call()
         request = replace(self._request, before_call=self._check_inner_call, **changes)
         if left is not None:
@@ -257,29 +194,14 @@ class Attempts:
                 raise
             return None
 
-    async def ask_all(self, models: Sequence[Model], **changes: Any) -> list[VoteResult]:
-        """Ask models at the same time; raise a `LimitError` before the first if not all may be asked."""
-
-        async def ask(model: Model, changes: Mapping[str, Any]) -> VoteResult:
-            try:
-                return await self.ask(model, is_counted=True, **changes)
-            except NaturalError as error:
-                return error
-
-        for _ in models if self._made else models[1:]:
-            self._count_call()
-        muted = changes | {"on_text": None}
-        asked = [ask(model, muted if index else changes) for index, model in enumerate(models)]
-        return await self.calls.gather(asked)
-
-    def finish(self, chosen: VoteResult, reason: str = "unusable") -> Reply:
+    def finish(self, chosen: Result, reason: str = "unusable") -> Reply:
         """Return the reply with the usage of all calls; `reason` is why the other replies were not used.
 
         An error gives way to an earlier reply, which was paid for; without such a reply the error is raised.
         """
         if isinstance(chosen, ModelError):
             chosen = self._last_reply or chosen
-        if isinstance(chosen, NaturalError):
+        if isinstance(chosen, ModelError):
             raise self.fail(chosen)
         if len(self._made) < 2:
             return chosen

@@ -22,11 +22,9 @@ from njrt.errors import BudgetError, NaturalError, NotAskedError
 from njrt.events import (
     Asked,
     Began,
-    Compared,
     Ended,
     Event,
     Performed,
-    Prediction,
     Redact,
     Replied,
     RunId,
@@ -75,8 +73,6 @@ class PerformedEffect:
     result: str
     is_refused: bool
     seconds: float
-    prediction: Prediction | None = None
-    """The prediction of `njrt.using(predict=...)`."""
 
 
 @record
@@ -98,14 +94,6 @@ class Totals:
     """Runs of such code that raised an exception; their changes were undone."""
     needed_code: int = 0
     """Runs that started without code and continued with it, because the model asked for it."""
-    predicted: int = 0
-    """Effects with a compared prediction (`njrt.using(predict=...)`)."""
-    surprises: int = 0
-    """Effects that were predicted wrongly."""
-    canaries: int = 0
-    """Live blocks that ran beside their static code and were compared with it."""
-    canary_differences: int = 0
-    """Canaries that differed."""
     cached_tokens: int = 0
     """Input tokens that were read from a vendor's prompt cache, at the lower price."""
 
@@ -132,10 +120,6 @@ class Totals:
             words.append(f"{self.by_code:,} by code ({self.unfit:,} unfit, {self.raised:,} raised)")
         if self.needed_code:
             words.append(f"{self.needed_code:,} needed code")
-        if self.canaries:
-            words.append(f"{self.canary_differences:,} of {self.canaries:,} canaries differed")
-        if self.predicted:
-            words.append(f"{self.surprises:,} of {self.predicted:,} effects not as predicted")
         return ", ".join(words)
 
 
@@ -145,8 +129,7 @@ class BlockRun:
 
     `outcome` is `completed`, `broke`, `continued`, `returned` or `raised`, or `failed` if the runtime raised an error or
     was cancelled; `error` is then its message. `parent` is the run that called this block from code, if any.
-    `tried` is the result of code in mode `auto`: "ran" (no model was asked), "unfit", "raised" or "alarmed"; a canary
-    has "canary".
+    `tried` is the result of code in mode `auto`: "ran" (no model was asked), "unfit" or "raised".
     """
 
     id: RunId
@@ -159,14 +142,11 @@ class BlockRun:
     seconds: float
     parent: RunId | None = None
     tried: str = ""
-    canary: Compared | None = None
-    """A canary's comparison, with the differences from the run by code, which is its `parent`."""
 
     @property
     def totals(self) -> Totals:
         """The usage of the run."""
         usages = [usage for call in self.calls for usage in call.list_usages()]
-        predictions = [effect.prediction for effect in self.effects if effect.prediction]
         return Totals(
             runs=1,
             calls=sum(max(1, len(call.attempts)) for call in self.calls),
@@ -180,10 +160,6 @@ class BlockRun:
             unfit=int(self.tried == "unfit"),
             raised=int(self.tried == "raised"),
             needed_code=sum(isinstance(effect.effect, NeedsCode) for effect in self.effects),
-            predicted=sum(not prediction.problem for prediction in predictions),
-            surprises=sum(prediction.is_surprise for prediction in predictions),
-            canaries=int(self.canary is not None and not self.canary.problem),
-            canary_differences=int(self.canary is not None and bool(self.canary.differences)),
         )
 
 
@@ -221,7 +197,6 @@ class _OpenRun:
     asked: Asked | None = None
     calls: list[ModelCall] = field(default_factory=list)
     effects: list[PerformedEffect] = field(default_factory=list)
-    canary: Compared | None = None
 
 
 _open_watches: Around[Watch] = Around()
@@ -251,10 +226,8 @@ def record_event(event: Event) -> None:
             run.calls.append(ModelCall(run.asked.request, None, line, seconds, attempts))
         case Performed(effect=effect, result=result, seconds=seconds):
             refused, summary = isinstance(result, Refusal), summarize_result(result, event.redact)
-            done = PerformedEffect(effect, summary, refused, seconds, event.prediction)
+            done = PerformedEffect(effect, summary, refused, seconds)
             run.effects.append(done)
-        case Compared():
-            run.canary = event
         case Ended():
             _close_run(run, event)
 
@@ -285,7 +258,6 @@ def _close_run(run: _OpenRun, ended: Ended) -> None:
         ended.seconds,
         began.parent,
         began.tried,
-        run.canary,
     )
     if isinstance(ended.outcome, NaturalError) and ended.outcome.run is None:
         ended.outcome.run = finished

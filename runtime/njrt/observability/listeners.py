@@ -19,7 +19,6 @@ from njrt.effects import Refusal
 from njrt.events import (
     Asked,
     Began,
-    Compared,
     Ended,
     Event,
     Listener,
@@ -74,10 +73,6 @@ class Telemetry:
                 self._end_call_span(event)
             case Performed():
                 self._add_effect_span(event, tracer, block)
-            case Compared(differences=differences, problem=problem):
-                canary = "njrt.production.canary"
-                block.set_attribute(f"{canary}.differences", len(differences))
-                block.set_attribute(f"{canary}.problem", problem)
             case Ended():
                 self._end_block_span(event, block)
 

@@ -14,7 +14,7 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING
 
-from njrt.events import Asked, Began, Compared, Ended, Event, Performed, Replied, RunId, Unanswered
+from njrt.events import Asked, Began, Ended, Event, Performed, Replied, RunId, Unanswered
 from njrt.observability.accounts import format_error_line, name_ending, summarize_result
 
 if TYPE_CHECKING:
@@ -68,8 +68,6 @@ def describe_event(event: Event) -> str:
             return f"is not answered: {format_error_line(error)}"
         case Performed(effect=effect, result=result):
             return f"{type(effect).__name__}: {summarize_result(result, event.redact)[:200]!r}"
-        case Compared(differences=differences, problem=problem):
-            return f"as a canary {problem or '; '.join(differences) or 'does the same as the code'}"
         case Ended(outcome=outcome, seconds=seconds):
             name, message = name_ending(outcome, event.redact)
             return f"{name}{f' {message}' if message else ''} after {seconds:.2f} s"

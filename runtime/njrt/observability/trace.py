@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, assert_never
@@ -24,7 +23,6 @@ from njrt.effects import Answer, Refusal
 from njrt.events import (
     Asked,
     Began,
-    Compared,
     Ended,
     Event,
     Performed,
@@ -149,11 +147,8 @@ def event_to_json(event: Event) -> dict[str, Any]:
             fields = {"turn": turn, "seconds": round(seconds, 6), "effect": effect_to_json(effect)}
             fields |= {"kind": kind, "result": summarize_result(result, event.redact)}
             decisions = list(map(interceptor_decision_to_json, event.decisions))
-            predicted = event.prediction and asdict(event.prediction)
-            fields |= drop_empty(decisions=decisions, touches=event.touches, prediction=predicted)
+            fields |= drop_empty(decisions=decisions, touches=event.touches)
             return fields | state_to_json(event.state, "changes")
-        case Compared(differences=differences, problem=problem):
-            return {"differences": list(differences)} | drop_empty(problem=problem)
         case Ended(outcome=outcome, seconds=seconds):
             name, message = name_ending(outcome, event.redact)
             return (

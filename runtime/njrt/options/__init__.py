@@ -20,6 +20,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from njrt.errors import ConfigurationError
 from njrt.messages import Protocol
 from njrt.options.budget import find_budget_problem
+from njrt.options.removed import DROPPED, REFUSED, drop_removed, find_removed
 from njrt.records import fields, record, replace
 
 EffectSet = Literal[
@@ -58,12 +59,6 @@ class Options:
     """Whether a static block without code is a build error or runs `live`."""
     reasoning: Reasoning | None = None
     """`text`: the model reasons in text before its reply; `ask`: its code asks it for each judgement; `none`: neither."""
-    votes: int | None = None
-    """Replies to ask for in each turn; the reply that most agree on is used."""
-    second_model: str | None = None
-    """A model that is asked if the first is not sure of an answer."""
-    second_below: float | None = None
-    """The second model is asked if an answer's probability is below this."""
     temperature: float | None = None
     """Sampling temperature, which Anthropic's and OpenAI's thinking models do not accept. If a failing answer is
     repeated, it rises for the next request by 0.5, up to 1.0.
@@ -80,8 +75,6 @@ class Options:
     """Seconds to wait for one reply from the model, retries included."""
     max_code_seconds: float | None = None
     """Seconds for one piece of the model's code."""
-    max_repeats: int | None = None
-    """Equal mistakes of the model after which the block fails: consecutive equal answers, or equal refusals."""
     max_tokens: int | None = None
     """Tokens in one run, input and output together."""
     max_usd: float | None = None
@@ -96,18 +89,8 @@ class Options:
     """`rollback` restores the bindings if the block ends with an exception."""
     budget: str | None = None
     """Budgets for model calls, such as `usd=5 per=day` (docs/budgets.md)."""
-    tenant: str | None = None
-    """The account that the calls are charged to, for budgets with `each=tenant`."""
     store: str | None = None
-    """The URL of the store for cache, budgets, traces, recordings and canaries (docs/storage.md)."""
-    canary: float | None = None
-    """In mode `auto`, the share of runs by code beside which the live block also runs (docs/drift.md)."""
-    canary_tolerated: float | None = None
-    """The share of these runs that may differ."""
-    canary_false_alarms: float | None = None
-    """The probability of an alarm for a block if no more runs differ than tolerated."""
-    canary_seed: int | None = None
-    """A number that makes the same runs be chosen each time."""
+    """The URL of the store for cache, budgets, traces and recordings (docs/storage.md)."""
 
     def __hash__(self) -> int:
         """Hash only a few fields, because every run of a block looks up the objects cached for its options."""
@@ -125,13 +108,10 @@ DEFAULTS = Options(
     max_seconds=600.0,
     max_call_seconds=120.0,
     max_code_seconds=30.0,
-    max_repeats=4,
     show_chars=1000,
     policy="guarded",
     redact=True,
     on_error="keep",
-    canary_tolerated=0.1,
-    canary_false_alarms=0.01,
 )
 
 OPTION_NAMES = tuple(field.name for field in fields(Options))
@@ -147,28 +127,24 @@ OPTION_CHOICES: Mapping[str, tuple[str, ...]] = {
 ON_WORDS = ("on", "1", "true", "yes")
 OFF_WORDS = ("off", "0", "false", "no")
 """The values of environment variables that turn something on or off."""
-_SHARE_OPTIONS = ("second_below", "canary", "canary_tolerated", "canary_false_alarms")
 
 
 def find_option_problem(name: str, value: Any) -> str | None:
     """Describe the problem with `name=value` as an option, in one short lower-case line; None if it is valid."""
+    if removed := find_removed(name):
+        return f"option {removed}"
     if name not in OPTION_NAMES:
         close = difflib.get_close_matches(name, OPTION_NAMES, n=1)
         return f"unknown option `{name}`" + (f"; did you mean `{close[0]}`?" if close else "")
     if name in OPTION_CHOICES and value not in OPTION_CHOICES[name]:
         return f"option `{name}` must be one of {', '.join(OPTION_CHOICES[name])}, not {value!r}"
     if int in _KINDS[name]:
-        least = "" if name == "canary_seed" else " from 1"
-        is_whole = isinstance(value, int) and not isinstance(value, bool)
-        if not is_whole or (least and value < 1):
-            return f"option `{name}` must be a whole number{least}, not {value!r}"
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            return f"option `{name}` must be a whole number from 1, not {value!r}"
     elif float in _KINDS[name]:
-        most, to = (1.0, " to 1") if name in _SHARE_OPTIONS else (math.inf, "")
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or not 0 <= value <= most:
-            return f"option `{name}` must be a number from 0{to}, not {value!r}"
-        if (name, value) in (("canary_tolerated", 1), ("canary_false_alarms", 0)):
-            return f"option `{name}` must not be {value}: there would never be an alarm"
+        if not is_number or not 0 <= value <= math.inf:
+            return f"option `{name}` must be a number from 0, not {value!r}"
     elif name == "redact":
         if not isinstance(value, bool) and not callable(value):
             return f"option `redact` must be True, False or a function, not {value!r}"
@@ -196,6 +172,7 @@ _SWITCHES = {"on": True, "true": True, "1": True, "off": False, "false": False, 
 
 def make_options(settings: Mapping[str, Any], where: str) -> Options:
     """Make `Options` from checked `settings`; `where` names their place in error messages."""
+    settings = drop_removed(settings, where)
     for name, value in settings.items():
         if problem := find_option_problem(name, value):
             raise ConfigurationError(f"{where}: {problem}")
@@ -230,6 +207,9 @@ BUILD_OPTIONS = ("jumps", "mode", "fallback")
 
 def read_environment_options(environ: Mapping[str, str]) -> Options:
     """Read the options that the environment sets; an empty variable sets none."""
+    for name in (*DROPPED, *REFUSED):
+        if text := environ.get(variable := f"NJC_{name.upper()}"):
+            drop_removed({name: text}, variable)
     values: dict[str, Any] = {}
     for variable, name in ENVIRONMENT_VARIABLES.items():
         if text := environ.get(variable):

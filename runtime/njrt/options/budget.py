@@ -1,6 +1,6 @@
 """Budgets and their text form.
 
-Budget(usd=5.0, per="day", each="tenant")           "usd=5 per=day each=tenant"
+Budget(usd=5.0, per="day", each="key")           "usd=5 per=day each=key"
 parse_budgets("usd=5 per=day; tokens=2000000 per=month name=research")
 """
 
@@ -13,12 +13,13 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from njrt.errors import ConfigurationError
+from njrt.options.removed import find_removed
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
 BudgetPeriod = Literal["run", "scope", "hour", "day", "month", "total"]
-BudgetOwner = Literal["all", "tenant", "key"]
+BudgetOwner = Literal["all", "key"]
 UnpricedRule = Literal["refuse", "tokens"]
 
 
@@ -37,7 +38,7 @@ class Budget:
     per: BudgetPeriod = "scope"
     """`run`: one run of a block; `scope`: the `with njrt.using(...)` and processes forked in it; `total`: forever."""
     each: BudgetOwner = "all"
-    """Whether each tenant (`njrt.using(tenant=...)`) or each API key has the whole budget for itself."""
+    """Whether each API key has the whole budget for itself."""
     name: str = "all"
     unpriced: UnpricedRule = "refuse"
     """For a model without a known price: refuse the call, or count only its tokens (requires a token limit)."""
@@ -65,7 +66,9 @@ class Budget:
             ("each", self.each, get_args(BudgetOwner)),
             ("unpriced", self.unpriced, get_args(UnpricedRule)),
         ):
-            if word not in choices:
+            if (name, word) == ("each", "tenant"):
+                yield find_removed("tenant") or ""
+            elif word not in choices:
                 yield f"`{name}` must be one of {', '.join(choices)}, not {word!r}"
         if not isinstance(self.name, str) or not 0 < len(self.name) <= 100:
             yield "`name` must be a text of 1 to 100 characters"

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import takewhile
-from typing import Generic, Self, TypeVar
+from typing import Generic, TypeVar
 
 from njrt.message_json import format_attached, list_new_messages, message_to_json
 from njrt.messages import Json, Request
@@ -105,27 +105,6 @@ class OpenRecording:
             dict.fromkeys(f"`{entry.reply.get('asked') or entry.model}`" for entry in recorded)
         )
         return f"the recording has a reply of {names} to this request, and none of `{rule.model}`"
-
-    def take_similar_entry(self, request: Request) -> RecordedCall | None:
-        """Return the first unused reply recorded at this turn of this block, or else of any block in its file."""
-        unused = [entry for entry in self.old.entries if entry.key not in self._used]
-        of_block, of_file, _ = _group_by_nearness(unused, request)
-        for entry in (*of_block, *of_file):
-            self._used[entry.key] = 1
-            return entry
-        return None
-
-    def list_unused_entries(self) -> list[RecordedCall]:
-        """Return the replies that were never used."""
-        return [entry for entry in self.old.entries if entry.key not in self._used]
-
-    def skip_used_entries(self, other: OpenRecording) -> None:
-        """Continue after the entries that have been replayed from, or recorded into, the `other` recording."""
-        self._used = dict(other._used)
-        for *_, entry in other.recorded:
-            self._used[entry.key] = self._used.get(entry.key, 0) + 1
-        self.decisions.skip_used(other.decisions)
-        self.calls.skip_used(other.calls)
 
     def build(self) -> Recording:
         """Return the recording to write: old entries that are replayed, and new entries."""
@@ -292,9 +271,3 @@ class ReplayBook(Generic[T]):
             for index, item in enumerate(self.items)
             if not item.is_open or index not in self._unused[item.key]
         ]
-
-    def skip_used(self, other: Self) -> None:
-        """Continue after the items that have been taken from the `other` book."""
-        self._used = dict(other._used)
-        for key, unused in other._unused.items():
-            self._unused[key] &= unused

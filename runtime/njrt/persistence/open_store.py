@@ -1,8 +1,6 @@
 """Open a store by its URL.
 
     open_store("sqlite:///store.sqlite3", os.environ)           a file; a plain path works too
-    open_store("redis://cache.example:6379/0", os.environ)      Redis; rediss:// with TLS; valkey:// is the same
-    open_store("postgresql://njc@db.example/prod", os.environ)  Postgres
     open_store("memory:", os.environ)                           only this process
 
 Entries are signed if `NJC_STORE_SECRET` is set. A program has one store for each URL.
@@ -77,19 +75,10 @@ def _open_unsigned(url: str) -> tuple[Store, bool]:
     match url.partition(":")[0].lower():
         case "memory":
             return MemoryStore(), False
-        case "redis" | "rediss" | "valkey" | "valkeys":
-            from njrt.persistence.redis_store import RedisStore
-
-            return RedisStore(url, hide_password(url)), True
-        case "postgres" | "postgresql":
-            from njrt.persistence.postgres_store import PostgresStore
-
-            return PostgresStore(url, hide_password(url)), True
         case "sqlite" if url.startswith("sqlite:///") and len(url) > 10:
             return SqliteStore(Path(unquote(url[10:])).expanduser()), False
     raise ConfigurationError(
-        f"no store has the URL {hide_password(url)!r}; "
-        "write sqlite:///FILE, redis://HOST:PORT/0, postgresql://HOST/DATABASE or memory:"
+        f"no store has the URL {hide_password(url)!r}; write sqlite:///FILE or memory:"
     )
 
 

@@ -26,7 +26,7 @@ from typing import Literal
 from njrt.context import Around, free_in_child
 from njrt.effect_json import format_call
 from njrt.errors import Paused, RecordingError, RecordingMismatchError, RecordingMissingError
-from njrt.message_json import format_json_line, hash_conversation, reply_from_json, reply_to_json
+from njrt.message_json import hash_conversation, reply_from_json, reply_to_json
 from njrt.messages import Message, Protocol, Reply, Request, UserMessage
 from njrt.models.model import Ask
 from njrt.persistence.open_recording import OpenRecording, ReplayRule, is_same_model, list_shown
@@ -66,10 +66,9 @@ class Recorder:
     """A layer that replays and records the replies of the model below it.
 
     `path` is a file, or `store:NAME` or `URL#NAME` for a recording in a store (the one at the URL, else `store`, else
-    NJC_STORE). `today` returns the date for the header of a new recording. With `drift`, a request that is not in the
-    recording gets the reply recorded in its place, and a line that describes the difference is added to the file
-    named `drift`. The file is read when it is first needed. Each reply is written to a file immediately, to a store
-    soon; simultaneous replies are in the right order after `close`, or at the latest when the process ends.
+    NJC_STORE). `today` returns the date for the header of a new recording. The file is read when it is first needed.
+    Each reply is written to a file immediately, to a store soon; simultaneous replies are in the right order after
+    `close`, or at the latest when the process ends.
     """
 
     def __init__(
@@ -80,7 +79,6 @@ class Recorder:
         store: str | None = None,
         today: Callable[[], str] = lambda: time.strftime("%Y-%m-%d"),
         note: str = "",
-        drift: str | None = None,
     ) -> None:
         self.place = open_recording_place(path, store)
         self.mode: RecordMode = mode
@@ -88,7 +86,6 @@ class Recorder:
         """Errors raised so far; a test fails because of them even if the program catches them."""
         self._today = today
         self._note = note
-        self._drift = None if drift is None else Path(drift).absolute()
         self._protocol: Protocol | None = None
         self._lock = free_in_child(threading.RLock())
         self._open: OpenRecording | None = None
@@ -115,13 +112,6 @@ class Recorder:
         if not recording.replays or recording.records:
             return "new" if recording.replays else ""
         return hashlib.sha256("\n".join(sorted(recording.old.lines)).encode()).hexdigest()
-
-    @property
-    def replayed_model(self) -> str:
-        """The only model of the recording being replayed; empty if there are several, or replies may be added."""
-        recording = self._get_open_recording()
-        models = {entry.model for entry in recording.old.entries}
-        return models.pop() if len(models) == 1 and not recording.records else ""
 
     def use_protocol(self, protocol: Protocol) -> None:
         """Set the protocol of the following requests, which the header of a new recording names.
@@ -240,23 +230,6 @@ class Recorder:
             self._open.finish()
             if self._open.is_unsaved:
                 self._save(self._open)
-            if self._drift is not None and not self._open.records:
-                # Other programs may share the recording and use these entries.
-                unused = self._open.list_unused_entries()
-                self._note_drift(unused=[(entry.place, entry.turn, entry.key) for entry in unused])
-
-    def reopen(self, path: Path | None = None, mode: RecordMode | None = None) -> None:
-        """Read the file again, or another file, and continue at the position of each conversation.
-
-        For a process that continues from an earlier point: replies that have been recorded since are replayed.
-        """
-        self.close()
-        with self._lock:
-            before, self._open = self._open, None
-            self.place = self.place if path is None else RecordingFile(path)
-            self.mode = mode or self.mode
-            if before is not None:
-                self._get_open_recording().skip_used_entries(before)
 
     def __enter__(self) -> Recorder:
         return self
@@ -269,8 +242,6 @@ class Recorder:
             if self._open is None:
                 try:
                     self._open = self._open_recording(self.mode)
-                    if self._drift is not None:
-                        atexit.register(self.close)
                 except RecordingError as error:
                     self.errors.append(error)
                     raise
@@ -301,8 +272,6 @@ class Recorder:
             entry = recording.take_next_entry(key, rule)
             if entry is None and recording.records:
                 return None
-            if entry is None and self._drift:
-                entry = self._find_similar(recording, request)
             if entry is None:
                 name = self.place.name
                 if problem := recording.describe_lack(key, rule):
@@ -315,20 +284,6 @@ class Recorder:
                     )
                 raise self._make_mismatch_error(request.place, problem)
             return replace(reply_from_json(entry.reply, entry.model), source="recording")
-
-    def _find_similar(self, recording: OpenRecording, request: Request) -> RecordedCall | None:
-        """Return the reply that was recorded at this turn of this block; note why it no longer matches."""
-        problem = recording.describe_difference(request).rstrip()
-        entry = recording.take_similar_entry(request)
-        # Otherwise only what came before differs.
-        if entry is None or list(entry.shown) != list_shown(request):
-            self._note_drift(place=request.place, turn=request.turn, problem=problem)
-        return entry
-
-    def _note_drift(self, **problem: object) -> None:
-        assert self._drift is not None
-        with self._drift.open("a", encoding="utf-8") as file:
-            file.write(format_json_line({"recording": self.place.name, **problem}) + "\n")
 
     def _make_mismatch_error(self, place: str, problem: str) -> RecordingMismatchError:
         error = RecordingMismatchError(f"{place}: {problem}")

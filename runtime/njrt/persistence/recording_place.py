@@ -16,7 +16,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from urllib.parse import quote, unquote
 
 from njrt.errors import RecordingError, StoreError, WrongSignatureError
 from njrt.private_files import append_private_line, drop_cut_line, lock_folder, read_file, replacing
@@ -141,23 +140,6 @@ def open_recording_place(
     if not recording:
         raise RecordingError("a recording in a store has a name: store:NAME")
     return StoredRecording(get_store(url or None, environ), recording, name)
-
-
-_STORED_COPIES = "@store"
-
-
-def name_copy(place: str) -> Path:
-    """Return the path of a recording's copy, relative to a folder of copies."""
-    if is_stored(place):
-        return Path(_STORED_COPIES, f"{quote(place, safe='')}.jsonl")
-    return Path(*Path(place).absolute().parts[1:])
-
-
-def find_copied(copy: Path) -> str:
-    """Return the place of the recording that was copied to this path, relative to the folder of copies."""
-    if copy.parts[0] == _STORED_COPIES:
-        return unquote(copy.name.removesuffix(".jsonl"))
-    return str(Path("/", *copy.parts))
 
 
 def split_lines(text: str) -> list[str]:

@@ -1,1 +1,1 @@
-"""Approval, budgets and canaries, for programs in production."""
+"""Approval and budgets, for programs in production."""

@@ -7,7 +7,6 @@ Each capability is a wrapper; the model conversation and the handlers know nothi
 
 from __future__ import annotations
 
-import time
 import typing
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,18 +17,17 @@ from njrt.agent.attachments import find_attachments
 from njrt.agent.conversation import AnswerConversation, CodeNeeded, Conversation, converse
 from njrt.agent.handlers import Handlers, redact_secrets
 from njrt.agent.interface_effects import OpenInterface, make_interface_form, open_interface
-from njrt.agent.prompt import build_examples, build_opening
+from njrt.agent.prompt import build_opening
 from njrt.block import Block
 from njrt.decisions import PendingEffect
 from njrt.effects import Answer, Effect, Refusal, Run
-from njrt.errors import ConfigurationError, NaturalError, ReplyError
-from njrt.events import Compared, wants_states
+from njrt.errors import ConfigurationError, ReplyError
+from njrt.events import wants_states
 from njrt.execution.contracts import Contract
 from njrt.gates import is_used
 from njrt.outcome import Outcome, Raised
 from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import SavedBindings, Scope
-from njrt.session.prediction import EffectPredictor
 from njrt.session.session import Session, describe_effect, make_effect_server, with_lifecycle_events
 from njrt.session.states import Observe, observe_nothing, observe_scope, render_variables
 
@@ -37,22 +35,11 @@ if typing.TYPE_CHECKING:
     from njrt.session.gate import RunGate
 
 
-class CanaryObserver(typing.Protocol):
-    """Compares a canary's run with the code's run."""
-
-    def open(self, scope: Scope) -> None:
-        """Receive the run's variables before it starts."""
-
-    def compare(self, ending: Outcome | NaturalError) -> tuple[tuple[str, ...], str]:
-        """Return the differences from the code, and why nothing could be compared, if so."""
-
-
 def converse_about(
     block: Block,
     scope: Scope,
     session: Session,
     tried: str = "",
-    canary: CanaryObserver | None = None,
     contract: Contract | None = None,
 ) -> Conversation:
     """Return a block's conversation; `tried` is the result of its static code, if that was tried first."""
@@ -70,14 +57,12 @@ def converse_about(
         describe = partial(make_pending_effect, block, scope, session)
         gate = make_gate(block, scope, session, describe, handlers.redactor)
         gates[:] = [gate] if gate else []
-        predictor = session.settings.predictor
         serve = make_effect_server(
             handlers.serve,
             # Static code is part of the program, so only its gated calls are shown.
             replace(session, interceptors=(), record=None) if block.code else session,
             describe,
             observe,
-            EffectPredictor(predictor, block, scope) if predictor else None,
             redact,
             gate,
             scope,
@@ -101,7 +86,6 @@ def converse_about(
                 first_turn,
                 find_attachments(scope, block.reads, handlers.redactor),
                 reopen,
-                build_examples(block, form.text if form else ""),
                 make_interface_form(interface, session.protocol) if interface else None,
             )
         )
@@ -113,9 +97,6 @@ def converse_about(
         conversation = with_end(conversation, undo)
     if interface is not None:
         conversation = with_end(conversation, partial(close_interface, interface, undo))
-    if canary is not None:
-        canary.open(scope)
-        conversation = with_end(conversation, partial(report_comparison, session, canary))
     return with_lifecycle_events(
         conversation,
         session,
@@ -140,7 +121,7 @@ def with_code_on_request(
     outcome = yield from begin(block, make_answer_form(block, scope) if is_answer else None, 1)
     if isinstance(outcome, CodeNeeded):
         options = replace(block.options, effects="direct")
-        with_code = replace(block, options=options, examples=())
+        with_code = replace(block, options=options)
         outcome = yield from begin(with_code, None, outcome.turn + 1)
         assert not isinstance(outcome, CodeNeeded)
     return outcome
@@ -176,14 +157,6 @@ def roll_back(scope: Scope, before: SavedBindings | None, ending: Outcome | Base
     """Restore saved variables, if any, after any exception: the runtime's, the program's, or a cancellation."""
     if before is not None and isinstance(ending, Raised | BaseException):
         scope.restore_bindings(before)
-
-
-def report_comparison(
-    session: Session, canary: CanaryObserver, ending: Outcome | BaseException
-) -> None:
-    """Report the comparison of a canary with the code."""
-    if not isinstance(ending, BaseException) or isinstance(ending, NaturalError):
-        session.listener(Compared(session.run, time.time(), *canary.compare(ending)))
 
 
 def make_pending_effect(

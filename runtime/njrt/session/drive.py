@@ -10,7 +10,7 @@ import types
 from collections.abc import Generator
 from typing import Any
 
-from njrt.agent.conversation import Conversation, ConversationStep, PredictionRequest, StepResult
+from njrt.agent.conversation import Conversation, ConversationStep, StepResult
 from njrt.decisions import PendingEffect
 from njrt.execution.execute import Execution, Snippet, aexecute
 from njrt.messages import Request
@@ -48,8 +48,6 @@ async def answer_step(step: ConversationStep, session: Session, is_async: bool) 
     match step:
         case Request():
             return await session.model.aask(step) if is_async else session.model.ask(step)
-        case PredictionRequest(model, request):
-            return await model.aask(request) if is_async else model.ask(request)
         case PendingEffect():
             return await intercept(step, session.interceptors, session.record)
         case _ if is_async:

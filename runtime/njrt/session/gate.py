@@ -48,7 +48,6 @@ from njrt.rendering.redaction import REDACTED, Redactor
 from njrt.scope.scope import Scope
 from njrt.session.interception import RecordedSlot, ask_interceptors, is_final
 from njrt.session.session import Session, make_ending_error
-from njrt.session.settings import get_settings
 from njrt.timeouts import clock, read_clock, stopped_alarms
 from njrt.values.digest import digest_value
 from njrt.values.encode import decode_values, encode_values
@@ -244,13 +243,13 @@ class RunGate:
     async def _decide(self, call: _Call, pending: PendingEffect) -> None:
         """Ask the interceptors, unless the rule or the recording decides; apply their edits to the call."""
         session = self._session
-        if session.record is not None and get_settings().steps is None:
+        if session.record is not None:
             call.record = session.record.take_call(pending, is_alone=self._running == 0)
         record = call.record
         call.effect = cast(Touch, pending.effect)
         interceptors = session.interceptors
         if call.gated.rule.decide == "allow":
-            # A manifest still applies, and a debugger still stops.
+            # A debugger still stops.
             interceptors = tuple(opened for opened in interceptors if opened.asks_again)
         elif all(map(is_observer, interceptors)) and not (record and record.decisions):
             raise PermissionError(
@@ -309,10 +308,6 @@ class RunGate:
         Raises CallInDoubtError if a crash interrupted the call, which may have been made.
         """
         function, record, find = call.gated.function, call.record, call.gated.rule.find
-        steps = get_settings().steps
-        if steps is not None:
-            with open_gate(None):
-                return await steps.call_once(function, find, call.args, call.named, call.is_async)
         if record is not None and record.recorded.was_made:
             return read_call_result(record.recorded)
         found = None

@@ -33,7 +33,6 @@ from njrt.errors import ConfigurationError, InterceptorError, NaturalError, Paus
 from njrt.message_json import hash_conversation
 from njrt.messages import Reply, Request
 from njrt.models.model import Ask
-from njrt.session.settings import get_settings
 
 if TYPE_CHECKING:
     from njrt.persistence.recorder import Recorder
@@ -208,9 +207,8 @@ async def _ask_all(
         inner = interceptors[: interceptors.index(interceptor) + 1]
         token = _asking.set(Carried((*_asking.get()._items, *inner), "inherited"))
         try:
-            steps, decide, name = get_settings().steps, interceptor.decide, interceptor.name
-            decide = steps.wrap_interceptor(decide, name) if steps else decide
-            decision = await call_interceptor(decide, name, pending)
+            name = interceptor.name
+            decision = await call_interceptor(interceptor.decide, name, pending)
         finally:
             _asking.reset(token)
         decisions.append(InterceptorDecision(name, decision))

@@ -9,19 +9,19 @@ Replies come from the outermost layer that has one; a model behind a complete re
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
-from njrt.errors import ConfigurationError, RecordingMissingError
+from njrt.errors import ConfigurationError
 from njrt.messages import Protocol, Reply, Request
-from njrt.models.choose import choose_model, get_reported_name, list_model_names
+from njrt.models.choose import choose_model
 from njrt.models.model import Layer, LayeredModel, Model
 from njrt.models.wrapped import list_inner_models
 from njrt.options import OFF_WORDS, ON_WORDS, Options
 from njrt.private_files import find_cache_folder
-from njrt.records import record, replace
-from njrt.session.settings import Settings, get_environment_recorder, get_settings, resolve_options
+from njrt.records import record
+from njrt.session.settings import Settings, get_environment_recorder
 
 if TYPE_CHECKING:
     from njrt.persistence.cache import ReplyStore
@@ -73,17 +73,7 @@ def make_layered_model(
     """
 
     def choose() -> Model:
-        if settings.model is None and environ.get("NJC_REPLAY"):
-            raise RecordingMissingError(
-                "`njc replay` asks no model, and there is no recording of this block; name one: NJC_RECORD=none:FILE"
-            )
         model = settings.model or choose_model(options, os.environ)
-        if options.second_below is not None:
-            model = add_second_model(model, options)
-        if options.votes and options.votes > 1:
-            from njrt.models.vote import VoteModel
-
-            model = VoteModel(model, options.votes)
         return model if settings.wrap is None else settings.wrap(model)
 
     layers: list[Layer] = []
@@ -100,10 +90,7 @@ def make_layered_model(
         layers.append(Cache(get_reply_store(place), partial(identify_model, model)))
     if budgeted := make_budget_layer(settings, options, choose, environ):
         layers.append(budgeted)
-    if settings.steps is None:
-        return LayeredModel(model, (*outer, *layers))
-    # A workflow's stored reply is used before recording, cache and budgets are asked.
-    return LayeredModel(settings.steps.wrap_model(LayeredModel(model, tuple(layers))), outer)
+    return LayeredModel(model, (*outer, *layers))
 
 
 def identify_model(model: Any) -> str:
@@ -111,23 +98,9 @@ def identify_model(model: Any) -> str:
     if isinstance(model, DeferredModel):
         return identify_model(model.choose())
     server = getattr(getattr(model, "server", None), "url", "")
-    settings = [str(getattr(model, name, "")) for name in ("below", "quorum", "_temperature")]
+    settings = [str(getattr(model, name, "")) for name in ("_temperature",)]
     parts = map(identify_model, list_inner_models(model))
     return " ".join(filter(None, [model.name, server, *settings, *parts]))
-
-
-def add_second_model(model: Model, options: Options) -> Model:
-    """Return the model with the second model behind it; raise ConfigurationError if no second model is named."""
-    from njrt.models.cascade import CascadeModel
-
-    if not options.second_model:
-        raise ConfigurationError(
-            "`second_below` needs `second_model`, the model that is asked then"
-        )
-    second = choose_model(
-        replace(options, model=options.second_model), {**os.environ, "NJC_REPLACE_MODEL": ""}
-    )
-    return CascadeModel(model, second, options.second_below or 0.0)
 
 
 def make_budget_layer(
@@ -142,7 +115,7 @@ def make_budget_layer(
 
     named = [budget for text in texts for budget in parse_budgets(text or "")]
     budgets = (*settings.budgets, *map(open_budget, dict.fromkeys(named)))
-    return Budgeted(budgets, partial(get_ledger, options.store), choose, options.tenant or "")
+    return Budgeted(budgets, partial(get_ledger, options.store), choose)
 
 
 @lru_cache(maxsize=16)
@@ -152,19 +125,6 @@ def get_ledger(url: str | None) -> Ledger:
     from njrt.production.budgets.ledger import Ledger
 
     return Ledger(get_store(url, os.environ))
-
-
-def share_budgets(model: Model, other: Model) -> Model:
-    """Return `other` behind the budgets of `model`, for part of the same run."""
-    from njrt.production.budgets.budgeted import Budgeted
-
-    layers: list[Layer] = []
-    inner: Model | None = model
-    while inner is not None:
-        found = inner.layers if isinstance(inner, LayeredModel) else ()
-        layers += [layer.move_to(other) for layer in found if isinstance(layer, Budgeted)]
-        inner = getattr(inner, "model", None)
-    return LayeredModel(other, tuple(layers)) if layers else other
 
 
 def find_cache_place(
@@ -200,21 +160,3 @@ def get_reply_store(place: str) -> ReplyStore:
     if is_store_url(place):
         return ReplyStore(get_store(place, os.environ), SHARED_PREFIX)
     return open_reply_store(place)
-
-
-def find_model_name(
-    place: str, options: Mapping[str, Any], project: Mapping[str, Any] | None, tuned: Container[str]
-) -> str | None:
-    """Return the name of the model that a block asks, before it is `tuned`; None if none is configured."""
-    settings = get_settings()
-    if settings.model is not None:
-        return settings.model.name
-    merged = resolve_options(options, project, settings.options, place)
-    recorder = find_recorder(settings, os.environ)
-    if names := list_model_names(merged, os.environ):
-        # A model in Python names itself, but a replay must not open it: that may take long.
-        is_own = any(name.startswith("python:") for name in names)
-        if recorder and is_own and (recorded := recorder.replayed_model) in tuned:
-            return recorded
-        return ",".join(map(get_reported_name, names))
-    return None if recorder else choose_model(merged, os.environ).name

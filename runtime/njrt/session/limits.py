@@ -32,7 +32,6 @@ from njrt.messages import Reply, Request, Usage
 from njrt.models.model import Ask
 from njrt.options import Options
 from njrt.records import fields, record, replace
-from njrt.session.settings import get_settings
 from njrt.timeouts import read_clock
 
 Clock = Callable[[], float]
@@ -274,7 +273,5 @@ def limit(
     """
     limits = Limits(effects=effects, calls=calls, seconds=seconds, tokens=tokens, usd=usd)
     check_limits(limits)
-    steps = get_settings().steps
-    clock = clock or (steps.read_clock if steps else read_clock)
-    with _open_meters.opened(Meter(limits, clock, option=option)) as meter:
+    with _open_meters.opened(Meter(limits, clock or read_clock, option=option)) as meter:
         yield meter

@@ -22,7 +22,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from functools import lru_cache, partial
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import Any, assert_never
 
 from njrt.agent.conversation import Conversation
@@ -37,9 +37,8 @@ from njrt.options import OPTION_NAMES, Options
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
 from njrt.records import record, replace
 from njrt.scope.scope import make_scope
-from njrt.session.block_conversation import CanaryObserver, converse_about
+from njrt.session.block_conversation import converse_about
 from njrt.session.drive import drive_conversation
-from njrt.session.layered_model import find_model_name
 from njrt.session.question import make_asker
 from njrt.session.session import Session, add_place_note, hidden_frames, open_session
 from njrt.session.settings import get_settings, resolve_options
@@ -105,7 +104,6 @@ recursion_room = RecursionRoom()
 VariablesLambda = Callable[[], tuple[Any, ...]]
 """A lambda that names a block's variables; only its closure and globals are used."""
 
-NOT_TUNED: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 NO_INTERFACE = object()
 """The block names no interface; `interface=None` is a mistake in the program and raises an error."""
 
@@ -248,13 +246,10 @@ def start_block(
     uses: str = "",
     project: Mapping[str, Any] | None = None,
     tried: str = "",
-    observer: CanaryObserver | None = None,
     code: str = "",
     lends: Mapping[str, Any] | None = None,
     ensures: Sequence[str] = (),
     given: VariablesLambda | None = None,
-    tuned: Mapping[str, Mapping[str, Any]] = NOT_TUNED,
-    examples: Sequence[tuple[str, str, str]] = (),
     interface: object = NO_INTERFACE,
     **options: Any,
 ) -> tuple[Session, Conversation]:
@@ -263,24 +258,14 @@ def start_block(
     `writes` are the outputs, `reads` the outputs that the prompt also reads, and `labels` the legal jumps, all
     separated by spaces. `types` maps outputs to their types. `cls`, `me`, `ns`, `own` and `nl` describe a block in a
     class body or a method. `uses` has the parts of imports that the prompt names. `tried` is the result of static
-    code that was tried first. `observer` compares the run with the code's run. `code` is static code, which runs
-    instead of a conversation, and `lends` has more names for it. `ensures` are the asserts that follow the block, as
-    texts, and `given` is a lambda over the variables that only they read. `tuned` has the block's options by model,
-    from `njc tune`, and `examples` has shown values with replies. `interface` names the block's effects. `project`
-    and the other keywords are options.
+    code that was tried first. `code` is static code, which runs instead of a conversation, and `lends` has more names
+    for it. `ensures` are the asserts that follow the block, as texts, and `given` is a lambda over the variables that
+    only they read. `interface` names the block's effects. `project` and the other keywords are options.
     """
-    shown: tuple[tuple[str, str], ...] = ()
-    if tuned:
-        tuned_options, shown = choose_tuning(tuned, examples, at, options, project)
-        options |= tuned_options
     session = open_session(at, options, project, bool(code))
-    if shown and any(getattr(session.options, n) != value for n, value in tuned_options.items()):
-        shown = ()  # examples are shown only in the form in which they were made
     block = make_block(prompt, labels, at, is_async, session.options, reads, session.protocol)
     if interface is not NO_INTERFACE:
         block = set_interface(block, interface)
-    if shown:
-        block = replace(block, examples=shown)
     if code:
         options_of_code = replace(block.options, effects="direct")
         block = replace(block, options=options_of_code, code=extract_code(code))
@@ -293,21 +278,8 @@ def start_block(
             scope.lend(name, value)
     elif block.options.effects in ("direct", "answer"):
         scope.lend("ask", make_asker(scope, session, is_async))
-    # A canary has copies only of the block's variables; others may have changed since.
-    checked = () if code or (observer is not None and given is not None) else ensures
-    contract = make_contract(checked, variables, given, ns, cls)
-    conversation = converse_about(block, scope, session, tried, observer, contract)
-    if path := session.settings.examples or session.environ.get("NJC_EXAMPLES"):
-        from njrt.session.examples import make_example_writer, with_example_recording
-
-        conversation = with_example_recording(
-            conversation,
-            open_scope(),
-            at,
-            block.instruction,
-            make_example_writer(path),
-            True if block.options.redact is None else block.options.redact,
-        )
+    contract = make_contract(() if code else ensures, variables, given, ns, cls)
+    conversation = converse_about(block, scope, session, tried, contract)
     return session, conversation
 
 
@@ -343,21 +315,3 @@ def set_interface(block: Block, interface: object) -> Block:
         )
     options = replace(block.options, effects="interface")
     return replace(block, options=options, interface=interface)
-
-
-def choose_tuning(
-    tuned: Mapping[str, Mapping[str, Any]],
-    examples: Sequence[tuple[str, str, str]],
-    place: str,
-    options: Mapping[str, Any],
-    project: Mapping[str, Any] | None,
-) -> tuple[Mapping[str, Any], tuple[tuple[str, str], ...]]:
-    """Return the options and examples that `njc tune` chose for the model that the block asks; see `find_model_name`.
-
-    A model without an entry is asked as if nothing were tuned. If no model is configured, as in tests on recordings,
-    the first entry applies.
-    """
-    name = find_model_name(place, options, project, tuned) or next(iter(tuned))
-    if name not in tuned:
-        return {}, ()
-    return tuned[name], tuple((values, reply) for of, values, reply in examples if of == name)

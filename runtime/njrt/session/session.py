@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
@@ -47,12 +47,10 @@ from njrt.options import Options
 from njrt.outcome import Outcome, Raised
 from njrt.scope.scope import Scope
 from njrt.session.interception import DecisionRecord, list_interceptors
-from njrt.session.layered_model import NO_MODEL, find_recorder, make_layered_model, share_budgets
+from njrt.session.layered_model import NO_MODEL, find_recorder, make_layered_model
 from njrt.session.limits import Meter, Metered, list_open_meters, read_limits
-from njrt.session.prediction import EffectPredictor, OpenPrediction
 from njrt.session.settings import (
     Settings,
-    choose_predictor,
     get_listener,
     get_settings,
     read_environment,
@@ -119,11 +117,9 @@ def open_session(
     """
     try:
         settings, environ = get_settings(), read_environment()
-        steps = settings.steps
-        clock = steps.read_clock if steps else read_clock
         merged = resolve_options(options, project, settings.options, place or "njrt.llm", environ)
         run, listener = make_run_id(), get_listener(settings, environ)
-        meter = Meter(read_limits(merged), clock, place=place, around=list_open_meters())
+        meter = Meter(read_limits(merged), read_clock, place=place, around=list_open_meters())
         recorder = find_recorder(settings, environ)
         record = DecisionRecord(recorder) if recorder else None
         layers = (Metered(meter), Notified(run, listener), *((record,) if record else ()))
@@ -132,13 +128,6 @@ def open_session(
             if is_static
             else make_layered_model(settings, merged, *layers, environ=environ)
         )
-        predictor = settings.predictor
-        if predictor is None and (name := environ.get("NJC_PREDICT")):
-            predictor = choose_predictor(name, settings)
-        if predictor is not None:
-            predictor = share_budgets(model, predictor)
-            predictor = steps.wrap_model(predictor) if steps else predictor
-            settings = replace(settings, predictor=predictor)
     except NaturalError as error:
         raise add_place(error, place or "njrt.llm") from None
     interceptors = list_interceptors(settings.interceptors)
@@ -264,30 +253,27 @@ def make_effect_server(
     session: Session,
     describe: Callable[[Effect, int, int], PendingEffect],
     observe: Observe = observe_nothing,
-    predictor: EffectPredictor | None = None,
     redact: Redact | None = None,
     gate: Gate | None = None,
     scope: Scope | None = None,
 ) -> EffectServer:
     """Return the only way to a handler, a function that each effect of each set and each question of `llm` passes.
 
-    The effect is counted, shown to the interceptors, predicted, served or refused, and reported with its result.
+    The effect is counted, shown to the interceptors, served or refused, and reported with its result.
     """
     meter = session.meter
 
     def serve_effect(effect: Effect | Refusal, turn: int) -> ServedEffect:
         number = meter.count_effect()
         decisions: tuple[InterceptorDecision, ...] = ()
-        opened: OpenPrediction | None = None
         served, touches = effect, scope.touches if scope else 0
 
         def report(result: EffectResult, began: float) -> None:
             at, seconds = time.time(), time.monotonic() - began
-            prediction = predictor.compare(opened, result) if predictor and opened else None
             session.listener(
                 Performed(
                     *(session.run, at, turn, effect, result, seconds, observe(), decisions),
-                    *(prediction, redact, scope.touches - touches if scope else 0),
+                    *(redact, scope.touches - touches if scope else 0),
                 )
             )
 
@@ -306,9 +292,6 @@ def make_effect_server(
                     raise error
                 case _:
                     served = interception.effect
-        if predictor and not isinstance(served, Refusal):
-            with meter.stopped():
-                opened = yield from predictor.predict(served)
         began = time.monotonic()
         try:
             if gate is None:

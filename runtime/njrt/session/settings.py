@@ -4,8 +4,6 @@
         triage(mailbox)
 
     NJC_RECORD=none:recordings/triage.jsonl          a recording for a whole process, set from outside
-    NJC_RECORD_TO=FOLDER                             recordings continue in copies below this folder
-    NJC_DRIFT=FILE                                   requests that are not in a recording are noted there
 
 A `with` statement takes precedence over a block, its file, the environment and the project.
 """
@@ -28,7 +26,6 @@ from njrt.decisions import Interceptor, OpenInterceptor, get_interceptor_name
 from njrt.errors import ConfigurationError
 from njrt.events import Listener, combine_listeners
 from njrt.gates import CallRules, choose_strictest, nest_rules, read_call_rules
-from njrt.models.choose import choose_model
 from njrt.models.model import Model
 from njrt.models.wrapped import adapt_model
 from njrt.observability.listeners import SafeListener, make_listener
@@ -48,7 +45,6 @@ if TYPE_CHECKING:
     from njrt.options.budget import Budget
     from njrt.persistence.recorder import Recorder, RecordMode
     from njrt.production.budgets.budgeted import OpenBudget
-    from njrt.production.canary.block_state import CanaryStore
 
 T = TypeVar("T")
 
@@ -89,19 +85,14 @@ class Settings:
     recorder: Recorder | None = None
     cache: bool | str | Path | None = None
     trace: str | None = None
-    examples: str | None = None
     interceptors: tuple[OpenInterceptor, ...] = ()
     """The interceptors of all enclosing `with using`, outermost first."""
-    predictor: Model | None = None
-    """The model that predicts effects."""
     budgets: tuple[OpenBudget, ...] = ()
     """The budgets of all enclosing `with using`."""
     wrap: ModelWrapper | None = None
     """Applied to every model that a block asks, below the layers."""
     calls: CallRules = field(default_factory=dict)
     """The rules for calls by contained code, from all enclosing `with using`."""
-    steps: DurableSteps | None = None
-    """Makes model calls and decisions steps, inside a workflow (`njrt.durable`)."""
 
 
 NO_SETTINGS = Settings()
@@ -118,11 +109,8 @@ def using(
     mode: RecordMode = "once",
     cache: bool | str | Path | None = None,
     trace: str | Path | None = None,
-    examples: str | Path | None = None,
     intercept: Interceptor | None = None,
     ask_again: bool = False,
-    predict: Model | str | None = None,
-    manifest: str | Path | None = None,
     budget: Budget | str | Sequence[Budget] | None = None,
     calls: Iterable[Callable[..., Any]] | CallRules | None = None,
     **options: Any,
@@ -134,11 +122,8 @@ def using(
     :param mode: How `record` is used: `once`, `none`, `new` or `all`.
     :param cache: True, False, the cache's folder or the URL of a store.
     :param trace: The path of a trace file, or `store:NAME`.
-    :param examples: The path of an examples file for `njc static --learn`.
     :param intercept: Decides about each `PendingEffect`, before the interceptors of enclosing `with using`.
     :param ask_again: Call `intercept` even if the recording has its decision.
-    :param predict: A model, or the name of one, that predicts the changes of each effect (`njrt.events.Prediction`).
-    :param manifest: A lock file with a manifest to enforce (`njrt.production.approval.manifest`).
     :param budget: A `Budget`, several, or their text, in addition to the enclosing budgets.
     :param calls: Functions that contained code calls through the gate (`njrt.gated`), or a dict to `njrt.CallRule`s.
     :param options: Options of blocks.
@@ -162,10 +147,8 @@ def using(
             "True, False, a folder or a URL",
         ),
         ("trace", trace, trace == "" or is_path(trace), "a path, or store:NAME"),
-        ("examples", examples, examples == "" or is_path(examples), "a path"),
         ("intercept", intercept, callable(intercept), "a function"),
         ("ask_again", ask_again, isinstance(ask_again, bool), "True or False"),
-        ("manifest", manifest, is_path(manifest), "a path"),
     )
     if isinstance(model, str):
         options, model = {**options, "model": model}, None
@@ -181,11 +164,6 @@ def using(
     if intercept is not None:
         opened = OpenInterceptor(get_interceptor_name(intercept), intercept, ask_again)
         interceptors = (*interceptors, opened)
-    if manifest is not None:
-        from njrt.production.approval.manifest import read_manifest
-
-        enforced = OpenInterceptor("manifest", read_manifest(manifest), asks_again=True)
-        interceptors = (enforced, *interceptors)  # the outermost: it decides about edited effects
     opened_budgets = open_budgets(budget)
     here = Settings(
         around.model if model is None else adapt_model(model),
@@ -193,13 +171,10 @@ def using(
         recorder or around.recorder,
         around.cache if cache is None else cache if isinstance(cache, bool) else anchor(cache),
         around.trace if trace is None else anchor(trace),
-        around.examples if examples is None else anchor(examples),
         interceptors,
-        choose_predictor(predict, around),
         around.budgets + opened_budgets,
         around.wrap,
         nest_rules(around.calls, read_call_rules(calls)),
-        around.steps,
     )
     with _open_settings.opened(here):
         try:
@@ -259,28 +234,10 @@ def open_settings(settings: Settings) -> Iterator[None]:
 
 
 @contextmanager
-def open_steps(steps: DurableSteps) -> Iterator[None]:
-    """Make model calls and decisions steps of a workflow inside a `with`."""
-    with open_settings(replace(get_settings(), steps=steps)):  # read on entry, not before
-        yield
-
-
-@contextmanager
 def wrapping(wrap: ModelWrapper) -> Iterator[None]:
     """Make blocks inside ask `wrap(model)` instead of each model that they choose."""
     with open_settings(replace(get_settings(), wrap=wrap)):  # read on entry, not before
         yield
-
-
-def choose_predictor(predict: Model | str | None, around: Settings) -> Model | None:
-    """Return the model that predicts effects: `predict`, the model with this name, or the enclosing setting's."""
-    if predict is None or predict == "":
-        return around.predictor
-    if not isinstance(predict, str):
-        return adapt_model(predict)
-    named = make_options({"model": predict}, "njrt.using")
-    environment = read_environment_options(os.environ)
-    return choose_model(merge_option_layers(named, environment, DEFAULTS), os.environ)
 
 
 def get_settings() -> Settings:
@@ -300,15 +257,6 @@ def get_settings() -> Settings:
 def unite(stacks: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
     """Return all items of several stacks, each once."""
     return tuple({id(item): item for stack in stacks for item in stack}.values())
-
-
-@lru_cache(maxsize=16)
-def get_canary_store(url: str | None) -> CanaryStore:
-    """Return the canary states in the store at a URL, shared by the whole process."""
-    from njrt.persistence.open_store import get_store
-    from njrt.production.canary.block_state import CanaryStore
-
-    return CanaryStore(get_store(url, os.environ))
 
 
 def get_listener(settings: Settings, environ: Mapping[str, str] = os.environ) -> Listener:
@@ -333,16 +281,13 @@ def get_stored_trace(trace: str, url: str | None) -> Listener:
 
 
 def open_recorder(path: str | Path, mode: RecordMode, store: str | None = None) -> Recorder:
-    """Return a recorder for a path; NJC_RECORD_TO makes it continue in a copy, NJC_DRIFT makes it note mismatches."""
+    """Return a recorder for a path."""
     from njrt.persistence.recorder import Recorder, RecordMode
-    from njrt.persistence.recording_place import name_copy
 
     if mode not in get_args(RecordMode):
         modes = ", ".join(get_args(RecordMode))
         raise ConfigurationError(f"the mode of a recording must be one of {modes}, not {mode!r}")
-    if folder := os.environ.get("NJC_RECORD_TO"):
-        return Recorder(Path(folder) / name_copy(str(path)), "new")
-    return Recorder(path, mode, store=store, drift=os.environ.get("NJC_DRIFT") or None)
+    return Recorder(path, mode, store=store)
 
 
 @lru_cache(maxsize=64)
@@ -401,8 +346,7 @@ _KEYS = frozenset(
     name.encode() if os.name == "posix" else name
     for name in (
         *ENVIRONMENT_VARIABLES,
-        *("NJC_BUDGET", "NJC_CACHE", "NJC_EXAMPLES", "NJC_PREDICT"),
-        *("NJC_RECORD", "NJC_REPLAY", "NJC_STORE", "NJC_TRACE"),
+        *("NJC_BUDGET", "NJC_CACHE", "NJC_RECORD", "NJC_STORE", "NJC_TRACE"),
     )
 )
 

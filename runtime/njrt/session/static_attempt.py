@@ -9,7 +9,7 @@ with _nj.attempt(
 if _nj_try.has_failed:                          bindings and objects are restored
     _nj_try.run()                               the live block: with the arguments of `attempt`
 
-Each run is in the accounts and in the trace. With the option `canary` the live block sometimes runs beside the code.
+Each run is in the accounts and in the trace.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from njrt.context import free_in_child
 from njrt.errors import NaturalError
@@ -35,29 +35,23 @@ from njrt.session.states import StateObserver, observe_nothing
 from njrt.values.shapes import has_shape
 from njrt.values.snapshot import take_snapshot
 
-if TYPE_CHECKING:
-    from njrt.session.canary import Canary
-
 T = TypeVar("T")
-AttemptResult = Literal["", "ran", "unfit", "raised", "alarmed"]
-"""How an attempt ended: the code ran, its guard did not hold, it failed, or its canaries differed too often; "" while
-it runs."""
-_JUMP_OUTCOMES = {"break": "broke", "continue": "continued", "return": "returned"}
+AttemptResult = Literal["", "ran", "unfit", "raised"]
+"""How an attempt ended: the code ran, its guard did not hold, or it failed; "" while it runs."""
 
 
 @record
 class AttemptCounts:
-    """How often code was tried at one place, did not fit the values, raised an exception, and was no longer used."""
+    """How often code was tried at one place, did not fit the values, and raised an exception."""
 
     made: int = 0
     unfit: int = 0
     raised: int = 0
-    alarmed: int = 0
 
     @property
     def live(self) -> int:
         """How often the live block ran instead."""
-        return self.unfit + self.raised + self.alarmed
+        return self.unfit + self.raised
 
 
 class UnfitError(Exception):
@@ -86,15 +80,6 @@ class Attempt:
         self._kept = take_snapshot(self._scope.list_variables(self._scope.names).values())
         self._raised = RaisedError()
         self._asserts = False
-        self._end: tuple[str, UserValue] = ("completed", None)
-        options = live.resolve_options() if live.code else None
-        self._canary: Canary | None = None
-        if options is not None and options.canary is not None:
-            from njrt.session.canary import Canary
-
-            self._canary = Canary(live, options)
-            self._canary.sample(self._scope)
-        self._is_alarmed = self._canary is not None and self._canary.has_alarm
         self._began = (time.time(), time.monotonic())
         is_watched = wants_states(get_listener(get_settings()))
         self._observe = StateObserver(self._scope).observe if is_watched else observe_nothing
@@ -103,7 +88,7 @@ class Attempt:
     @property
     def has_failed(self) -> bool:
         """Whether the live block must run."""
-        return self.how in ("unfit", "raised", "alarmed")
+        return self.how in ("unfit", "raised")
 
     def __enter__(self) -> Attempt:
         return self
@@ -116,7 +101,7 @@ class Attempt:
 
     def guard(self, is_fit: bool = True) -> None:
         """Stop before the code runs unless it fits the values and can be undone."""
-        if self._is_alarmed or not is_fit or not self._kept.is_complete:
+        if not is_fit or not self._kept.is_complete:
             raise UnfitError
 
     def check(self) -> None:
@@ -137,11 +122,9 @@ class Attempt:
     def note(self, word: Literal["break", "continue", "return", "assert"]) -> bool:
         """Note a jump or a failing assert of the block; return False, for the assert."""
         self._asserts = word == "assert"
-        self._end = (_JUMP_OUTCOMES.get(word, "completed"), None)
         return False
 
     def note_return(self, value: T) -> T:
-        self._end = ("returned", value)
         return value
 
     def run(self) -> bool:
@@ -168,7 +151,7 @@ class Attempt:
         self._kept.restore()
         self._scope.restore_bindings(self._before)
         how: AttemptResult = "unfit" if isinstance(error, UnfitError) else "raised"
-        self._finish("alarmed" if self._is_alarmed else how, None)
+        self._finish(how, None)
         return True
 
     def _finish(self, how: AttemptResult, outcome: Outcome | None) -> None:
@@ -184,14 +167,8 @@ class Attempt:
             listener(Began(run, at, self._live.place, parent=parent, tried=how, state=state))
             seconds = time.monotonic() - began
             listener(Ended(run, time.time(), outcome, seconds, self._observe()))
-            if self._canary is not None:
-                end = self._end
-                if isinstance(outcome, Raised):
-                    end = ("raised", type(outcome.exception))
-                self._canary.start(*end, self._scope, run)
         self._scope.close()
         self._kept, self._before, self._raised = take_snapshot(()), {}, RaisedError()
-        self._end, self._canary = ("completed", None), None
 
 
 def attempt(

@@ -2,7 +2,7 @@
 // The page's data: numbers for all runs and steps from the start, texts in chunks that are unpacked on demand.
 
 const byId = (id) => document.getElementById(id);
-const REFUSED = 1, JUMP = 2, FAILED = 4, SURPRISE = 8, UNCHANGED = 16;
+const REFUSED = 1, JUMP = 2, FAILED = 4, UNCHANGED = 8;
 const KINDS = ["enter", "effect", "call", "exit"];
 const JUMPS = new Set(["broke", "continued", "returned", "raised"]);
 const MAX_CHUNKS = 48;
@@ -42,9 +42,9 @@ async function readChunkText(number) {
   return new TextDecoder().decode(await unpack(byId(`chunk-${number}`)));
 }
 
-function makeStep([effect, code, result, resultKind, changes, printed, shown, reply, model, source, counts, [predicted, differences], [given, changed]]) {
+function makeStep([effect, code, result, resultKind, changes, printed, shown, reply, model, source, counts, [given, changed]]) {
   const [turn, input, output, cached] = counts;
-  return { effect, code, result, resultKind, changes, printed, shown, reply, model, source, turn, input, output, cached, predicted, differences, given, changed };
+  return { effect, code, result, resultKind, changes, printed, shown, reply, model, source, turn, input, output, cached, given, changed };
 }
 
 // The most recently used chunks, and those being loaded.
@@ -102,8 +102,8 @@ async function searchSteps(data, wanted, hits, report) {
     const text = await readChunkText(number);
     if (text.toLowerCase().includes(inJson)) {
       JSON.parse(text).forEach((fields, index) => {
-        const [, code, result, , changes, printed, shown, reply, model, , , [, differences]] = fields;
-        const texts = [code, result, printed, shown, reply, model, differences, ...changes.map(([name, , after]) => `${name}: ${after}`)];
+        const [, code, result, , changes, printed, shown, reply, model] = fields;
+        const texts = [code, result, printed, shown, reply, model, ...changes.map(([name, , after]) => `${name}: ${after}`)];
         if (texts.some((value) => value.toLowerCase().includes(wanted))) hits[data.chunks[number] + index] = 1;
       });
     }

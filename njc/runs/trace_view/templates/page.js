@@ -30,17 +30,16 @@ class Viewer {
   readFilters() {
     const numberOf = (id) => byId(id).value === "" ? null : Number(byId(id).value);
     this.filters = {
-      refusals: byId("refusals").checked, unchanged: byId("unchanged").checked, surprises: byId("surprises").checked, jumps: byId("jumps").checked, slow: numberOf("slow"),
+      refusals: byId("refusals").checked, unchanged: byId("unchanged").checked, jumps: byId("jumps").checked, slow: numberOf("slow"),
       expensive: numberOf("expensive"), block: byId("block").value, search: byId("search").value.trim(),
     };
-    this.opensAll = Boolean(this.filters.refusals || this.filters.unchanged || this.filters.surprises || this.filters.jumps || this.filters.search);
+    this.opensAll = Boolean(this.filters.refusals || this.filters.unchanged || this.filters.jumps || this.filters.search);
   }
 
   hasRun(run) {
-    const { runs, places, outcomes, steps } = this.data, { refusals, unchanged, surprises, jumps, slow, expensive, block, search } = this.filters;
+    const { runs, places, outcomes, steps } = this.data, { refusals, unchanged, jumps, slow, expensive, block, search } = this.filters;
     if (refusals && !runs.refusals[run]) return false;
     if (unchanged && !runs.unchanged[run]) return false;
-    if (surprises && !runs.surprises[run]) return false;
     if (jumps && !JUMPS.has(outcomes[runs.outcome[run]])) return false;
     if (slow !== null && runs.seconds[run] < slow) return false;
     if (expensive !== null && runs.usd[run] < expensive) return false;
@@ -52,9 +51,9 @@ class Viewer {
   }
 
   hasStep(step) {
-    const { steps } = this.data, { refusals, unchanged, surprises, jumps, search } = this.filters;
+    const { steps } = this.data, { refusals, unchanged, jumps, search } = this.filters;
     if (steps.kind[step] !== 1 && steps.kind[step] !== 2) return false;
-    return (!refusals || steps.flags[step] & REFUSED) && (!unchanged || steps.flags[step] & UNCHANGED) && (!surprises || steps.flags[step] & SURPRISE) && (!jumps || steps.flags[step] & JUMP) &&
+    return (!refusals || steps.flags[step] & REFUSED) && (!unchanged || steps.flags[step] & UNCHANGED) && (!jumps || steps.flags[step] & JUMP) &&
       (!search || !this.hits || this.hits[step]);
   }
 
@@ -126,7 +125,7 @@ class Viewer {
   fillRun(row, run) {
     const { runs, places, outcomes } = this.data, outcome = outcomes[runs.outcome[run]], depth = Math.min(runs.depth[run], 8);
     const notes = [JUMPS.has(outcome) || outcome === "failed" || !outcome ? outcome || "no end" : "",
-      runs.refusals[run] ? `${formatCount(runs.refusals[run])} refused` : "", runs.surprises[run] ? count(runs.surprises[run], "surprise") : ""];
+      runs.refusals[run] ? `${formatCount(runs.refusals[run])} refused` : ""];
     const hasSteps = runs.steps[run] > 0, texts = hasSteps ? this.peek(runs.first[run]) : undefined;
     this.set(row, "run", hasSteps ? this.isOpen(run) ? "▾" : "▸" : "", places[runs.place[run]], notes.filter(Boolean).join(", "),
       runs.seconds[run], runs.tokens[run], runs.usd[run], depth, texts);
@@ -140,7 +139,7 @@ class Viewer {
   fillStep(row, run, step) {
     const { runs, steps } = this.data, texts = this.peek(step);
     const firstLine = texts ? texts.code.trimStart().split("\n", 1)[0].slice(0, 200) : "…";
-    const note = steps.flags[step] & SURPRISE ? "surprise" : steps.flags[step] & REFUSED ? "refused" : steps.flags[step] & FAILED ? "failed" : steps.flags[step] & JUMP ? texts?.result.split(":", 1)[0] ?? "" : "";
+    const note = steps.flags[step] & REFUSED ? "refused" : steps.flags[step] & FAILED ? "failed" : steps.flags[step] & JUMP ? texts?.result.split(":", 1)[0] ?? "" : "";
     this.set(row, "step", "", `${step - runs.first[run]}  ${firstLine || texts?.effect || KINDS[steps.kind[step]]}`, note,
       steps.call[step] + steps.code[step], steps.tokens[step], steps.usd[step], Math.min(runs.depth[run], 8) + 1, texts);
     row.classList.toggle("bad", Boolean(steps.flags[step] & (REFUSED | FAILED)));
@@ -307,7 +306,6 @@ class Viewer {
     const { selection } = data;
     byId("refusals").checked = selection.refusals;
     byId("unchanged").checked = selection.unchanged;
-    byId("surprises").checked = selection.surprises;
     byId("jumps").checked = selection.jumps;
     byId("slow").value = selection.slow ?? "";
     byId("expensive").value = selection.expensive ?? "";
@@ -368,7 +366,7 @@ function pairRuns({ runs, traces }) {
 }
 
 function describeTotals(data, { first, runs: length, processes }) {
-  const { runs } = data, sums = { calls: 0, effects: 0, tokens: 0, refusals: 0, surprises: 0 };
+  const { runs } = data, sums = { calls: 0, effects: 0, tokens: 0, refusals: 0 };
   let usd = -1, begin = Infinity, end = -Infinity;
   for (let run = first; run < first + length; run++) {
     for (const name in sums) sums[name] += runs[name][run];
@@ -377,7 +375,7 @@ function describeTotals(data, { first, runs: length, processes }) {
     end = Math.max(end, runs.start[run] + runs.seconds[run]);
   }
   return [count(length, "run"), count(sums.calls, "call"), count(sums.effects, "effect"), count(sums.tokens, "token"), formatUsd(usd),
-    sums.refusals ? count(sums.refusals, "refusal") : "", sums.surprises ? count(sums.surprises, "surprise") : "", processes > 1 ? `${formatCount(processes)} processes` : "",
+    sums.refusals ? count(sums.refusals, "refusal") : "", processes > 1 ? `${formatCount(processes)} processes` : "",
     `${new Date(begin * 1000).toLocaleString()}, ${formatSeconds(end - begin)}`].filter(Boolean).join(" · ");
 }
 

@@ -64,7 +64,6 @@ function showStepParts(step, kind, other) {
     ...(step.printed ? showPart("Printed", make("pre", {}, step.printed)) : []),
     ...(step.result ? showPart(step.resultKind === "refusal" ? "Refused" : "Result",
       make("pre", { className: resultClass }, other === undefined ? step.result : markLines(step.result, compared("result")))) : []),
-    ...(step.differences ? showPart(step.predicted === "surprise" ? "Not as predicted" : "Prediction not compared", make("pre", {}, step.differences)) : []),
     ...showFolded("Shown to the model", step.shown),
     ...showFolded("Reply of the model", step.reply),
   ];
@@ -95,7 +94,6 @@ function describeStep(data, number, step) {
     step.model,
     step.source && step.source !== "model" ? `from the ${step.source}` : "",
     step.turn ? `turn ${step.turn}` : "",
-    step.predicted,
   ];
 }
 

@@ -29,7 +29,7 @@ from njrt.effects import (
     Touch,
     get_effect_code,
 )
-from njrt.production.approval.needs import find_code_names
+from njrt.production.approval.code_names import find_code_names
 from njrt.rendering.describe import render_value
 from njrt.rendering.writer import clip, escape_unprintable
 

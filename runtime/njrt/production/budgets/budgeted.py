@@ -83,7 +83,6 @@ class Budgeted:
     budgets: tuple[OpenBudget, ...]
     find_ledger: Callable[[], Ledger]
     find_model: Callable[[], Model]
-    tenant: str = ""
     run_ledger: Ledger = field(default_factory=lambda: Ledger(MemoryStore()))
     """The accounts of per-run budgets."""
 
@@ -159,7 +158,7 @@ class Budgeted:
             ledger = self.run_ledger if opened.budget.per == "run" else self.find_ledger()
             if opened.scope:
                 opened.ledgers.add(ledger)
-            owner = {"all": "", "tenant": self.tenant, "key": digest_key(model)}[opened.budget.each]
+            owner = digest_key(model) if opened.budget.each == "key" else ""
             period = find_period(opened.budget, ledger.store.now(), opened.scope or "run")
             found.append((ledger, Account(opened.budget, owner, period.label, period.renews)))
         by_key = sorted(found, key=lambda pair: pair[1].key)

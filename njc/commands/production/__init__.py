@@ -1,1 +1,0 @@
-"""Commands for programs in production: many rows, ageing recordings, other models."""

@@ -1,0 +1,194 @@
+"""`njc store usage`, `njc store cache` and `njc store clear`: budgets and cached replies in a store."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from njc.commands.terminal.console import Console, console_flags
+from njc.commands.terminal.flags import (
+    COUNT,
+    PATH,
+    STORE,
+    TEXT_OR_JSON,
+    refuse_options,
+    with_console,
+)
+from njc.project.report import format_count
+from njc.project.units import format_path
+from njc.runs.trace_view.tables import TableColumn
+from njrt.errors import ConfigurationError
+from njrt.options.budget import Budget
+from njrt.persistence.cache import REPLIES_FILE, SHARED_PREFIX, ReplyStore, open_reply_store
+from njrt.persistence.open_store import get_store_to_read
+from njrt.private_files import find_cache_folder
+from njrt.production.budgets.ledger import NANO, Ledger, StoredAccount, format_usd, shorten_name
+from njrt.production.budgets.period import find_period
+
+_DAY = 24 * 3600
+_COLUMNS = (
+    TableColumn("budget", can_shrink=True),
+    TableColumn("per"),
+    TableColumn("of", can_shrink=True),
+    TableColumn("period"),
+    TableColumn("spent", is_number=True),
+    TableColumn("limit", is_number=True),
+    TableColumn("tokens", is_number=True),
+    TableColumn("limit", is_number=True, rank=3),
+    TableColumn("calls", is_number=True, rank=2),
+    TableColumn("reserved", is_number=True, rank=1),
+)
+_FOLDER_FLAG = click.option(
+    "--folder", type=PATH, metavar="DIR", help="Cache directory (default: the user's cache)."
+)
+
+
+@click.group("store")
+@console_flags
+def command() -> None:
+    """Show budgets and cached replies, or empty the cache."""
+
+
+@command.command("usage")
+@STORE
+@click.option("--budget", "name", metavar="NAME", help="Only budgets of this name.")
+@click.option("--of", "owner", metavar="OWNER", help="Only budgets of this key.")
+@click.option("--all", "shows_all", is_flag=True, help="Past periods too.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with every account.")
+@click.option(
+    "--forget", type=COUNT, metavar="DAYS", help="Delete accounts unchanged for DAYS days."
+)
+@with_console
+def show_usage(
+    console: Console,
+    url: str | None,
+    name: str | None,
+    owner: str | None,
+    shows_all: bool,
+    as_json: bool,
+    forget: int | None,
+) -> None:
+    """Show the spending of each budget, or delete old accounts."""
+    if forget is not None:
+        refuse_options("does nothing with --forget, which shows nothing", "shows_all", "as_json")
+    ledger = Ledger(get_store_to_read(url, os.environ))
+    found = [
+        account
+        for account in ledger.list_accounts()
+        if (name is None or shorten_name(name) == account.name)
+        and (owner is None or shorten_name(owner) == account.owner)
+    ]
+    now = ledger.store.now()
+    if forget is not None:
+        old = [account for account in found if account.state.at < now - forget * _DAY]
+        for account in old:
+            ledger.forget(account.key)
+        console.note(f"{ledger.store.name}: {format_count(len(old), 'account')} deleted")
+        return
+    if as_json:
+        accounts = [account_to_json(account, is_current(account, now)) for account in found]
+        console.json({"store": ledger.store.name, "accounts": accounts})
+        return
+    shown = [account for account in found if shows_all or is_current(account, now)]
+    if not shown:
+        past = f"; {format_count(len(found), 'account')} of past periods: --all" if found else ""
+        console.note(f"{ledger.store.name}: no budget has been used{past}")
+        return
+    console.table(_COLUMNS, [_format_row(account) for account in shown])
+
+
+@command.command("cache")
+@_FOLDER_FLAG
+@STORE
+@TEXT_OR_JSON
+@with_console
+def show_cache(
+    console: Console, folder: Path | None, url: str | None, format: Literal["text", "json"]
+) -> None:
+    """Print the number of replies in the cache, and their size."""
+    place, shown, store = _find_cache(folder, url)
+    found = store.read_stats() if store else None
+    entries, size = (found.entries, found.size) if found else (0, 0)
+    if format == "json":
+        console.json({"folder": place, "entries": entries, "bytes": size})
+    else:
+        console.result(f"{shown}: {format_count(entries, 'reply')}, {size / 1_000_000:.1f} MB")
+
+
+@command.command("clear")
+@_FOLDER_FLAG
+@STORE
+@with_console
+def clear_cache(console: Console, folder: Path | None, url: str | None) -> None:
+    """Delete all cached replies; programs may run meanwhile."""
+    _, shown, store = _find_cache(folder, url)
+    deleted = store.clear() if store else 0
+    if store and store.read_stats().entries:
+        raise ConfigurationError(
+            f"cannot empty {shown}; check its permissions, and who else is writing to it"
+        )
+    console.note(f"{shown}: {format_count(deleted, 'reply')} deleted")
+
+
+def _find_cache(folder: Path | None, url: str | None) -> tuple[str, str, ReplyStore | None]:
+    """Return the place of a folder's, store's or user's cache, its name in messages, and its store if it exists."""
+    if folder is not None:
+        refuse_options("is another place than --folder; leave one out", "url")
+    elif url:
+        store = get_store_to_read(url, os.environ)
+        store.measure(SHARED_PREFIX)  # raises StoreError, where the cache would do without it
+        return store.name, store.name, ReplyStore(store, SHARED_PREFIX)
+    folder = folder or find_cache_folder(os.environ)
+    exists = (folder / REPLIES_FILE).exists()
+    return folder.as_posix(), format_path(folder), open_reply_store(folder) if exists else None
+
+
+def is_current(account: StoredAccount, now: float) -> bool:
+    """Return whether an account's period continues; the period of a `with` ends with its reservations."""
+    if account.per in ("run", "scope"):
+        return bool(account.state.held)
+    _, _, zone = account.period.partition("@")
+    budget = Budget(per=account.per, zone=zone or "UTC")  # type: ignore[arg-type]
+    return find_period(budget, now).label == account.period
+
+
+def account_to_json(account: StoredAccount, current: bool) -> dict[str, Any]:
+    """Return an account in the form of `njc store usage --json`."""
+    state, reserved = account.state, account.state.reserved
+    return {
+        "budget": account.name,
+        "per": account.per,
+        "each": account.each,
+        "owner": account.owner,
+        "period": account.period,
+        "current": current,
+        "usd": state.usd / NANO,
+        "usd_limit": state.limit_usd,
+        "usd_reserved": reserved.usd / NANO,
+        "tokens": state.tokens,
+        "tokens_limit": state.limit_tokens,
+        "tokens_reserved": reserved.tokens,
+        "calls": state.calls,
+        "calls_under_way": len(state.held),
+        "changed_at": state.at,
+    }
+
+
+def _format_row(account: StoredAccount) -> tuple[str, ...]:
+    state, reserved, most = account.state, account.state.reserved, account.state.limit_usd
+    owner = f"{account.each} {account.owner or '(none)'}" if account.each != "all" else "all"
+    return (
+        account.name,
+        account.per,
+        owner,
+        account.period,
+        format_usd(state.usd / NANO),
+        "" if most is None else f"${most:,.2f}" if most == round(most, 2) else format_usd(most),
+        f"{state.tokens:,}",
+        "" if state.limit_tokens is None else f"{state.limit_tokens:,}",
+        f"{state.calls:,}",
+        format_usd(reserved.usd / NANO) if reserved.usd else f"{reserved.tokens:,}",
+    )

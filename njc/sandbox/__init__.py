@@ -1,1 +1,0 @@
-"""Run a program under bubblewrap, with a proxy as its only network."""

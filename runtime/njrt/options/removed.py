@@ -1,0 +1,72 @@
+"""Names of 0.2 that have left, and what to do instead.
+
+    njrt.using(votes=3)              warns once, and the program runs as if `votes` were not there
+    njrt.using(tenant="acme")        raises ConfigurationError, because it restricted what the program may spend
+
+A name that only chose how a model is asked is dropped; a name that restricted a program is an error, because
+ignoring it would lift the restriction.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from njrt.errors import ConfigurationError
+
+_CANARY = "compare code with the live block by `njc compare`"
+
+DROPPED: Mapping[str, str] = {
+    "votes": "set `model` to a stronger model",
+    "second_model": "set `model` to a stronger model",
+    "second_below": "set `model` to a stronger model",
+    "max_repeats": "a block fails after four equal mistakes",
+    "canary": _CANARY,
+    "canary_tolerated": _CANARY,
+    "canary_false_alarms": _CANARY,
+    "canary_seed": _CANARY,
+    "tuned": "set `effects` or `reasoning` on the block",
+    "examples": "write examples into the prompt",
+    "predict": "compare two runs by `njc trace A B`",
+}
+"""Options, arguments and variables that chose how a model is asked."""
+
+REFUSED: Mapping[str, str] = {
+    "tenant": "open `njrt.using(budget=...)` with the tenant's budget around its calls",
+    "manifest": "decide about effects in `njrt.using(intercept=...)`",
+}
+"""Options and arguments that restricted a program."""
+
+
+def find_removed(name: str) -> str | None:
+    """Describe an option that has left, in one short line; None for any other name."""
+    way_out = DROPPED.get(name) or REFUSED.get(name)
+    return way_out and f"`{name}` was removed in njc 0.3: {way_out}"
+
+
+def drop_removed(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return the settings without names that have left; each is warned about once, with the place `where`.
+
+    Raises:
+        ConfigurationError: a name that restricted the program.
+    """
+    kept = {}
+    for name, value in settings.items():
+        if name in REFUSED and value:
+            raise ConfigurationError(f"{where}: {find_removed(name)}")
+        if name in DROPPED:
+            _warn_once(name, where)
+        elif name not in REFUSED:
+            kept[name] = value
+    return kept
+
+
+_warned: set[str] = set()
+"""The names that this process has warned about."""
+
+
+def _warn_once(name: str, where: str) -> None:
+    if name not in _warned:
+        _warned.add(name)
+        warnings.warn(f"{where}: {find_removed(name)}; it is ignored", FutureWarning, stacklevel=2)

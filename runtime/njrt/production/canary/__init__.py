@@ -1,1 +1,0 @@
-"""Canaries: live blocks run on copies beside their static code, and the test that watches the differences."""

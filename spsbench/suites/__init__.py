@@ -1,1 +1,0 @@
-"""Other people's suites of tasks, each in several forms: `spsbench suite`."""
