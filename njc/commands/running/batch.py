@@ -1,5 +1,148 @@
-"""`njc batch`: to be written."""
+"""`njc batch mail.njpy:triage rows.csv --out results.jsonl`: call a function for every row of a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
 import click
+
+import njrt
+from njc.batch.calls import (
+    BatchLimits,
+    BatchResults,
+    CallsGivenUp,
+    Submit,
+    open_dask,
+    open_event_loop,
+    open_threads,
+    run_batch,
+)
+from njc.batch.rows import find_row_format, read_rows
+from njc.commands.terminal.console import INTERRUPTED_EXIT_CODE, Console
+from njc.commands.terminal.flags import COUNT, FILE, TARGET, refuse_options, with_console
+from njc.commands.terminal.status_line import is_status_shown
+from njc.project.outputs import check_output
+from njc.project.units import format_path
+from njc.target import TargetFunction, get_target, make_absolute
+from njrt.errors import ConfigurationError
+from njrt.production.budgets.ledger import format_usd
+from njrt.session.layered_model import find_recorder
+from njrt.session.settings import NO_SETTINGS
+
+DEFAULT_JOBS = 8
+
+
 @click.command("batch")
-def command() -> None:
-    """Call a function for every row of a file."""
+@TARGET
+@click.argument("rows", metavar="ROWS", type=FILE)
+@click.option("-o", "--out", required=True, type=FILE, help="Append the results, as JSON Lines.")
+@click.option(
+    "--format", type=click.Choice(["csv", "jsonl"]), help="Format of ROWS (default: its suffix)."
+)
+@click.option("-j", "--jobs", type=COUNT, default=DEFAULT_JOBS, metavar="N", help="Rows at a time.")
+@click.option("--executor", type=click.Choice(["dask"]), help="Call in processes of a cluster.")
+@click.option("--scheduler", metavar="URL", help="Dask scheduler (default: a local cluster).")
+@click.option("--max-usd", type=click.FloatRange(min=0), metavar="USD", help="Stop at this cost.")
+@click.option("--retry", is_flag=True, help="Call again for rows that have failed.")
+@with_console
+def command(
+    console: Console,
+    target: str,
+    rows: Path,
+    out: Path,
+    format: Literal["csv", "jsonl"] | None,
+    executor: Literal["dask"] | None,
+    scheduler: str | None,
+    jobs: int,
+    max_usd: float | None,
+    retry: bool,
+) -> int:
+    """Call FUNCTION for every row of the file ROWS.
+
+    A row has the arguments of one call: the columns of a CSV file, or a JSON object a line. An interrupted batch is
+    continued by the same command. Exit code 1: some rows have failed.
+    """
+    if executor is None:
+        refuse_options("needs --executor dask", "scheduler")
+    rows, out = rows.absolute(), out.absolute()  # the program may change the working directory
+    form = find_row_format(rows, format)
+    loaded = get_target(make_absolute(target))
+    check_output(out, rows, loaded.program)
+    results = BatchResults(out)
+    total = sum(1 for _ in read_rows(rows, form, loaded))
+    if not total:
+        raise ConfigurationError(f"{format_path(rows)} has no rows")
+    try:
+        with ExitStack() as stack:
+            stack.enter_context(_recording_replies(results, is_shared=scheduler is None))
+            limits = BatchLimits(jobs, max_usd if executor else None, retry)
+            if executor is None and max_usd is not None:
+                left = max(0.0, max_usd - (results.usage.usd or 0.0))
+                stack.enter_context(njrt.limit(usd=left, option="--max-{}"))
+            submit = stack.enter_context(_open_executor(loaded, executor, scheduler, jobs))
+            report = stack.enter_context(_showing_progress(console, results, total))
+            run_batch(read_rows(rows, form, loaded), results, submit, limits, report)
+    except CallsGivenUp:
+        console.note("interrupted; the same command continues")
+        os._exit(INTERRUPTED_EXIT_CODE)  # Python would wait for the threads
+    except KeyboardInterrupt:
+        console.note("interrupted; the same command continues")
+        return INTERRUPTED_EXIT_CODE
+    finally:
+        console.note(f"{_describe(results)}; written: {format_path(out)}")
+    results.finish()
+    return int(results.failed > 0)
+
+
+def _open_executor(
+    target: TargetFunction, executor: str | None, scheduler: str | None, jobs: int
+) -> AbstractContextManager[Submit]:
+    if executor is not None:
+        return open_dask(target, jobs, scheduler)
+    return open_event_loop(target) if target.is_async else open_threads(target, jobs)
+
+
+def _recording_replies(results: BatchResults, is_shared: bool) -> AbstractContextManager[None]:
+    """Record the replies beside the results, so that a row that is interrupted does not pay for them again."""
+    if not is_shared or find_recorder(NO_SETTINGS, os.environ) is not None:
+        return nullcontext()
+    return njrt.using(record=str(results.recording), mode="new")
+
+
+@contextmanager
+def _showing_progress(
+    console: Console, results: BatchResults, total: int
+) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar on a terminal, rich's if it is installed, else click's; yield its update."""
+    if not is_status_shown(console):
+        yield lambda waiting: None
+    elif find_spec("rich") is not None:
+        from rich.progress import Progress
+
+        with Progress(transient=True) as progress:
+            task = progress.add_task("", total=total, completed=results.done)
+            yield lambda waiting: progress.update(
+                task, completed=results.done, description=_describe(results, waiting)
+            )
+    else:
+        with click.progressbar(length=total, file=click.get_text_stream("stderr")) as bar:
+
+            def update(waiting: int) -> None:
+                bar.label = _describe(results, waiting)
+                bar.update(results.done - bar.pos)
+
+            yield update
+
+
+def _describe(results: BatchResults, waiting: int = 0) -> str:
+    if waiting:
+        return f"interrupted: waiting for {waiting:,} calls; Ctrl-C again gives them up"
+    used = results.usage
+    price = "price unknown" if used.usd is None else format_usd(used.usd)
+    tokens = used.input + used.output
+    return f"{results.done:,} rows, {results.failed:,} failed, {tokens:,} tokens, {price}"

@@ -1,0 +1,1 @@
+"""`njc batch`: a function called for every row of a file."""
