@@ -13,17 +13,17 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.base: $(BIN)/python pyproject.toml runtime/pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ./runtime -e .
 	@touch $@
 
 $(VENV)/.live: $(BIN)/python pyproject.toml runtime/pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[openai,anthropic]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -e './runtime[openai,anthropic]' -e .
 	@touch $@
 
 # .ci/constraints.txt has the versions that the gate uses (`make constraints` writes it). The pip of older Pythons takes twice as long as the newest, which is optional. compileall takes all cores, where pip
 # takes one; it leaves out what is never imported, and adds this repository.
 define install
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c .ci/constraints.txt -e '.[$(1)]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c .ci/constraints.txt -e ./runtime -e '.[$(1)]' -e ./spsbench
 	@$(BIN)/python -m compileall -qq -j 0 -x '/(tests|debugpy|mypyc?|pip)/' $(VENV)/lib njc runtime/njrt spsbench || true
 endef
 

@@ -323,9 +323,10 @@ def run_batch(
         with noticing_interrupt() as interrupted:
             while True:
                 if stop is None and not interrupted.is_set():
-                    running |= _start_calls(
-                        todo, limits.jobs - len(running), submit, limits, results
-                    )
+                    spent = results.usage.usd or 0.0
+                    left = None if limits.usd is None else max(0.0, limits.usd - spent)
+                    started = islice(todo, limits.jobs - len(running))
+                    running |= {submit(row, left): row for row in started}
                 if not running:
                     break
                 for future in wait(running, 0.25, FIRST_COMPLETED).done:
@@ -341,16 +342,6 @@ def run_batch(
         raise KeyboardInterrupt
     if stop is not None:
         raise stop
-
-
-def _start_calls(
-    todo: Iterator[BatchRow], most: int, submit: Submit, limits: BatchLimits, results: BatchResults
-) -> dict[Future[RowResult], BatchRow]:
-    """Start the calls of the next rows, at most `most`."""
-    left = None
-    if limits.usd is not None:
-        left = max(0.0, limits.usd - (results.usage.usd or 0.0))
-    return {submit(row, left): row for row in islice(todo, most)}
 
 
 def _take(future: Future[RowResult], row: BatchRow) -> RowResult:

@@ -125,10 +125,13 @@ def _showing_progress(
         from rich.progress import Progress
 
         with Progress(transient=True) as progress:
-            task = progress.add_task("", total=total, completed=results.done)
-            yield lambda waiting: progress.update(
-                task, completed=results.done, description=_describe(results, waiting)
-            )
+            task = progress.add_task("", total=total)
+
+            def show(waiting: int) -> None:
+                shown = _describe(results, waiting)
+                progress.update(task, completed=results.done, description=shown)
+
+            yield show
     else:
         with click.progressbar(length=total, file=click.get_text_stream("stderr")) as bar:
 

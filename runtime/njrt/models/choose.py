@@ -102,13 +102,6 @@ def _choose_named(name: str, base_url: str | None, environ: Mapping[str, str]) -
     )
 
 
-def get_reported_name(name: str) -> str:
-    """Return the name that traces contain for a configured model; a program's own model names itself."""
-    if name.startswith("python:"):
-        return _get_own_model(name.removeprefix("python:")).name
-    return name if "/" in name or ":" in name else f"openai/{name}"
-
-
 def _suggest_name(name: str) -> str:
     prefix, slash, model = name.partition("/")
     if not slash:

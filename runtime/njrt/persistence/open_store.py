@@ -2,6 +2,7 @@
 
     open_store("sqlite:///store.sqlite3", os.environ)           a file; a plain path works too
     open_store("memory:", os.environ)                           only this process
+    open_store("python:shop.stores:redis", os.environ)          shop.stores.open_store("redis"), a `Store` of the program
 
 Entries are signed if `NJC_STORE_SECRET` is set. A program has one store for each URL.
 """
@@ -10,12 +11,13 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import importlib
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import quote, unquote
 
 from njrt.errors import ConfigurationError, StoreError, WrongSignatureError
@@ -75,11 +77,48 @@ def _open_unsigned(url: str) -> tuple[Store, bool]:
     match url.partition(":")[0].lower():
         case "memory":
             return MemoryStore(), False
+        case "python":
+            return _open_own_store(url), True
+        case "object":
+            return _given_stores[url], True
         case "sqlite" if url.startswith("sqlite:///") and len(url) > 10:
             return SqliteStore(Path(unquote(url[10:])).expanduser()), False
     raise ConfigurationError(
-        f"no store has the URL {hide_password(url)!r}; write sqlite:///FILE or memory:"
+        f"no store has the URL {hide_password(url)!r}; write "
+        "sqlite:///FILE, memory:, or python:MODULE:NAME for a store of your own, such as examples/redis_store.py"
     )
+
+
+def _open_own_store(url: str) -> Store:
+    """Return the store that a module of the program opens by a name."""
+    module, _, name = url.removeprefix("python:").partition(":")
+    try:
+        return check_store(importlib.import_module(module).open_store(name))
+    except (ImportError, AttributeError) as error:
+        raise ConfigurationError(
+            f"the store {url}: {error}; the module must have a function `open_store(name)`"
+        ) from None
+
+
+_given_stores: dict[str, Store] = {}
+
+
+def name_store(store: Store) -> str:
+    """Return the URL, within this process, of a store that the program gives as an object."""
+    url = f"object:{id(store)}"
+    _given_stores[url] = check_store(store)
+    return url
+
+
+def check_store(store: Any) -> Store:
+    """Return a program's store; raises ConfigurationError if it lacks a method of the protocol."""
+    methods = ("get", "put", "swap", "append", "read_log", "list_keys", "measure", "clear", "now")
+    missing = [name for name in (*methods, "close", "name") if not hasattr(store, name)]
+    if missing:
+        kind = type(store).__name__
+        raise ConfigurationError(f"{kind} is not an njrt.stores.Store: it has no `{missing[0]}`")
+    found: Store = store
+    return found
 
 
 def hide_password(url: str) -> str:

@@ -152,8 +152,8 @@ def using(
     )
     if isinstance(model, str):
         options, model = {**options, "model": model}, None
-    if isinstance(store := options.get("store"), str):
-        options["store"] = anchor(store)
+    if (store := options.get("store")) is not None:
+        options["store"] = anchor(store) if isinstance(store, str) else _name_store(store)
     around = get_settings()
     recorder: Recorder | None
     if isinstance(record, str | os.PathLike):
@@ -209,6 +209,12 @@ def anchor(place: str | Path) -> str:
 
 anchor_once = lru_cache(maxsize=64)(anchor)
 """The same for a path in the environment, which is resolved when it is first used."""
+
+
+def _name_store(store: Any) -> str:
+    from njrt.persistence.open_store import name_store  # and with it sqlite3
+
+    return name_store(store)
 
 
 def open_budgets(budget: Budget | str | Sequence[Budget] | None) -> tuple[OpenBudget, ...]:
