@@ -81,7 +81,7 @@ tracing: $(VENV)/.dev
 fresh: $(VENV)/.dev ## check that the committed compiled files and the report are up to date
 	$(BIN)/njc build examples -o compiled_out/examples --check
 	$(BIN)/njc build spsbench/programs -o compiled_out/spsbench --check
-	$(BIN)/njc build spsbench/programs -o compiled_out/spsbench_static --mode static --set fallback=live --exclude '**/rewritten.njpy' --locked --check
+	cd spsbench/static && $(abspath $(BIN))/njc build --locked --check
 	$(BIN)/python bench/static_checks.py --check
 	$(BIN)/spsbench report spsbench/results/*.jsonl --out spsbench/results --check
 	$(BIN)/spsbench repair-report spsbench/results/repair/repair-*.jsonl --out spsbench/results/repair/report.md --check

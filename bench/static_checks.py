@@ -1,4 +1,4 @@
-"""Count the checks that pass with the static code of spsbench/programs/njc.lock.
+"""Count the checks that pass with the static code of spsbench/static/njc.lock.
 
     python bench/static_checks.py            a table
     python bench/static_checks.py --write    also write the counts into the lock; then build the programs again
@@ -45,7 +45,7 @@ from spsbench.suite import (
 from spsbench.task import Case, check_case
 
 ROOT = Path(__file__).resolve().parents[1]
-LOCK = ROOT / "spsbench" / "programs" / "njc.lock"
+LOCK = ROOT / "spsbench" / "static" / "njc.lock"
 COMPILED = ROOT / "compiled_out" / "spsbench_static"
 SECONDS = 30.0
 MEMORY_BYTES = 2 << 30

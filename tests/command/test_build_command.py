@@ -1,4 +1,4 @@
-"""`njc build` and `njc clean` on real files: what is written, what is refused, what is left alone."""
+"""`njc build` on real files: what is written, what is refused, what is left alone."""
 
 from __future__ import annotations
 
@@ -57,7 +57,6 @@ def test_the_project_says_what_and_where(here: Workplace) -> None:
     assert here.njc("build", "--set", "max-effects=8", "--check").exit_code == 1
     assert here.njc("build", "-o", "elsewhere").exit_code == 0
     assert here.files("elsewhere") == ["elsewhere/pkg/a.py"]
-    assert here.njc("build", "--exclude", "pkg", "--exclude", "drafts").exit_code == 2
 
 
 def test_only_what_changed_is_compiled(here: Workplace) -> None:
@@ -92,7 +91,8 @@ def test_one_error_and_nothing_is_written(here: Workplace) -> None:
 def test_warnings_are_errors_by_choice(here: Workplace) -> None:
     here.write({"a.njpy": 'def f():\n    """natural\n    Find an <:answer>.\n    """\n'})
     assert here.njc("build", "a.njpy").exit_code == 0
-    result = here.njc("build", "a.njpy", "-W", "error")
+    here.write({"pyproject.toml": '[tool.njc]\nwarnings = "error"\n'})
+    result = here.njc("build", "a.njpy")
     assert result.exit_code == 1, "though the compiled file is up to date"
     assert "error[NJ204]" in result.stderr
 
@@ -148,10 +148,11 @@ def test_compiled_files_of_every_kind_are_known_again(here: Workplace, kind: str
         source.write_bytes(content.encode(encoding))
         assert "1 file compiled" in here.njc("build", ".").stderr
         assert "1 up to date" in here.njc("build", ".").stderr
-        assert here.njc("where", "gr\xfc\xdfe.py:1").exit_code == 0
+        assert here.njc("show", "--line", "gr\xfc\xdfe.py:1").exit_code == 0
     compiled = source.with_suffix(".py")
     compiled.write_bytes(compiled.read_bytes() + b"# mine\n")
-    assert "edited by hand" in here.njc("clean", ".", "--all").stderr
+    source.unlink()
+    assert "edited by hand" in here.njc("build", "--clean", ".").stderr
 
 
 def test_check_and_diff_write_nothing(here: Workplace) -> None:
@@ -172,18 +173,22 @@ def test_stale_files_are_reported_and_cleaned(here: Workplace) -> None:
     here.njc("build", "src", "-o", "out")
     (here.folder / "src/old/b.njpy").unlink()
     result = here.njc("build", "src", "-o", "out")
-    assert "stale: out/old/b.py has no source any more; `njc clean` removes it" in result.stderr
+    assert (
+        "stale: out/old/b.py has no source any more; `njc build --clean` removes it"
+        in result.stderr
+    )
     assert here.njc("build", "src", "-o", "out", "--check").exit_code == 1
-    here.njc("clean", "src", "-o", "out", "--dry-run")
+    for flag, code in (("--check", 1), ("--diff", 0)):
+        shown = here.njc("build", "--clean", "src", "-o", "out", flag)
+        assert (shown.exit_code, "1 file would be removed" in shown.stderr) == (code, True)
     assert "out/old/b.py" in here.files("out")
     for wrong in ("nosuch", "src/mail.njpy"):
-        refused = here.njc("clean", wrong, "-o", "out")
+        refused = here.njc("build", "--clean", wrong, "-o", "out")
         assert (refused.exit_code, "is not a directory" in refused.stderr) == (2, True)
-    assert here.njc("clean", "src", "-o", "out").exit_code == 0
+    assert here.njc("build", "--clean", "src", "-o", "out").exit_code == 0
     assert here.files("out") == ["out/a.py", "out/mine.py"]
     assert not (here.folder / "out/old").exists()
-    assert here.njc("clean", "src", "-o", "out", "--all").exit_code == 0
-    assert here.files("out") == ["out/mine.py"]
+    assert here.njc("build", "--clean", "src", "-o", "out", "--check").exit_code == 0
 
 
 def test_clean_works_beside_sources_and_when_all_are_gone(here: Workplace) -> None:
@@ -193,11 +198,11 @@ def test_clean_works_beside_sources_and_when_all_are_gone(here: Workplace) -> No
     (here.folder / "src/b.njpy").unlink()
     edited = here.read("src/b.py") + "# mine\n"
     here.write({"src/b.py": edited})
-    result = here.njc("clean", "src")
+    result = here.njc("build", "--clean", "src")
     assert result.exit_code == 2
     assert "edited by hand" in result.stderr
     assert here.files("src") == ["src/b.py"]
-    assert here.njc("clean", "src", "--force").exit_code == 0
+    assert here.njc("build", "--clean", "src", "--force").exit_code == 0
     assert here.files("src") == []
 
 
@@ -210,7 +215,6 @@ def test_clean_works_beside_sources_and_when_all_are_gone(here: Workplace) -> No
         (["build", "plain.py"], "plain.py is not a .njpy file"),
         (["build", "a.njpy", "-o", "plain.py"], "cannot write plain.py/a.py: "),
         (["build", "a.njpy", "-o", "/proc/out"], "cannot write /proc/out/a.py: "),
-        (["build", "a.njpy", "--required-version", ">=9"], "requires >=9"),
         (["build", "a.njpy", "--set", "max-effect=2"], "did you mean `max_effects`?"),
         (["build", "a.njpy", "--set", "max-effects"], "--set takes KEY=VALUE"),
         (["build", "one", "two", "-o", "out"], "would both become out/x.py"),

@@ -33,7 +33,7 @@ def test_nothing_found(here: Workplace) -> None:
     assert "1 file, nothing found" in result.stderr
 
 
-@pytest.mark.parametrize("by", ["flag", "project", "environment"])
+@pytest.mark.parametrize("by", ["project", "environment"])
 def test_warnings_as_errors(here: Workplace, by: str, monkeypatch: pytest.MonkeyPatch) -> None:
     here.write({"c.njpy": UNUSED})
     assert here.njc("check", "c.njpy").exit_code == 0
@@ -41,8 +41,7 @@ def test_warnings_as_errors(here: Workplace, by: str, monkeypatch: pytest.Monkey
         here.write({"pyproject.toml": '[tool.njc]\nwarnings = "error"\n'})
     if by == "environment":
         monkeypatch.setenv("NJC_WARNINGS", "error")
-    flags = ["-W", "error"] if by == "flag" else []
-    result = here.njc("check", "c.njpy", *flags)
+    result = here.njc("check", "c.njpy")
     assert result.exit_code == 1
     assert "error[NJ204]" in result.stdout
 

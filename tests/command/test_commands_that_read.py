@@ -27,17 +27,17 @@ COMMANDS = [
     ["build", "--diff"],
     ["check"],
     ["check", "--output-format", "json"],
-    ["clean"],
+    ["build", "--clean"],
     ["doctor"],
     ["explain", "NJ201"],
     ["lock"],
     ["run", "src/main.njpy"],
     ["show", "src/shop/mail.njpy"],
     ["show", "--stage", "lower", "src/shop/mail.njpy"],
+    ["show", "--line", "src/shop/mail.njpy:2"],
     ["trace", "trace.jsonl"],
     ["types", "--", sys.executable, "-c", ""],
     ["types", "src", "--", sys.executable, "-c", ""],
-    ["where", "src/shop/mail.njpy:2"],
 ]
 
 
@@ -62,13 +62,11 @@ def test_the_project_is_left_as_it_was(here: Workplace, words: list[str]) -> Non
 @pytest.mark.parametrize(
     ("words", "code"),
     [
-        (["usage"], 0),
-        (["usage", "--json"], 0),
-        (["usage", "--forget", "1"], 0),
-        (["canary"], 0),
-        (["canary", "--clear", "shop.njpy:fill"], 2),
-        (["cache", "stats"], 0),
-        (["cache", "clear"], 0),
+        (["store", "usage"], 0),
+        (["store", "usage", "--json"], 0),
+        (["store", "usage", "--forget", "1"], 0),
+        (["store", "cache"], 0),
+        (["store", "clear"], 0),
         (["trace", "store:nightly"], 2),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -34,22 +34,20 @@ def call(*words: str, reply: str = REPLY) -> Result:
 
 
 def call_offline(*words: str) -> Result:
+    Path("out.jsonl").unlink(missing_ok=True)
     with njrt.using(record="recording.jsonl", mode="none"):
         return CliRunner().invoke(njc, words)
 
 
-LOCK = ("lock", "double.njpy", "--authority", "--from")
 READERS: Mapping[str, tuple[str, ...]] = {
     "trace.jsonl": ("trace", "trace.jsonl"),
     "recording.jsonl": ("eval", "double.njpy:double", "cases.jsonl", "--fresh"),
-    "authority.jsonl": (*LOCK, "authority.jsonl", "--check"),
-    "authority-trace.jsonl": (*LOCK, "authority-trace.jsonl", "--check"),
-    "examples.jsonl": ("static", "double.njpy", "--learn", "examples.jsonl"),
     "njc.lock": ("build", "double.njpy", "--mode", "static", "--locked", "--check"),
     "cases.jsonl": ("eval", "double.njpy:double", "cases.jsonl", "--fresh"),
     "accepted.jsonl": ("eval", "double.njpy:double", "accepted.jsonl", "--accept", "--fresh"),
     "cases.results.jsonl": ("eval", "double.njpy:double", "cases.jsonl"),
-    "rows.jsonl": ("batch", "double.njpy:double", "rows.jsonl", "-o", "out.jsonl", "--fresh"),
+    "rows.jsonl": ("batch", "double.njpy:double", "rows.jsonl", "-o", "out.jsonl"),
+    "rows.csv": ("batch", "double.njpy:double", "rows.csv", "-o", "out.jsonl"),
     "pyproject.toml": ("check", "double.njpy"),
     "double.njpy": ("check", "double.njpy"),
 }
@@ -66,18 +64,14 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("cases.jsonl").write_text(json.dumps(CASE) + "\n")
     Path("accepted.jsonl").write_text(json.dumps({"inputs": {"x": 2}}) + "\n")
     Path("rows.jsonl").write_text('{"x": 2}\n')
+    Path("rows.csv").write_text("x\n2\n")
     space: dict[str, Any] = {"__name__": "double"}
     exec(compile_source(SourceFile("double.njpy", PROGRAM.encode())).output or b"", space)
     model = njrt.Scripted([REPLY], protocol="text")
-    with njrt.using(
-        model=model, trace=tmp_path / "trace.jsonl", examples=tmp_path / "examples.jsonl"
-    ):
+    with njrt.using(model=model, trace=tmp_path / "trace.jsonl"):
         assert space["double"](2) == 4
     with njrt.using(record="recording.jsonl", mode="all"):
         assert call(*READERS["cases.jsonl"]).exit_code == 0
-    Path("authority.jsonl").write_bytes(Path("recording.jsonl").read_bytes())
-    Path("authority-trace.jsonl").write_bytes(Path("trace.jsonl").read_bytes())
-    assert call(*LOCK, "authority.jsonl").exit_code == 0
     built = call("build", "double.njpy", "--mode", "static", reply=CODE)
     assert built.exit_code == 0, built.output
     return tmp_path

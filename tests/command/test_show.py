@@ -1,4 +1,4 @@
-"""`njc show`, `njc where` and `njc explain`."""
+"""`njc show` and `njc explain`."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_file_with_errors_shows_them(here: Workplace, text: str) -> None:
         assert "a.njpy:" in result.stderr
 
 
-def test_where_goes_both_ways(here: Workplace) -> None:
+def test_a_line_is_mapped_both_ways(here: Workplace) -> None:
     here.write({"pyproject.toml": '[tool.njc]\nsrc = "src"\nout = "out"\n', "src/pkg/a.njpy": LOOP})
     here.njc("build")
     compiled = here.read("out/pkg/a.py").splitlines()
@@ -104,10 +104,10 @@ def test_where_goes_both_ways(here: Workplace) -> None:
     for text in ("    return responses", "        Perform the <query> on"):
         (at,) = (number for number, line in enumerate(compiled, 1) if line.startswith(text))
         (line,) = (number for number, line in enumerate(source, 1) if line.startswith(text))
-        assert here.njc("where", f"out/pkg/a.py:{at}").stdout == f"src/pkg/a.njpy:{line}\n"
-        assert here.njc("where", f"src/pkg/a.njpy:{line}").stdout == f"out/pkg/a.py:{at}\n"
+        assert here.njc("show", "--line", f"out/pkg/a.py:{at}").stdout == f"src/pkg/a.njpy:{line}\n"
+        assert here.njc("show", "--line", f"src/pkg/a.njpy:{line}").stdout == f"out/pkg/a.py:{at}\n"
     (arm,) = (number for number, line in enumerate(compiled, 1) if "except _nj.Break" in line)
-    assert here.njc("where", f"out/pkg/a.py:{arm}:9").stdout == "src/pkg/a.njpy:5\n"
+    assert here.njc("show", "--line", f"out/pkg/a.py:{arm}:9").stdout == "src/pkg/a.njpy:5\n"
 
 
 @pytest.mark.parametrize(
@@ -127,14 +127,16 @@ def test_where_goes_both_ways(here: Workplace) -> None:
         ("wrong.njpy:1", "`njc check wrong.njpy` shows them"),
     ],
 )
-def test_where_not(here: Workplace, place: str, message: str) -> None:
+def test_a_place_that_has_no_counterpart_is_named(
+    here: Workplace, place: str, message: str
+) -> None:
     here.write({"a.py": "x = 1\n", "wrong.njpy": MISSPELT, "right.njpy": GREETING})
     here.njc("build", "right.njpy", *["--stubs"] * (place == "right.pyi:1"))
     compiled = here.read("right.py")
     here.write(
         {"added.py": f"{compiled}x = 1\n", "inserted.py": compiled.replace("\ndef", "\n\ndef")}
     )
-    result = here.njc("where", place)
+    result = here.njc("show", "--line", place)
     assert result.exit_code == 2
     assert message in result.stderr
 

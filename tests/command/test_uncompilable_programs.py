@@ -23,7 +23,6 @@ def route(mail: str) -> str:
     "words",
     [
         ["eval", "{target}", "{cases}"],
-        ["tune", "{target}", "{cases}"],
         ["batch", "{target}", "{cases}", "--out", "{folder}/results.jsonl"],
         ["mcp", "serve", "{target}"],
         ["debug", "--plain", "{program}"],

@@ -265,9 +265,8 @@ def test_a_divergence_is_described(connect: Connect, tmp_path: Path) -> None:
 
 
 CHANCE = """\
-import njrt, threading, time
+import njrt, time
 from njrt.models.scripted import Scripted, run
-threading.Thread(target=threading.Event().wait, daemon=True).start()  # so that there is no copy
 number = time.time_ns()
 with njrt.using(model=Scripted([run("one = 1", done=True)])):
     '''natural

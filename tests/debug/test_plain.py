@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -29,7 +26,6 @@ CITATIONS = (
     "examples/recordings/wrong_citations.jsonl",
     "examples/wrong_citations.njpy",
 )
-MAILBOX_TRACE = ("--trace", "examples/traces/mailbox.jsonl", "examples/mailbox.njpy")
 
 
 @pytest.fixture
@@ -139,8 +135,6 @@ def test_steps_and_traces_show_the_effect_that_ran(
     shown = answers(debug(program, commands="s\nedit total = 7; print('edited')\nn\nt\nN\ne\nc\n"))
     assert "Run: total = 7; print('edited')" in "\n".join(shown["t"])
     assert shown["e"] == ["    1    total = 7; print('edited')"]
-    walked = answers(debug("--trace", trace, commands="s\ne\n"))
-    assert walked["e"] == shown["e"]
     listed = CliRunner().invoke(njc, ["trace", str(trace), "1"]).output
     assert "total = 7; print('edited')" in listed
     assert "half done" not in listed
@@ -241,12 +235,6 @@ def test_errors_have_one_line_and_a_way_out(debug: Debug) -> None:
         assert message in line
 
 
-def test_wrong_commands_on_a_trace_are_answered_in_one_line(debug: Debug) -> None:
-    shown = answers(debug(*MAILBOX_TRACE, commands="\n".join(ERRORS) + "\n"))
-    for command in ERRORS:
-        assert len(shown[command]) == 1, command
-
-
 def test_places_without_a_step_or_a_file_are_noted(debug: Debug) -> None:
     commands = "b block wrong_citations.njpy:11\nb block lib.njpy:3\ngoto 1.99\ncl 1\ngoto 99\ngoto 99\ngoto 3\n"
     result = debug(*CITATIONS, commands=commands)
@@ -285,72 +273,6 @@ def test_a_recording_is_replayed_and_left_alone(debug: Debug, tmp_path: Path) ->
     assert (tmp_path / "kept.jsonl").read_bytes() == recording.read_bytes()
 
 
-def test_a_trace_is_viewed(debug: Debug) -> None:
-    commands = "s\nm\nn\nc\nback\nb jump\nC\nb 14\ngoto 0\nc\nset topic = 1\nedit\np topic\np nothing\ngoto 99\nb effect if topic\nl\n"
-    result = debug(*MAILBOX_TRACE, commands=commands)
-    shown = answers(result)
-    assert result.exit_code == 0
-    assert shown[""] == [
-        "> mailbox.njpy:14, step 0: entry of the block",
-        "   15 -> " + Path("examples/mailbox.njpy").read_text().splitlines()[14].strip(),
-    ]
-    viewing = "error: a trace can only be viewed; `njc debug PROGRAM` runs the program"
-    assert shown["set topic = 1"] == shown["edit"] == [viewing]
-    assert shown["p nothing"] == [
-        "error: the trace has no variable `nothing` here, and evaluates nothing"
-    ]
-    assert shown["b effect if topic"] == ["error: a trace has no values to evaluate conditions on"]
-    assert shown["goto 99"][0].startswith("error: the trace has no such step; it has steps 0 to ")
-    assert shown["b 14"] == ["breakpoint 2: line mailbox.njpy:14"]
-
-
-def test_surprises_are_shown(debug: Debug, tmp_path: Path) -> None:
-    lines = [json.loads(line) for line in Path(MAILBOX_TRACE[1]).read_text().splitlines()]
-    effects = [line for line in lines if line["event"] == "performed"]
-    effects[0]["prediction"] = {"mismatches": ["topic = 'bills', predicted \x1b'prizes'"]}
-    effects[1]["prediction"] = {"expected": {"topic": "'bills'"}}
-    effects[2]["prediction"] = {"problem": "no prediction: too busy"}
-    trace = tmp_path / "trace.jsonl"
-    trace.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    commands = "s\n" * 8 + "l\n"
-    output = debug("--trace", str(trace), MAILBOX_TRACE[2], commands=commands).output
-    marks = re.findall(r"^  (surprise.*|as predicted|not compared.*)$", output, re.M)
-    assert marks == [
-        "surprise: topic = 'bills', predicted \\x1b'prizes'",
-        "as predicted",
-        "not compared: no prediction: too busy",
-    ]
-
-
-def test_breakpoints_on_a_trace_stop_where_those_of_a_run_do(
-    debug: Debug, program: Path, tmp_path: Path
-) -> None:
-    trace = tmp_path / "trace.jsonl"
-    environment = {**os.environ, "NJC_TRACE": str(trace)}
-    subprocess.run([sys.executable, "-m", "njc", "run", str(program)], env=environment, check=True)
-    for breakpoint in (
-        "effect Run",
-        "variable total",
-        "variable doubled",
-        "refusal",
-        "jump",
-        "block",
-        "line 6",
-    ):
-        commands = f"b {breakpoint}\n".replace("line ", "") + "c\nc\nc\n"
-        ran = [
-            line
-            for line in debug(program, commands=commands).output.splitlines()
-            if line[:1] == ">"
-        ]
-        viewed = [
-            line
-            for line in debug("--trace", trace, commands=commands).output.splitlines()
-            if line[:1] == ">"
-        ]
-        assert viewed == ran, breakpoint
-
-
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
@@ -387,20 +309,13 @@ def test_programs_that_end_fork_read_and_write(
     [
         (["none.njpy"], 2, "error: cannot read none.njpy: No such file or directory"),
         (["examples"], 2, "error: examples is a directory; name the program, such as main.njpy"),
-        ([], 2, "error: name a program, or a trace: njc debug FILE"),
+        ([], 2, "error: name a program: njc debug FILE; `njc trace FILE` shows a trace"),
         (["{0}/wrong.njpy"], 1, "error[NJ"),
         (["{0}/wrong.py"], 2, "is not a program: "),
         (
             ["--recording", "none.jsonl", "examples/order.njpy"],
             2,
             "error: there is no recording none.jsonl",
-        ),
-        (["--trace", "none.jsonl"], 2, "error: cannot read the trace none.jsonl: No such file"),
-        (["--trace", "examples/recordings/order.jsonl"], 2, "is a recording, not a trace"),
-        (
-            ["--trace", "{0}/cut.jsonl"],
-            0,
-            "line 30 is cut off: the program is still writing, or was ended",
         ),
         (["--set", "colour=1", "examples/order.njpy"], 2, "colour"),
     ],
@@ -410,8 +325,6 @@ def test_bad_input_has_a_clear_message(
 ) -> None:
     (tmp_path / "wrong.njpy").write_text('x = 1 +\n"""natural\nBind <:y>.\n"""\n')
     (tmp_path / "wrong.py").write_text("x = 1 +\n")
-    trace = Path("examples/traces/mailbox.jsonl").read_bytes()
-    (tmp_path / "cut.jsonl").write_bytes(trace[:-40])
     result = debug(*(argument.format(tmp_path) for argument in arguments))
     assert result.exit_code == code
     assert message in result.output + result.stderr
@@ -449,95 +362,6 @@ def test_the_lines_of_a_reply_are_shown_while_it_comes_in(
     assert shown["s"][:3] == ["~ program.njpy:1, turn 1:", "~ x = 1", "~ x += 1  # two"]
     assert shown["s"][3].startswith("> program.njpy:1, step 1: before Run, turn 1, ")
     assert shown["c"] == ["| 2", "the program has ended"], "a recorded reply does not come in"
-
-
-def damage(records: list[dict[str, Any]], kind: str) -> bytes:
-    """Return the trace of these records, damaged in one way."""
-    match kind:
-        case "a usage that is no object":
-            records[2]["reply"]["usage"] = "many"
-        case "tokens that are no numbers":
-            records[2]["reply"]["usage"] = {"input": "x", "output": None}
-        case "a place without a number":
-            for record in records:
-                record["place"] = "mailbox.njpy:y"
-    data = "".join(json.dumps(record) + "\n" for record in records).encode()
-    match kind:
-        case "a byte order mark":
-            return b"\xef\xbb\xbf" + data
-        case "CRLF":
-            return data.replace(b"\n", b"\r\n")
-        case "a line that is cut off":
-            return data[:-40]
-        case "a line of a newer version":
-            return data + b'{"event": "dreamt", "run": "x"}\n'
-    return data
-
-
-@pytest.mark.parametrize(
-    ("kind", "warning"),
-    [
-        ("a byte order mark", ""),
-        ("CRLF", ""),
-        ("a line that is cut off", "line 30 is cut off"),
-        ("a line of a newer version", "1 line of a kind that this version of njc does not know"),
-        ("a usage that is no object", ""),
-        ("tokens that are no numbers", ""),
-        ("a place without a number", ""),
-    ],
-)
-def test_damaged_traces_are_read_as_far_as_possible(
-    debug: Debug, tmp_path: Path, kind: str, warning: str
-) -> None:
-    records = [json.loads(line) for line in Path(MAILBOX_TRACE[1]).read_text().splitlines()]
-    trace = tmp_path / "trace.jsonl"
-    trace.write_bytes(damage(records, kind))
-    walked = debug("--trace", trace, commands="s\nm\nl\nv\nt\nc\nN\n")
-    runner = CliRunner(catch_exceptions=False)
-    listed = [
-        runner.invoke(njc, ["trace", str(trace), *flags])
-        for flags in ([], ["1"], ["--html", str(tmp_path / "page.html")])
-    ]
-    for result in (walked, *listed):
-        assert result.exit_code == 0, result.output
-        assert warning in result.stderr
-        assert result.stderr.count("\n") == bool(warning) + ("MB" in result.stderr)
-    assert "> mailbox.njpy:" in walked.output
-    assert "step 0: entry of the block" in walked.output
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (b"", "is empty: no natural block has run yet"),
-        (b"\n \n", "is empty: no natural block has run yet"),
-        (b"\xff\xfe\x00[" * 50, "is not a trace"),
-        (b'[]\nnull\n{"event": 1}\n', "is not a trace"),
-        (None, "cannot read the trace"),
-    ],
-)
-def test_files_that_are_no_traces_are_refused_in_one_line(
-    debug: Debug, tmp_path: Path, data: bytes | None, message: str
-) -> None:
-    trace = tmp_path / "trace.jsonl"
-    if data is None:
-        trace.mkdir()
-    else:
-        trace.write_bytes(data)
-    shown = debug("--trace", trace)
-    listed = CliRunner(catch_exceptions=False).invoke(njc, ["trace", str(trace)])
-    for result in (shown, listed):
-        assert result.exit_code == 2
-        assert message in result.output
-        assert result.output.count("\n") == 1
-
-
-def test_a_trace_from_a_pipe_has_the_steps_of_its_file(debug: Debug, tmp_path: Path) -> None:
-    os.mkfifo(pipe := tmp_path / "pipe")
-    data = Path(MAILBOX_TRACE[1]).read_bytes()
-    threading.Thread(target=pipe.write_bytes, args=(data,), daemon=True).start()
-    shown = debug("--trace", pipe, MAILBOX_TRACE[2], commands="s\nl\n").output
-    assert shown == debug(*MAILBOX_TRACE, commands="s\nl\n").output
 
 
 def test_the_source_is_shown_by_the_lines_of_its_places(debug: Debug, tmp_path: Path) -> None:

@@ -15,11 +15,8 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from njc.commands.running.debug import read_timeline
-from njc.commands.terminal.console import Console
 from njc.runs.debug.app import DebugApp
 from njc.runs.debug.commands import DebugSession
-from njc.runs.debug.trace_walk import TraceWalk
 from njc.runs.timeline.happenings import ReplyStreamed, RunSettings
 from njc.runs.timeline.run_controller import RunController
 from njc.runs.timeline.steps import Position
@@ -33,17 +30,12 @@ SIZES = [(80, 24), (120, 40), (40, 20), (24, 8)]
 
 @asynccontextmanager
 async def debugging(
-    program: Path, size: tuple[int, int], trace: Path | None = None
+    program: Path, size: tuple[int, int]
 ) -> AsyncIterator[tuple[DebugApp, Pilot[None]]]:
     """Yield the full screen on a program with its recording, stopped at the first step."""
     jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    if trace is None:
-        recording = program.parent / "recordings" / f"{program.stem}.jsonl"
-        replayed = recording if recording.exists() else None
-        settings = RunSettings(program, recording=replayed, is_replay_only=replayed is not None)
-        run: RunController | TraceWalk = RunController(settings, jobs.put)
-    else:
-        run = TraceWalk(read_timeline(Console(), trace), jobs.put, (program.parent,))
+    recording = program.parent / "recordings" / f"{program.stem}.jsonl"
+    run = RunController(RunSettings(program, recording=recording, is_replay_only=True), jobs.put)
     app = DebugApp(DebugSession(run), jobs)
     try:
         async with app.run_test(size=size) as pilot:
@@ -152,13 +144,12 @@ def test_keys_go_forward_and_back() -> None:
 
 def test_a_reply_is_shown_while_it_comes_in() -> None:
     async def test() -> None:
-        trace = ROOT / "examples" / "traces" / "mailbox.jsonl"
-        async with debugging(ROOT / "examples" / "mailbox.njpy", (80, 24), trace) as (app, pilot):
+        async with debugging(CITATIONS, (80, 24)) as (app, pilot):
             text = json.dumps({"code": "first = 1\nsecond = 'two"})[:-2]
-            app._jobs.put(ReplyStreamed(1, "mailbox.njpy:14", 2, text))
+            app._jobs.put(ReplyStreamed(1, "wrong_citations.njpy:14", 2, text))
             await wait_until(pilot, lambda: "characters" in app.status)
             shown = read_screen(app)
-            assert app.status.startswith("mailbox.njpy:14, turn 2: 23 characters so far")
+            assert app.status.startswith("wrong_citations.njpy:14, turn 2: 23 characters so far")
             assert "The model replies:" in shown
             assert "~ first = 1" in shown
             assert "~ second = 'two" in shown

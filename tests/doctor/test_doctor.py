@@ -226,7 +226,6 @@ def test_json_is_one_list(doctor: Doctor) -> None:
         "model",
         "cache",
         "recording",
-        "sandbox",
     ]
     assert found[2] == {
         "check": "model",
@@ -263,8 +262,8 @@ def test_the_version_of_python_and_a_bare_install() -> None:
 
 
 def test_every_extra_for_users_is_checked() -> None:
-    hatch = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]
-    extras = hatch["metadata"]["hooks"]["custom"]["optional-dependencies"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
     (everything,) = extras["all"]
     names = everything.removeprefix("njpy[").removesuffix("]").split(",")
     assert {*EXTRAS} == {*names} - {"bench"}  # that one is for developers
@@ -328,7 +327,3 @@ def test_every_variable_that_code_and_documents_name_is_known() -> None:
     assert named <= known | {*INTERNAL_VARIABLES}
 
 
-def test_no_sandbox_is_a_warning() -> None:
-    found = verdict("sandbox", here(sandbox="no bwrap; install it"))
-    assert (found.status, found.exit_code) == ("warn", 0)
-    assert found.says == "`njc run --sandbox` is unavailable: no bwrap; install it"

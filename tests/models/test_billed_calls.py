@@ -23,7 +23,6 @@ from njrt.models.model import LayeredModel, Model
 from njrt.models.openai import OpenAI
 from njrt.models.remote import RemoteModel
 from njrt.models.retry_and_fallback import FallbackModel, RetryModel, is_failure
-from njrt.models.vote import VoteModel
 from njrt.options.budget import Budget
 from njrt.persistence.memory_store import MemoryStore
 from njrt.production.budgets.budgeted import Budgeted, open_budget
@@ -136,13 +135,10 @@ def wrap(models: list[Model], chance: random.Random) -> Model:
     """Wrappers in any order around the models."""
     model = chance.choice(models)
     for _ in range(chance.randint(0, 2)):
-        match chance.randrange(3):
-            case 0:
-                model = RetryModel(model, attempts=3, when=is_failure, first_wait=0)
-            case 1:
-                model = FallbackModel((model, chance.choice(models)), when=is_failure)
-            case _:
-                model = VoteModel((model, chance.choice(models)))
+        if chance.random() < 0.5:
+            model = RetryModel(model, attempts=3, when=is_failure, first_wait=0)
+        else:
+            model = FallbackModel((model, chance.choice(models)), when=is_failure)
     return model
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import json
 import random
 import threading
 from collections.abc import Callable, Sequence
@@ -22,17 +21,12 @@ from njrt.errors import (
     NotAskedError,
     RejectedRequestError,
     ServerError,
-    StoreError,
 )
 from njrt.messages import ModelMessage, Protocol, Reply, Request, Usage
-from njrt.models.breaker import BreakerModel
 from njrt.models.model import Model
 from njrt.models.openai import OpenAI
-from njrt.models.rate_limit import RateLimitModel
 from njrt.models.retries import read_retry_after
 from njrt.models.retry_and_fallback import FallbackModel, RetryModel, is_failure
-from njrt.models.vote import VoteModel
-from njrt.persistence.memory_store import MemoryStore
 from openai_server import KEY, OpenAIServer, says
 from waiting import HANG_SECONDS
 
@@ -93,9 +87,6 @@ Wrap = Callable[[Model, list[Model]], Model]
 WRAPPERS: dict[str, Wrap] = {
     "retry": lambda model, spare: RetryModel(model, attempts=3, when=is_failure, first_wait=0.0),
     "fallback": lambda model, spare: FallbackModel((model, *spare), when=is_failure),
-    "vote": lambda model, spare: VoteModel(model, 2),
-    "breaker": lambda model, spare: BreakerModel(model, failures=3, seconds=0.0005),
-    "rate": lambda model, spare: RateLimitModel(model, requests=10_000, store=MemoryStore()),
 }
 
 
@@ -165,17 +156,15 @@ def ask_async(model: Model, request: Request) -> Reply | NaturalError:
     return asyncio.run(go())
 
 
-ORDERS = [
-    names for count in range(1, 5) for names in itertools.permutations(WRAPPERS, count)
-] + list(itertools.permutations(WRAPPERS))
+ORDERS = [names for count in range(1, 4) for names in itertools.product(WRAPPERS, repeat=count)]
 
 
 @pytest.mark.parametrize("ask", [ask_sync, ask_async])
 def test_in_every_order_each_call_is_counted_once(ask):
-    """All 325 orders of up to five wrappers, each with faults of its own and a limit of calls."""
+    """All orders of up to three wrappers, each many times with faults of its own and a limit of calls."""
     chance = random.Random(11)
     outcomes: set[str] = set()
-    for names in ORDERS:
+    for names in ORDERS * 25:
         leaves = [
             Faulty([chance.choice(KINDS) for _ in range(chance.randrange(1, 9))], name)
             for name in ("first", "second")
@@ -202,8 +191,8 @@ def test_threads_and_tasks_share_wrappers_without_losing_a_call():
     """One stack of wrappers, many threads and event loops: the sums are those of the calls."""
     chance = random.Random(5)
     leaf = Faulty([chance.choice(KINDS[:8]) for _ in range(97)], steps=2)
-    breaker = BreakerModel(leaf, failures=1_000, seconds=0)
-    model = VoteModel(RetryModel(RateLimitModel(breaker, requests=10_000, store=MemoryStore()), attempts=4, when=is_failure, first_wait=0), 2)  # fmt: skip
+    retried = RetryModel(leaf, attempts=4, when=is_failure, first_wait=0)
+    model = FallbackModel((retried, retried), when=is_failure)
     results: list[Reply | NaturalError] = []
 
     async def ask_many() -> None:
@@ -223,26 +212,21 @@ def test_threads_and_tasks_share_wrappers_without_losing_a_call():
     for thread in threads:
         thread.join(HANG_SECONDS)
     assert len(results) == 30
-    attempts = [attempt for result in results for attempt in result.attempts]
-    assert len(attempts) == len(leaf.asked)
-    assert sum(attempt.usage.input + attempt.usage.output for attempt in attempts) == leaf.tokens
+    made = [
+        [attempt.usage for attempt in result.attempts] or [getattr(result, "usage", Usage())]
+        for result in results
+    ]
+    assert sum(len(usages) for usages in made) == len(leaf.asked)
+    assert sum(usage.input + usage.output for usages in made for usage in usages) == leaf.tokens
 
 
-@pytest.mark.parametrize("names", [("breaker", "retry"), ("rate", "vote"), ("retry", "vote", "fallback"), ("vote", "rate", "breaker", "retry")])  # fmt: skip
+@pytest.mark.parametrize("names", [("retry",), ("fallback", "retry"), ("retry", "fallback")])
 def test_a_cancellation_at_any_await_leaves_nothing_behind(names):
     """The call is cancelled after each number of steps; then the same wrappers answer."""
-    store = MemoryStore()
 
     async def cancel_after(steps: int) -> bool:
         leaf = Faulty(["busy", "good", "empty", "good"], steps=3)
-        model: Model = leaf
-        for name in names:
-            if name == "rate":
-                model = RateLimitModel(model, requests=100_000, store=store, key=str(steps))
-            elif name == "breaker":
-                model = BreakerModel(model, failures=1, seconds=0)
-            else:
-                model = WRAPPERS[name](model, [Faulty(["good"], steps=1)])
+        model = compose(names, leaf, [Faulty(["good"], steps=1)])
         task = asyncio.create_task(model.aask(PLAIN))
         for _ in range(steps):
             await asyncio.sleep(0)
@@ -254,8 +238,6 @@ def test_a_cancellation_at_any_await_leaves_nothing_behind(names):
         leaf.script = ["good"]
         assert (await model.aask(PLAIN)).message.text == "good"
         assert len(leaf.asked) > asked
-        if (text := store.get(f"rate/{steps}")) is not None:
-            assert all(part[2] == 0 for part in json.loads(text).values())
         return was_done
 
     cancelled = 0
@@ -266,84 +248,8 @@ def test_a_cancellation_at_any_await_leaves_nothing_behind(names):
     assert cancelled > 3
 
 
-@dataclass
-class FailingStore(MemoryStore):
-    """A store that fails from an operation on, and works again after so many."""
-
-    fails_at: int = 10**9
-    fails: int = 10**9
-    operations: int = 0
-
-    def __post_init__(self) -> None:
-        super().__init__()
-
-    def _count(self) -> None:
-        self.operations += 1
-        if self.fails_at <= self.operations < self.fails_at + self.fails:
-            raise StoreError("the disk is full")
-
-    def get(self, key: str) -> str | None:
-        self._count()
-        return super().get(key)
-
-    def swap(self, key: str, old: str | None, new: str | None) -> bool:
-        self._count()
-        return super().swap(key, old, new)
-
-
-@pytest.mark.parametrize("ask", [ask_sync, ask_async])
-@pytest.mark.parametrize("names", [(), ("retry",), ("vote",), ("retry", "vote", "fallback")])
-@pytest.mark.parametrize("fails", [1, 10**9])
-def test_a_store_that_fails_at_any_operation_loses_no_reply(ask, names, fails):
-    """The shared limit fails at each of its operations: before a call it is not made, after it the reply counts."""
-    for fails_at in range(1, 40):
-        leaf, spare = Faulty(["good"]), Faulty(["good"], "spare")
-        store = FailingStore(fails_at=fails_at, fails=fails)
-        model = compose(names, RateLimitModel(leaf, requests=99, store=store), [spare])
-        result = ask(model, PLAIN)
-        made = len(leaf.asked) + len(spare.asked)
-        if isinstance(result, Reply):
-            assert max(1, len(result.attempts)) == made
-            assert result.usage.input + result.usage.output == leaf.tokens + spare.tokens
-        else:
-            assert isinstance(result, StoreError)
-            assert len(result.attempts) == made
-        if store.operations < fails_at:
-            return
-    raise AssertionError("the store is asked more often")
-
-
-@pytest.mark.parametrize("cancellations", range(1, 4))
-def test_a_call_that_is_cancelled_again_gives_back_what_it_reserved(cancellations):
-    """The store is slow: the reservation is made after the first cancellation, and known to the call."""
-    asked, reserved = threading.Event(), threading.Event()
-
-    class SlowStore(MemoryStore):
-        def swap(self, key: str, old: str | None, new: str | None) -> bool:
-            asked.set()
-            assert reserved.wait(20)
-            return super().swap(key, old, new)
-
-    store, leaf = SlowStore(), Faulty(["good"])
-    model = RateLimitModel(leaf, requests=1, seconds=1_000, store=store)
-
-    async def go() -> None:
-        task = asyncio.create_task(model.aask(PLAIN))
-        assert await asyncio.to_thread(asked.wait, 20)
-        for _ in range(cancellations):
-            task.cancel()
-            for _ in range(3):
-                await asyncio.sleep(0)
-        reserved.set()
-        await asyncio.gather(task, return_exceptions=True)
-        assert (await model.aask(PLAIN)).message.text == "good"
-
-    asyncio.run(asyncio.wait_for(go(), 60))
-    assert len(leaf.asked) == 1
-
-
 @pytest.mark.parametrize("wanted", [-1e9, -0.0, 0.0, 1e-9, 1e9, float("inf"), float("nan")])
-@pytest.mark.parametrize("names", [("retry",), ("breaker", "retry"), ("retry", "fallback")])
+@pytest.mark.parametrize("names", [("retry",), ("fallback", "retry"), ("retry", "fallback")])
 @pytest.mark.parametrize("ask", [ask_sync, ask_async])
 def test_an_absurd_wait_is_no_wait_or_an_error(ask, names, wanted):
     class Busy(Faulty):
@@ -408,7 +314,7 @@ FAULTS: dict[str, Response] = {
 def test_faults_of_a_server_are_counted_once(seed, is_async):
     """A loopback server that fails in a generated order: what it saw is what the result says."""
     chance = random.Random(seed)
-    names = chance.choice(ORDERS[5:])
+    names = chance.choice(ORDERS[2:])
     script = [chance.choice(list(FAULTS)) for _ in range(8)]
     with OpenAIServer([*(FAULTS[name] for name in script), *[ANSWER] * 40]) as server:
         inner = OpenAI("gpt-4.1", vendor_url=server.base_url, key=KEY, retries=0)

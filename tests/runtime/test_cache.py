@@ -20,12 +20,10 @@ import pytest
 
 import njrt
 from njrt.messages import ModelMessage, Reply, Request, Tool, ToolCall, Usage, UserMessage
-from njrt.models.cascade import CascadeModel
 from njrt.models.model import LayeredModel
 from njrt.models.openai import OpenAI
 from njrt.models.retry_and_fallback import FallbackModel
 from njrt.models.scripted import Said, Scripted
-from njrt.models.vote import VoteModel
 from njrt.persistence.cache import Cache, ReplyStore, make_request_key, open_reply_store
 from openai_server import OpenAIServer, says
 from waiting import HANG_SECONDS
@@ -91,16 +89,6 @@ MODELS_KEPT_APART: dict[str, Callable[[str, str], tuple[Any, Any]]] = {
         FallbackModel((OpenAI("gpt-4.1", base_url=a), script("a"))),
         FallbackModel((OpenAI("gpt-4.1", base_url=b), script("a"))),
     ),
-    "second models": lambda a, b: (
-        CascadeModel(script("a"), script("b"), 0.5),
-        CascadeModel(script("a"), script("c"), 0.5),
-    ),
-    "limits of a second model": lambda a, b: (
-        CascadeModel(script("a"), script("b"), 0.5),
-        CascadeModel(script("a"), script("b"), 0.9),
-    ),
-    "votes": lambda a, b: (VoteModel(script("a"), 2), VoteModel(script("a"), 3)),
-    "quorums": lambda a, b: (VoteModel(script("a"), 3), VoteModel(script("a"), 3, quorum=3)),
 }
 
 

@@ -7,7 +7,6 @@ import json
 import time
 import types
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -24,8 +23,6 @@ from njrt.models.scripted import call, run
 from njrt.rendering.describe import describe_variable, render_value
 from njrt.rendering.one_line import write_brief
 from njrt.rendering.redaction import REDACTED, Redactor, classify_name, redact_shapes
-from njrt.session.examples import make_secret_finder
-from njrt.values.encode import encode_values
 
 SECRET = "hunter2-canary"
 
@@ -346,47 +343,6 @@ def test_what_the_owner_hides_is_hidden(value: Any) -> None:
             assert SECRET not in describe_variable("x", shown, budget)
             assert SECRET not in render_value(shown, budget)
             assert SECRET not in write_brief(shown, budget)
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        *OWNED,
-        {"password": SECRET},
-        {"rows": [{"apiKey": SECRET}]},
-        types.SimpleNamespace(api_key=SECRET),
-        [b"password=" + SECRET.encode()],
-        f"postgresql://ann:{SECRET}@db/shop",
-        [[f"Authorization: Bearer {SECRET}1"]],
-    ],
-    ids=lambda value: type(value).__name__,
-)
-def test_examples_have_no_secrets(value: Any) -> None:
-    for kept in (value, [value], {"a": (value, 1)}):
-        values = {"x": kept, "y": kept, "z": [1]}
-        found = encode_values(values, __name__, make_secret_finder(Redactor()))
-        assert SECRET not in str(found)
-        assert found.texts["z"] == "[1]"
-    shown = encode_values({"password": SECRET}, find_secret=make_secret_finder(Redactor(False)))
-    assert shown.texts == {"password": repr(SECRET)}
-
-
-def test_the_examples_of_a_block_have_no_secrets(tmp_path: Path) -> None:
-    program = Program('''
-        def ask(settings, password, n):
-            """natural
-            Put into <:m> twice <n>; <settings> and <password> are not needed.
-            """
-            return m
-    ''')
-    settings = {"url": f"postgresql://ann:{SECRET}@db", "n": 3}
-    with njrt.using(examples=tmp_path / "examples.jsonl"):
-        program.call("ask", settings, SECRET, 4, says=[run("m = n * 2", done=True)])
-    (line,) = (tmp_path / "examples.jsonl").read_text().splitlines()
-    assert SECRET not in line
-    example = json.loads(line)
-    assert (example["before"], example["after"]) == ({"n": "4"}, {"m": "8"})
-    assert set(example["lost"]) == {"settings", "password"}
 
 
 def test_attributes_that_a_long_repr_shows_are_shown() -> None:

@@ -1,4 +1,4 @@
-"""The stores that every test of this folder runs on: a file, the memory, and real servers of Redis and Postgres."""
+"""The stores that every test of this folder runs on: a file, the memory, and a real server with examples/redis_store.py."""
 
 from __future__ import annotations
 
@@ -11,53 +11,35 @@ import services
 from njrt.persistence.open_store import open_store
 from njrt.stores import Store
 
-SERVERS = ("redis", "postgres")
-SHARED = ("sqlite", *SERVERS)
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SHARED = ("sqlite", "redis")
 KINDS = ("memory", *SHARED)
-
-MISSING = {
-    "redis": (services.find_redis, "no Redis or Valkey server is installed; `make services` does"),
-    "postgres": (services.find_postgres, "no Postgres server is installed; `make services` does"),
-}
 
 
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[services.Service]:
-    skip_without("redis")
+    if services.find_redis() is None:
+        pytest.skip("no Redis or Valkey server is installed; `make services` does")
+    pytest.importorskip("redis")
     with services.start_redis() as server:
         yield server
 
 
-@pytest.fixture(scope="session")
-def postgres_server() -> Iterator[services.Service]:
-    skip_without("postgres")
-    with services.start_postgres() as server:
-        yield server
-
-
-def skip_without(kind: str) -> None:
-    find, why = MISSING[kind]
-    if find() is None:
-        pytest.skip(why)
-
-
 @pytest.fixture
-def server(request: pytest.FixtureRequest, kind: str) -> services.Service:
-    """Return the server of this kind; it is for all tests of the session."""
-    service: services.Service = request.getfixturevalue(f"{kind}_server")
-    return service
-
-
-@pytest.fixture
-def url(request: pytest.FixtureRequest, kind: str, tmp_path: Path) -> str:
+def url(
+    request: pytest.FixtureRequest, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> str:
     """Return the URL of an empty store of this kind."""
     if kind == "memory":
         return "memory:"
     if kind == "sqlite":
         return f"sqlite:///{tmp_path}/store.sqlite3"
-    service: services.Service = request.getfixturevalue(f"{kind}_server")
-    open_store(service.url).clear("")
-    return service.url
+    service: services.Service = request.getfixturevalue("redis_server")
+    monkeypatch.syspath_prepend(EXAMPLES)
+    monkeypatch.setenv("PYTHONPATH", str(EXAMPLES))  # of programs that a test starts
+    own = f"python:redis_store:{service.url}"
+    open_store(own).clear("")
+    return own
 
 
 @pytest.fixture

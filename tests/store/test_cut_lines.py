@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import njrt
-from njc.commands.production.replay import format_drift
 from njc.evaluation.comparison.results import ComparedRun, ResultFile
 from njc.trace_lines import BeganLine, read_trace
 from njrt.decisions import Accept, PendingEffect
@@ -170,10 +169,3 @@ def test_a_mistake_inside_of_the_last_line_is_kept(tmp_path: Path) -> None:
     assert drop_cut_line(text) == text
     end_last_line(path)
     assert path.read_bytes() == text + b"\n"
-
-
-def test_a_note_of_a_difference_that_is_cut_off_is_left_out() -> None:
-    line = json.dumps({"recording": "r.jsonl", "place": "m.njpy:1", "turn": 1, "problem": "ü"})
-    whole = format_drift([line])
-    for size in range(1, len(line)):
-        assert format_drift([line, line[:size]]) == whole

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -18,12 +17,10 @@ from njc.runs.timeline.breakpoints import (
     is_place,
 )
 from njc.runs.timeline.navigation import find_difference, find_step_back_out, find_step_back_over
-from njc.runs.timeline.processes import choose_superfluous
 from njc.runs.timeline.step_builder import build_timeline
 from njc.runs.timeline.steps import Position, Step, Timeline
 from njc.trace_lines import parse_trace, read_trace
 from njrt.models.scripted import Scripted, run
-from njrt.persistence.recorder import Recorder
 from njrt.scope.scope import make_scope
 from njrt.timeouts import DeadlineExceeded, StoppableClock, call_with_timeout, clock
 
@@ -239,19 +236,6 @@ def test_blocks_are_found_by_their_lines(tmp_path: Path) -> None:
     assert find_block_at(tmp_path / "none.njpy", 1) is None
 
 
-def test_checkpoints_get_sparser_with_their_distance() -> None:
-    numbers: list[int] = []
-    for number in range(0, 2000, 10):
-        numbers.append(number)
-        if len(numbers) > 20:
-            numbers.remove(choose_superfluous(numbers, number))
-    assert numbers[0] == 0
-    assert numbers[-3:] == [1970, 1980, 1990]
-    gaps = [after - before for before, after in pairwise(numbers)]
-    assert max(gaps) < 1000
-    assert gaps[0] > gaps[-1]
-
-
 def test_a_stopped_clock_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     own = StoppableClock()
     own.stop()
@@ -291,24 +275,3 @@ def test_a_debugger_binds_what_a_prompt_only_reads() -> None:
 
 
 EXAMPLE = 1
-
-
-def test_a_recorder_that_is_opened_again_goes_on_where_it_was(tmp_path: Path) -> None:
-    path = tmp_path / "r.jsonl"
-
-    def ask(recorder: Recorder, *codes: str) -> int:
-        replies = [run(code, done=True) for code in codes]
-        with njrt.using(model=Scripted(replies), record=recorder):
-            return double(4)
-
-    with Recorder(path, "all") as first:
-        ask(first, "doubled = 8")
-        ask(first, "doubled = 9")
-    early, late = Recorder(path, "new"), Recorder(path, "new")
-    assert ask(early) == ask(late) == 8
-    early.reopen()
-    assert ask(early) == 9
-    late.reopen(tmp_path / "other.jsonl")
-    assert ask(late, "doubled = 10") == 10
-    late.close()
-    assert (tmp_path / "other.jsonl").exists()

@@ -241,32 +241,6 @@ def test_filters_choose_runs(tmp_path: Path, flags: list[str], expected: str) ->
     assert [names[int(number) - 1] for number in numbers] == expected.split()
 
 
-def predict(lines: list[dict[str, Any]], **prediction: Any) -> list[dict[str, Any]]:
-    """Return the lines of a run with a prediction of its last effect."""
-    return [*lines[:-2], lines[-2] | {"prediction": prediction}, lines[-1]]
-
-
-def test_surprises_are_marked_and_chosen(tmp_path: Path) -> None:
-    text = "total = 7, predicted \x1b8"
-    lines = [
-        *predict(lines_of_run("r-1"), expected={"total": "8"}, mismatches=[text]),
-        *predict(lines_of_run("r-2", 5), expected={"total": "7"}),
-        *predict(lines_of_run("r-3", 9), problem="the effect was refused"),
-        *lines_of_run("r-4", 15),
-    ]
-    file = write(tmp_path / "t.jsonl", lines)
-    assert ", 4 refusals, 1 surprise\n" in trace(file).stdout
-    assert re.findall(r"^ *(\d+)  ", trace(file, "--surprises").stdout, re.M) == ["1"]
-    chosen = trace(file, "1", "--surprises").stdout
-    assert re.findall(r"^\d .*", chosen, re.M) == ["2 effect, Run, surprise, 0.90 s, 120 tokens, $0.0000, cache"]  # fmt: skip
-    assert chosen.endswith("  > completed\n  ? total = 7, predicted \\x1b8\n")
-    assert "2 effect" in trace(file, "1", "--search", "total = 7, predicted").stdout
-    assert "2 effect, Run, as predicted, " in trace(file, "2").stdout
-    assert "2 effect, Run, not compared, " in trace(file, "3").stdout
-    assert "  ? the effect was refused\n" in trace(file, "3").stdout
-    assert "predicted" not in trace(file, "4").stdout
-
-
 ROWS = [
     ({"state": {"n": "int = 1"}, "changes": {"n": "int = 2"}}, "n=1", "n=2"),
     ({"state": {"n": "int = 1"}, "changes": {"n": None}}, "n=1", "del n"),

@@ -241,32 +241,6 @@ def test_hostile_texts_do_nothing_in_a_browser(tmp_path: Path, hostile: Path) ->
         assert browser.find_complaints() == []
 
 
-def test_the_page_has_the_surprises(tmp_path: Path, hostile: Path) -> None:
-    data = read_data(write_both(tmp_path / "t.html", hostile))
-    steps = json.loads(data["chunk-0"])
-    surprises = [step[11] for step in steps if step[11][0]]
-    assert [mark for mark, _ in surprises] == ["surprise"] * len(HOSTILE)
-    assert HOSTILE[0] in [differences for _, differences in surprises]
-    assert json.loads(data["names"])["selection"]["surprises"] is False
-
-
-@needs_browser
-def test_surprises_are_chosen_on_the_page(tmp_path: Path, hostile: Path) -> None:
-    write_page(tmp_path / "t.html", [read_index(FIRST)], Selection(surprises=True))
-    write_page(tmp_path / "u.html", [read_index(hostile)], Selection(surprises=True))
-    rows = "document.querySelectorAll('.row:not([hidden])').length"
-    with Chromium() as browser:
-        browser.open(tmp_path / "t.html")
-        browser.wait_for("document.documentElement?.dataset.ready")
-        browser.wait_for(f"{rows} === 0")
-        browser.evaluate("document.getElementById('surprises').click()")
-        browser.wait_for(f"{rows} === 6")
-        browser.open(tmp_path / "u.html")
-        browser.wait_for(IS_READY)
-        assert "surprise" in browser.evaluate("document.getElementById('rows').textContent")
-        assert browser.find_complaints() == []
-
-
 @needs_browser
 def test_the_page_shows_searches_and_filters(tmp_path: Path) -> None:
     write_both(tmp_path / "one.html", SECOND)

@@ -35,7 +35,7 @@ from njrt.errors import ConfigurationError
 
 
 @click.command("show")
-@click.argument("source", metavar="[FILE]", type=FILE, required=False)
+@click.argument("file", metavar="[FILE]", type=FILE, required=False)
 @click.option("--line", metavar="FILE:LINE", help="Map a compiled line to its source, or back.")
 @click.option(
     "--stage",
@@ -48,7 +48,7 @@ from njrt.errors import ConfigurationError
 @with_console
 def command(
     console: Console,
-    source: Path | None,
+    file: Path | None,
     line: str | None,
     stage: Literal["blocks", "lower"],
     format: Literal["text", "json"],
@@ -56,17 +56,17 @@ def command(
 ) -> int:
     """Show the natural blocks of FILE, or its compiled form."""
     if line is not None:
-        refuse_options("does nothing with --line, which shows a place", "source", "stage", "format")
-        file, number = _parse_place(line)
-        found, at = find_counterpart(file, number, resolve_project([file], flags))
+        refuse_options("does nothing with --line, which shows a place", "file", "stage", "format")
+        place, number = _parse_place(line)
+        found, at = find_counterpart(place, number, resolve_project([place], flags))
         console.result(f"{format_path(found)}:{at}")
         return 0
-    if source is None:
+    if file is None:
         raise ConfigurationError(
             "name a file: njc show FILE, or a place: njc show --line FILE:LINE"
         )
-    project = resolve_project([source], flags)
-    (unit,) = find_units([source], project)
+    project = resolve_project([file], flags)
+    (unit,) = find_units([file], project)
     task = make_compile_task(unit, read_source(unit), project)
     compilation = task.compile()
     result = task.make_result(compilation)

@@ -32,7 +32,7 @@ from njc.target import TargetFunction, get_target, make_absolute
 from njrt.errors import ConfigurationError
 from njrt.production.budgets.ledger import format_usd
 from njrt.session.layered_model import find_recorder
-from njrt.session.settings import NO_SETTINGS
+from njrt.session.settings import get_settings
 
 DEFAULT_JOBS = 8
 
@@ -109,7 +109,7 @@ def _open_executor(
 
 def _recording_replies(results: BatchResults, is_shared: bool) -> AbstractContextManager[None]:
     """Record the replies beside the results, so that a row that is interrupted does not pay for them again."""
-    if not is_shared or find_recorder(NO_SETTINGS, os.environ) is not None:
+    if not is_shared or find_recorder(get_settings(), os.environ) is not None:
         return nullcontext()
     return njrt.using(record=str(results.recording), mode="new")
 

@@ -93,11 +93,12 @@ def _open_own_store(url: str) -> Store:
     """Return the store that a module of the program opens by a name."""
     module, _, name = url.removeprefix("python:").partition(":")
     try:
-        return check_store(importlib.import_module(module).open_store(name))
-    except (ImportError, AttributeError) as error:
+        opener = importlib.import_module(module).open_store
+    except (ImportError, AttributeError, ValueError) as error:
         raise ConfigurationError(
-            f"the store {url}: {error}; the module must have a function `open_store(name)`"
+            f"the store {hide_password(url)}: {error}; the module must have a function `open_store(name)`"
         ) from None
+    return check_store(opener(name))
 
 
 _given_stores: dict[str, Store] = {}

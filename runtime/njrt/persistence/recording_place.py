@@ -1,8 +1,8 @@
 """The place of a recording: a file, or a text in a store.
 
     open_recording_place("recordings/mail.jsonl")               RecordingFile: recordings/mail.jsonl
-    open_recording_place("store:mail", "redis://HOST:6379/0")   StoredRecording: `mail` in that store
-    open_recording_place("redis://HOST:6379/0#mail")            the same
+    open_recording_place("store:mail", "sqlite:////srv/store")  StoredRecording: `mail` in that store
+    open_recording_place("sqlite:////srv/store#mail")           the same
 
 It is replaced as a whole, in one step. The files that were shown to the model are kept beside it under their digests,
 in the folder `mail.files` or in the store.

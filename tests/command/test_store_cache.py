@@ -1,4 +1,4 @@
-"""`njc cache stats` and `njc cache clear`, on a cache that programs have filled."""
+"""`njc store cache` and `njc store clear`, on a cache that programs have filled."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ def filled(here: Workplace, monkeypatch: pytest.MonkeyPatch) -> Workplace:
 
 
 def test_stats_and_clear(filled: Workplace) -> None:
-    assert filled.njc("cache", "stats").stdout == ".cache/njc: 3 replies, 1.5 MB\n"
-    found = json.loads(filled.njc("cache", "stats", "--output-format", "json").stdout)
+    assert filled.njc("store", "cache").stdout == ".cache/njc: 3 replies, 1.5 MB\n"
+    found = json.loads(filled.njc("store", "cache", "--output-format", "json").stdout)
     assert found == {
         "folder": (filled.folder / ".cache/njc").as_posix(),
         "entries": 3,
         "bytes": 1_500_000,
     }
-    cleared = filled.njc("cache", "clear")
+    cleared = filled.njc("store", "clear")
     assert (cleared.exit_code, cleared.stderr) == (0, ".cache/njc: 3 replies deleted\n")
-    assert filled.njc("cache", "stats").stdout == ".cache/njc: 0 replies, 0.0 MB\n"
+    assert filled.njc("store", "cache").stdout == ".cache/njc: 0 replies, 0.0 MB\n"
 
 
 def test_looking_makes_nothing(here: Workplace) -> None:
-    assert here.njc("cache", "stats", "--folder", "none").stdout == "none: 0 replies, 0.0 MB\n"
-    assert here.njc("cache", "clear", "--folder", "none").exit_code == 0
+    assert here.njc("store", "cache", "--folder", "none").stdout == "none: 0 replies, 0.0 MB\n"
+    assert here.njc("store", "clear", "--folder", "none").exit_code == 0
     assert here.files() == []
 
 
 def test_a_cache_that_cannot_be_emptied_is_an_error(filled: Workplace) -> None:
     writer = SqliteStore(filled.folder / ".cache" / "njc" / REPLIES_FILE)._get_connection()
     writer.execute("BEGIN EXCLUSIVE")
-    result = filled.njc("cache", "clear")
+    result = filled.njc("store", "clear")
     writer.execute("ROLLBACK")
     assert result.exit_code == 2
     assert "cannot empty .cache/njc; check its permissions" in result.stderr
 
 
 def test_a_command_is_needed(here: Workplace) -> None:
-    assert here.njc("cache").exit_code == 2
+    assert here.njc("store").exit_code == 2
 
 
 def test_a_shared_store_is_counted_and_emptied(here: Workplace) -> None:
@@ -59,16 +59,16 @@ def test_a_shared_store_is_counted_and_emptied(here: Workplace) -> None:
     ReplyStore(get_store(url, {}), SHARED_PREFIX).put("key", "x" * 100)
     get_store(url, {}).put("budget/a", "stays")
     assert (
-        here.njc("cache", "stats", "--store", url).stdout
+        here.njc("store", "cache", "--store", url).stdout
         == f"{here.folder}/shared.sqlite3: 1 reply, 0.0 MB\n"
     )
-    assert here.njc("cache", "clear", "--store", url).exit_code == 0
+    assert here.njc("store", "clear", "--store", url).exit_code == 0
     assert get_store(url, {}).list_keys("") == ["budget/a"]
 
 
-@pytest.mark.parametrize("command", ["stats", "clear"])
+@pytest.mark.parametrize("command", ["cache", "clear"])
 def test_a_store_that_cannot_be_used_is_an_error(here: Workplace, command: str) -> None:
     here.write({"mail.njpy": "x = 1\n"})
-    result = here.njc("cache", command, "--store", f"{here.folder}/mail.njpy")
+    result = here.njc("store", command, "--store", f"{here.folder}/mail.njpy")
     assert (result.exit_code, here.read("mail.njpy")) == (3, "x = 1\n")
     assert "cannot be used (file is not a database)" in result.stderr
