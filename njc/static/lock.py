@@ -173,6 +173,8 @@ class _LockFile:
     version: Literal[1]
     block: tuple[LockEntry, ...] = ()
     mcp: tuple[ServerSection, ...] = ()
+    authority: tuple[Mapping[str, Any], ...] = ()
+    tuned: tuple[Mapping[str, Any], ...] = ()
 
 
 LEARNED_SUFFIX = "-learned"
@@ -259,7 +261,7 @@ def read_lock(file: Path) -> StaticLock:
             line = _locate(text, ("block", index, "name"))
             raise ConfigurationError(f"{file}:{line}: `{name}` is there twice; keep one of them")
     servers = {section.name: section for section in read.mcp}
-    kept = [(kind, section) for kind in KEPT_SECTIONS for section in document.get(kind, ())]
+    kept = [(kind, section) for kind in KEPT_SECTIONS for section in getattr(read, kind)]
     return StaticLock({}, servers, tuple(kept)).with_entries(read.block)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import njrt
+from njrt.agent.conversation import MAX_REPEATS
 from njrt.messages import Protocol, Request
 from njrt.models.scripted import run
 from njrt.options import DEFAULTS, OPTION_CHOICES
@@ -39,7 +40,7 @@ def test_the_default_temperature_depends_on_the_protocol(
 
 
 def test_a_block_ends_after_the_default_number_of_equal_mistakes() -> None:
-    assert len(ask_failing_model("tools", lambda number: "1 / 0", 10)) == DEFAULTS.max_repeats
+    assert len(ask_failing_model("tools", lambda number: "1 / 0", 10)) == MAX_REPEATS
 
 
 def test_a_block_ends_after_the_default_number_of_calls() -> None:

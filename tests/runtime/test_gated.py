@@ -473,7 +473,7 @@ def test_refused_calls_do_not_count_for_at_most() -> None:
 
     says = [run(f"donate({cents})") for cents in (500, 10, 20, 30)]
     model = njrt.Scripted([*says, run("pass", done=True)])
-    with njrt.using(model=model, intercept=decide, max_repeats=9):
+    with njrt.using(model=model, intercept=decide):
         njrt.run("natural\nUse <donate>.", lambda: (donate,), at="donate.njpy:1")
     assert PAID == [20]
     assert "may be called once here" in str(model.requests[-1].messages[-1])

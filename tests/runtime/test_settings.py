@@ -164,7 +164,7 @@ def double(x):
     print(y)
 
 
-places = {"record": "out/r.jsonl", "cache": "out/cache", "trace": "out/t.jsonl", "examples": "out/e.jsonl"}
+places = {"record": "out/r.jsonl", "cache": "out/cache", "trace": "out/t.jsonl"}
 places |= {"store": os.environ.get("STORE"), "budget": "tokens=100000 per=total"}
 with njrt.using(**places) if places["store"] else contextlib.nullcontext():
     for number in 1, 2, 3:
@@ -178,7 +178,6 @@ STORE = "out/a store.sqlite3"
 BY_ENVIRONMENT = {
     "NJC_RECORD": "once:out/r.jsonl",
     "NJC_TRACE": "out/t.jsonl",
-    "NJC_EXAMPLES": "out/e.jsonl",
     "NJC_STORE": STORE,
     "NJC_BUDGET": "tokens=100000 per=total",
 }
@@ -192,7 +191,7 @@ def test_relative_paths_do_not_follow_the_working_directory(
 ) -> None:
     Place(tmp_path, MOVING).prints(2, 4, 6, **at(server, **environ))
     written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
-    assert {"out/r.jsonl", "out/t.jsonl", "out/e.jsonl", STORE} <= written
+    assert {"out/r.jsonl", "out/t.jsonl", STORE} <= written
     assert [path for path in written if path.startswith("inner")] == []
     for name, lines in (("r", 4), ("t", 15)):
         assert len((tmp_path / "out" / f"{name}.jsonl").read_text().splitlines()) == lines
@@ -246,10 +245,8 @@ def test_the_nearest_wins(monkeypatch: pytest.MonkeyPatch) -> None:
 VALUES = {
     "model": "openai/m", "base_url": "http://127.0.0.1:1/v1", "temperature": 0.5, "max_reply_tokens": 5,
     "max_effects": 5, "max_calls": 5, "max_seconds": 2.5, "max_call_seconds": 2, "max_code_seconds": 2,
-    "max_repeats": 5, "max_tokens": 5, "max_usd": 0.5, "show_chars": 5, "redact": False,
-    "store": "memory:", "budget": "usd=5 per=day", "tenant": "acme",
-    "votes": 5, "second_model": "openai/n", "second_below": 0.5,
-    "canary": 0.02, "canary_tolerated": 0.2, "canary_false_alarms": 0.05, "canary_seed": 5,
+    "max_tokens": 5, "max_usd": 0.5, "show_chars": 5, "redact": False,
+    "store": "memory:", "budget": "usd=5 per=day",
 }  # fmt: skip
 """A value for each option that is no choice among words."""
 
@@ -262,7 +259,7 @@ def test_every_option_has_its_variable(monkeypatch: pytest.MonkeyPatch, name: st
     assert getattr(chosen(block={name: value}), name) == value
     monkeypatch.setenv(f"NJC_{name.upper()}", "")
     assert getattr(chosen(), name) == getattr(DEFAULTS, name)
-    if name not in ("model", "base_url", "second_model", "store", "budget", "tenant"):
+    if name not in ("model", "base_url", "store", "budget"):
         monkeypatch.setenv(f"NJC_{name.upper()}", "nonsense")
         with pytest.raises(
             ConfigurationError, match=f"NJC_{name.upper()}: option `{name}` must be"
@@ -336,7 +333,6 @@ class SynchronousModel:
     [
         ({"model": 5}, "an object of class int is not a model; pass one such as"),
         ({"model": Scripted}, "the class Scripted is not a model; pass an object of it"),
-        ({"predict": 0}, "an object of class int is not a model"),
         (
             {"model": SynchronousModel()},
             "an object of class SynchronousModel is not a model (it has no `aask`); pass one such as",
@@ -346,16 +342,16 @@ class SynchronousModel:
         ({"cache": 5}, "cache must be True, False, a folder or a URL, not 5"),
         ({"trace": 5}, "trace must be a path, or store:NAME, not 5"),
         ({"trace": False}, "trace must be a path, or store:NAME, not False"),
-        ({"examples": b"x"}, "examples must be a path, not b'x'"),
         ({"intercept": "ask"}, "intercept must be a function, not 'ask'"),
         ({"ask_again": "no"}, "ask_again must be True or False, not 'no'"),
-        ({"manifest": 5}, "manifest must be a path, not 5"),
+        ({"manifest": "njc.lock"}, "`manifest` was removed in njc 0.3: decide about effects in"),
+        ({"tenant": "acme"}, "`tenant` was removed in njc 0.3: open `njrt.using(budget=...)`"),
         ({"budget": 5}, "budget must be a Budget or text, not 5"),
         ({"budget": [5]}, "budget must be a Budget or text, not 5"),
         ({"calls": 5}, "calls is a list of functions, or a dict from functions to njrt.CallRule"),
         ({"calls": [[]]}, "not []"),
         ({"calls": {len: "allow"}}, "'allow'"),
-        ({"store": 5}, "option `store` must be a string, not 5"),
+        ({"store": 5}, "int is not an njrt.stores.Store: it has no `get`"),
         ({"max_usd": "5"}, "option `max_usd` must be a number from 0, not '5'"),
         ({"policy": []}, "option `policy` must be one of guarded, open, contained, not []"),
         ({"redact": "no"}, "option `redact` must be True, False or a function, not 'no'"),
@@ -476,7 +472,7 @@ def test_every_variable_that_a_block_reads_is_read_from_the_environment(
 ) -> None:
     texts = [file.read_text() for file in Path(njrt.session.__file__).parent.glob("*.py")]
     names = {name for text in texts for name in re.findall(r'(?<!os\.)environ\.get\("(\w+)"', text)}
-    assert {"NJC_TRACE", "NJC_STORE", "NJC_REPLAY", "NJC_BUDGET"} < names
+    assert {"NJC_TRACE", "NJC_STORE", "NJC_BUDGET"} < names
     for name in names:
         monkeypatch.setenv(name, "a text")
     assert read_environment().keys() >= names

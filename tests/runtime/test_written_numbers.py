@@ -21,7 +21,7 @@ import njrt
 from anthropic_server import KEY as ANTHROPIC_KEY
 from anthropic_server import AnthropicServer, message, tool_use
 from loopback import Raw
-from njc.batch.rows import BatchRow
+from njc.batch.rows import bind_row, read_rows
 from njc.evaluation.cases.case_file import format_case, read_cases
 from njc.evaluation.cases.runner import accept_case
 from njc.target import TargetFunction, load_target
@@ -84,10 +84,14 @@ def check_arguments(arguments: dict[str, Any], text: str) -> None:
         assert repr(held) == repr(value)
 
 
-def test_the_rows_of_a_batch_keep_the_digits_of_decimals(target: TargetFunction) -> None:
+def test_the_rows_of_a_batch_keep_the_digits_of_decimals(
+    target: TargetFunction, tmp_path: Path
+) -> None:
+    rows = tmp_path / "rows.jsonl"
     for text in NUMBERS:
-        row = BatchRow(0, write_row(text).encode(), "digest", 1).parse()
-        positional, named = target.bind_arguments(row)
+        rows.write_text(write_row(text) + "\n")
+        (row,) = read_rows(rows, "jsonl", target)
+        positional, named = bind_row(target, row)
         assert not positional
         check_arguments(named, text)
 

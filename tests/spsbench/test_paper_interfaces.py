@@ -59,9 +59,9 @@ def play(
     interface: Interface | EffectSet, script: Sequence[Said], x: Any = None
 ) -> tuple[Any, list[str], Scripted]:
     """Run the program with a script; give what it ends with, what the model was told, and the model."""
-    model = Scripted([*script, call("done"), call("done")])
+    model = Scripted([*script, *[call("done")] * 3])
     x = [2] if x is None else x
-    with njrt.using(model=model, max_repeats=3):
+    with njrt.using(model=model):
         try:
             ended: Any = (
                 load()["by_interface"](interface, x)

@@ -108,7 +108,8 @@ BAD = format_lock(StaticLock().with_entries([entry("b.njpy:g")])).partition("\n\
         ("x = 1\n", r"njc\.lock:1: `version`: Field required"),
         ("<<<<<<< HEAD\n", r"cannot be read: .*line 1.*; correct it"),
         ("version = 1\nblock = 3\n", r"njc\.lock:2: `block`: Input should be a valid tuple"),
-        ("version = 1\n[[mcp]]\n[[authority]]\nfile = 3\n", r"njc\.lock:4: `authority\.0\.file`"),
+        ("version = 1\n[[mcp]]\nname = 3\n", r"njc\.lock:3: `mcp\.0\.name`"),
+        ("version = 1\ntuned = 3\n", r"njc\.lock:2: `tuned`: Input should be a valid tuple"),
         ('version = 1\n[[block]]\nname = "x"\n', r"njc\.lock:2: `block\.0\.mode`: Field required"),
         (
             GOOD + BAD.replace("attempts = 1", 'attempts = "one"'),
@@ -131,16 +132,8 @@ BAD = format_lock(StaticLock().with_entries([entry("b.njpy:g")])).partition("\n\
             r"`block\.0\.meaning\.kontext`: this njc knows no such key; correct it, install the njc",
         ),
         (
-            'version = 1\n[[authority]]\nfile = "a"\ninstruction = "b"\nimport = ["os"]\n',
-            r"njc\.lock:5: `authority\.0\.import`: this njc knows no such key",
-        ),
-        (
             'version = 1\n[[mcp]]\nname = "a"\nfile = "b"\nalowed = ["*"]\n',
             r"njc\.lock:5: `mcp\.0\.alowed`: this njc knows no such key",
-        ),
-        (
-            'version = 1\n[[tuned]]\nfile = "a"\nextra = 1\n',
-            r"njc\.lock: tuned\.0\.instruction: Field required",
         ),
         (
             "version = 1\n[[blocks]]\n",

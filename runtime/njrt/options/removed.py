@@ -35,8 +35,9 @@ DROPPED: Mapping[str, str] = {
 REFUSED: Mapping[str, str] = {
     "tenant": "open `njrt.using(budget=...)` with the tenant's budget around its calls",
     "manifest": "decide about effects in `njrt.using(intercept=...)`",
+    "replay": "replay recordings with NJC_RECORD=none:FILE",
 }
-"""Options and arguments that restricted a program."""
+"""Options, arguments and variables that restricted a program."""
 
 
 def find_removed(name: str) -> str | None:
