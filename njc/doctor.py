@@ -35,6 +35,7 @@ from njrt.options import (
     read_environment_options,
 )
 from njrt.options.budget import parse_budgets
+from njrt.options.removed import DROPPED, VARIABLES, find_removed
 from njrt.persistence.open_store import get_store, hide_password, is_store_url
 from njrt.persistence.recording_place import StoredRecording
 from njrt.records import record
@@ -158,7 +159,10 @@ def _check_variables(host: HostEnvironment) -> Iterator[HealthCheck]:
     """Check the names and values of the `NJC_*` variables."""
     known = {*ENVIRONMENT_VARIABLES, *PROJECT_VARIABLES, *RUNTIME_VARIABLES}
     for name in sorted(host.environ):
-        if name.startswith("NJC_") and name not in known:
+        if removed := VARIABLES.get(name):
+            if removed in DROPPED:  # others are errors, below
+                yield HealthCheck("variable", "warn", f"{name}: {find_removed(removed)}")
+        elif name.startswith("NJC_") and name not in known:
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {close[0]}?" if close else "unset it"
             yield HealthCheck("variable", "warn", f"{name} is unknown and has no effect; {hint}")

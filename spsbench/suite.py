@@ -14,14 +14,10 @@ import sys
 from dataclasses import replace
 from importlib.resources import files
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 from njrt.options import Options
 from spsbench.script import Script
 from spsbench.task import ProgramFile, Task
-
-if TYPE_CHECKING:
-    pass
 
 TASK_NAMES = (
     *("average_of_three", "balance_parentheses", "battle", "calendar", "character_builder"),

@@ -1,7 +1,7 @@
 """Run tests as on a slow machine: any of their processes stops for a while, again and again, and threads begin late.
 
-    python tests/stress.py tests/batch/test_batch_local.py --times 5 --options="-x -k killed"
-    python tests/stress.py --known                                          the files of TIMED
+    python tests/stress.py tests/batch --times 5 --options="-x -k killed"
+    python tests/stress.py                                          the folders `slow`
 
 A test that fails here and not otherwise waits for a time where it must wait for a state, or expects two processes or
 threads to do things in an order that nothing enforces; or the product does. Linux only: the processes are found in /proc.
@@ -22,14 +22,6 @@ from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-TIMED = (
-    "batch/test_batch_local.py", "dap", "debug/test_terminal.py", "deploy/test_service.py", "durable/test_persons.py",
-    "models/test_network.py", "models/test_resilience.py", "notebook/test_interrupts.py", "runtime/test_concurrency.py",
-    "runtime/test_interrupt.py", "spsbench/test_run_command.py", "spsbench/test_run_trials.py",
-    "static/test_canaries.py", "store/test_budgets.py", "store/test_stores.py", "store/test_stored_recordings.py",
-    "test_worker.py",
-)  # fmt: skip
-"""Files and folders with processes, threads, signals or terminals."""
 
 
 def list_descendants(pid: int) -> list[int]:
@@ -78,15 +70,14 @@ def pytest_configure() -> None:
 def main() -> int:
     """Run pytest on the chosen files several times; the number of runs that failed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("paths", nargs="*", help="files, folders or tests")
-    parser.add_argument("--known", action="store_true", help="also the files with processes")
+    parser.add_argument("paths", nargs="*", help="files, folders or tests [tests/*/slow]")
     parser.add_argument("--times", type=int, default=1)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--longest", type=float, default=3.0, help="seconds of a pause, at most")
     parser.add_argument("--options", default="-x", help="for pytest, in one argument")
     chosen = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    paths = chosen.paths + [f"tests/{name}" for name in TIMED if chosen.known]
+    paths = chosen.paths or [str(path) for path in sorted((ROOT / "tests").rglob("slow"))]
     failed = 0
     for seed in range(chosen.seed, chosen.seed + chosen.times):
         options = shlex.split(chosen.options)

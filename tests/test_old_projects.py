@@ -1,8 +1,13 @@
-"""Files that 0.2 wrote (tests/cases/from_0_2): its lock, traces and recordings are read, its compiled files run."""
+"""Files that 0.2 wrote (tests/cases/from_0_2): its lock, traces and recordings are read, its compiled files run.
+
+A name that only chose how a model is asked warns once; one that restricted a program is an error with the way out.
+"""
 
 import asyncio
+import contextlib
 import importlib
 import json
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -14,12 +19,16 @@ import pytest
 from click.testing import CliRunner
 
 import njrt
-from njc.commands import njc
+from njc.commands import COMMANDS, njc
+from njc.commands.terminal import removed as removed_words
 from njc.static.lock import read_lock
+from njc.static.write import save_lock
 from njrt.messages import Request
 from njrt.models.scripted import call
+from njrt.options import removed
 from njrt.persistence.recording_file import read_recording
 from njrt.persistence.recording_place import RecordingFile
+from njrt.session.settings import merge_options
 
 OLD = Path(__file__).parent / "cases" / "from_0_2"
 
@@ -121,3 +130,184 @@ def test_a_trace_is_read(tmp_path: Path) -> None:
     paged = CliRunner().invoke(njc, ["trace", trace, "--html", str(html)])
     assert paged.exit_code == 0, paged.output
     assert "</html>" in html.read_text()
+
+
+# ── names that have left ─────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def nothing_is_warned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each name is warned about once in a process, when its options are merged first."""
+    monkeypatch.setattr(removed, "_warned", set())
+    merge_options.cache_clear()
+
+
+def list_warned(caught: pytest.WarningsRecorder) -> list[str]:
+    """Return the names of 0.2 in the warnings."""
+    texts = [str(warning.message) for warning in caught if warning.category is FutureWarning]
+    return [text.split("`")[1] for text in texts if "was removed in njc 0.3" in text]
+
+
+@pytest.mark.usefixtures("old_modules", "nothing_is_warned")
+def test_arguments_of_compiled_files_that_have_left_warn_once(
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    shop, double = load("shop"), load("double")
+    with njrt.using(model=njrt.Scripted(answer, protocol="text")):
+        for _ in range(2):
+            assert (shop.sure("Buy"), double.half(4), double.sort("Buy")) == ("sales", 2, "sales")
+    assert list_warned(recwarn) == [
+        *("max_repeats", "votes", "second_model", "second_below", "canary", "canary_seed"),
+        *("tuned", "examples"),
+    ]
+
+
+@pytest.mark.usefixtures("nothing_is_warned")
+@pytest.mark.parametrize("name", removed.DROPPED)
+def test_using_warns_once(name: str, recwarn: pytest.WarningsRecorder) -> None:
+    for _ in range(2):
+        with njrt.using(**{name: 3}):
+            pass
+    assert list_warned(recwarn) == [name]
+    assert "; it is ignored" in str(recwarn[0].message)
+
+
+@pytest.mark.parametrize(
+    ("settings", "way_out"),
+    [
+        (
+            {"tenant": "acme"},
+            r"using: `tenant` was removed in njc 0\.3: open `njrt\.using\(budget=",
+        ),
+        (
+            {"manifest": "njc.lock"},
+            r"using: `manifest` .*: decide about effects in `njrt\.using\(inter",
+        ),
+        ({"budget": "usd=5 per=day each=tenant"}, r"each=tenant: `tenant` was removed in njc 0\.3"),
+        ({"store": "redis://host/0"}, r"python:MODULE:NAME .*examples/redis_store\.py"),
+        ({"store": "postgresql://host/shop"}, r"python:MODULE:NAME"),
+    ],
+    ids=str,
+)
+def test_what_restricted_a_program_is_an_error(settings: dict[str, Any], way_out: str) -> None:
+    with (
+        pytest.raises(njrt.ConfigurationError, match=way_out),
+        njrt.using(model=njrt.Scripted(["3"]), cache=True, **settings),
+    ):
+        njrt.llm("How many?")
+
+
+VARIABLES: dict[str, tuple[str, str]] = {
+    "NJC_VOTES": ("3", ""),
+    "NJC_CANARY": ("0.1", ""),
+    "NJC_EXAMPLES": ("traces", ""),
+    "NJC_TENANT": ("acme", "NJC_TENANT: `tenant` was removed in njc 0.3: open"),
+    "NJC_REPLAY": ("1", "NJC_REPLAY: `replay` was removed in njc 0.3: replay recordings with"),
+    "NJC_BUDGET": ("usd=5 per=day each=tenant", "`tenant` was removed in njc 0.3: open"),
+    "NJC_STORE": ("redis://host/0", "no store has the URL 'redis://host/0'; write sqlite:///FILE"),
+}
+
+
+@pytest.mark.usefixtures("nothing_is_warned")
+@pytest.mark.parametrize("name", VARIABLES)
+def test_variables(
+    name: str, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    value, error = VARIABLES[name]
+    monkeypatch.setenv(name, value)
+    stored = {"budget": "tokens=9 per=day"} if name == "NJC_STORE" else {}
+    with njrt.using(model=njrt.Scripted(["3"] * 2), **stored):  # type: ignore[arg-type]
+        if error:
+            with pytest.raises(njrt.ConfigurationError) as caught:
+                njrt.llm("How many?")
+            assert error in str(caught.value)
+        else:
+            assert [njrt.llm("How many?"), njrt.llm("How few?")] == ["3", "3"]
+            assert list_warned(recwarn) == [removed.VARIABLES[name]]
+
+
+SOURCE = """def sort(mail: str) -> str:
+    '''natural
+    Put into <:team: str> the team for <mail>.
+    '''
+    return team
+"""
+
+
+def run_njc(folder: Path, *words: str) -> tuple[int, str]:
+    """Run a command in a folder; its exit code, and all that it has written."""
+    with contextlib.chdir(folder):
+        result = CliRunner().invoke(njc, words)
+    return result.exit_code, result.output
+
+
+@pytest.mark.usefixtures("nothing_is_warned")
+def test_settings_of_a_project(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    (tmp_path / "mail.njpy").write_text(SOURCE)
+    project = tmp_path / "pyproject.toml"
+    project.write_text("[tool.njc]\nvotes = 3\ncanary-tolerated = 0.1\n")
+    assert run_njc(tmp_path, "build", ".")[0] == 0
+    assert list_warned(recwarn) == ["votes", "canary_tolerated"]
+    project.write_text('[tool.njc]\ntenant = "acme"\n')
+    code, shown = run_njc(tmp_path, "build", ".")
+    assert (code, "`tenant` was removed in njc 0.3" in shown) == (2, True)
+
+
+def test_an_option_of_a_block_is_a_finding(tmp_path: Path) -> None:
+    (tmp_path / "mail.njpy").write_text(SOURCE.replace("natural", "natural(votes=3)"))
+    code, shown = run_njc(tmp_path, "check", ".")
+    assert code == 1
+    assert "mail.njpy:2:16: error[NJ104]: option `votes` was removed in njc 0.3: set `mod" in shown
+
+
+def test_sections_of_a_lock_survive_and_are_named_once(tmp_path: Path) -> None:
+    shutil.copytree(OLD, tmp_path, dirs_exist_ok=True)
+    before = (tmp_path / "njc.lock").read_text()
+    _, shown = run_njc(tmp_path, "lock", "double.njpy")
+    assert shown.count("[[authority]]") == shown.count("[[tuned]]") == 1
+    lock = read_lock(tmp_path / "njc.lock")
+    assert [kind for kind, _ in lock.kept] == ["authority", "tuned"]
+    save_lock(lock.without_entries([("old.njpy:raw", "static-raw")]), lock, tmp_path / "njc.lock")
+    after = (tmp_path / "njc.lock").read_text()
+    assert "old.njpy:raw" in before
+    assert "old.njpy:raw" not in after
+    kept = before.partition("[[authority]]")[2].partition("[[mcp]]")[0]
+    assert kept in after
+
+
+@pytest.mark.parametrize("name", removed_words.COMMANDS)
+def test_a_command_that_has_left_says_what_to_do_instead(name: str, tmp_path: Path) -> None:
+    code, shown = run_njc(tmp_path, name, "--json", "x")
+    text = f"`njc {name}` was removed in njc 0.3: {removed_words.COMMANDS[name]}"
+    assert (code, text in shown) == (2, True)
+    for word in re.findall(r"`njc ([a-z-]+)", removed_words.COMMANDS[name]):
+        assert word in COMMANDS
+
+
+FLAGS = {
+    "batch": ("--address", "--estimate", "--poll", "--rows", "--vendor-batch"),
+    "build": ("--exclude", "--include", "--required-version", "--unlearned", "--warnings", "-W"),
+    "debug": ("--trace",),
+    "lock": ("--authority",),
+    "run": (
+        *("--env", "--max-cpu", "--max-memory", "--max-processes", "--read", "--sandbox"),
+        "--work",
+    ),
+    "static": ("--learn",),
+    "trace": ("--surprises",),
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "flag"), [(command, flag) for command, flags in FLAGS.items() for flag in flags]
+)
+def test_a_flag_that_has_left_says_what_to_do_instead(
+    command: str, flag: str, tmp_path: Path
+) -> None:
+    code, shown = run_njc(tmp_path, command, flag, "x")
+    text = f"{flag} was removed in njc 0.3: {removed_words.FLAGS[flag]}"
+    assert (code, text in shown) == (2, True), shown
+
+
+def test_every_flag_that_has_left_is_tried() -> None:
+    assert {flag for flags in FLAGS.values() for flag in flags} == {*removed_words.FLAGS}

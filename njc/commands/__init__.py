@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 from njc import __version__
+from njc.commands.terminal import removed
 from njc.commands.terminal.console import INTERRUPTED_EXIT_CODE, Console, console_flags
 from njrt.errors import NaturalError
 from njrt.records import record
@@ -62,33 +63,6 @@ COMMAND_GROUPS: Mapping[str, Mapping[str, Entry]] = {
     },
 }
 """The commands by their group's heading, in the order of the help."""
-REMOVED: Mapping[str, str] = {
-    "annotate": "write the types that `njc check --hints` proposes",
-    "cache": "use `njc store`",
-    "canary": "compare code with the live block by `njc compare`",
-    "clean": "use `njc build --clean`",
-    "migrate": "follow docs/migrating.md, which has a table of the changes",
-    "migrate-model": "record again with NJC_RECORD=all:FILE, and measure with `njc eval --model`",
-    "replay": "replay recordings by `pytest --njc-record=none`",
-    "tune": "measure forms with `njc eval --set KEY=VALUE`",
-    "usage": "use `njc store usage`",
-    "where": "use `njc show --line FILE:LINE`",
-}
-"""Commands of njc 0.2 that have left, and what to do instead."""
-_SETTING = "set it in [tool.njc] of pyproject.toml"
-REMOVED_FLAGS: Mapping[str, str] = {
-    "--authority": "decide about effects in `njrt.using(intercept=...)`",
-    "--exclude": _SETTING,
-    "--include": _SETTING,
-    "--learn": "repair code by a test: `njc static --repair --test COMMAND`",
-    "--required-version": _SETTING,
-    "--sandbox": "run `njc run` in bubblewrap or docker, as docs/sandbox.md shows",
-    "--surprises": "compare two runs by `njc trace A B`",
-    "--unlearned": "learned code is used as other code; delete its entry in njc.lock",
-    "--warnings": _SETTING,
-    "-W": _SETTING,
-}
-"""Flags of njc 0.2 that have left, and what to do instead."""
 COMMANDS: Mapping[str, Entry] = {
     name: entry for group in COMMAND_GROUPS.values() for name, entry in group.items()
 }
@@ -121,8 +95,8 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Suggest a similar name for an unknown command, or the successor of a removed one."""
-        if args[0] in REMOVED:
-            ctx.fail(f"`njc {args[0]}` was removed in njc 0.3: {REMOVED[args[0]]}")
+        if args[0] in removed.COMMANDS:
+            ctx.fail(f"`njc {args[0]}` was removed in njc 0.3: {removed.COMMANDS[args[0]]}")
         close = difflib.get_close_matches(args[0], COMMANDS, n=1)
         if args[0] not in COMMANDS and close and not args[0].startswith("-"):
             ctx.fail(f"no such command `{args[0]}`; did you mean `{close[0]}`?")
@@ -133,10 +107,8 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except click.NoSuchOption as error:
-            if error.option_name not in REMOVED_FLAGS:
+            if (text := removed.find_removed_flag(error.option_name)) is None:
                 raise
-            way_out = REMOVED_FLAGS[error.option_name]
-            text = f"{error.option_name} was removed in njc 0.3: {way_out}"
             raise click.UsageError(text, error.ctx) from None
         except NaturalError as error:
             ctx.ensure_object(Console).error(error)

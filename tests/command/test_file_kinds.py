@@ -62,13 +62,13 @@ def test_copies_are_built_like_compiled_files(here: Workplace) -> None:
     here.write(PACKAGE)
     assert here.njc("build", "src", "-o", "out").exit_code == 0
     assert "6 up to date" in here.njc("build", "src", "-o", "out").stderr
-    assert here.njc("where", "out/shop/names.py:3").stdout == "shop/names.py:1\n"
+    assert here.njc("show", "--line", "out/shop/names.py:3").stdout == "shop/names.py:1\n"
     here.write({"src/shop/names.py": 'NAME = "other"\n'})
     assert here.njc("build", "src", "-o", "out", "--check").exit_code == 1
     assert "1 file copied, 5 up to date" in here.njc("build", "src", "-o", "out").stderr
     (here.folder / "src/shop/deep/inner.py").unlink()
     assert "stale: out/shop/deep/inner.py" in here.njc("build", "src", "-o", "out").stderr
-    here.njc("clean", "src", "-o", "out")
+    here.njc("build", "--clean", "src", "-o", "out")
     assert "out/shop/deep/inner.py" not in here.files("out")
     here.write({"out/shop/names.py": "mine = 1\n"})
     refused = here.njc("build", "src", "-o", "out")
@@ -92,16 +92,12 @@ def test_python_finds_the_other_modules_of_a_namespace_package_in_the_sources(
 def test_compiled_files_and_excluded_files_are_not_copied(here: Workplace) -> None:
     here.write(PACKAGE)
     here.njc("build", "src")
-    here.njc("build", "src", "-o", "src/shop/out", "--exclude", "deep", "--exclude", "loose")
+    here.write({"pyproject.toml": '[tool.njc]\nexclude = ["deep", "loose"]\n'})
+    here.njc("build", "src", "-o", "src/shop/out")
     assert here.files("src/shop/out") == [
         f"src/shop/out/shop/{name}.py" for name in ("__init__", "mail", "names")
     ]
-    assert (
-        "3 up to date"
-        in here.njc(
-            "build", "src", "-o", "src/shop/out", "--exclude", "deep", "--exclude", "loose"
-        ).stderr
-    )
+    assert "3 up to date" in here.njc("build", "src", "-o", "src/shop/out").stderr
 
 
 # ── Links ────────────────────────────────────────────────────────────────────────────────────────
@@ -148,8 +144,8 @@ def test_compiled_files_behind_a_link_belong_to_their_own_project(here: Workplac
     (here.folder / "app/src/dep").symlink_to(here.folder / "lib/out")
     assert "stale" not in here.njc("build", "app/src").stderr
     assert here.njc("build", "app/src", "--check").exit_code == 0
-    for flags in ([], ["--all"]):
-        here.njc("clean", "app/src", *flags)
+    (here.folder / "app/src/a.njpy").unlink()
+    here.njc("build", "--clean", "app/src")
     assert "lib/out/b.py" in here.files()
     assert "app/src/a.py" not in here.files()
 
@@ -160,7 +156,8 @@ def test_two_paths_to_one_output_are_refused(here: Workplace) -> None:
     result = here.njc("build", "src")
     assert result.exit_code == 2
     assert "src/a/x.njpy and src/b/x.njpy would both become" in result.stderr
-    assert here.njc("build", "src", "--exclude", "b").exit_code == 0
+    here.write({"pyproject.toml": '[tool.njc]\nexclude = ["b"]\n'})
+    assert here.njc("build", "src").exit_code == 0
 
 
 # ── What is no regular file ──────────────────────────────────────────────────────────────────────
@@ -178,15 +175,14 @@ def test_fifos_in_directories_do_not_block(here: Workplace) -> None:
     here.write({"src/a.njpy": GREETING, "out/x.txt": ""})
     os.mkfifo(here.folder / "out/pipe.py")
     assert here.njc("build", "src", "-o", "out").exit_code == 0
-    assert here.njc("clean", "src", "-o", "out", "--all").exit_code == 0
+    assert here.njc("build", "--clean", "src", "-o", "out").exit_code == 0
+    (here.folder / "out/a.py").unlink()
     os.mkfifo(here.folder / "out/a.py")
     assert (
         "cannot write out/a.py: not a regular file" in here.njc("build", "src", "-o", "out").stderr
     )
     os.mkfifo(here.folder / "src/b.njpy")
     assert "cannot read src/b.njpy: not a regular file" in here.njc("build", "src").stderr
-    os.mkfifo(here.folder / "src/b.py")
-    assert "cannot read src/b.py: not a regular file" in here.njc("migrate", "src").stderr
 
 
 def test_hidden_files_are_no_sources(here: Workplace) -> None:
@@ -207,7 +203,7 @@ def test_a_checkout_with_other_line_ends_is_up_to_date(here: Workplace, converte
     for folder in suffixes:
         for path in here.files(folder):
             here.write({path: here.read(path).replace("\n", "\r\n")})
-    for flags in ([], ["--force"], ["-W", "error"]):
+    for flags in ([], ["--force"]):
         result = here.njc("build", "src", "-o", "out", "--check", *flags)
         assert result.exit_code == 0, (flags, result.stderr)
     here.write({"src/shop/mail.njpy": here.read("src/shop/mail.njpy").replace("Greet", "Welcome")})
@@ -235,7 +231,7 @@ def test_leftovers_of_killed_builds_are_removed(here: Workplace) -> None:
     )
     here.write({dead: "", alive: "", foreign: "", f"out/{own}": ""})
     here.write({f"out/old/.b.py.{ended_process()}.tmp": ""})
-    here.njc("clean", "src", "-o", "out")
+    here.njc("build", "--clean", "src", "-o", "out")
     assert here.files("out") == sorted([alive, foreign, "out/.mine.tmp", "out/a.py"])
 
 

@@ -36,10 +36,8 @@ CALLS = {
     "njc check --watch prog.njpy": "njpy[watch]",
     "njc trace trace.jsonl --html page.html": "njpy[trace]",
     "njc compare --html page.html prog.njpy -- true": "njpy[bench]",
-    "njc migrate .": "njpy[static]",
     "njc lsp": "njpy[lsp]",
     "njc batch prog.njpy:route rows.jsonl -o out.jsonl --executor dask": "njpy[dask]",
-    "njc batch prog.njpy:route rows.jsonl -o out.jsonl --executor ray": "njpy[ray]",
     "spsbench loc": "njpy[bench]",
     "spsbench report results.jsonl --out report": "njpy[bench]",
 }
@@ -48,9 +46,8 @@ CALLS = {
 
 def list_extra_packages() -> list[str]:
     """Return the import names of what the extras install, of both distributions."""
-    compiler = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]
-    runtime = tomllib.loads((ROOT / "runtime/pyproject.toml").read_text())
-    projects = [compiler["metadata"]["hooks"]["custom"], runtime["project"]]
+    files = [ROOT / "pyproject.toml", ROOT / "runtime/pyproject.toml"]
+    projects = [tomllib.loads(file.read_text())["project"] for file in files]
     requirements = [
         Requirement(text)
         for project in projects

@@ -256,7 +256,6 @@ PACKAGE = {
         (["-m", "shop..prog"], 2, "", "error: no module named `shop..prog`"),
         (["-m", "sys"], 2, "", "error: the module `sys` has no source to run"),
         (["-m", "ill.prog"], 1, "", "ModuleNotFoundError: No module named 'not_there'"),
-        (["-m", "--sandbox", "nowhere.prog"], 2, "", "no natural module `nowhere.prog` below"),
     ],
 )
 def test_modules(

@@ -19,6 +19,12 @@ from njrt.messages import Request
 
 # ── Which files are compiled, and where to ───────────────────────────────────────────────────────
 
+
+def set_patterns(key: str, pattern: str) -> dict[str, str]:
+    """Return the project's file that includes or excludes files."""
+    return {"pyproject.toml": f'[tool.njc]\n{key} = ["{pattern}"]\n'}
+
+
 PROJECTS: Mapping[str, tuple[Mapping[str, str], str, list[str] | str]] = {
     # files, the command, and then the compiled files or a part of the error
     "no settings: `tool` is a number": (
@@ -72,28 +78,38 @@ PROJECTS: Mapping[str, tuple[Mapping[str, str], str, list[str] | str]] = {
         ["out/my src/a.njpy/(b).py", "out/my src/größe/a-b.c.py"],
     ),
     "exclude below the root": (
-        {"a.njpy": GREETING, "b/a.njpy": GREETING},
-        "build . -o out --exclude ./a.njpy",
+        {"a.njpy": GREETING, "b/a.njpy": GREETING, **set_patterns("exclude", "./a.njpy")},
+        "build . -o out",
         ["out/b/a.py"],
     ),
     "exclude from the root on": (
-        {"a.njpy": GREETING, "b/a.njpy": GREETING},
-        "build . -o out --exclude /b/",
+        {"a.njpy": GREETING, "b/a.njpy": GREETING, **set_patterns("exclude", "/b/")},
+        "build . -o out",
         ["out/a.py"],
     ),
     "exclude at any depth": (
-        {"a.njpy": GREETING, "b/a.njpy": GREETING, "b/c.njpy": GREETING},
-        "build . -o out --exclude **/a.njpy",
+        {
+            "a.njpy": GREETING,
+            "b/a.njpy": GREETING,
+            "b/c.njpy": GREETING,
+            **set_patterns("exclude", "**/a.njpy"),
+        },
+        "build . -o out",
         ["out/b/c.py"],
     ),
     "include at any depth": (
-        {"a.njpy": GREETING, "b/a.njpy": GREETING, "b/c.njpy": GREETING},
-        "build . -o out --include **/a.njpy",
+        {
+            "a.njpy": GREETING,
+            "b/a.njpy": GREETING,
+            "b/c.njpy": GREETING,
+            **set_patterns("include", "**/a.njpy"),
+        },
+        "build . -o out",
         ["out/a.py", "out/b/a.py"],
     ),
     "exclude one level down": (
-        {"a.njpy": GREETING, "b/a.njpy": GREETING},
-        "build . -o out --exclude */a.njpy",
+        {"a.njpy": GREETING, "b/a.njpy": GREETING, **set_patterns("exclude", "*/a.njpy")},
+        "build . -o out",
         ["out/a.py"],
     ),
     "a directory where a file is shown": ({"src/a.njpy": GREETING}, "show src", "is a directory"),
@@ -180,9 +196,9 @@ def test_other_output_directories_in_the_sources_are_not_stale(here: Workplace) 
     assert here.njc("build", "src", "-o", "src/out").exit_code == 0
     assert here.njc("build", "src").exit_code == 0
     assert here.njc("build", "src", "--check").exit_code == 0
-    assert "0 files removed" in here.njc("clean", "src").stderr
+    assert "0 files removed" in here.njc("build", "--clean", "src").stderr
     (here.folder / "src/a.njpy").unlink()
-    assert "2 files removed" in here.njc("clean", "src").stderr
+    assert "2 files removed" in here.njc("build", "--clean", "src").stderr
     assert here.files("src/out") == ["src/out/shop/b.py"]
 
 
@@ -190,10 +206,10 @@ def test_the_outputs_of_another_root_in_the_sources_are_not_stale(here: Workplac
     here.write({"src/shop/a.njpy": GREETING, "src/b.njpy": GREETING, "c.njpy": GREETING})
     assert here.njc("build", "src", "-o", "out").exit_code == 0
     assert "stale" not in here.njc("build", ".").stderr
-    assert "0 files removed" in here.njc("clean", ".").stderr
+    assert "0 files removed" in here.njc("build", "--clean", ".").stderr
     for gone in ("src/b.njpy", "c.njpy"):
         (here.folder / gone).unlink()
-    assert "3 files removed" in here.njc("clean", ".").stderr
+    assert "3 files removed" in here.njc("build", "--clean", ".").stderr
     assert here.files("out") == ["out/shop/a.py"]
 
 
@@ -230,7 +246,8 @@ def test_a_file_that_cannot_be_removed_is_an_error(here: Workplace) -> None:
         "from njc.cli import main\n"
         "main()\n"
     )
-    result = here.python("-c", script, "clean", "src", "-o", "out", "--all")
+    (here.folder / "src/a.njpy").unlink()
+    result = here.python("-c", script, "build", "--clean", "src", "-o", "out")
     assert result.stderr == "error: cannot remove out/a.py: Permission denied\n"
     assert result.returncode == 2
 
@@ -252,7 +269,7 @@ def test_leftovers_of_killed_writers_are_removed(here: Workplace) -> None:
     names = ("a.py", "a.pyi", "a.njpy", "njc.lock", "njc.lock.new")
     here.write({f"src/.{name}.{process.pid}.tmp": "" for name in names})
     here.write({"src/a.njpy": GREETING, f"src/.other.{process.pid}.tmp": ""})
-    assert here.njc("clean", "src").exit_code == 0
+    assert here.njc("build", "--clean", "src").exit_code == 0
     assert here.files() == [f"src/.other.{process.pid}.tmp", "src/a.njpy"]
 
 
@@ -289,8 +306,9 @@ def test_python_files_are_not_copied_onto_themselves(here: Workplace, out: str) 
     for flags in ([], ["--force"], ["--check"]):
         result = here.njc("build", "src", "-o", out, *flags)
         assert result.exit_code == 0, result.stderr
-    assert here.njc("clean", "src", "-o", out, "--all").exit_code == 0
-    assert here.files("src") == ["src/shop/__init__.py", "src/shop/a.njpy"]
+    (here.folder / "src/shop/a.njpy").unlink()
+    assert here.njc("build", "--clean", "src", "-o", out).exit_code == 0
+    assert here.files("src") == ["src/shop/__init__.py"]
     assert here.read("src/shop/__init__.py") == "X = 1\n"
 
 
@@ -353,7 +371,7 @@ def test_output_for_programs_has_no_colors(here: Workplace, command: str) -> Non
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 @pytest.mark.parametrize(
-    ("command", "code"), [("check b.njpy", 0), ("build b.njpy", 0), ("usage", 0)]
+    ("command", "code"), [("check b.njpy", 0), ("build b.njpy", 0), ("store usage", 0)]
 )
 def test_output_may_be_closed(here: Workplace, command: str, code: int, closed: str) -> None:
     here.write({"b.njpy": GREETING})
@@ -363,7 +381,7 @@ def test_output_may_be_closed(here: Workplace, command: str, code: int, closed: 
     assert result.returncode == code, result.stderr
 
 
-@pytest.mark.parametrize("command", ["check .", "run ../a.njpy", "usage", "doctor --offline"])
+@pytest.mark.parametrize("command", ["check .", "run ../a.njpy", "store usage", "doctor --offline"])
 def test_a_working_directory_that_is_gone_is_an_error(here: Workplace, command: str) -> None:
     here.write({"a.njpy": GREETING})
     line = f'mkdir gone; cd gone; rmdir "$PWD"; exec {sys.executable} -m njc {command}'

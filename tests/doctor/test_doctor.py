@@ -281,6 +281,8 @@ def test_every_extra_for_users_is_checked() -> None:
             "warn",
             "NJC_RECROD is unknown and has no effect; did you mean NJC_RECORD?",
         ),
+        ("NJC_VOTES", "3", "warn", "NJC_VOTES: `votes` was removed in njc 0.3: set `model` to"),
+        ("NJC_TENANT", "acme", "fail", "NJC_TENANT: `tenant` was removed in njc 0.3: open"),
         ("NJC_XYZZY", "1", "warn", "NJC_XYZZY is unknown and has no effect; unset it"),
         (
             "NJC_MODE",

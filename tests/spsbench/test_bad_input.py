@@ -39,7 +39,6 @@ CASES = [
     ),
     ("repair --model scripted --data own.jsonl --data own.jsonl", "quixbugs/total 2 times"),
     ("repair --model nobody --data own.jsonl", "no vendor is known for model `nobody`"),
-    ("surprise --model nobody", "no vendor is known for model `nobody`"),
     *(
         (f"{command} {name}", f"Error: {name}: line {line} ")
         for command, name, line in (
@@ -51,22 +50,12 @@ CASES = [
             ("crux --report", "torn.jsonl", "2 of the results is"),
             ("repair-report", "crux.jsonl", "1 of the results is damaged, or of another command"),
             (
-                "surprise-report",
-                "crux.jsonl",
-                "1 of the results is damaged, or of another command",
-            ),
-            (
                 "crux --data problem.jsonl --model scripted --out",
                 "fixes.jsonl",
                 "1 of the results is damaged, or of another",
             ),
             (
                 "repair --data own.jsonl --model scripted --out",
-                "crux.jsonl",
-                "1 of the results is damaged, or of another",
-            ),
-            (
-                "surprise --model openai/local --out",
                 "crux.jsonl",
                 "1 of the results is damaged, or of another",
             ),
@@ -90,7 +79,6 @@ CASES = [
         for command in (
             "crux --data problem.jsonl --model scripted",
             "repair --data own.jsonl --model scripted",
-            "surprise --model openai/local",
         )
     ),
     *(
@@ -138,11 +126,11 @@ DAMAGES = {
     "object.jsonl": b"{}\n",
     "deep.jsonl": b"[" * 100_000 + b"\n",
     "binary.jsonl": b"\xff\xfe\x00{",
-    "suite.jsonl": (RESULTS / "suites" / "mtp-qwen2.5-coder-1.5b.jsonl").read_bytes(),
+    "other.jsonl": b'{"kind": "other", "started": "2026-03-01", "result": 3}\n',
     "missing.jsonl": None,
     "folder.jsonl": None,
 }
-"""Files by name; the one of another command is of `suite`, which only `suite-report` reads."""
+"""Files by name; `other` is of another command."""
 READING = (
     "crux --model scripted --data X",
     "crux --report X",
@@ -154,7 +142,6 @@ READING = (
     "repair --data own.jsonl --model scripted --conditions turn1 --turn repair.jsonl --turn-data X",
     "repair-report X",
     "repair-report X --out made",
-    "surprise-report X",
     "report X",
     "report X --out made",
     "gsm8k --model scripted X",
@@ -171,13 +158,10 @@ READING = (
     "replay traces.jsonl --results X",
     "states X",
     "mutants X --out made",
-    "suite mtp --model scripted --data X",
-    "suite m3 --model scripted --data X",
 )
 CONTINUING = (
     "crux --data problem.jsonl --model scripted --out X",
     "repair --data own.jsonl --model scripted --out X",
-    "surprise --model openai/local --out X",
     "graph --sizes 10 --methods direct --questions who --out X",
     "gsm8k --first 1 --model scripted --out X",
     "run --model scripted --methods direct --programs average_of_three --repeats 1 --out X",
@@ -223,10 +207,10 @@ def test_a_file_that_is_damaged_ends_a_command_with_one_line(command: str, place
             for command in ("crux --data problem.jsonl", "repair --data own.jsonl", "run", "gsm8k")
             for option in ("--temperature -1", "--temperature nan", "--seconds inf", "--seconds 0")
         ),
-        *(f"{command} --repeats 0" for command in ("crux", "run", "suite mtp", "graph", "gsm8k")),
-        *(f"{command} --jobs 0" for command in ("crux", "repair", "run", "surprise")),
-        *(f"{command} --sample -1" for command in ("crux", "repair", "surprise", "suite m3")),
-        *(f"{command} --model nobody/here" for command in ("run", "graph", "gsm8k", "surprise")),
+        *(f"{command} --repeats 0" for command in ("crux", "run", "graph", "gsm8k")),
+        *(f"{command} --jobs 0" for command in ("crux", "repair", "run")),
+        *(f"{command} --sample -1" for command in ("crux", "repair")),
+        *(f"{command} --model nobody/here" for command in ("run", "graph", "gsm8k")),
         *(f"{command} --methods nosuch" for command in ("run", "graph", "gsm8k")),
         "crux --data problem.jsonl --tasks nosuch",
         "crux --data problem.jsonl --forms nosuch",
@@ -242,7 +226,7 @@ def test_a_file_that_is_damaged_ends_a_command_with_one_line(command: str, place
 )
 def test_an_option_that_cannot_be_is_refused(command: str, place: Path) -> None:
     words = command.split()
-    with_model = words[0] in ("crux", "repair", "run", "graph", "gsm8k", "suite")
+    with_model = words[0] in ("crux", "repair", "run", "graph", "gsm8k")
     arguments = ["--model", "scripted"] if with_model and "--model" not in words else []
     done = CliRunner().invoke(main, [*words, *arguments])
     assert isinstance(done.exception, SystemExit), done.exception

@@ -21,7 +21,6 @@ from spsbench.crux.results import CRUX_KINDS
 from spsbench.repair.results import REPAIR_KINDS
 from spsbench.results import read_results, split_lines
 from spsbench.sampling import divide_by_size, order_by_strata
-from spsbench.surprise.results import SURPRISE_KINDS
 from spsbench.trials.progress import Pace
 from spsbench.trials.workers import run_jobs
 
@@ -171,12 +170,6 @@ COMMANDS = {
         RIGHT,
         4,
         REPAIR_KINDS,
-    ),
-    "surprise": MeasuringCommand(
-        ("surprise", "--sample", "2"),
-        "END: goes on",
-        4,
-        SURPRISE_KINDS,
     ),
 }
 

@@ -1,4 +1,4 @@
-"""The tables of docs/spsbench.md, docs/suites.md and docs/spsbench-repair.md equal the published results."""
+"""The tables of docs/spsbench.md and docs/spsbench-repair.md equal the published results."""
 
 from __future__ import annotations
 
@@ -18,12 +18,9 @@ from spsbench.report.by_problem import (
     group_passes,
     list_rate_cells,
 )
+from spsbench.report.files import make_uniform
 from spsbench.report.measures import compute_bootstrap_interval
-from spsbench.results import group_by, read_results
-from spsbench.suites.table import compare_forms, list_published_rows, list_summary_rows
-from spsbench.suites.task import SUITE_KINDS, SUITES
-from spsbench.surprise.results import SURPRISE_KINDS
-from spsbench.surprise.table import list_combined_rows, make_uniform
+from spsbench.results import group_by
 
 ROOT = Path(__file__).parents[2]
 
@@ -64,9 +61,9 @@ def test_the_table_of_the_programs_whose_prompts_change_the_state() -> None:
     assert documented == measured
 
 
-def read_repeats(file: str = "qwen2.5-coder-1.5b") -> dict[str, dict[str, list[dict[str, Any]]]]:
+def read_repeats() -> dict[str, dict[str, list[dict[str, Any]]]]:
     """Return the repeated trials by method and program, in the order of their repeats."""
-    lines = (ROOT / f"spsbench/results/repeats/{file}.jsonl").read_text("utf-8")
+    lines = (ROOT / "spsbench/results/repeats/qwen2.5-coder-1.5b.jsonl").read_text("utf-8")
     trials = [line for line in map(json.loads, lines.splitlines()) if line["kind"] == "trial"]
     return {
         method: group_by(
@@ -119,51 +116,12 @@ def test_the_repeats_of_three_methods() -> None:
         assert sentence in text or shorter in text, sentence
 
 
-def test_the_tuned_program() -> None:
-    found = read_repeats("tuned-qwen2.5-coder-1.5b")
-    plain, tuned = (
-        fmean(map(compute_rate, found[method]["sentiment"]))
-        for method in ("natural", "natural-tuned")
-    )
-    text = " ".join((ROOT / "docs/spsbench.md").read_text(encoding="utf-8").split())
-    assert (
-        f"`sentiment` passes {plain:.2f} of the checks as it is and {tuned:.2f} with the two"
-        in text
-    )
-
-
 def read_rows(page: str, heading: str) -> list[tuple[str, ...]]:
     """Return the rows of the table of a page whose first line starts with `heading`."""
     table = page.partition(f"\n{heading}")[2].partition("\n\n")[0]
     return [
         tuple(cell.strip(" `") for cell in row.strip("|").split("|"))
         for row in table.splitlines()[2:]
-    ]
-
-
-def test_the_tables_of_the_suites() -> None:
-    results = [
-        result
-        for suite in SUITES
-        for path in sorted((ROOT / "spsbench/results/suites").glob(f"{suite}-*.jsonl"))
-        for result in read_results(path.read_text("utf-8").splitlines(True), SUITE_KINDS).results
-    ]
-    page = (ROOT / "docs/suites.md").read_text(encoding="utf-8")
-    assert read_rows(page, "| suite | form | tasks |") == list_summary_rows(results)
-    assert read_rows(page, "| suite | form | minus |") == compare_forms(results)
-    assert read_rows(page, "| suite | model |") == list_published_rows(SUITES)
-
-
-def test_the_table_of_surprise_with_facts_about_the_effect() -> None:
-    lines = (ROOT / "spsbench/results/repair/surprise-all-qwen2.5-coder-1.5b.jsonl").read_text()
-    rows = list_combined_rows(
-        read_results(lines.splitlines(keepends=True), SURPRISE_KINDS).results, make_uniform()
-    )
-    page = (ROOT / "docs/spsbench-repair.md").read_text(encoding="utf-8")
-    table = page.partition("| alarm from |")[2].partition("\n\n")[0]
-    documented = [line.split("|")[2:-1] for line in table.splitlines()[2:]]
-    assert [[cell.strip() for cell in line] for line in documented] == [
-        list(row[1:4]) for row in rows
     ]
 
 
@@ -228,16 +186,66 @@ def test_the_turns_of_self_training() -> None:
     assert read_rows(page, "| data | condition | passed |") == list_turn_rows()
 
 
+TRAINING = ROOT / "spsbench/results/training"
+TRAINED_ON = {"humanevalfix": "HumanEvalFix", "mutants": "mutants", "quixbugs": "QuixBugs"}
+
+
+def read_training() -> dict[tuple[str, str, int], dict[str, list[bool]]]:
+    """Return the passes of each problem by data, condition and turn."""
+    lines = (TRAINING / "qwen2.5-coder-1.5b.jsonl").read_text("utf-8").splitlines()
+    problems = [line for line in map(json.loads, lines) if line["kind"] == "problem"]
+    return {
+        key: {
+            each["problem"]: [number < each["passed"] for number in range(each["samples"])]
+            for each in found
+        }
+        for key, found in group_by(
+            problems, lambda each: (each["group"], each["condition"], each["turn"])
+        ).items()
+    }
+
+
+def list_training_rows() -> list[tuple[str, ...]]:
+    passes, rows = read_training(), []
+    for group, data in TRAINED_ON.items():
+        for condition in ("trace", "test"):
+            untrained, first, second = (passes[group, condition, turn] for turn in range(3))
+            change = compare_rates(second, untrained, make_uniform())
+            assert change is not None
+            rates = (f"{estimate_rate(each).rate:.3f}" for each in (untrained, first, second))
+            lead = " (".join(format_difference(change)[1:3]) + ")"
+            rows.append((data, condition, str(len(untrained)), *rates, lead))
+    return rows
+
+
+def test_the_turns_of_training() -> None:
+    page = (ROOT / "docs/spsbench-repair.md").read_text(encoding="utf-8")
+    assert read_rows(page, "| data | condition | problems |") == list_training_rows()
+
+
+def test_the_page_of_prediction_has_the_figures_of_the_training() -> None:
+    text = " ".join((ROOT / "docs/prediction.md").read_text(encoding="utf-8").split())
+    passes = read_training()
+    traced, plain, traced_after, plain_after = (
+        f"{fmean(map(fmean, passes['humanevalfix', condition, turn].values())):.2f}"
+        for turn in (0, 2)
+        for condition in ("trace", "test")
+    )
+    assert f"of HumanEvalFix, {traced} passed with traces, and {plain} without;" in text
+    assert f"as in NExT, {traced_after} and {plain_after}." in text
+
+
 def test_training_without_traces_on_two_cores() -> None:
-    folder = ROOT / "spsbench/results/training"
-    repairs = read_repairs(folder / "humanevalfix-test-turn1-qwen2.5-coder-1.5b.jsonl")
+    repairs = read_repairs(TRAINING / "humanevalfix-test-turn1-qwen2.5-coder-1.5b.jsonl")
     passes = group_passes(repairs, lambda repair: repair.problem)
-    lines = map(json.loads, (folder / "qwen2.5-coder-1.5b.jsonl").read_text("utf-8").splitlines())
-    untrained: dict[str, dict[str, list[bool]]] = {"test": {}, "trace": {}}
-    for line in lines:
-        if line["kind"] == "problem" and line["turn"] == 0 and line["problem"] in passes:
-            found = [number < line["passed"] for number in range(line["samples"])]
-            untrained[line["condition"]][line["problem"]] = found
+    untrained = {
+        condition: {
+            name: found
+            for name, found in read_training()["humanevalfix", condition, 0].items()
+            if name in passes
+        }
+        for condition in ("test", "trace")
+    }
     page = (ROOT / "docs/spsbench-repair.md").read_text(encoding="utf-8")
     text = " ".join(page.split())
     estimate = estimate_rate(passes)

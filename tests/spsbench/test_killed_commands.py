@@ -17,7 +17,6 @@ from spsbench.crux.results import CRUX_KINDS
 from spsbench.journal import Journal
 from spsbench.repair.results import REPAIR_KINDS
 from spsbench.results import read_results
-from spsbench.surprise.results import SURPRISE_KINDS
 
 RESULTS = Path(__file__).parents[2] / "spsbench" / "results"
 FUNCTIONS = Path(__file__).parent / "crux_functions.jsonl"
@@ -84,7 +83,6 @@ def count_lines(path: Path) -> int:
 KINDS = {
     "prediction/crux-qwen2.5-coder-1.5b.jsonl": CRUX_KINDS,
     "repair/repair-qwen2.5-coder-1.5b.jsonl": REPAIR_KINDS,
-    "repair/surprise-qwen2.5-coder-0.5b.jsonl": SURPRISE_KINDS,
 }
 
 

@@ -14,8 +14,6 @@ from spsbench.cli import main
 from spsbench.journal import read_rows
 from spsbench.neural.curve import read_curve
 from spsbench.neural.evaluation import ScoreRow
-from spsbench.results import read_results
-from spsbench.surprise.results import SURPRISE_KINDS
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "spsbench" / "results" / "prediction"
@@ -123,21 +121,6 @@ def test_the_picture_is_drawn_from_the_published_curve(tmp_path: Path) -> None:
     assert len(re.findall("<path", out.read_text())) == len(
         re.findall("<path", committed.read_text())
     )
-
-
-def test_the_page_has_what_the_witness_answered() -> None:
-    with (ROOT / "spsbench/results/repair/surprise-neural-large.jsonl").open() as lines:
-        results = read_results(lines, SURPRISE_KINDS).results
-    found = [result for result in results if not result.problem]
-    alarms = {
-        wrong: [result.is_surprise for result in found if (result.planted != "none") == wrong]
-        for wrong in (True, False)
-    }
-    assert f"was asked for {len(results)} effects" in DETAILS
-    assert f"Only {len(found)} answers could be compared" in DETAILS
-    right = f"at {sum(alarms[False])} of {len(alarms[False])} right ones"
-    wrong = f"at {sum(alarms[True])} of {len(alarms[True])} wrong effects"
-    assert f"{wrong}, and {right}" in " ".join(DETAILS.split())
 
 
 def test_the_weights_of_a_release_are_made_by_the_commands_of_the_page() -> None:

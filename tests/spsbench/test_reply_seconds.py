@@ -22,7 +22,6 @@ REPAIR_PROBLEM = {
 COMMANDS = {
     "crux": ["--data", "outputs.jsonl", "--tasks", "output", "--forms", "direct", "--jobs", "1"],
     "repair": ["--data", "buggy.jsonl", "--conditions", "neither"],
-    "surprise": ["--sample", "1", "--jobs", "1"],
 }
 
 

@@ -13,8 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from studio import Studio
 
-import njrt
-from njc.compiler import compile_source
 from njc.evaluation.comparison.page import render_comparison_page
 from njc.evaluation.comparison.results import (
     ComparedRun,
@@ -26,7 +24,6 @@ from njc.evaluation.comparison.results import (
     sum_usage_by_block,
 )
 from njc.evaluation.comparison.text import format_text_table, write_advice
-from njc.frontend.source import SourceFile
 from njc.trace_lines import parse_trace
 from njrt.errors import ConfigurationError
 
@@ -96,30 +93,6 @@ def test_packages_keep_their_folders(studio: Studio) -> None:
         "compare", "--modes", "live", "-n", "1", "src", "--", sys.executable, "-c", program
     )
     assert "1/1" in rows_of(result.stdout)["live"], result.output
-
-
-def test_learned_code_is_a_mode_of_its_own(studio: Studio) -> None:
-    studio.write({"shop.njpy": SHOP})
-    command = ("shop.njpy", "--", sys.executable, "{out}/shop.py")
-    late = "```python\nspent += price\nif spent > limit:\n    break\n```"
-    result = studio.njc(
-        "compare", "--modes", "static,static-learned", "-n", "1", *command, replies=[late]
-    )
-    assert "static-learned was not built: nothing has been learned" in result.stdout
-    assert result.exit_code == 0
-    result = studio.njc("compare", "--modes", "static-learned", "-n", "1", *command)
-    assert "static-learned was not built: nothing has been learned" in result.stdout
-    assert result.exit_code == 1
-    space: dict[str, Any] = {"__name__": "shop"}
-    exec(compile_source(SourceFile("shop.njpy", SHOP.encode())).output or b"", space)
-    model = njrt.Scripted(lambda request: GOOD, protocol="text")
-    with njrt.using(model=model, examples="t.jsonl"):
-        space["total"]([1, 2, 3], 4)
-    assert studio.njc("static", "--learn", "t.jsonl", "shop.njpy", replies=[GOOD]).exit_code == 0
-    result = studio.njc("compare", "--modes", "static,static-learned", "-n", "2", *command)
-    lines = rows_of(result.stdout)
-    assert "0/2" in lines["static"]
-    assert "2/2" in lines["static-learned"]
 
 
 def test_guards_are_counted(studio: Studio) -> None:

@@ -1,4 +1,4 @@
-"""`njc static --repair`: a rationale first, then code, which is kept if recorded runs or a test command pass."""
+"""`njc static --repair`: a rationale first, then code, which is kept if a test command passes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,30 @@ from pathlib import Path
 
 import pytest
 from studio import Studio
-from test_learning import RIGHT, SHOP, WORSE, WRONG, fenced, record, said
 
 from njc.static.lock import read_lock
-from njrt.messages import Request
+from njrt.messages import Request, UserMessage
 
+SHOP = '''\
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Basket:
+    items: list[int] = field(default_factory=list)
+
+
+def fill(prices, limit, basket):
+    spent = 0
+    for price in prices:
+        """natural
+        Append <price> to <basket.items> and add it to <:spent>, but break before it is above <limit>.
+        """
+    return spent
+'''
+RIGHT = "if spent + price > limit:\n    break\nbasket.items.append(price)\nspent += price"
+WRONG = "basket.items.append(price)\nspent += price\nif spent > limit:\n    break"
+WORSE = "spent = price"
 TESTS = """\
 import shop
 
@@ -27,6 +46,17 @@ RATIONALE = "The price is added before it is compared with the limit, so one too
 COMMAND = f"{sys.executable} -m pytest -q -p no:cacheprovider test_shop.py"
 
 
+def fenced(code: str) -> str:
+    return f"```python\n{code}\n```"
+
+
+def said(request: Request) -> str:
+    """Return the last thing that the model is told."""
+    message = request.messages[-1]
+    assert isinstance(message, UserMessage)
+    return message.text
+
+
 def explained(code: str, rationale: str = RATIONALE) -> str:
     return f"Rationale: {rationale}\n\n{fenced(code)}"
 
@@ -39,37 +69,6 @@ def shop(studio: Studio) -> Studio:
     assert built.exit_code == 0, built.output
     studio.asked.clear()
     return studio
-
-
-def test_recorded_runs_repair_code_with_a_rationale(shop: Studio) -> None:
-    record(shop)
-    result = shop.njc(
-        *("static", "--repair", "--learn", "traces", "shop.njpy"),
-        replies=[explained(WORSE), explained(RIGHT)],
-    )
-    assert result.exit_code == 0, result.output
-    assert "9 of 11 right  11 of 11 right        2" in result.stdout
-    assert RATIONALE in result.stderr
-    first = shop.asked[0]
-    assert "Reply with a rationale first" in first.system
-    assert len(first.messages) == 1
-    assert "# (2) spent = 10\n" in said(first)
-    entry = read_lock(Path("njc.lock")).entries["shop.njpy:fill", "static-learned"]
-    assert entry.rationale == f"{RATIONALE}\n"
-    assert "rationale = '''\nThe price is added" in shop.read("njc.lock")
-    assert shop.njc("build", ".", "-o", "out", "--mode", "static", "--locked").exit_code == 0
-    assert "if spent + price > limit:" in shop.read("out/shop.py")
-
-
-def test_code_that_is_only_better_is_not_kept(shop: Studio) -> None:
-    record(shop)
-    before = shop.read("njc.lock")
-    result = shop.njc(
-        *("static", "--repair", "--learn", "traces", "shop.njpy", "--attempts", "2"),
-        replies=[explained(WORSE), explained("spent += price")],
-    )
-    assert result.exit_code == 1
-    assert shop.read("njc.lock") == before
 
 
 def test_a_test_command_repairs_code(shop: Studio) -> None:
@@ -395,3 +394,9 @@ def test_code_is_repaired_whatever_happens_in_the_command(studio: Studio, name: 
     (entry,) = read_lock(Path("njc.lock")).entries.values()
     assert entry.code.strip() == right
     assert entry.rationale == f"{RATIONALE}\n"
+
+
+def test_sources_without_static_blocks_are_an_error(studio: Studio) -> None:
+    studio.write({"plain.njpy": "x = 1\n"})
+    result = studio.njc("static", "--repair", "--test", "true", "plain.njpy")
+    assert (result.exit_code, "no static block" in result.stderr) == (2, True)

@@ -354,6 +354,23 @@ def test_new_code_replaces_learned_code(studio: Studio) -> None:
     assert "spent = spent + price" in studio.read("njc.lock")
 
 
+def test_stale_learned_code_is_passed_over_unless_it_was_edited(studio: Studio) -> None:
+    """njc 0.2 learned code from examples; it is preferred while its block stays as it is."""
+    studio.write({"shop.njpy": SHOP})
+    learned = GOOD.replace("spent += price", "spent = spent + price")
+    studio.njc("build", ".", "--mode", "static", replies=[learned])
+    kept = studio.read("njc.lock").replace('"static"', '"static-learned"')
+    studio.write({"njc.lock": kept})
+    assert studio.njc("build", ".", "--mode", "static", "--locked").exit_code == 0
+    assert "spent = spent + price" in studio.read("shop.py")
+    studio.write({"shop.njpy": SHOP.replace("Add <price>", "Add the <price>")})
+    assert studio.njc("build", ".", "--mode", "static", replies=[GOOD]).exit_code == 0
+    assert "spent += price" in studio.read("shop.py")
+    studio.write({"njc.lock": kept.replace("spent = spent + price", "spent = price + spent")})
+    result = studio.njc("build", ".", "--mode", "static")
+    assert "error[NJ403]: `shop.njpy:total` is stale: its instruction changed" in result.stderr
+
+
 def test_update_asks_no_model_for_code_that_has_moved(studio: Studio) -> None:
     studio.write({"old.njpy": SHOP})
     studio.njc("build", ".", "--mode", "static", replies=[GOOD])

@@ -80,7 +80,7 @@ def test_stubs_live_as_compiled_files_do(built: Path) -> None:
     assert build(built, "-o", "out", "--force").returncode == 0
 
     (built / "src/pack/not-a-name.njpy").unlink()
-    cleaned = build(built, "-o", "out", command="clean")
+    cleaned = build(built, "-o", "out", "--clean")
     assert "2 files removed" in cleaned.stderr
     assert sorted(path.name for path in (built / "out/pack").iterdir()) == ["a.py", "a.pyi"]
 

@@ -13,6 +13,7 @@ import click
 
 from njc.commands.terminal.console import Console, ending_by_exception, require_stdin
 from njc.commands.terminal.flags import PATH, parse_set_flags, refuse_options, with_console
+from njc.commands.terminal.removed import refuse_removed_flag
 from njc.project.build import NaturalSyntaxError
 from njc.project.units import read_file
 from njc.runs.debug.commands import DebugSession
@@ -59,6 +60,7 @@ def command(
 
     Without --recording, NJC_RECORD names the recording, as in other runs.
     """
+    refuse_removed_flag(program)
     require_stdin("commands are read from it")
     run_options = ("recording", "model", "options", "arguments")
     if predicted is not None:

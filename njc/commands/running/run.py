@@ -21,6 +21,7 @@ from njc.commands.terminal.flags import (
     resolve_project,
     with_console,
 )
+from njc.commands.terminal.removed import refuse_removed_flag
 from njc.commands.terminal.status_line import show_status
 from njc.project.build import Finding, NaturalSyntaxError, load_code, read_source
 from njc.project.report import format_findings, summarize_findings
@@ -53,6 +54,7 @@ def command(
     **flags: Any,
 ) -> int:
     """Compile FILE in memory and run it; flags go before FILE."""
+    refuse_removed_flag(source)
     if trace is not None:
         is_file = trace and not trace.startswith("store:")  # to keep its place after `os.chdir`
         os.environ["NJC_TRACE"] = os.path.abspath(trace) if is_file else trace

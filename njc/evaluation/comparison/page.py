@@ -23,7 +23,6 @@ _MODE_DESCRIPTIONS = {
     "live": "a model runs each block, every time",
     "static-raw": "code that a model wrote once, unchecked",
     "static": "code that a model wrote and fixed until it passed the checks",
-    "static-learned": "static code, fixed until it did the same as recorded live runs",
     "auto": "static code behind a guard; the live block runs if the guard fails",
 }
 _COLORS = make_placeholders("ink", "bar")

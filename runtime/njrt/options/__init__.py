@@ -20,7 +20,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from njrt.errors import ConfigurationError
 from njrt.messages import Protocol
 from njrt.options.budget import find_budget_problem
-from njrt.options.removed import DROPPED, REFUSED, drop_removed, find_removed
+from njrt.options.removed import VARIABLES, drop_removed, find_removed
 from njrt.records import fields, record, replace
 
 EffectSet = Literal[
@@ -207,9 +207,9 @@ BUILD_OPTIONS = ("jumps", "mode", "fallback")
 
 def read_environment_options(environ: Mapping[str, str]) -> Options:
     """Read the options that the environment sets; an empty variable sets none."""
-    for name in (*DROPPED, *REFUSED):
-        if text := environ.get(variable := f"NJC_{name.upper()}"):
-            drop_removed({name: text}, variable)
+    for variable in VARIABLES.keys() & environ.keys():
+        if text := environ[variable]:
+            drop_removed({VARIABLES[variable]: text}, variable)
     values: dict[str, Any] = {}
     for variable, name in ENVIRONMENT_VARIABLES.items():
         if text := environ.get(variable):

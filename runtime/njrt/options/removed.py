@@ -40,6 +40,10 @@ REFUSED: Mapping[str, str] = {
 """Options, arguments and variables that restricted a program."""
 
 
+VARIABLES = {f"NJC_{name.upper()}": name for name in (*DROPPED, *REFUSED)}
+"""The variables of the environment that set them."""
+
+
 def find_removed(name: str) -> str | None:
     """Describe an option that has left, in one short line; None for any other name."""
     way_out = DROPPED.get(name) or REFUSED.get(name)

@@ -39,6 +39,7 @@ from njrt.options import (
     merge_option_layers,
     read_environment_options,
 )
+from njrt.options.removed import VARIABLES as REMOVED_VARIABLES
 from njrt.records import field, record, replace
 
 if TYPE_CHECKING:
@@ -327,7 +328,7 @@ def resolve_options(
     layers = (
         using,
         freeze_options(block),
-        tuple([(name, environ[name]) for name in ENVIRONMENT_VARIABLES if name in environ]),
+        tuple([(name, environ[name]) for name in environ if name in _OPTION_VARIABLES]),
         freeze_options(project),
         place,
     )
@@ -348,10 +349,11 @@ def read_environment() -> Mapping[str, str]:
     return {os.fsdecode(name): os.fsdecode(wrapped[name]) for name in wrapped.keys() & _KEYS}
 
 
+_OPTION_VARIABLES = frozenset((*ENVIRONMENT_VARIABLES, *REMOVED_VARIABLES))
 _KEYS = frozenset(
     name.encode() if os.name == "posix" else name
     for name in (
-        *ENVIRONMENT_VARIABLES,
+        *_OPTION_VARIABLES,
         *("NJC_BUDGET", "NJC_CACHE", "NJC_RECORD", "NJC_STORE", "NJC_TRACE"),
     )
 )

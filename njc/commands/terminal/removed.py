@@ -1,0 +1,48 @@
+"""Commands and flags of njc 0.2 that have left, and what to do instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import click
+
+COMMANDS: Mapping[str, str] = {
+    "annotate": "write the types that `njc check --hints` proposes",
+    "cache": "use `njc store cache` and `njc store clear`",
+    "canary": "compare code with the live block by `njc compare`",
+    "clean": "use `njc build --clean`",
+    "migrate": "follow docs/migrating.md, which has a table of the changes",
+    "migrate-model": "record again with NJC_RECORD=all:FILE, and measure with `njc eval --model`",
+    "replay": "replay recordings by `pytest --njc-record=none`, or with NJC_RECORD=none:FILE",
+    "tune": "measure forms with `njc eval --set KEY=VALUE`",
+    "usage": "use `njc store usage`",
+    "where": "use `njc show --line FILE:LINE`",
+}
+
+_SETTING = "set it in [tool.njc] of pyproject.toml"
+_SANDBOX = "run the program in bubblewrap or docker, as docs/sandbox.md shows"
+_VENDOR = "rows are called one by one, `-j N` at a time"
+FLAGS: Mapping[str, str] = {
+    **dict.fromkeys(("--exclude", "--include", "--required-version", "--warnings", "-W"), _SETTING),
+    **dict.fromkeys(("--env", "--read", "--sandbox", "--work"), _SANDBOX),
+    **dict.fromkeys(("--max-cpu", "--max-memory", "--max-processes"), _SANDBOX),
+    **dict.fromkeys(("--poll", "--rows", "--vendor-batch"), _VENDOR),
+    "--address": "use --scheduler",
+    "--authority": "decide about effects in `njrt.using(intercept=...)`",
+    "--estimate": "call some rows, and limit the cost by --max-usd",
+    "--learn": "repair code by a test: `njc static --repair --test COMMAND`",
+    "--surprises": "compare two runs by `njc trace A B`",
+    "--trace": "`njc trace FILE` shows a trace",
+    "--unlearned": "learned code is used as other code; delete its entry in njc.lock",
+}
+
+
+def find_removed_flag(name: str) -> str | None:
+    """Describe a flag that has left, in one line; None for any other text."""
+    return f"{name} was removed in njc 0.3: {FLAGS[name]}" if name in FLAGS else None
+
+
+def refuse_removed_flag(word: object) -> None:
+    """Raise UsageError if a flag that has left stands where a program's name is expected."""
+    if removed := find_removed_flag(str(word)):
+        raise click.UsageError(removed, click.get_current_context())
