@@ -6,6 +6,7 @@
 Each result is appended and synced as soon as its call ends. A row is done if the results have its number with the
 digest of its text; other rows are called when the command runs again. Replies of models are in a recording beside
 the results until all rows are done, so a row that was interrupted pays again only for a reply that was on its way.
+Failed rows that are called again, with `--retry`, ask for all replies anew.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -87,31 +88,34 @@ class RowResult:
 
 
 class BatchResults:
-    """The file of results (state: which rows are done, their counts and usage)."""
+    """The file of results (state: which rows are done, their counts and usage).
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    `digests` has the digest of each row; results of other rows, or of a row before it was changed, do not count.
+    """
+
+    def __init__(self, path: Path, digests: Mapping[int, str]) -> None:
+        self.path, self._digests = path, digests
         self.recording = path.with_name(f"{path.name}.replies.jsonl")
         self.usage = RowUsage()
-        self._done: dict[int, str] = {}
-        self._failed: set[int] = set()
-        if path.exists():
-            self._read()
+        self.done: set[int] = set()
+        """The rows with a result."""
+        self.failed: set[int] = set()
+        """Those whose result is an error."""
+        if path.exists() and not path.is_file():
+            raise ConfigurationError(f"{format_path(path)} is not a regular file")
+        for _, fields in self._list_results():
+            self._note(fields["row"], fields["digest"], "error" in fields, fields["usage"])
 
-    @property
-    def done(self) -> int:
-        """The number of rows with a result."""
-        return len(self._done)
+    def is_done(self, row: BatchRow) -> bool:
+        """Return whether a row has a result for its text."""
+        return row.number in self.done
 
-    @property
-    def failed(self) -> int:
-        """The number of rows whose result is an error."""
-        return len(self._failed)
-
-    def is_done(self, row: BatchRow, retries: bool) -> bool:
-        """Return whether a row has a result for its text; with `retries`, an error is none."""
-        is_known = self._done.get(row.number) == row.digest
-        return is_known and not (retries and row.number in self._failed)
+    def forget_failed(self) -> None:
+        """Forget the results that are errors, and all replies, so that these rows are called again."""
+        if self.failed:
+            self._rewrite(lambda fields: "error" not in fields)
+            self.done -= self.failed
+            self.failed.clear()
 
     def append(self, result: RowResult) -> None:
         """Add a result to the file; it survives a kill and a power failure."""
@@ -121,40 +125,35 @@ class BatchResults:
 
     def finish(self) -> None:
         """Keep one line for each row, in the order of rows, and remove the recording."""
-        lines: dict[int, bytes] = {}
-        for number, line in self._list_lines():
-            lines[number] = line
+        self._rewrite(lambda fields: self._digests.get(fields["row"]) == fields["digest"])
+
+    def _rewrite(self, is_kept: Callable[[Mapping[str, Any]], bool]) -> None:
+        lines = {fields["row"]: line for line, fields in self._list_results() if is_kept(fields)}
         with explaining_failure(f"write {format_path(self.path)}"):
             with replacing(self.path, "wb") as file:
                 file.writelines(lines[number] + b"\n" for number in sorted(lines))
             self.recording.unlink(missing_ok=True)
 
-    def _list_lines(self) -> Iterator[tuple[int, bytes]]:
-        data = drop_cut_line(self.path.read_bytes()) if self.path.exists() else b""
+    def _list_results(self) -> Iterator[tuple[bytes, Mapping[str, Any]]]:
+        """Yield the lines of the file with their fields, the usage read."""
+        with explaining_failure(f"read {format_path(self.path)}"):
+            data = drop_cut_line(self.path.read_bytes()) if self.path.exists() else b""
         for place, line in enumerate(data.split(b"\n"), 1):
             if line.strip():
                 try:
                     fields = json.loads(line)
-                    RowUsage(**fields["usage"])
-                    yield int(fields["row"]), line
+                    number, usage = int(fields["row"]), RowUsage(**fields["usage"])
+                    yield line, fields | {"row": number, "digest": fields["digest"], "usage": usage}
                 except (ValueError, LookupError, TypeError):
                     raise ConfigurationError(
                         f"{format_path(self.path)}, line {place}: not a result of `njc batch`; name another file"
                     ) from None
 
-    def _read(self) -> None:
-        if not self.path.is_file():
-            raise ConfigurationError(f"{format_path(self.path)} is not a regular file")
-        for number, line in self._list_lines():
-            fields = json.loads(line)
-            self._note(
-                number, str(fields["digest"]), "error" in fields, RowUsage(**fields["usage"])
-            )
-
     def _note(self, number: int, digest: str, has_failed: bool, usage: RowUsage) -> None:
-        self._done[number] = digest
-        (self._failed.add if has_failed else self._failed.discard)(number)
         self.usage += usage
+        if self._digests.get(number) == digest:
+            self.done.add(number)
+            (self.failed.add if has_failed else self.failed.discard)(number)
 
 
 # ── calls ──────────────────────────────────────────────────────────────────────────────────────────
@@ -244,7 +243,14 @@ def open_threads(target: TargetFunction, jobs: int) -> Iterator[Submit]:
 def open_event_loop(target: TargetFunction) -> Iterator[Submit]:
     """Run the calls of an async function as tasks of one event loop, in a separate thread."""
     loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="njc-batch", daemon=True)
+    is_over = threading.Event()
+
+    def run() -> None:
+        while not is_over.is_set():
+            with suppress(SystemExit, KeyboardInterrupt):  # of a task that a row has left behind
+                loop.run_forever()
+
+    thread = threading.Thread(target=run, name="njc-batch", daemon=True)
     thread.start()
 
     def submit(row: BatchRow, usd: float | None) -> Future[RowResult]:
@@ -262,6 +268,7 @@ def open_event_loop(target: TargetFunction) -> Iterator[Submit]:
     try:
         yield submit
     finally:
+        is_over.set()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
@@ -289,34 +296,25 @@ class CallsGivenUp(KeyboardInterrupt):
     """A second interrupt: calls are under way, but nothing waits for them."""
 
 
-@record
-class BatchLimits:
-    """How many rows are called at a time, and which."""
-
-    jobs: int
-    usd: float | None = None
-    """The US dollars that all calls may cost, if they run in other processes."""
-    retries: bool = False
-    """Whether rows that failed are called again."""
-
-
 def run_batch(
     rows: Iterator[BatchRow],
     results: BatchResults,
     submit: Submit,
-    limits: BatchLimits,
+    jobs: int,
+    usd: float | None,
     report: Callable[[int], None],
 ) -> None:
-    """Call the function for all rows that are not done, and append their results.
+    """Call the function for all rows that are not done, `jobs` at a time, and append their results.
 
-    `report` is called again and again, with the number of calls to wait for after an interrupt.
+    `usd` is the US dollars that all calls may cost, if they run in other processes. `report` is called again and
+    again, with the number of calls to wait for after an interrupt.
 
     Raises:
         KeyboardInterrupt: after an interrupt, when the calls under way have ended.
         CallsGivenUp: after a second interrupt.
         NaturalError: an error that concerns all rows, such as a wrong key.
     """
-    todo = (row for row in rows if not results.is_done(row, limits.retries))
+    todo = (row for row in rows if not results.is_done(row))
     running: dict[Future[RowResult], BatchRow] = {}
     stop: NaturalError | None = None
     try:
@@ -324,8 +322,8 @@ def run_batch(
             while True:
                 if stop is None and not interrupted.is_set():
                     spent = results.usage.usd or 0.0
-                    left = None if limits.usd is None else max(0.0, limits.usd - spent)
-                    started = islice(todo, limits.jobs - len(running))
+                    left = None if usd is None else max(0.0, usd - spent)
+                    started = islice(todo, jobs - len(running))
                     running |= {submit(row, left): row for row in started}
                 if not running:
                     break

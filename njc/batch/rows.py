@@ -12,6 +12,7 @@ import csv
 import hashlib
 import inspect
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -51,6 +52,8 @@ def read_rows(path: Path, format: RowFormat, target: TargetFunction) -> Iterator
 
     In CSV, the columns are parameters of `target`, and an empty cell of a parameter with a default is left out.
     """
+    if path.exists() and not path.is_file():  # a pipe cannot be read twice
+        raise ConfigurationError(f"{format_path(path)} is not a regular file")
     try:
         with (
             explaining_failure(f"read {format_path(path)}"),
@@ -92,6 +95,7 @@ def _read_json_lines(lines: Iterator[str]) -> Iterator[BatchRow]:
 
 
 def _read_csv(path: Path, lines: Iterator[str], target: TargetFunction) -> Iterator[BatchRow]:
+    csv.field_size_limit(sys.maxsize)
     reader = csv.reader(lines, strict=True)
     number = 0
     try:
@@ -104,7 +108,7 @@ def _read_csv(path: Path, lines: Iterator[str], target: TargetFunction) -> Itera
         optional = {it.name for it in target.parameters.values() if it.default is not it.empty}
         for cells in filter(None, reader):
             number += 1
-            made = partial(BatchRow, number, reader.line_num, _compute_digest(repr(cells)))
+            made = partial(BatchRow, number, reader.line_num, _compute_digest(repr((names, cells))))
             if len(cells) == len(names):
                 pairs = zip(names, cells, strict=True)
                 yield made({name: cell for name, cell in pairs if cell or name not in optional})

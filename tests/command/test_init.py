@@ -40,7 +40,7 @@ def test_a_changed_prompt_is_not_in_the_recording(project: Workplace) -> None:
 
 
 def test_it_has_no_findings_and_builds(project: Workplace) -> None:
-    checked = project.process("check", "--warnings", "error")
+    checked = project.process("check", environ={"NJC_WARNINGS": "error"})
     assert (checked.returncode, checked.stderr) == (0, "1 file, nothing found\n")
     assert project.process("build", "-o", "out").returncode == 0
     assert 'effects="answer"' in project.read("out/support.py")

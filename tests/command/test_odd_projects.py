@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -179,7 +180,7 @@ def test_settings_beside_the_working_directory_do_not_count_for_other_projects(
 
 
 @pytest.mark.parametrize(
-    "command", ["build one two", "check one/a.njpy two/b.njpy", "clean one two"]
+    "command", ["build one two", "check one/a.njpy two/b.njpy", "build --clean one two"]
 )
 def test_sources_of_two_projects_are_refused(here: Workplace, command: str) -> None:
     settings = '[tool.njc]\nout = "out"\n'
@@ -470,13 +471,13 @@ def test_a_limit_may_be_infinite(here: Workplace, option: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("types", "no issues found"), ("static", "'traces' does not exist")]
+    ("name", "message"), [("types", "no issues found"), ("static", "no code has been written")]
 )
 def test_examples_of_the_help_have_all_that_is_needed(
     here: Workplace, name: str, message: str
 ) -> None:
     here.write({"src/a.njpy": GREETING})
-    _, *words = COMMANDS[name].example.split()
+    _, *words = shlex.split(COMMANDS[name].example)
     result = here.njc(*words)
     assert message in result.stdout + result.stderr
 

@@ -22,16 +22,12 @@ import njc
 import njrt
 
 ROOT = Path(__file__).parents[2]
-COMPILER_FILE: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
-COMPILER = {
-    **COMPILER_FILE["project"],
-    **COMPILER_FILE["tool"]["hatch"]["metadata"]["hooks"]["custom"],
-}
+COMPILER: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 RUNTIME: dict[str, Any] = tomllib.loads((ROOT / "runtime/pyproject.toml").read_text())["project"]
 RUNTIME_FILES = sorted((ROOT / "runtime/njrt").rglob("*.py"))
 
-LARGE = {"dask", "ray"}
-"""Extras that `all` leaves out for their size."""
+NOT_IN_ALL = {"all", "dask", "dev", "test", "test-libraries"}
+"""Extras for developers, and one that is left out for its size."""
 
 HATCH_PROJECT = """
 [build-system]
@@ -121,7 +117,7 @@ def test_all_is_all_extras(project: dict[str, Any]) -> None:
     extras = project["optional-dependencies"]
     (everything,) = map(Requirement, extras["all"])
     assert everything.name == project["name"]
-    assert everything.extras == extras.keys() - {"all", "dev", "test"} - LARGE
+    assert everything.extras == extras.keys() - NOT_IN_ALL
 
 
 def find_foreign_imports(tree: ast.AST) -> set[str]:
@@ -236,66 +232,75 @@ def test_the_benchmark_is_a_distribution_of_its_own(tmp_path: Path) -> None:
     assert read_entry_points(wheel).split()[1:] == ["spsbench", "=", "spsbench.cli:main"]
 
 
-def check_metadata_of_both(wheel: Path) -> None:
-    """The requirements, extras and entry points are those of both distributions, and name neither of them."""
-    required = read_metadata(wheel).get_all("Requires-Dist") or []
-    assert not [text for text in required if "njpy-runtime" in text or "@" in text]
-    assert set(RUNTIME["dependencies"]) <= {*required}
-    for extra, texts in RUNTIME["optional-dependencies"].items():
-        for text in texts:
-            if not text.startswith("njpy-runtime"):
-                assert f"{text}; extra == '{extra}'" in required
-    assert "njrt = njrt.pytest_plugin" in read_entry_points(wheel)
-    assert "njc = njc.cli:main" in read_entry_points(wheel)
+def test_no_file_is_in_two_wheels(runtime_wheel: Path, tmp_path: Path) -> None:
+    """Otherwise the removal of one distribution would break the other."""
+    wheels = [runtime_wheel, *(build_wheel(ROOT / name, tmp_path) for name in (".", "spsbench"))]
+    files = [name for wheel in wheels for name in list_files(wheel)]
+    assert len(set(files)) == len(files)
 
 
-def test_an_editable_install_has_both(tmp_path: Path) -> None:
-    program = f"import build_backend; print(build_backend.build_editable({str(tmp_path)!r}))"
-    run_command(sys.executable, "-c", program, cwd=ROOT)
-    (wheel,) = tmp_path.glob("*.whl")
-    check_metadata_of_both(wheel)
-    assert "spsbench = spsbench.cli:main" in read_entry_points(wheel)
-    with zipfile.ZipFile(wheel) as opened:
-        paths = opened.read("_njpy.pth").decode().split()
-    assert [*map(Path, paths)] == [ROOT, ROOT / "runtime"]
-
-
-def test_installers_ask_the_build_for_requirements() -> None:
-    """uv reads requirements from pyproject.toml where they are not dynamic, and would miss those of the runtime."""
-    project = COMPILER_FILE["project"]
-    assert project["dynamic"] == ["dependencies", "optional-dependencies"]
-    assert not {*project["dynamic"]} & project.keys()
+# ── How a clone is installed ─────────────────────────────────────────────────────────────────────
 
 
 FLAGS = ("--no-index", "--no-build-isolation", "--no-compile", "--disable-pip-version-check", "-q")
 PROJECT_STEPS = ("init shop", "check shop", "build shop/src -o out")
+SOURCES = {
+    "path": ("{clone}/runtime", "{clone}"),
+    "extras": ("{clone}/runtime[approve]", "{clone}[approve]"),
+    "editable": ("-e", "{clone}/runtime", "-e", "{clone}"),
+    "git": ("git+file://{clone}#subdirectory=runtime", "git+file://{clone}"),
+}
 
 
-@pytest.mark.parametrize("source", ["path", "git"])
-def test_one_install_of_the_repository_is_enough(tmp_path: Path, source: str) -> None:
-    """It is installed from its files alone, by its path or by a Git URL, and used as README and the tutorial do."""
-    clone = tmp_path / "clone"
-    shutil.copytree(ROOT, clone, ignore=shutil.ignore_patterns(".*", "build", "compiled_out"))
-    if source == "git":
-        settings = ("-c", "user.name=a", "-c", "user.email=a@b.c")
-        for words in (["init", "-q"], ["add", "-A"], [*settings, "commit", "-qm", "all"]):
-            run_command("git", *words, cwd=clone)
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a repository of Git with the files of this one."""
+    place = tmp_path_factory.mktemp("clone") / "clone"
+    ignored = shutil.ignore_patterns(".*", "build", "compiled_out", "results")
+    shutil.copytree(ROOT, place, ignore=ignored)
+    settings = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    for words in (["init", "-q"], ["add", "-A"], [*settings, "commit", "-qm", "all"]):
+        run_command("git", *words, cwd=place)
+    return place
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_clone_is_installed_in_one_line(clone: Path, tmp_path: Path, source: str) -> None:
+    """It is used as README and the tutorial do; then the compiler goes, and the runtime stays."""
     place = BareEnvironment(tmp_path / "env")
-    place.link(*RUNTIME["dependencies"], "click", "hatchling", "packaging", "pytest")
-    url = str(clone) if source == "path" else f"git+{clone.as_uri()}"
-    pip = (sys.executable, "-m", "pip", "--python", place.interpreter, "install", *FLAGS)
-    run_command(*pip, url)
-    installed = place.folder.glob("lib/python*/site-packages/nj*")
-    assert {path.name for path in installed} == {"njc", "njrt", f"njpy-{njc.__version__}.dist-info"}
+    place.link(*RUNTIME["dependencies"], "click", "hatchling", "packaging", "pytest", "rich")
+    if source == "editable":
+        place.link("editables")  # of hatchling
+    words = [word.format(clone=clone) for word in SOURCES[source]]
+    pip = (sys.executable, "-m", "pip", "--python", place.interpreter)
+    run_command(*pip, "install", *FLAGS, *words)
     for step in PROJECT_STEPS:
         run_command(place.folder / "bin/njc", *step.split(), cwd=tmp_path, env=place.environ)
     assert "3 passed" in place.python("-m", "pytest", cwd=tmp_path / "shop")
-    place.link("setuptools")
+    run_command(*pip, "uninstall", "-q", "-y", "njpy")
+    assert place.python("-c", "import njrt; print(njrt.__version__)") == f"{njrt.__version__}\n"
+    place.python("-c", "import importlib.util as u; assert not u.find_spec('njc')", cwd=tmp_path)
+
+
+def test_uv_installs_a_clone(clone: Path, tmp_path: Path) -> None:
+    if (uv := shutil.which("uv")) is None:
+        pytest.skip("uv is not installed")
+    place = BareEnvironment(tmp_path / "env")
+    place.link(*RUNTIME["dependencies"], "click", "hatchling", "packaging")
+    flags = ("--offline", "--no-build-isolation", "--python", place.interpreter)
+    run_command(uv, "pip", "install", "-q", *flags, clone / "runtime", clone)
+    run_command(place.folder / "bin/njc", "--version", env=place.environ)
+
+
+def test_a_project_of_init_is_installed_with_its_tests(clone: Path, tmp_path: Path) -> None:
+    place = BareEnvironment(tmp_path / "env")
+    place.link(*RUNTIME["dependencies"], "click", "hatchling", "packaging", "pytest", "setuptools")
+    pip = (sys.executable, "-m", "pip", "--python", place.interpreter, "install", *FLAGS)
+    run_command(*pip, clone / "runtime", clone)
+    run_command(place.folder / "bin/njc", "init", "shop", cwd=tmp_path, env=place.environ)
     run_command(*pip, "-e", f"{tmp_path / 'shop'}[dev]")
-    assert (
-        place.python("-c", "from importlib import metadata; print(metadata.version('shop'))")
-        == "0.1.0\n"
-    )
+    program = "from importlib import metadata; print(metadata.version('shop'))"
+    assert place.python("-c", program) == "0.1.0\n"
 
 
 # ── What is installed ────────────────────────────────────────────────────────────────────────────

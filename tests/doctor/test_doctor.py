@@ -327,5 +327,3 @@ def test_every_variable_that_code_and_documents_name_is_known() -> None:
     }
     known = {*ENVIRONMENT_VARIABLES, *PROJECT_VARIABLES, *RUNTIME_VARIABLES}
     assert named <= known | {*INTERNAL_VARIABLES}
-
-

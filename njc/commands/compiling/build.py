@@ -65,7 +65,7 @@ from njrt.errors import ConfigurationError
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if out of date.")
 @click.option("--diff", is_flag=True, help="Write nothing; show what would change.")
 @click.option("--force", is_flag=True, help="Build all; replace edited and foreign files.")
-@click.option("--clean", is_flag=True, help="Only remove compiled files that have no source.")
+@click.option("--clean", is_flag=True, help="Only remove compiled files without a source.")
 @MODE
 @click.option("--locked", is_flag=True, help="Call no model; use njc.lock only.")
 @click.option("--stubs", is_flag=True, help="Write a .pyi file beside each compiled file.")

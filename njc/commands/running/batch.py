@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
@@ -13,7 +13,6 @@ import click
 
 import njrt
 from njc.batch.calls import (
-    BatchLimits,
     BatchResults,
     CallsGivenUp,
     Submit,
@@ -73,20 +72,25 @@ def command(
     form = find_row_format(rows, format)
     loaded = get_target(make_absolute(target))
     check_output(out, rows, loaded.program)
-    results = BatchResults(out)
-    total = sum(1 for _ in read_rows(rows, form, loaded))
-    if not total:
+    digests = {row.number: row.digest for row in read_rows(rows, form, loaded)}
+    if not digests:
         raise ConfigurationError(f"{format_path(rows)} has no rows")
+    results = BatchResults(out, digests)
+    if retry:
+        results.forget_failed()
     try:
         with ExitStack() as stack:
-            stack.enter_context(_recording_replies(results, is_shared=scheduler is None))
-            limits = BatchLimits(jobs, max_usd if executor else None, retry)
+            if scheduler is None and find_recorder(get_settings(), os.environ) is None:
+                stack.enter_context(njrt.using(record=results.recording, mode="new"))
+                os.environ["NJC_RECORD"] = f"new:{results.recording}"  # of a local cluster
             if executor is None and max_usd is not None:
                 left = max(0.0, max_usd - (results.usage.usd or 0.0))
                 stack.enter_context(njrt.limit(usd=left, option="--max-{}"))
             submit = stack.enter_context(_open_executor(loaded, executor, scheduler, jobs))
-            report = stack.enter_context(_showing_progress(console, results, total))
-            run_batch(read_rows(rows, form, loaded), results, submit, limits, report)
+            report = stack.enter_context(_showing_progress(console, results, len(digests)))
+            usd = max_usd if executor else None
+            run_batch(read_rows(rows, form, loaded), results, submit, jobs, usd, report)
+        results.finish()
     except CallsGivenUp:
         console.note("interrupted; the same command continues")
         os._exit(INTERRUPTED_EXIT_CODE)  # Python would wait for the threads
@@ -94,9 +98,8 @@ def command(
         console.note("interrupted; the same command continues")
         return INTERRUPTED_EXIT_CODE
     finally:
-        console.note(f"{_describe(results)}; written: {format_path(out)}")
-    results.finish()
-    return int(results.failed > 0)
+        console.note(_describe(results) + f"; written: {format_path(out)}" * out.exists())
+    return int(bool(results.failed))
 
 
 def _open_executor(
@@ -105,13 +108,6 @@ def _open_executor(
     if executor is not None:
         return open_dask(target, jobs, scheduler)
     return open_event_loop(target) if target.is_async else open_threads(target, jobs)
-
-
-def _recording_replies(results: BatchResults, is_shared: bool) -> AbstractContextManager[None]:
-    """Record the replies beside the results, so that a row that is interrupted does not pay for them again."""
-    if not is_shared or find_recorder(get_settings(), os.environ) is not None:
-        return nullcontext()
-    return njrt.using(record=str(results.recording), mode="new")
 
 
 @contextmanager
@@ -129,7 +125,7 @@ def _showing_progress(
 
             def show(waiting: int) -> None:
                 shown = _describe(results, waiting)
-                progress.update(task, completed=results.done, description=shown)
+                progress.update(task, completed=len(results.done), description=shown)
 
             yield show
     else:
@@ -137,7 +133,7 @@ def _showing_progress(
 
             def update(waiting: int) -> None:
                 bar.label = _describe(results, waiting)
-                bar.update(results.done - bar.pos)
+                bar.update(len(results.done) - bar.pos)
 
             yield update
 
@@ -148,4 +144,4 @@ def _describe(results: BatchResults, waiting: int = 0) -> str:
     used = results.usage
     price = "price unknown" if used.usd is None else format_usd(used.usd)
     tokens = used.input + used.output
-    return f"{results.done:,} rows, {results.failed:,} failed, {tokens:,} tokens, {price}"
+    return f"{len(results.done):,} rows, {len(results.failed):,} failed, {tokens:,} tokens, {price}"
