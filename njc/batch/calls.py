@@ -15,6 +15,7 @@ import asyncio
 import contextvars
 import importlib
 import json
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -106,10 +107,6 @@ class BatchResults:
         for _, fields in self._list_results():
             self._note(fields["row"], fields["digest"], "error" in fields, fields["usage"])
 
-    def is_done(self, row: BatchRow) -> bool:
-        """Return whether a row has a result for its text."""
-        return row.number in self.done
-
     def forget_failed(self) -> None:
         """Forget the results that are errors, and all replies, so that these rows are called again."""
         if self.failed:
@@ -130,7 +127,7 @@ class BatchResults:
     def _rewrite(self, is_kept: Callable[[Mapping[str, Any]], bool]) -> None:
         lines = {fields["row"]: line for line, fields in self._list_results() if is_kept(fields)}
         with explaining_failure(f"write {format_path(self.path)}"):
-            with replacing(self.path, "wb") as file:
+            with replacing(self.path.resolve(), is_private=True) as file:
                 file.writelines(lines[number] + b"\n" for number in sorted(lines))
             self.recording.unlink(missing_ok=True)
 
@@ -189,8 +186,10 @@ def _measuring(row: BatchRow, usd: float | None) -> Iterator[Callable[[Any], Row
 
 def sum_usage(account: Watch) -> RowUsage:
     """Return the usage of all calls in an account."""
-    used = [usage for run in account.runs for call in run.calls for usage in call.list_usages()]
-    usd = None if any(usage.usd is None for usage in used) else sum(it.usd or 0.0 for it in used)
+    prices = [
+        usage.usd for run in account.runs for call in run.calls for usage in call.list_usages()
+    ]
+    usd = None if None in prices else sum(filter(None, prices), 0.0)
     totals = account.totals
     return RowUsage(totals.calls, totals.input_tokens, totals.output_tokens, usd)
 
@@ -281,9 +280,16 @@ def open_dask(target: TargetFunction, jobs: int, scheduler: str | None) -> Itera
     dask: Any = importlib.import_module("dask")
     distributed: Any = importlib.import_module("distributed")
     local = {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": None}
-    # If a worker dies, Dask must not call its rows again without being asked.
-    with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
-        client = distributed.Client(scheduler, set_as_default=False, **({} if scheduler else local))
+    interrupts = signal.signal(signal.SIGINT, signal.SIG_IGN)  # inherited by workers, which go on
+    try:
+        # If a worker dies, Dask must not call its rows again without being asked.
+        with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+            given = {} if scheduler else local
+            client = distributed.Client(scheduler, set_as_default=False, **given)
+    except OSError as error:
+        raise ConfigurationError(f"cannot connect to the scheduler {scheduler}: {error}") from None
+    finally:
+        signal.signal(signal.SIGINT, interrupts)
     with client:
         pool = client.get_executor(pure=False, retries=0)
         yield lambda row, usd: pool.submit(call_row, target.name, row, usd)
@@ -314,7 +320,7 @@ def run_batch(
         CallsGivenUp: after a second interrupt.
         NaturalError: an error that concerns all rows, such as a wrong key.
     """
-    todo = (row for row in rows if not results.is_done(row))
+    todo = (row for row in rows if row.number not in results.done)
     running: dict[Future[RowResult], BatchRow] = {}
     stop: NaturalError | None = None
     try:

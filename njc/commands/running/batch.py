@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from importlib.util import find_spec
@@ -33,8 +34,6 @@ from njrt.production.budgets.ledger import format_usd
 from njrt.session.layered_model import find_recorder
 from njrt.session.settings import get_settings
 
-DEFAULT_JOBS = 8
-
 
 @click.command("batch")
 @TARGET
@@ -43,7 +42,7 @@ DEFAULT_JOBS = 8
 @click.option(
     "--format", type=click.Choice(["csv", "jsonl"]), help="Format of ROWS (default: its suffix)."
 )
-@click.option("-j", "--jobs", type=COUNT, default=DEFAULT_JOBS, metavar="N", help="Rows at a time.")
+@click.option("-j", "--jobs", type=COUNT, default=8, metavar="N", help="Rows at a time.")
 @click.option("--executor", type=click.Choice(["dask"]), help="Call in processes of a cluster.")
 @click.option("--scheduler", metavar="URL", help="Dask scheduler (default: a local cluster).")
 @click.option("--max-usd", type=click.FloatRange(min=0), metavar="USD", help="Stop at this cost.")
@@ -91,11 +90,10 @@ def command(
             usd = max_usd if executor else None
             run_batch(read_rows(rows, form, loaded), results, submit, jobs, usd, report)
         results.finish()
-    except CallsGivenUp:
+    except KeyboardInterrupt as interrupt:
         console.note("interrupted; the same command continues")
-        os._exit(INTERRUPTED_EXIT_CODE)  # Python would wait for the threads
-    except KeyboardInterrupt:
-        console.note("interrupted; the same command continues")
+        if isinstance(interrupt, CallsGivenUp):
+            os._exit(INTERRUPTED_EXIT_CODE)  # Python would wait for the threads
         return INTERRUPTED_EXIT_CODE
     finally:
         console.note(_describe(results) + f"; written: {format_path(out)}" * out.exists())
@@ -118,9 +116,10 @@ def _showing_progress(
     if not is_status_shown(console):
         yield lambda waiting: None
     elif find_spec("rich") is not None:
+        from rich.console import Console as RichConsole
         from rich.progress import Progress
 
-        with Progress(transient=True) as progress:
+        with Progress(console=RichConsole(stderr=True), transient=True) as progress:
             task = progress.add_task("", total=total)
 
             def show(waiting: int) -> None:
@@ -129,7 +128,7 @@ def _showing_progress(
 
             yield show
     else:
-        with click.progressbar(length=total, file=click.get_text_stream("stderr")) as bar:
+        with click.progressbar(length=total, file=sys.stderr) as bar:
 
             def update(waiting: int) -> None:
                 bar.label = _describe(results, waiting)
