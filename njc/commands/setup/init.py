@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
-from importlib import metadata
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -34,8 +33,7 @@ _SUFFIX = ".template"
 def command(console: Console, folder: Path) -> None:
     """Create a project in DIR with a test that passes offline."""
     name = re.sub(r"[^a-z0-9]+", "-", folder.absolute().name.lower()).strip("-") or "project"
-    runtime = find_runtime(metadata.distributions())
-    texts = fill_templates({"name": name, "version": __version__, "runtime": runtime})
+    texts = fill_templates({"name": name, "version": __version__})
     if existing := [path for path in texts if (folder / path).exists()]:
         raise ConfigurationError(
             f"{format_path((folder / existing[0]).absolute())} exists; choose another directory"
@@ -45,12 +43,6 @@ def command(console: Console, folder: Path) -> None:
         console.print_detail(format_path((folder / path).absolute()))
     place = "" if folder.absolute() == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
     console.note(f"created {len(texts)} files; try: {place}njc check && pytest")
-
-
-def find_runtime(installed: Iterable[metadata.Distribution]) -> str:
-    """Return the distribution with the runtime: `njpy` itself if it was installed from its repository."""
-    names = {distribution.metadata["Name"] for distribution in installed}
-    return "njpy-runtime" if "njpy-runtime" in names else "njpy"
 
 
 def fill_templates(values: Mapping[str, str]) -> dict[Path, str]:
