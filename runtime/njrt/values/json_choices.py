@@ -411,11 +411,14 @@ class FormComparer:
         return str(part.get("title") or part.get("format") or kind or "a literal")
 
     def is_hidden(self, one: Json, other: Json) -> bool:
-        """Return whether each form of one alternative is a form of the other, or different members share a name."""
+        """Return whether each form of one alternative is a form of the other, or a member's name may mean another value."""
         parts, forms = (list(flatten_alternatives([side], self.root)) for side in (one, other))
         if all(MEMBERS in part for part in (*parts, *forms)):
             named, other_named = parts[0][MEMBERS], forms[0][MEMBERS]
             return any(named[name] is not other_named[name] for name in named.keys() & other_named)
+        names = [name for part in parts for name in part.get(MEMBERS, ())]
+        if names and any(_takes_text(form, names) for form in forms if MEMBERS not in form):
+            return True
         if all(part.get(CONTAINER) is tuple for part in (*parts, *forms)):
             return True  # a named tuple is also made from an array
         constants = [constant for part in parts for constant in list_constants(part)]
@@ -454,8 +457,8 @@ class FormComparer:
             return False
         match one.get("type"):
             case "string":
-                formats = {part.get("format") for part in (one, other)}
-                return len(formats) == 1 or not formats & KINDS_OF_FORMATS.keys()
+                is_text = other.get("format") not in KINDS_OF_FORMATS
+                return is_text or one.get("format") == other.get("format")
             case "array":
                 return self.has_covered_items(one, other, assumed)
             case "object":
@@ -490,3 +493,10 @@ class FormComparer:
             keys = ("additionalProperties", "propertyNames", KEYS)
             return all(self.is_covered(one.get(key), other.get(key), assumed) for key in keys)
         return all(self.is_covered(known[name], forms[name], assumed) for name in known)
+
+
+def _takes_text(form: Json, texts: Sequence[str]) -> bool:
+    """Return whether any of these texts has a form."""
+    if constants := list_constants(form):
+        return any(is_one_of(text, constants) for text in texts)
+    return form.get("type") == "string" and form.get("format") not in KINDS_OF_FORMATS
