@@ -59,7 +59,7 @@ def read_choices(value: JsonValue, schema: Json, is_strict: bool = False) -> Use
 
     With `is_strict`, dates and the like, bytes, tuples and sets are made everywhere, for types that do not convert them.
     Raises ValueError, with the place, for values that no type accepts: numbers that are not finite, text with lone
-    surrogates, numbers in place of dates.
+    surrogates, numbers in place of dates, names of fields that do not exist.
     """
     return _Reader(schema).read(value, schema, (), is_strict)
 
@@ -197,6 +197,7 @@ class _Reader(SchemaMatcher):
                 return value if is_same else items
             case dict():
                 known, others = schema.get("properties", {}), schema.get("additionalProperties")
+                check_names(value, schema, place)
                 number = {"type": "number"} if schema.get(KEYS) == "float" else {}
                 keys = resolve_reference(schema.get("propertyNames", number), self.root)
                 pairs: dict[Any, Any] = {}
@@ -234,6 +235,9 @@ class _Reader(SchemaMatcher):
         """Return a value that fits no alternative, for pydantic to reject or convert, but never a number to a date."""
         parts = list(flatten_alternatives(alternatives, self.root))
         kinds = {part.get("type") for part in parts}
+        classes = [part for part in parts if "properties" in part]
+        if isinstance(value, dict) and len(classes) == 1:
+            check_names(value, classes[0], place)
         if isinstance(value, str) or not kinds & {"number", "integer", "boolean"}:
             for part in parts:
                 check_value(value, part, place)
@@ -303,6 +307,31 @@ def _make_instance(value: UserValue, kind: type | None) -> UserValue:
     with suppress(ValueError):
         value = get_adapter(kind).validate_python(value)
     return value
+
+
+def check_names(value: Mapping[str, JsonValue], schema: Json, place: tuple[str, ...]) -> None:
+    """Raise ValueError for an unknown name in an object."""
+    known = schema.get("properties", {})
+    if KEYS in schema or not known or schema.get("additionalProperties"):
+        return
+    accepted = known.keys() | _list_other_names(schema.get(CONTAINER))
+    for name in value:
+        if name not in accepted:
+            fields = ", ".join(f"`{field}`" for field in known)
+            raise ValueError(
+                at_place(f"there is no field `{name}`; the fields are {fields}", place)
+            )
+
+
+def _list_other_names(kind: Any) -> set[str]:
+    """Return the names of fields that a pydantic model accepts besides those in its schema."""
+    config = getattr(kind, "model_config", {})
+    by_name = config.get("populate_by_name") or config.get("validate_by_name")
+    names: set[str] = set()
+    for name, field_ in getattr(kind, "__pydantic_fields__", {}).items():
+        names |= {name} if by_name else set()
+        names |= {it for it in getattr(field_.validation_alias, "choices", ()) if type(it) is str}
+    return names
 
 
 def check_value(value: JsonValue, schema: Json, place: tuple[str, ...]) -> None:

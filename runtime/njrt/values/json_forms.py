@@ -329,21 +329,38 @@ def _move(value: Any, definitions: dict[str, Json], names: Mapping[str, str]) ->
 def describe_schema(schema: Json) -> str:
     """Return a schema as an example that people and small models grasp immediately: `{"name": string}`.
 
-    Definitions that are used more than once follow by name; `= VALUE` is an optional part's default.
+    Definitions that are used more than once, or in themselves, follow by name; `= VALUE` is an optional part's default.
     """
-    definitions = schema.get("$defs", {})
-    shared = {
-        name: text
-        for name, count in Counter(_list_references(schema)).items()
-        if count > 1
-        and name in definitions
-        and name not in _list_references(definitions[name])
-        and len(text := _describe(definitions[name], definitions, 0)) > _MIN_SHARED
-    }
-    kept = {name: part for name, part in definitions.items() if name not in shared}
-    text = _describe(schema, kept, 0)
-    named = [f"{name} is {_describe(definitions[name], kept, 0)}" for name in shared]
-    return f"{text}, where {'; '.join(named)}" if named else text
+    definitions, counts = schema.get("$defs", {}), Counter(_list_references(schema))
+    written: dict[str, str] = {}
+    named: dict[str, str] = {}
+
+    def refer(name: str) -> str:
+        if name not in definitions or name in named:
+            return name
+        if name not in written:
+            if is_recursive := _is_recursive(name, definitions):
+                named[name] = ""
+            text = _describe(definitions[name], refer)
+            is_shared = is_recursive or (counts[name] > 1 and len(text) > _MIN_SHARED)
+            (named if is_shared else written)[name] = text
+        return written.get(name, name)
+
+    text = _describe(schema, refer)
+    meanings = [f"{name} is {named[name]}" for name in counts if name in named]
+    return f"{text}, where {'; '.join(meanings)}" if meanings else text
+
+
+def _is_recursive(name: str, definitions: Json) -> bool:
+    """Return whether a definition refers to itself, perhaps through others."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        inner = definitions.get(waiting.pop(), {})
+        new = {part for part in _list_references(inner) if part not in found}
+        found |= new
+        waiting += new
+    return name in found
 
 
 def _list_references(schema: JsonValue) -> list[str]:
@@ -359,7 +376,6 @@ def _list_references(schema: JsonValue) -> list[str]:
 _MIN_SHARED = 40
 """Descriptions of definitions longer than this are not repeated."""
 
-_MAX_DEPTH = 4
 # Without quotes, because small models copy them.
 _SCALAR_DESCRIPTIONS = {
     "string": "string",
@@ -376,33 +392,31 @@ _FORMAT_DESCRIPTIONS = {
 }
 
 
-def _describe(schema: Json, definitions: Json, depth: int) -> str:
+def _describe(schema: Json, refer: Callable[[str], str]) -> str:
     if choices := list_constants(schema):
         return " | ".join(json.dumps(choice, ensure_ascii=False) for choice in choices)
     if alternatives := list_alternatives(schema):
-        found = (_describe(choice, definitions, depth) for choice in alternatives)
+        found = (_describe(choice, refer) for choice in alternatives)
         return " | ".join(dict.fromkeys(found))
     if "$ref" in schema:
-        name = get_reference_name(schema)
-        is_shown = depth < _MAX_DEPTH and name in definitions
-        return _describe(definitions[name], definitions, depth + 1) if is_shown else name
+        return refer(get_reference_name(schema))
     match schema.get("type"):
         case "object" if "properties" in schema:
             notes = dict.fromkeys(schema.get(_OPTIONAL, ()), " (may be left out)")
             inner = [
-                f'"{name}"{notes.get(name, "")}: {_describe(part, definitions, depth)}{_format_default(part)}'
+                f'"{name}"{notes.get(name, "")}: {_describe(part, refer)}{_format_default(part)}'
                 for name, part in schema["properties"].items()
             ]
             return f"{{{', '.join(inner)}}}"
         case "object":
             others = schema.get("additionalProperties")
             shown = others if isinstance(others, Mapping) else {}
-            return f"{{string: {_describe(shown, definitions, depth)}, ...}}"
+            return f"{{string: {_describe(shown, refer)}, ...}}"
         case "array" if "prefixItems" in schema or schema.get("maxItems") == 0:
-            fixed = [_describe(part, definitions, depth) for part in schema.get("prefixItems", ())]
+            fixed = [_describe(part, refer) for part in schema.get("prefixItems", ())]
             return f"[{', '.join(fixed)}]"
         case "array":
-            return f"[{_describe(schema.get('items', {}), definitions, depth)}, ...]"
+            return f"[{_describe(schema.get('items', {}), refer)}, ...]"
         case "string" if schema.get("format") in _FORMAT_DESCRIPTIONS:
             return _FORMAT_DESCRIPTIONS[schema["format"]]
         case kind:
