@@ -35,6 +35,7 @@ from njrt.errors import ConfigurationError
 from njrt.message_json import find_last_object
 from njrt.messages import ANSWER_DECODER, Json, Reply, make_object_schema
 from njrt.records import record
+from njrt.rendering.shown_classes import find_shown_classes
 from njrt.scope.scope import Bound, Scope
 from njrt.values.adapters import DeclaredType
 from njrt.values.introspection import is_exception_class
@@ -61,6 +62,11 @@ class AnswerForm:
     schema: Json | None
     text: str
     outputs: tuple[str, ...] = ()
+
+    @property
+    def is_reasoned(self) -> bool:
+        """Whether the answer is the last JSON object in a text."""
+        return self.schema is None
 
 
 def make_answer_form(block: Block, scope: Scope) -> AnswerForm:
@@ -126,14 +132,19 @@ def describe_form(
 
 
 def list_meanings(kinds: Iterable[DeclaredType]) -> list[str]:
-    """Return the meanings of the members of the enums: their values, if they are texts other than the names."""
+    """Return the meanings of the members of the enums in some types: texts that are the values of members."""
     return [
         f'- "{member.name}": {member.value}'
-        for kind in kinds
-        if isinstance(kind, type) and issubclass(kind, Enum)
+        for kind in find_shown_classes((), kinds)
+        if issubclass(kind, Enum)
         for member in kind
-        if isinstance(member.value, str) and member.value.lower() != member.name.lower()
+        if has_meaning(member)
     ]
+
+
+def has_meaning(member: Enum) -> bool:
+    """Return whether a member's value is a text other than its name."""
+    return isinstance(member.value, str) and member.value.lower() != member.name.lower()
 
 
 PASS_EXAMPLE = '{"pass": true}'
@@ -208,27 +219,30 @@ def find_exception(scope: Scope, name: str) -> type[BaseException] | None:
     return None
 
 
+ANY_FORM = AnswerForm({}, "")
+"""The form of replies to an unknown block."""
+
 _FENCED_JSON = re.compile(r"^```\w*[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
-def parse_answer(
-    reply: Reply, outputs: Sequence[str] = (), is_reasoned: bool = False
-) -> tuple[Effect | Refusal, ...]:
+def parse_answer(reply: Reply, form: AnswerForm = ANY_FORM) -> tuple[Effect | Refusal, ...]:
     """Read a reply as one effect; return nothing if it has no text.
 
-    If it `is_reasoned`, the answer is the last JSON object in the text. An output may be named `needs_code`.
+    If it is reasoned, the answer is the last JSON object in the text. An output may be named `needs_code`.
     """
     for call in reply.message.calls:
-        return (_make_effect(call.arguments, outputs),) if call.arguments else (_refuse(call.raw),)
+        if not call.arguments:
+            return (_refuse(call.raw),)
+        return (_make_effect(call.arguments, form.outputs),)
     if not (text := unfence(reply.message.text)):
         return ()
     try:
         value = ANSWER_DECODER.decode(text)
     except (ValueError, RecursionError) as error:
-        value = find_last_object(reply.message.text) if is_reasoned else None
+        value = find_last_object(reply.message.text) if form.is_reasoned else None
         if value is None:
-            return (_refuse(text[-80:] if is_reasoned else text, str(error)),)
-    return (_make_effect(value, outputs),)
+            return (_refuse(text[-80:] if form.is_reasoned else text, str(error)),)
+    return (_make_effect(value, form.outputs),)
 
 
 def unfence(text: str) -> str:

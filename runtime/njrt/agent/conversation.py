@@ -108,9 +108,7 @@ def converse(
             block, protocol, messages, detector.temperature, turn, form, interface
         )
         assert isinstance(reply, Reply)
-        outputs = form.outputs if form is not None else ()
-        is_reasoned = form is not None and form.schema is None
-        requested = read_effects(reply, effects, protocol, messages, outputs, is_reasoned)
+        requested = read_effects(reply, effects, protocol, messages, form)
         if problem := find_reply_problem(reply, requested):
             unusable += 1
             if reply.stop == "refusal" or unusable >= MAX_UNUSABLE_REPLIES:
@@ -212,18 +210,17 @@ def read_effects(
     effects: BlockEffects,
     protocol: Protocol,
     messages: tuple[Message, ...],
-    outputs: Sequence[str] = (),
-    is_reasoned: bool = False,
+    form: AnswerForm | None = None,
 ) -> tuple[Effect | Refusal, ...]:
     """Return the effects that a reply requests, in order; in the text protocol they are parsed from its text.
 
-    A fenced block that only repeats one of the `messages` shown to the model is not an effect. An answer binds the
-    `outputs`.
+    A fenced block that only repeats one of the `messages` shown to the model is not an effect. An answer has the
+    `form`.
     """
     if is_too_long(reply):
         return ()
     if effects == "answer":
-        return parse_answer(reply, outputs, is_reasoned)
+        return parse_answer(reply) if form is None else parse_answer(reply, form)
     if reply.message.calls:
         return tuple(parse_tool_call(call, effects) for call in reply.message.calls)
     if protocol == "tools":

@@ -21,7 +21,12 @@ from functools import cached_property, partial
 from typing import Any, TypeVar, assert_never
 from unicodedata import normalize
 
-from njrt.agent.answer import find_exception, find_name_problem, find_output_form, find_return_form
+from njrt.agent.answer import (
+    find_exception,
+    find_name_problem,
+    find_output_form,
+    find_return_form,
+)
 from njrt.agent.block_warnings import State, find_warnings, read_state
 from njrt.agent.interface_effects import InterfaceEffect, OpenInterface
 from njrt.agent.object_references import ReferenceTable, WireVariables
