@@ -7,9 +7,10 @@
     all                      41      ...
 
 `code` is the program as its author writes it: the block gets code. In `state` the same text goes on with "Put into
-<:tasks_after: list[Task]> the whole of <tasks> as it is after that", so the block answers with data, and `merge` changes the
-objects in place: an item of a list is the item of the old list with the same first field. These are five programs of SPSBench,
-with its checks, and ten of this file. Three others of SPSBench bind functions or call methods, which is no data.
+<:tasks_after: list[TaskAfter]> the whole of <tasks> as it is after that", so the block answers with data, and `merge` changes
+the objects in place: an item of a list is the item of the old list with the same first field. `TaskAfter` is a class of its own,
+as an output is never a copy of an object of the program. These are five programs of SPSBench, with its checks, and ten of this
+file. Three others of SPSBench bind functions or call methods, which is no data.
 
 The same command continues an interrupted run. `--show FILE` prints the table of results.
 """
@@ -19,9 +20,10 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import re
 import textwrap
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
 from types import ModuleType
@@ -64,7 +66,7 @@ def merge(old: Any, new: Any) -> Any:
         old.intersection_update(new)
         old.update(new)
         return old
-    if dataclasses.is_dataclass(old) and type(old) is type(new):
+    if dataclasses.is_dataclass(old) and isinstance(new, type(old)):
         for field in dataclasses.fields(old):
             setattr(old, field.name, merge(getattr(old, field.name), getattr(new, field.name)))
         return old
@@ -98,17 +100,28 @@ class Program:
 def add_state(source: str, changed: Mapping[str, str]) -> str:
     """Return the program with the sentence about the new state in each block that names a changed variable."""
     head, *blocks = source.split('"""natural\n')
-    written = head
+    kinds = re.findall(r"^class (\w+)", head, re.MULTILINE)
+    own = re.compile(rf"\b({'|'.join(kinds) or '(?!)'})\b")
+    written = add_classes(head, {kind for text in changed.values() for kind in own.findall(text)})
     for block in blocks:
         text, _, rest = block.partition('"""')
         indent = text.rpartition("\n")[2]
         names = [name for name in changed if f"<{name}>" in text]
         for name in names:
-            text += f"Put into <:{name}_after: {changed[name]}> the whole of <{name}> as it is after that.\n{indent}"
+            kind = own.sub(r"\1After", changed[name])
+            text += f"Put into <:{name}_after: {kind}> the whole of <{name}> as it is after that.\n{indent}"
         merges = "".join(f"\n{indent}merge({name}, {name}_after)" for name in names)
         form = '(effects="answer")' if names else ""
         written += f'"""natural{form}\n{text}"""{merges}{rest}'
     return written
+
+
+def add_classes(head: str, kinds: Iterable[str]) -> str:
+    """Return the start of a program, up to its first block, with a class for the new state of each of these kinds."""
+    for kind in kinds:
+        before, function, after = head.rpartition("\ndef ")
+        head = f"{before}\nclass {kind}After({kind}):\n    pass\n\n\n{function.strip()} {after}"
+    return head
 
 
 def load(source: str, name: str) -> ModuleType:
@@ -135,7 +148,7 @@ HEALTH_JUMPS = '''\
         """
 '''
 HEALTH_STATE = '''\
-        Put into <:record_after: HealthRecord> the whole of <record> as it is after that.
+        Put into <:record_after: HealthRecordAfter> the whole of <record> as it is after that.
         Put into <:then: Literal["break", "continue", "ask"]> "break" if the patient has nothing more to say,
         "continue" if no dose is missing, else "ask". If it is "ask", put into <:question: str | None> a question
         to the patient that asks for the dose.
@@ -160,7 +173,10 @@ class HealthProgram(Program):
             "from dataclasses", "from typing import Literal\nfrom dataclasses", 1
         )
         head = head.replace('"""natural\n', '"""natural(effects="answer")\n')
-        return head.replace(HEALTH_JUMPS, HEALTH_STATE)
+        start, mark, rest = head.partition('"""natural(')
+        return (
+            add_classes(start, ["HealthRecord"]) + mark + rest.replace(HEALTH_JUMPS, HEALTH_STATE)
+        )
 
 
 def list_spsbench_programs() -> Iterator[Program]:

@@ -36,6 +36,8 @@ class Block:
     """Outputs that the prompt also reads, as listed by the compiler: the instruction may contain inserted values."""
     examples: tuple[tuple[str, str], ...] = ()
     """Earlier values as they were shown, each with its reply; they are shown before this run's values."""
+    chooses: tuple[str, ...] = ()
+    """Outputs with objects that inputs hold, by their types, and that can be chosen but not made."""
     code: str = ""
     """Static code, which runs instead of a conversation with a model."""
     interface: Interface | None = None

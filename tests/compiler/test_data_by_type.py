@@ -299,3 +299,20 @@ def test_hints_name_the_types_that_can_be_shown() -> None:
         "annotate `x: Sequence[str]`, if the block only reads it"
     )
     assert 'write `effects="answer"`' in decide_input("Client").remedy
+
+
+def test_objects_that_are_no_data_are_chosen_from_the_inputs() -> None:
+    def list_chosen(kind: str, output: str, options: str = '(effects="answer")') -> bool:
+        text = f'def f(x: {kind}):\n    """natural{options}\n    Choose of <x>: <:y: {output}>\n    """\n    return y\n'
+        source = SourceFile("p.njpy", (HEAD + text).encode())
+        output_file = compile_source(source, project=Options()).output
+        assert output_file is not None
+        return b'chooses="y"' in output_file
+
+    assert list_chosen("list[Client]", "Client")
+    assert list_chosen("Sequence[Survey.Score]", "list[Survey.Score] | None")
+    assert list_chosen("Mapping[str, Tool]", "Tool | None")
+    assert not list_chosen("Sequence[Plain]", "Plain")
+    assert not list_chosen("Sequence[str]", "Client")
+    assert not list_chosen("Sequence[Client]", "Holder")
+    assert not list_chosen("Sequence[Client]", "Client", "")

@@ -34,6 +34,7 @@ from njrt.effects import (
 from njrt.errors import ConfigurationError
 from njrt.message_json import find_last_object
 from njrt.messages import ANSWER_DECODER, Json, Reply, make_object_schema
+from njrt.outcome import UserValue
 from njrt.records import record
 from njrt.rendering.shown_classes import find_shown_classes
 from njrt.scope.scope import Bound, Scope
@@ -69,11 +70,22 @@ class AnswerForm:
         return self.schema is None
 
 
-def make_answer_form(block: Block, scope: Scope) -> AnswerForm:
+@record
+class Choices:
+    """The program's objects that a reply may choose by their numbers, counted from 1, and their classes."""
+
+    objects: tuple[UserValue, ...] = ()
+    numbered: frozenset[type] = frozenset()
+
+
+NO_CHOICES = Choices()
+
+
+def make_answer_form(block: Block, scope: Scope, choices: Choices = NO_CHOICES) -> AnswerForm:
     """Return the reply form of a block; raise ConfigurationError if an output or returned value has no JSON form."""
     return _make_answer_form(
-        tuple([(path, find_output_form(scope, path)) for path in scope.outputs]),
-        find_return_form(scope) if "return" in block.labels else None,
+        tuple([(path, find_output_form(scope, path, choices)) for path in scope.outputs]),
+        find_return_form(scope, choices) if "return" in block.labels else None,
         block.labels,
         tuple([name for name in scope.names if find_exception(scope, name) is not None]),
         block.options.authority != "strict",
@@ -176,25 +188,26 @@ def _list_alternatives(
             yield make_object_schema(properties), describe_object({"return": returned})
 
 
-def find_output_form(scope: Scope, path: str) -> JsonForm:
+def find_output_form(scope: Scope, path: str, choices: Choices = NO_CHOICES) -> JsonForm:
     """Return the JSON form of an output; raise ConfigurationError if it has none."""
     if "." in path:
         raise ConfigurationError(
             f'`<:{path}>` sets an attribute, which effects="answer" cannot; '
             'bind a name instead, or use effects="direct"'
         )
-    return _find_form(scope, path, f"the type of `<:{path}>`", "give it another type")
+    return _find_form(scope, path, choices, f"the type of `<:{path}>`", "give it another type")
 
 
-def find_return_form(scope: Scope) -> JsonForm:
+def find_return_form(scope: Scope, choices: Choices = NO_CHOICES) -> JsonForm:
     """Return the JSON form of the block's return value: any simple value if no type, or `Any`, is declared.
 
     Raises ConfigurationError if the declared type has no JSON form.
     """
-    return _find_form(scope, "return", "the type that the function returns", "annotate another one")
+    what, way = "the type that the function returns", "annotate another one"
+    return _find_form(scope, "return", choices, what, way)
 
 
-def _find_form(scope: Scope, path: str, what: str, way: str) -> JsonForm:
+def _find_form(scope: Scope, path: str, choices: Choices, what: str, way: str) -> JsonForm:
     """Return a declared type's JSON form; one that cannot be evaluated is an error, as not every value would fit."""
     if scope.has_unresolved_type(path):
         raise ConfigurationError(
@@ -204,7 +217,7 @@ def _find_form(scope: Scope, path: str, what: str, way: str) -> JsonForm:
     declared = scope.types.get(path, UNTYPED)
     try:
         is_anything = path == "return" and declared in (Any, object)
-        return make_json_form(UNTYPED if is_anything else declared)
+        return make_json_form(UNTYPED if is_anything else declared, choices.numbered)
     except TypeError as error:
         raise ConfigurationError(
             f'{what} has no JSON form: {error}; {way}, or use effects="direct"'

@@ -1,9 +1,9 @@
 """The first message of a block that answers with data: its inputs whole, and the form of the reply.
 
-    Put into <:team: Team> the team that should answer <ticket>.
+    Put the healthiest of <items> into <:best: Item>.
     ---
-    ticket = 'Where is my parcel?'
-    Reply with {"team": "BILLING" | "SHIPPING"}
+    items = [#1 Item(name='apple', price=1.25), #2 Item(name='fries', price=3.0)]
+    Reply with {"best": Item number | {"name": string, "price": number}}
 
 A model that answers with data sees nothing but this text, so nothing in it is shortened. If a value cannot be shown
 whole, or the prompt is longer than `max_prompt_chars`, there is a `PromptProblem` in its place.
@@ -13,14 +13,16 @@ from __future__ import annotations
 
 import re
 import types
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+import typing
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from enum import EnumMeta
 from functools import lru_cache, partial
 
-from njrt.agent.answer import AnswerForm, has_meaning, make_answer_form
+from njrt.agent.answer import AnswerForm, Choices, has_meaning, make_answer_form
 from njrt.agent.attachments import find_attachments
 from njrt.agent.prompt import join_opening
 from njrt.block import Block
+from njrt.errors import ConfigurationError
 from njrt.media import Attachment
 from njrt.outcome import UserValue
 from njrt.private_names import mangle, unmangle
@@ -34,6 +36,7 @@ from njrt.rendering.whole import TOO_LONG, CannotShow, WholeWriter
 from njrt.rendering.writer import ValueWriter
 from njrt.scope.scope import Absent, Bound, Scope
 from njrt.values.introspection import get_class_name, is_a
+from njrt.values.json_forms import make_json_form
 
 
 @record
@@ -53,6 +56,7 @@ class AnswerPrompt:
     text: str
     attachments: tuple[Attachment, ...]
     form: AnswerForm
+    choices: Choices
 
 
 @record
@@ -127,7 +131,8 @@ def make_answer_prompt(
     values = {path: found.value for path, found in inputs.items() if isinstance(found, Bound)}
     files = find_attachments(values, redactor)
     answered = find_shown_classes((), scope.types.values())
-    writer = WholeWriter(most, redactor, files.has)
+    candidates = [cls for cls in answered if not is_a(cls, EnumMeta)]
+    writer = WholeWriter(most, redactor, candidates, files.has)
     fixed: list[str] = []
     lines: dict[str, str] = {}
     for path, found in inputs.items():
@@ -148,12 +153,12 @@ def make_answer_prompt(
         if answered or writer.enums:
             named = {id(value) for value in values.values()}
             fixed += _describe_other_classes(scope, named, answered, writer)
+        form, choices = _make_form(block, scope, writer.objects, candidates)
     except CannotShow as problem:
         return PromptProblem(problem.args[0])
-    form = make_answer_form(block, scope)
     text = join_opening(block.instruction, [*lines.values()], form.text, fixed)
     if len(text) <= most:
-        return AnswerPrompt(redactor.redact_whole(text), tuple(files.found), form)
+        return AnswerPrompt(redactor.redact_whole(text), tuple(files.found), form, choices)
     longest = max(lines, key=lambda path: len(lines[path]), default=None)
     if longest is None or len(lines[longest]) < len(text) // 10:
         way = "shorten its text, or raise max_prompt_chars"
@@ -195,3 +200,41 @@ def _describe_other_classes(
         is_read = any(cls is read for read in writer.enums.values())
         if is_read and not (id(cls) in known and any(map(has_meaning, cls))):
             yield format_enum_members(cls, writer)
+
+
+def _make_form(
+    block: Block, scope: Scope, objects: Sequence[UserValue], candidates: Sequence[type]
+) -> tuple[AnswerForm, Choices]:
+    """Return the form of the reply, and the objects that it offers; raise `CannotShow` if JSON confuses them.
+
+    Raises ConfigurationError if an output must be one of the program's objects, but they hold no such object.
+    """
+    chosen = {cls for cls in candidates if any(is_a(each, cls) for each in objects)}
+    for path in scope.outputs if candidates else ():
+        declared = scope.types.get(path)
+        parts = typing.get_args(declared) or (declared,)
+        is_container = typing.get_origin(declared) not in (None, typing.Union, types.UnionType)
+        missing = [
+            cls for cls in candidates if any(cls is it for it in parts) and cls not in chosen
+        ]
+        if path not in block.chooses:
+            missing = [cls for cls in missing if not (is_container or _can_make(cls))]
+        if missing and len(parts) == len(missing) and not is_container:
+            raise ConfigurationError(
+                f"`<:{path}>` is one of the program's objects, and the inputs hold no "
+                f'`{missing[0].__name__}`; add `| None` to its type, or use effects="direct"'
+            )
+        chosen.update(missing)
+    choices = Choices(tuple(objects), frozenset(chosen))
+    try:
+        return make_answer_form(block, scope, choices), choices
+    except ConfigurationError as error:
+        make_answer_form(block, scope)  # raises the error if it is not about the choice
+        raise CannotShow(str(error)) from None
+
+
+def _can_make(cls: type) -> bool:
+    try:
+        return bool(make_json_form(cls))
+    except TypeError:
+        return False

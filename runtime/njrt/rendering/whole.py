@@ -1,7 +1,8 @@
 """Write values whole, for a reader that sees nothing else of them, or give the reason why not.
 
-    writer = WholeWriter(30_000)
-    writer.write(items)         [Item(name='apple', price=1.25), Item(name='fries', price=3.0)]
+    writer = WholeWriter(30_000, classes=(Item,))
+    writer.write(items)         [#1 Item(name='apple', price=1.25), #2 Item(name='fries', price=3.0)]
+    writer.objects              both items: a reply may name their numbers
     writer.write(generator)     CannotShow("holds `<generator names>`, which does not show its content")
 
 A text in angle brackets is Python's form for an object that it does not show. Not detected: state that a class's own
@@ -10,7 +11,7 @@ A text in angle brackets is Python's form for an object that it does not show. N
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum, EnumMeta
 
 from njrt.outcome import UserValue
@@ -31,9 +32,9 @@ class CannotShow(DoesNotFit):
 
 
 class WholeWriter(ValueWriter):
-    """Writes values whole, in at most `room` characters each (state: the enums so far).
+    """Writes values whole, in at most `room` characters each (state: the objects and enums so far).
 
-    Values that `is_attached` accepts are
+    Instances of `classes` are numbered in the order of their first places. Values that `is_attached` accepts are
     files, which are sent beside the text.
     """
 
@@ -44,12 +45,16 @@ class WholeWriter(ValueWriter):
         self,
         room: int,
         redactor: Redactor | None = None,
+        classes: Sequence[type] = (),
         is_attached: Callable[[UserValue], bool] = lambda value: False,
     ) -> None:
         super().__init__(find_write_function, redactor)
+        self.objects: list[UserValue] = []
         self.enums: dict[int, type[Enum]] = {}
         self._room = room
+        self._classes = classes
         self._is_attached = is_attached
+        self._numbers: dict[int, int] = {}
 
     def write(self, value: UserValue) -> str:
         """Write all of a value; raise `CannotShow` if that is not possible."""
@@ -67,7 +72,8 @@ class WholeWriter(ValueWriter):
     def _write(self, value: UserValue, room: int, exact: bool) -> str:
         if len(self._path) >= MAX_DEPTH:
             raise CannotShow(f"is nested more than {MAX_DEPTH} levels deep")
-        text = super()._write(value, room, exact)
+        label = self._number(value) if self._classes else ""
+        text = super()._write(value, room - len(label), exact)
         cls = type(value)
         if is_a(cls, EnumMeta):
             self.enums[identify(cls)] = cls
@@ -76,4 +82,14 @@ class WholeWriter(ValueWriter):
             is_opaque = is_opaque or find_write_function(cls) is write_by_repr
         if is_opaque and not self._is_attached(value):
             raise CannotShow(f"holds `{text[:80]}`, which does not show its content")
-        return text
+        return label + text
+
+    def _number(self, value: UserValue) -> str:
+        """Return the label of a numbered object; an empty string for other values."""
+        if not any(is_a(value, cls) for cls in self._classes):
+            return ""
+        identity = identify(value)
+        if identity not in self._numbers:
+            self.objects.append(value)
+            self._numbers[identity] = len(self.objects)
+        return f"#{self._numbers[identity]} "

@@ -126,6 +126,7 @@ def converse_about(
         if isinstance(prompt, PromptProblem):
             yield from serve(NeedsCode(prompt.reason), 1)  # an error if no code is allowed
             return CodeNeeded(0)
+        handlers.choices = prompt.choices
         return (
             yield from converse(
                 block,

@@ -256,6 +256,7 @@ def start_block(
     tuned: Mapping[str, Mapping[str, Any]] = NOT_TUNED,
     examples: Sequence[tuple[str, str, str]] = (),
     interface: object = NO_INTERFACE,
+    chooses: str = "",
     **options: Any,
 ) -> tuple[Session, Conversation]:
     """Prepare one run of a block from the arguments in compiled code and the settings around it.
@@ -267,7 +268,7 @@ def start_block(
     instead of a conversation, and `lends` has more names for it. `ensures` are the asserts that follow the block, as
     texts, and `given` is a lambda over the variables that only they read. `tuned` has the block's options by model,
     from `njc tune`, and `examples` has shown values with replies. `interface` names the block's effects. `project`
-    and the other keywords are options.
+    and the other keywords are options. `chooses` are the outputs with objects of inputs that can only be chosen.
     """
     shown: tuple[tuple[str, str], ...] = ()
     if tuned:
@@ -279,8 +280,8 @@ def start_block(
     block = make_block(prompt, labels, at, is_async, session.options, reads, session.protocol)
     if interface is not NO_INTERFACE:
         block = set_interface(block, interface)
-    if shown:
-        block = replace(block, examples=shown)
+    if shown or chooses:
+        block = replace(block, examples=shown, chooses=tuple(chooses.split()))
     if code:
         options_of_code = replace(block.options, effects="direct")
         block = replace(block, options=options_of_code, code=extract_code(code))
