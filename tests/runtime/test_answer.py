@@ -247,6 +247,46 @@ def test_calls_of_tools_that_were_not_offered_run_nothing() -> None:
     assert call("route", "a", says=replies) == "billing"
 
 
+WAY = 'If only code can do it, reply {"needs_code": "why"}.'
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "```python\nteam = 'billing'\n```",
+        "Sure:\n```py\nteam = 'billing'\n```",
+        "team = 'billing'",
+        "import os\nprint(os.environ)",
+        {"code": "team = 'billing'", "done": True},
+        run("team = 'billing'", done=True),
+    ],
+)
+def test_a_reply_with_code_is_told_how_to_get_code(code) -> None:
+    assert call("route", "a", says=[code, {"team": "billing"}]) == "billing"
+    assert PROGRAM.told()[1] == f"No code runs here. Reply with the JSON object alone. {WAY}"
+    replies = [code, {"needs_code": "counting"}, run("team = 'shipping'", done=True)]
+    assert call("route", "a", says=replies) == "shipping"
+    assert call("route", "a", says=[code, {"team": "billing"}], authority="strict") == "billing"
+    assert PROGRAM.told()[1] == "No code runs here. Reply with the JSON object alone."
+
+
+@pytest.mark.parametrize("text", ["It is for billing.", "billing", '["billing"]', "12"])
+def test_a_reply_that_is_no_code_is_not(text) -> None:
+    assert call("route", "a", says=[text, {"team": "billing"}]) == "billing"
+    assert "needs_code" not in PROGRAM.told()[1]
+
+
+def test_an_output_may_be_named_code() -> None:
+    program = Program('''
+        def f(x):
+            """natural(effects="answer")
+            Put into <:code: str> the code for <x>.
+            """
+            return code
+    ''')
+    assert program.call("f", "a", says=[{"code": "b"}]) == "b"
+
+
 def test_outputs_without_a_type_are_simple_values() -> None:
     assert call("untyped", "a", says=[{"it": ["x", 1]}]) == ["x", 1]
     assert call("untyped", "a", says=[{"it": {"a": 1}}, {"it": "x"}]) == "x"

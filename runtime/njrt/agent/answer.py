@@ -20,6 +20,7 @@ from functools import lru_cache
 from typing import Any
 
 from njrt.agent.prompt import ANSWER_FORM, REASONED_FORM
+from njrt.agent.text_protocol import parse_text_effects
 from njrt.block import Block
 from njrt.effects import (
     BindOutputs,
@@ -30,6 +31,7 @@ from njrt.effects import (
     RaiseNamed,
     Refusal,
     ReturnAnswer,
+    Run,
 )
 from njrt.errors import ConfigurationError
 from njrt.message_json import find_last_object
@@ -63,6 +65,8 @@ class AnswerForm:
     schema: Json | None
     text: str
     outputs: tuple[str, ...] = ()
+    may_need_code: bool = False
+    """Whether the reply may ask for code."""
 
     @property
     def is_reasoned(self) -> bool:
@@ -120,7 +124,7 @@ def _make_answer_form(
         schema["$defs"] = definitions
     meanings = list_meanings(form.declared for _, form in forms)
     text = describe_form(examples, meanings, raising, is_reasoned)
-    return AnswerForm(None if is_reasoned else schema, text, outputs)
+    return AnswerForm(None if is_reasoned else schema, text, outputs, may_need_code)
 
 
 def describe_form(
@@ -246,16 +250,30 @@ def parse_answer(reply: Reply, form: AnswerForm = ANY_FORM) -> tuple[Effect | Re
     for call in reply.message.calls:
         if not call.arguments:
             return (_refuse(call.raw),)
-        return (_make_effect(call.arguments, form.outputs),)
+        return (_read_object(call.arguments, form),)
     if not (text := unfence(reply.message.text)):
         return ()
     try:
         value = ANSWER_DECODER.decode(text)
     except (ValueError, RecursionError) as error:
         value = find_last_object(reply.message.text) if form.is_reasoned else None
+        if value is None and any(isinstance(it, Run) for it in parse_text_effects(text, "direct")):
+            return (_refuse_code(form),)
         if value is None:
             return (_refuse(text[-80:] if form.is_reasoned else text, str(error)),)
-    return (_make_effect(value, form.outputs),)
+    return (_read_object(value, form),)
+
+
+def _read_object(value: Any, form: AnswerForm) -> Effect | Refusal:
+    has_code = isinstance(value, dict) and "code" in value and "code" not in form.outputs
+    if has_code and form is not ANY_FORM:
+        return _refuse_code(form)
+    return _make_effect(value, form.outputs)
+
+
+def _refuse_code(form: AnswerForm) -> Refusal:
+    way = ' If only code can do it, reply {"needs_code": "why"}.' * form.may_need_code
+    return Refusal(f"No code runs here. Reply with the JSON object alone.{way}")
 
 
 def unfence(text: str) -> str:
