@@ -38,6 +38,8 @@ class Block:
     """Earlier values as they were shown, each with its reply; they are shown before this run's values."""
     chooses: tuple[str, ...] = ()
     """Outputs with objects that inputs hold, by their types, and that can be chosen but not made."""
+    data_outputs: tuple[str, ...] = ()
+    """The outputs of a block with code that a reply may bind as data, all of them or none."""
     code: str = ""
     """Static code, which runs instead of a conversation with a model."""
     interface: Interface | None = None

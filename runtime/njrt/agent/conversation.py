@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Generator, Sequence
 from itertools import chain, count, repeat
 
-from njrt.agent.answer import AnswerForm, parse_answer
+from njrt.agent.answer import AnswerForm, is_simple, parse_answer, unfence
 from njrt.agent.prompt import build_answer_prompt, build_system_prompt
 from njrt.agent.text_protocol import parse_text_effects
 from njrt.agent.tools import (
@@ -26,11 +26,12 @@ from njrt.agent.tools import (
 )
 from njrt.block import Block
 from njrt.decisions import Interception, PendingEffect
-from njrt.effects import Answer, Effect, EffectResult, NeedsCode, Refusal
+from njrt.effects import Answer, Effect, EffectResult, NeedsCode, Refusal, Run
 from njrt.errors import ReplyError
 from njrt.execution.execute import Execution, Snippet
 from njrt.media import Attachment
 from njrt.messages import (
+    ANSWER_DECODER,
     Message,
     ModelMessage,
     Protocol,
@@ -109,6 +110,8 @@ def converse(
         )
         assert isinstance(reply, Reply)
         requested = read_effects(reply, effects, protocol, messages, form)
+        if not requested and block.data_outputs:
+            requested = read_data(reply, block.data_outputs)
         if problem := find_reply_problem(reply, requested):
             unusable += 1
             if reply.stop == "refusal" or unusable >= MAX_UNUSABLE_REPLIES:
@@ -227,6 +230,18 @@ def read_effects(
         return ()
     shown = [message.text for message in messages if isinstance(message, UserMessage)]
     return parse_text_effects(reply.message.text, effects, shown)
+
+
+def read_data(reply: Reply, outputs: Sequence[str]) -> tuple[Effect, ...]:
+    """Return the code that binds the outputs to the values in a reply, if it is one JSON object with just these."""
+    try:
+        value = ANSWER_DECODER.decode(unfence(reply.message.text))
+    except (ValueError, RecursionError):
+        return ()
+    if not (isinstance(value, dict) and value.keys() == {*outputs}) or is_too_long(reply):
+        return ()
+    lines = [f"{name} = {item!r}" for name, item in value.items() if is_simple(item)]
+    return (Run("\n".join(lines), done=True),) if len(lines) == len(value) else ()
 
 
 NOT_CARRIED_OUT = Refusal("not carried out, because an earlier call of this reply failed")

@@ -15,6 +15,7 @@ from functools import partial
 
 from njrt.agent.answer_prompt import (
     PromptProblem,
+    find_data_outputs,
     list_inputs,
     make_answer_prompt,
 )
@@ -104,6 +105,8 @@ def converse_about(
             return (yield from answer(block, handlers, serve))
         reopen = partial(build_opening, block, scope, handlers.redactor)
         opening = reopen()
+        if block.data_outputs:
+            block = replace(block, data_outputs=find_data_outputs(block, scope, opening))
         return (
             yield from converse(
                 block,
@@ -173,7 +176,7 @@ def with_code_on_request(
     outcome = yield from begin(block, 1)
     if isinstance(outcome, CodeNeeded):
         options = replace(block.options, effects="direct")
-        with_code = replace(block, options=options, examples=())
+        with_code = replace(block, options=options, examples=(), data_outputs=())
         outcome = yield from begin(with_code, outcome.turn + 1)
         assert not isinstance(outcome, CodeNeeded)
     return outcome

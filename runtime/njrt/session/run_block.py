@@ -294,6 +294,10 @@ def start_block(
             scope.lend(name, value)
     elif block.options.effects in ("direct", "answer"):
         scope.lend("ask", make_asker(scope, session, is_async))
+        layers = (options, project or {}, {"effects": session.settings.options.effects})
+        is_chosen = session.environ.get("NJC_EFFECTS") or any(it.get("effects") for it in layers)
+        if not is_chosen and block.interface is None and block.options.authority != "code":
+            block = replace(block, data_outputs=scope.outputs)
     # A canary has copies only of the block's variables; others may have changed since.
     checked = () if code or (observer is not None and given is not None) else ensures
     contract = make_contract(checked, variables, given, ns, cls)

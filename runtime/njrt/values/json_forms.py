@@ -31,7 +31,7 @@ from njrt.values.adapters import (
     format_validation_errors,
     get_adapter,
 )
-from njrt.values.introspection import is_user_class
+from njrt.values.introspection import VALUE_CLASSES, is_user_class, read_attributes
 from njrt.values.json_choices import (
     CONTAINER,
     KEYS,
@@ -137,6 +137,24 @@ def is_record(kind: type) -> bool:
         parameters: Any = getattr(kind, "__dataclass_params__", None)
         return bool(parameters.frozen) and not _has_own_constructor(kind)
     return issubclass(kind, tuple) and hasattr(kind, "_fields")
+
+
+def is_unchangeable(value: UserValue) -> bool:
+    """Return whether a value is known to be data that nothing can change, with everything that it holds."""
+    kind = type(value)
+    if kind in _UNCHANGEABLE or isinstance(value, enum.Enum):
+        return True
+    if kind.__name__ in VALUE_CLASSES.get(kind.__module__, ()):
+        return True
+    if isinstance(value, type):
+        return issubclass(value, enum.Enum | BaseException)
+    if kind in (tuple, frozenset) or is_data_class(kind):
+        parts = value if isinstance(value, tuple | frozenset) else read_attributes(value).values()
+        return all(map(is_unchangeable, parts))
+    return False
+
+
+_UNCHANGEABLE = (type(None), bool, int, float, complex, str, bytes, range)
 
 
 def _list_shown_fields(kind: Any) -> tuple[str, ...]:
