@@ -101,6 +101,8 @@ class ChangeableInput:
     @property
     def reason(self) -> str:
         """Why the block needs code."""
+        if self.types.name_of(self.types.expand(self.changeable)) in _USED_UP:
+            return f"it may use up `{self.path}: {self.typed}`"
         is_part = str(self.changeable) != str(self.types.expand(self.typed))
         holds = f", which holds `{self.changeable}`" * is_part
         return f"it may change `{self.path}: {self.typed}`{holds}"
@@ -257,6 +259,9 @@ def _find_type_of_class(name: str, block: NaturalBlock, types: TypeReader) -> Ty
     return typed.inside(ast.Subscript(origin, typed.annotation, ast.Load()))
 
 
+_USED_UP = frozenset(f"collections.abc.{name}" for name in ("Iterable", "Iterator", "Generator"))
+"""Types of values that can be read only once."""
+
 ANSWER_REMEDY = 'write `effects="answer"` on the block'
 
 
@@ -279,6 +284,8 @@ def _find_input_obstacle(
     if typed is not None:
         if (changeable := types.find_changeable(typed)) is not None:
             yield ChangeableInput(path, typed, changeable, types)
+        elif method := types.find_method(typed):
+            yield _make_method_obstacle(path, method)
     elif kind := types.find_definition(root, scope):
         remedy = f"{ANSWER_REMEDY}, if it only reads `{path}`" if root.isupper() else ""
         yield Obstacle(f"it may use the {kind} `{root}`", remedy)
@@ -292,6 +299,11 @@ def _find_input_obstacle(
             is_unknown=True,
             is_input=True,
         )
+
+
+def _make_method_obstacle(path: str, method: str) -> Obstacle:
+    remedy = f"{ANSWER_REMEDY}, if it only reads the fields of `{path}`"
+    return Obstacle(f"it may call `{method}` through `{path}`", remedy)
 
 
 def find_read_type(
@@ -320,13 +332,24 @@ def _find_class_obstacle(
     """Yield the changes that a block could make through a class, a library type or an alias that its text names."""
     scope = block.scope
     path = ".".join([root, *attributes])
-    found = types.class_of_type(types.expand(Typed(ast.Name(root, ast.Load()), scope)))
+    named: ast.expr = ast.Name(root, ast.Load())
+    found = types.class_of_type(types.expand(Typed(named, scope)))
+    while attributes:
+        named = ast.Attribute(named, attributes[0], ast.Load())
+        if (inner := types.class_of_type(Typed(named, scope))) is None:
+            break
+        found, attributes = inner, attributes[1:]
     if found is None:
         if attributes and not hasattr(builtins, root):
             yield Obstacle(f"it may change `{path}`, whose type is not known", "")
         return
     yield from _find_exception_obstacle(found, root, types)
     typed = _find_class_attribute_type(found, attributes, types) if attributes else None
+    if not any(map(is_exception_name, types.list_base_names(found))):
+        method = types.find_public_method(found, of_class=True) if not attributes else None
+        if method or (method := types.find_method(typed) if typed is not None else None):
+            yield _make_method_obstacle(path, method)
+            return
     changeable = (
         types.find_changeable(typed)
         if typed is not None
@@ -395,7 +418,13 @@ def _is_type(name: str, scope: NameScope, types: TypeReader) -> bool:
     return imported in SCALARS or is_exception_name(imported)
 
 
-_READ_ONLY_FORMS = {"list": "Sequence", "dict": "Mapping", "set": "frozenset"}
+_READ_ONLY_FORMS = {
+    "list": "Sequence",
+    "dict": "Mapping",
+    "set": "frozenset",
+    "collections.abc.Iterable": "Sequence",
+    "collections.abc.Container": "Collection",
+}
 
 
 def _suggest_type(path: str, typed: Typed, changeable: Typed, types: TypeReader) -> str:

@@ -39,6 +39,21 @@ class DeclaredTypes(TypeDefinitions):
             for base in node.bases:
                 yield self.name_of(Typed(base, scope))
 
+    def is_from_typing(self, found: ClassDefinition) -> bool:
+        """Return whether a base of a class is imported from `typing` itself, not from `typing_extensions`."""
+        for node, scope in self.walk_bases(found):
+            for base in node.bases:
+                name = base.value if isinstance(base, ast.Attribute) else base
+                root = ast.unparse(name)
+                home = self.find_home(root, scope)
+                for statement in self.find_statements_binding(root, home) if home else ():
+                    match statement:
+                        case ast.ImportFrom(module="typing"):
+                            return True
+                        case ast.Import(names=names) if any(it.name == "typing" for it in names):
+                            return True
+        return False
+
     def list_fields(self, found: ClassDefinition, depth: int = 0) -> Iterator[tuple[str, Typed]]:
         """Yield a class's annotated fields; the fields of its bases in this file come first."""
         node, scope = found

@@ -107,6 +107,8 @@ class _FormReader:
     containers: list[ast.expr] = field(default_factory=list)
     """The containers around the current type."""
     parts_read: int = 0
+    dicts: list[bool] = field(default_factory=list)
+    """Whether each class around the current type is a `TypedDict`."""
 
     def read(self, typed: Typed) -> Json:
         if hidden := find_name_for_checkers(typed, self.types):
@@ -174,7 +176,8 @@ class _FormReader:
             return form
         found = self.types.class_of_type(typed)
         if found is None:
-            is_never = name in ("", *_NEVER_JSON, *_WITHOUT_JSON, *_JSON_CONTAINERS)
+            is_never = name in (*_NEVER_JSON, *_WITHOUT_JSON, *_JSON_CONTAINERS)
+            is_never |= not name and not isinstance(typed.annotation, ast.Attribute)
             is_collection = name.startswith("collections")
             if is_never or is_collection or isinstance(typed.annotation, ast.Subscript):
                 raise _NoFormError(f"JSON does not carry `{typed}`")
@@ -182,7 +185,7 @@ class _FormReader:
                 f"njc does not see whether JSON carries `{typed}`",
                 'write `effects="answer"` on the block, if it does',
             )
-        return self.find_around(found[0].name) or self.read_class(typed, found)
+        return self.find_around(_name_class(found[0])) or self.read_class(typed, found)
 
     def read_literal(self, typed: Typed, inner: ast.expr) -> Json:
         values: list[JsonValue] = []
@@ -256,7 +259,14 @@ class _FormReader:
                 f"`{local}`, in the fields of `{node.name}`, is not found at run time",
                 f"define `{local}` at the top level of the module",
             )
-        self.around.append((node.name, True))
+        is_dict = "typing.TypedDict" in bases
+        if is_dict and not all(self.dicts) and self.types.is_from_typing(found):
+            raise _NoFormError(
+                f"before Python 3.12, pydantic reads no `typing.TypedDict`, such as `{node.name}`, in fields",
+                "import `TypedDict` from `typing_extensions`",
+            )
+        self.around.append((_name_class(node), True))
+        self.dicts.append(is_dict)
         try:
             fields: dict[str, Json] = {}
             for name, field_type in self.types.list_fields(found):
@@ -266,10 +276,12 @@ class _FormReader:
                 fields[name] = self.read(field_type)
         finally:
             self.around.pop()
+            self.dicts.pop()
         if not fields:
             raise _NoFormError(f"JSON does not carry `{typed}`, which declares no fields")
         container = {CONTAINER: tuple} if "typing.NamedTuple" in bases else {}
-        return self.define(node.name, {"type": "object", "properties": fields, **container})
+        form = {"type": "object", "properties": fields, **container}
+        return self.define(_name_class(node), form)
 
     def find_strange_base(self, found: ClassDefinition) -> str | None:
         """Return a base of a class with unknown fields."""
@@ -283,6 +295,11 @@ class _FormReader:
             elif self.types.name_of(typed) not in known:
                 return str(typed)
         return None
+
+
+def _name_class(node: ast.ClassDef) -> str:
+    """Return the name of a class's definition; classes in different classes may have the same name."""
+    return f"{node.name}:{node.lineno}"
 
 
 def _escape(name: str) -> str:

@@ -5,14 +5,14 @@
     a frozen dataclass with a field `tags: list[str]`                       list[str]
 
 `Sequence`, `Mapping` and the like are the author's promise for their own level only; their elements are checked like
-other types. Types not known to be immutable count as changeable: classes in other modules, classes with
+other types. An `Iterable` may be a generator, which showing it would use up. Types not known to be immutable count as changeable: classes in other modules, classes with
 unannotated attributes. Not detected: wrong annotations, and code outside a class that sets its attributes.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from njc.analysis.class_members import (
     DATA_BASES,
@@ -25,14 +25,13 @@ from njc.analysis.class_members import (
     list_attribute_stores,
 )
 from njc.analysis.types import MAX_DEPTH, SCALARS, ClassDefinition, Typed, unquote
-from njc.frontend.name_resolution import NameScope, list_bound_names
+from njc.frontend.name_resolution import FunctionDefinition, NameScope, list_bound_names
 from njc.frontend.prompt_references import list_variables
 
 _PATHS = frozenset({"pathlib.Path"})
 """Scalars that refer to files."""
 ABSTRACT_CONTAINERS = frozenset(
-    f"collections.abc.{name}"
-    for name in ("Sequence", "Mapping", "Collection", "Set", "Iterable", "Container")
+    f"collections.abc.{name}" for name in ("Sequence", "Mapping", "Collection", "Set")
 )
 CONTAINERS = ABSTRACT_CONTAINERS | {"tuple", "frozenset"}
 _NEUTRAL_BASES = frozenset(
@@ -42,6 +41,9 @@ _BUILTIN_CONTAINERS = frozenset({"list", "dict", "set", "frozenset", "tuple", "r
 _TUPLE_FACTORIES = frozenset({"collections.namedtuple", "typing.NamedTuple"})
 _WITHOUT_DICT = frozenset({"object", "abc.ABC"})
 _FROZEN_DECORATORS = ("dataclass", "define", "attrs", "s", "mutable")
+_PROPERTIES = ("property", "functools.cached_property", "enum.property")
+_HOOKS = ("validator", "default", "setter", "deleter")
+"""The last names of decorators such as `@name.validator`, for methods that a class calls itself."""
 
 
 class ChangeReader(DeclaredTypes):
@@ -128,6 +130,66 @@ class ChangeReader(DeclaredTypes):
             or next(undeclared, None)
             or self.find_changeable_class_attribute(found, seen)
         )
+
+    def walk_classes(
+        self, typed: Typed, seen: set[object] | None = None
+    ) -> Iterator[tuple[ClassDefinition, bool]]:
+        """Yield the classes of a type's values and of the values in them; True if a class itself is the value."""
+        seen = set() if seen is None else seen
+        for part in self.union_parts(self.expand(typed)):
+            if (part.annotation, part.scope) in seen:
+                continue
+            seen.add((part.annotation, part.scope))
+            inner = [part.inside(argument) for argument in list_parts(part)]
+            match self.name_of(part):
+                case "typing.Literal":
+                    owners = (each.annotation for each in inner)
+                    inner = [
+                        part.inside(it.value) for it in owners if isinstance(it, ast.Attribute)
+                    ]
+                case "type":
+                    named = (self.class_of_type(self.expand(each)) for each in inner)
+                    yield from ((found, True) for found in named if found)
+                    continue
+            if (found := self.class_of_type(part)) is not None:
+                yield found, False
+                inner = [*self.map_fields(found).values()]
+            for each in inner:
+                yield from self.walk_classes(each, seen)
+
+    def find_method(self, typed: Typed) -> str | None:
+        """Return a public method that values of a type, or values in them, have; None for plain data."""
+        methods = (self.find_public_method(*found) for found in self.walk_classes(typed))
+        return next(filter(None, methods), None)
+
+    def find_public_method(self, found: ClassDefinition, of_class: bool = False) -> str | None:
+        """Return a method for callers, such as `Client.lookup`, of a class or its bases in this file.
+
+        Properties of read-only types do not count; with `of_class`, only methods of the class itself do.
+        """
+        is_enum = any(base in ENUM_BASES for base in self.list_base_names(found))
+        for node, scope in self.walk_bases(found):
+            for name, functions in group_functions(node).items():
+                is_public = name == "__call__" or not name.startswith("_")
+                for function in functions if is_public else ():
+                    kinds = [Typed(_get_called(it), scope) for it in function.decorator_list]
+                    names = {self.name_of(kind) for kind in kinds}
+                    if of_class and not is_enum and names.isdisjoint(_METHODS_OF_CLASSES):
+                        continue
+                    if not self._is_field_like(function, kinds):
+                        return f"{node.name}.{name}"
+        return None
+
+    def _is_field_like(self, function: FunctionDefinition, decorators: Sequence[Typed]) -> bool:
+        """Return whether a function in a class body is a property of a read-only type, or a validator or the like."""
+        for decorator in decorators:
+            name = self.name_of(decorator)
+            if name in _PROPERTIES and isinstance(function, ast.FunctionDef) and function.returns:
+                return self.is_read_only(decorator.inside(unquote(function.returns)))
+            is_hook = getattr(decorator.annotation, "attr", "") in _HOOKS
+            if name.startswith("pydantic.") or is_hook:
+                return True
+        return False
 
     def find_fixed_attribute(self, typed: Typed, name: str) -> str | None:
         """Return why Python refuses to set an attribute on any value of a type; None if it may allow it."""
@@ -230,6 +292,14 @@ class ChangeReader(DeclaredTypes):
         if isinstance(value, ast.Call) and self.name_of(Typed(value.func, scope)) == "enum.auto":
             return self.infer(ast.Constant(0), scope)
         return self.infer(value, scope)
+
+
+_METHODS_OF_CLASSES = frozenset({"classmethod", "staticmethod"})
+
+
+def _get_called(decorator: ast.expr) -> ast.expr:
+    """Return a decorator without its arguments."""
+    return decorator.func if isinstance(decorator, ast.Call) else decorator
 
 
 def _first(found: Iterable[Typed | None]) -> Typed | None:

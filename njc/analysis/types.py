@@ -23,6 +23,7 @@ from njc.frontend.name_resolution import (
     Global,
     Local,
     NameScope,
+    collect_bindings,
     is_defined,
     list_bound_names,
     list_declared,
@@ -312,10 +313,43 @@ class TypeDefinitions:
         """Return the class that a type names, with the scope around it, if it names one class in this file."""
         match typed.annotation:
             case ast.Name(id=name) if (home := self.find_home(name, typed.scope)) is not None:
-                match self.find_statements_binding(name, home):
-                    case [ast.ClassDef() as found]:
-                        return found, home
+                return self._find_class(name, home)
+            case ast.Attribute(value=owner, attr=name):
+                outer = self.class_of_type(self.expand(typed.inside(owner)))
+                return self._find_inner_class(name, outer) if outer else None
         return None
+
+    def _find_inner_class(
+        self, name: str, outer: ClassDefinition, depth: int = 0
+    ) -> ClassDefinition | None:
+        """Return the class of this name in the body of a class, or in its nearest base in this file."""
+        node, around = outer
+        if self.find_statements_binding(name, scope := self._open_class(node, around)):
+            return self._find_class(name, scope)
+        found = (self.class_of_type(Typed(base, around)) for base in node.bases)
+        bases = filter(None, found) if depth < MAX_DEPTH else ()
+        inner = (self._find_inner_class(name, base, depth + 1) for base in bases)
+        return next(filter(None, inner), None)
+
+    def _find_class(self, name: str, scope: NameScope) -> ClassDefinition | None:
+        match self.find_statements_binding(name, scope):
+            case [ast.ClassDef() as found]:
+                return found, scope
+        return None
+
+    def _open_class(self, node: ast.ClassDef, around: NameScope) -> NameScope:
+        """Return the scope of a class's body; each class has one, also if no block is in it."""
+        if node not in self._scopes_by_class:
+            known = (scope for block in self.outputs for scope in block.walk_outwards())
+            bindings = collect_bindings(node, node.name, self.has_walrus)
+            made = NameScope("class", node.name, node, bindings, around)
+            found = next((scope for scope in known if scope.node is node), made)
+            self._scopes_by_class[node] = found
+        return self._scopes_by_class[node]
+
+    @cached_property
+    def _scopes_by_class(self) -> dict[ast.ClassDef, NameScope]:
+        return {}
 
     def union_parts(self, typed: Typed, depth: int = 0) -> list[Typed]:
         """Return a union's parts; the type alone if it is not a union, or too deep."""

@@ -24,7 +24,7 @@ from njc.analysis.authority import Authority, may_reraise
 from njc.analysis.contracts import BlockContract
 from njc.analysis.inference import TypeReader
 from njc.analysis.types import Typed
-from njc.codegen.output_types import find_output_types, find_return_type
+from njc.codegen.output_types import find_chosen_outputs, find_output_types, find_return_type
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import (
     BlockOutputs,
@@ -126,7 +126,7 @@ def apply_written(lowered: LoweredBlock, written: WrittenBlock | None) -> Emitta
     return GuardedBlock(written, lowered)
 
 
-_OF_CONVERSATIONS = ("ensures=", "given=", "effects=")
+_OF_CONVERSATIONS = ("ensures=", "given=", "effects=", "chooses=")
 """Arguments that mean nothing if no model is asked."""
 
 
@@ -285,6 +285,9 @@ def _build_arguments(
     yield _make_text_argument("at", [f"{path}:{block.line}"])
     if authority.effects == "answer":
         yield _make_text_argument("effects", ["answer"])
+    is_answer = merge_option_layers(block.options, project).effects == "answer"
+    if is_answer and (chosen := find_chosen_outputs(block, definitions)):
+        yield _make_text_argument("chooses", chosen)
     if block.interface is not None:
         yield Argument(f"interface={block.interface.path}")
     for name, value in list_given_options(block.options):

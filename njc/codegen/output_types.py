@@ -11,11 +11,13 @@ quotes around a class that is defined further down are dropped.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 
-from njc.analysis.authority import Authority
+from njc.analysis.authority import Authority, find_read_type
 from njc.analysis.inference import TypeReader
-from njc.analysis.types import Typed, TypeDefinitions
+from njc.analysis.json_compatibility import find_json_problem
+from njc.analysis.read_only import list_parts
+from njc.analysis.types import MAX_DEPTH, Typed, TypeDefinitions
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import (
     BlockOutputs,
@@ -72,6 +74,31 @@ def find_output_types(block: NaturalBlock, authority: Authority, types: TypeRead
             said[path] = format_string(text)
     ordered = {path: said[path] for path in (*block.writes, "return") if path in said}
     return OutputTypes(ordered, tuple(own))
+
+
+def find_chosen_outputs(block: NaturalBlock, types: TypeReader) -> list[str]:
+    """Return the outputs with objects that inputs hold, and that can be chosen but not made.
+
+    They are not frozen, have methods, or are made by code of their class.
+    """
+    read = (find_read_type(path, block, types)[0] for path in block.reads)
+    held = {found[0] for typed in read if typed for found, _ in types.walk_classes(typed)}
+    outputs = {path: types.output_type(path, block.scope) for path in block.binds if held}
+    return [path for path, typed in outputs.items() if typed and _holds_chosen(typed, held, types)]
+
+
+def _holds_chosen(typed: Typed, held: Set[ast.ClassDef], types: TypeReader, depth: int = 0) -> bool:
+    """Return whether a type is such a class, or a union or collection of them."""
+    for part in types.union_parts(types.expand(typed)) if depth < MAX_DEPTH else ():
+        inner = [part.inside(argument) for argument in list_parts(part)]
+        if any(_holds_chosen(each, held, types, depth + 1) for each in inner):
+            return True
+        found = types.class_of_type(part)
+        if found is not None and found[0] in held:
+            is_data = types.is_read_only(part) and types.find_public_method(found) is None
+            if not is_data or find_json_problem(part, types) is not None:
+                return True
+    return False
 
 
 def _unquote(text: str, scope: NameScope, types: TypeDefinitions) -> str:

@@ -34,6 +34,10 @@ class Block:
     options: Options
     reads: tuple[str, ...] = ()
     """Outputs that the prompt also reads, as listed by the compiler: the instruction may contain inserted values."""
+    chooses: tuple[str, ...] = ()
+    """Outputs with objects that inputs hold, by their types, and that can be chosen but not made."""
+    data_outputs: tuple[str, ...] = ()
+    """The outputs of a block with code that a reply may bind as data, all of them or none."""
     code: str = ""
     """Static code, which runs instead of a conversation with a model."""
     interface: Interface | None = None

@@ -20,6 +20,7 @@ from loopback import Status
 from njrt.agent.attachments import MAX_ATTACHMENTS
 from njrt.errors import (
     ConfigurationError,
+    PolicyError,
     RecordingMismatchError,
     RejectedRequestError,
     ServerError,
@@ -340,12 +341,19 @@ def test_files_are_found_in_lists_dicts_and_objects():
     first, second = Image(PNG), Image(b"GIF89a picture")
     values = {
         "photos": [first, second],
-        "pages": {"front": Document(PDF), 2: Audio(b"ID3 a"), (1, 2): Audio(b"ID3 b")},
+        "pages": {"front": Document(PDF), 2: Audio(b"ID3 a")},
         "claim": Claim(3, [Image(b"\xff\xd8\xff 1")], Document(b"%PDF-2")),
     }
     assert list_names(look(values)) == [
         "photos[0]", "photos[1]", "pages['front']", "pages[2]", "claim.photos[0]", "claim.letter",
     ]  # fmt: skip
+
+
+def test_files_that_are_not_found_are_left_to_code():
+    values = {"pages": {(1, 2): Audio(b"ID3 b"), 2: Audio(b"ID3 a")}}
+    assert list_names(look(values, "direct")) == ["pages[2]"]
+    with pytest.raises(PolicyError, match="holds `<Audio audio/mpeg"):
+        look(values, authority="strict")
 
 
 def test_a_file_is_shown_once():
@@ -401,9 +409,9 @@ def test_odd_objects_are_searched_without_running_their_code():
     deep: Any = Image(PNG)
     for _ in range(50):
         deep = [deep]
-    assert list_names(look({"odd": Odd(), "deep": deep, "many": list(range(10_000))})) == [
-        "odd.photo"
-    ]
+    values = {"odd": Odd(), "deep": deep, "many": list(range(10_000))}
+    assert list_names(look(values, "direct")) == ["odd.photo"]
+    assert list_names(look({"odd": Odd()})) == ["odd.photo"]
 
 
 def test_pictures_of_pillow_are_shown_by_their_pixels():

@@ -45,7 +45,8 @@ class Program:
         compilation = compile_source(source, project=project)
         errors = [each for each in compilation.diagnostics if each.severity == "error"]
         assert compilation.output is not None, errors
-        self.code = compile(compilation.output, path.replace(".njpy", ".py"), "exec")
+        file = path.replace(".njpy", ".py")
+        self.code = compile(compilation.output, file, "exec", dont_inherit=True)
         self.model = Scripted([])
 
     def load(self, says: Script = (), **settings: Any) -> dict[str, Any]:

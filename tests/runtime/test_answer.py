@@ -247,6 +247,125 @@ def test_calls_of_tools_that_were_not_offered_run_nothing() -> None:
     assert call("route", "a", says=replies) == "billing"
 
 
+WAY = 'If only code can do it, reply {"needs_code": "why"}.'
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "```python\nteam = 'billing'\n```",
+        "Sure:\n```py\nteam = 'billing'\n```",
+        "team = 'billing'",
+        "import os\nprint(os.environ)",
+        {"code": "team = 'billing'", "done": True},
+        run("team = 'billing'", done=True),
+    ],
+)
+def test_a_reply_with_code_is_told_how_to_get_code(code) -> None:
+    assert call("route", "a", says=[code, {"team": "billing"}]) == "billing"
+    assert PROGRAM.told()[1] == f"No code runs here. Reply with the JSON object alone. {WAY}"
+    replies = [code, {"needs_code": "counting"}, run("team = 'shipping'", done=True)]
+    assert call("route", "a", says=replies) == "shipping"
+    assert call("route", "a", says=[code, {"team": "billing"}], authority="strict") == "billing"
+    assert PROGRAM.told()[1] == "No code runs here. Reply with the JSON object alone."
+
+
+@pytest.mark.parametrize("text", ["It is for billing.", "billing", '["billing"]', "12"])
+def test_a_reply_that_is_no_code_is_not(text) -> None:
+    assert call("route", "a", says=[text, {"team": "billing"}]) == "billing"
+    assert "needs_code" not in PROGRAM.told()[1]
+
+
+def test_an_output_may_be_named_code() -> None:
+    program = Program('''
+        def f(x):
+            """natural(effects="answer")
+            Put into <:code: str> the code for <x>.
+            """
+            return code
+    ''')
+    assert program.call("f", "a", says=[{"code": "b"}]) == "b"
+
+
+# ── data where code was asked for ────────────────────────────────────────────────────────────────
+
+UNTYPED = '''
+    from dataclasses import dataclass
+    from typing import Callable
+
+    class Box:
+        topic = ""
+
+    def f(mail%s):
+        box = Box()
+        for _ in "a":
+            """natural%s
+            Put what <mail> is about into %s
+            """
+        return %s
+'''
+
+
+def make_untyped(
+    kind: str = "", options: str = "", text: str = "<:topic>", value: str = "topic"
+) -> Program:
+    return Program(UNTYPED % (kind, options, text, value), project=Options())
+
+
+@pytest.mark.parametrize("kind", ["", ": str"])
+@pytest.mark.parametrize(
+    ("text", "reply", "value"),
+    [
+        ("<:topic>", {"topic": "bills"}, "bills"),
+        ("<:topic>", '```json\n{"topic": "bills"}\n```', "bills"),
+        ("<:topic>", {"topic": ["a", 1, None, True, 2.5]}, ["a", 1, None, True, 2.5]),
+        ("<:topic>, and its size into <:n: int>", {"topic": "bills", "n": 3}, "bills"),
+    ],
+)
+@pytest.mark.parametrize("protocol", ["tools", "text"])
+def test_data_is_taken_if_only_a_type_is_missing(kind, text, reply, value, protocol) -> None:
+    program = make_untyped(kind, text=text)
+    assert program.call("f", "Pay!", says=[reply], protocol=protocol) == value
+
+
+DONE = run("topic = 'by code'", done=True)
+
+
+@pytest.mark.parametrize(
+    ("program", "mail", "reply"),
+    [
+        (make_untyped(": list[str]"), ["Pay!"], {"topic": "bills"}),
+        (make_untyped(), {"text": "Pay!"}, {"topic": "bills"}),
+        (make_untyped(), ("Pay!", ["a"]), {"topic": "bills"}),
+        (make_untyped(), print, {"topic": "bills"}),
+        (make_untyped(), "Pay! " * 500, {"topic": "bills"}),
+        (make_untyped(": str", '(authority="code")'), "Pay!", {"topic": "bills"}),
+        (make_untyped(": str", '(effects="direct")'), "Pay!", {"topic": "bills"}),
+        (make_untyped(": str", text="<:topic>. Break if it is empty."), "Pay!", {"topic": "bills"}),
+        (make_untyped(": str"), "Pay!", {"Topic": "bills"}),
+        (make_untyped(": str"), "Pay!", {"topic": "bills", "why": "x"}),
+        (make_untyped(": str"), "Pay!", {"topic": {"a": 1}}),
+        (make_untyped(": str"), "Pay!", '{"topic": NaN}'),
+        (make_untyped(": str"), "Pay!", 'The answer is {"topic": "bills"}'),
+    ],
+)
+def test_data_is_refused_where_a_change_could_be_lost(program, mail, reply) -> None:
+    assert program.call("f", mail, says=[reply, DONE]) == "by code"
+
+
+def test_data_is_refused_for_attributes_and_misfits() -> None:
+    program = make_untyped(": str", text="<:box.topic>, and into <:n>", value="box.topic")
+    code = run("box.topic = 'by code'; n = 1", done=True)
+    assert program.call("f", "Pay!", says=[{"box.topic": "a", "n": 1}, code]) == "by code"
+    program = make_untyped(": str", text="<:topic: Callable[[], str]>, and into <:n>")
+    code = run("topic = str; n = 1", done=True)
+    assert program.call("f", "Pay!", says=[{"topic": "a", "n": 1}, code]) is str
+    program = make_untyped(": str", text="<:topic>, and its size into <:n: int>")
+    replies = [{"topic": "bills", "n": "x"}, {"topic": "bills", "n": 3}]
+    assert program.call("f", "Pay!", says=replies) == "bills"
+    assert "does not fit its type" in program.told()[1]
+
+
 def test_outputs_without_a_type_are_simple_values() -> None:
     assert call("untyped", "a", says=[{"it": ["x", 1]}]) == ["x", 1]
     assert call("untyped", "a", says=[{"it": {"a": 1}}, {"it": "x"}]) == "x"

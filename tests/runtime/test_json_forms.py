@@ -9,12 +9,21 @@ import enum
 import pickle
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, Required, TypedDict
 
 import pytest
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, Strict, StringConstraints
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    StringConstraints,
+)
 
 from njrt.messages import ANSWER_DECODER
 from njrt.values.json_forms import describe_schema, make_json_form
@@ -147,7 +156,7 @@ class Plain:
         (Annotated[int, []], 3, 3, "integer"),
         (Literal[Color.RED, "x"], "RED", Color.RED, '"RED" | "x"'),
         (Color, 1, Color.RED, None),
-        (Counted, {"color": "RED", "size": 1, "total": 9}, Counted(Shade.RED, 1), '{"color": "RED", "size": integer}'),
+        (Counted, {"color": "RED", "size": 1}, Counted(Shade.RED, 1), '{"color": "RED", "size": integer}'),
         (list[Order | Counted], [{"color": "RED", "size": 1}], [Counted(Shade.RED, 1)], None),
         (Tree, {"value": 1, "children": [{"value": 2, "children": []}]}, Tree(1, [Tree(2, [])]), None),
     ],
@@ -249,6 +258,11 @@ def test_keys_that_become_equal_are_refused(declared, one, other):
         (Literal[1, True], "equal"),
         (list[int] | tuple[int, ...], "apart"),
         (list[PurePosixPath | str], "apart"),
+        (datetime.date | str, "date and string apart"),
+        (str | uuid.UUID | None, "uuid and string apart"),
+        (dict[str, list[datetime.time] | list[str]], "apart"),
+        (Color | str, "Color and string apart"),
+        (Literal["RED"] | Color, "apart"),
         (Order | Twin, "Order and Twin apart"),
         (Color | Shade, "Color and Shade apart"),
     ],
@@ -359,6 +373,101 @@ def test_a_text_with_a_time_is_no_date(declared):
 def test_what_does_not_fit_is_said_with_its_place(declared, written, words):
     with pytest.raises(ValueError, match=words):
         make_json_form(declared).decode(written)
+
+
+class Leaf(TypedDict):
+    text: str
+    more: NotRequired[list[Leaf]]
+
+
+class Folder(TypedDict, total=False):
+    name: Required[str]
+    file: File | None
+
+
+class File(TypedDict):
+    folder: Folder
+
+
+class Renamed(BaseModel):
+    model_config = ConfigDict(populate_by_name=True)
+    full: str = Field(default="", alias="fullName")
+    other: str = Field(default="", validation_alias=AliasChoices("other", "another"))
+
+
+class Extra(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    name: str = ""
+
+
+class Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    name: str = ""
+
+
+class Step(NamedTuple):
+    name: str = ""
+
+
+@pytest.mark.parametrize(
+    ("declared", "value", "description"),
+    [
+        (Leaf, {"text": "a", "more": [{"text": "b"}]},
+         'Leaf, where Leaf is {"text": string, "more" (may be left out): [Leaf, ...]}'),
+        (list[Leaf], [{"text": "a"}], None),
+        (Folder, {"name": "a", "file": {"folder": {"name": "b", "file": None}}},
+         'Folder, where Folder is {"name": string, "file" (may be left out): File | null}; File is {"folder": Folder}'),
+        (dict[str, File | None], {"x": {"folder": {"name": "b"}}, "y": None}, None),
+        (Tree, {"value": 1, "children": []}, 'Tree, where Tree is {"value": integer, "children": [Tree, ...]}'),
+    ],
+)  # fmt: skip
+def test_types_that_refer_to_themselves_have_a_form(declared, value, description):
+    form = make_json_form(declared)
+    expected = Tree(1, []) if declared is Tree else value
+    assert form.decode(value) == expected
+    assert description in (None, describe_schema(form.schema_with_members))
+
+
+def test_a_deep_type_is_described_to_its_end():
+    inner: Any = int
+    for number in range(9):
+        inner = make_dataclass(f"Level{number}", [("inner", inner)])
+    text = describe_schema(make_json_form(inner).schema_with_members)
+    assert text == '{"inner": ' * 9 + "integer" + "}" * 9
+    shared: Any = int
+    for number in range(40):
+        fields = [("left_of_it", shared), ("right_of_it", shared)]
+        shared = make_dataclass(f"Shared{number}", fields)
+    assert len(describe_schema(make_json_form(shared).schema_with_members)) < 5_000
+
+
+@pytest.mark.parametrize(
+    ("declared", "written", "message"),
+    [
+        (Step, {"Name": "tea"}, "there is no field `Name`; the fields are `name`"),
+        (Counted, {"color": "RED", "size": 1, "total": 9}, "no field `total`; the fields are `color`, `size`"),
+        (Partial, {"Size": 2}, "no field `Size`; the fields are `movie`, `size`"),
+        (Partial, {"movie": {"title": "a", "Color": "RED"}}, "movie: there is no field `Color`"),
+        (Renamed, {"fullname": "x"}, "no field `fullname`; the fields are `fullName`, `other`"),
+        (Closed, {"Name": "x"}, "no field `Name`; the fields are `name`"),
+        (list[Step], [{"name": "a"}, {"nam": "b"}], "1: there is no field `nam`"),
+        (dict[str, Step], {"k": {"Name": "b"}}, "k: there is no field `Name`"),
+        (Step | None, {"Name": "b"}, "no field `Name`"),
+        (Order | None, {"Dish": "b"}, "no field `Dish`; the fields are `dish`, `color`"),
+        (Step | int, {"Name": "b"}, "no field `Name`"),
+        (tuple[Painted, int], [{"colour": "RED"}, 1], "0: there is no field `colour`"),
+    ],
+)  # fmt: skip
+def test_names_that_are_no_fields_are_sent_back(declared, written, message):
+    with pytest.raises(ValueError, match=message):
+        make_json_form(declared).decode(written)
+
+
+def test_other_names_of_fields_and_extra_fields_are_read():
+    form = make_json_form(Renamed)
+    assert form.decode({"full": "a", "another": "b"}) == Renamed(full="a", other="b")
+    assert form.decode({"fullName": "a"}).full == "a"
+    assert make_json_form(Extra).decode({"size": 3}) == Extra(size=3)
 
 
 class Size(enum.StrEnum):

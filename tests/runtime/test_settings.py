@@ -245,7 +245,7 @@ def test_the_nearest_wins(monkeypatch: pytest.MonkeyPatch) -> None:
 VALUES = {
     "model": "openai/m", "base_url": "http://127.0.0.1:1/v1", "temperature": 0.5, "max_reply_tokens": 5,
     "max_effects": 5, "max_calls": 5, "max_seconds": 2.5, "max_call_seconds": 2, "max_code_seconds": 2,
-    "max_tokens": 5, "max_usd": 0.5, "show_chars": 5, "redact": False,
+    "max_tokens": 5, "max_usd": 0.5, "show_chars": 5, "max_prompt_chars": 5, "redact": False,
     "store": "memory:", "budget": "usd=5 per=day",
 }  # fmt: skip
 """A value for each option that is no choice among words."""

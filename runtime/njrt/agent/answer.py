@@ -20,6 +20,7 @@ from functools import lru_cache
 from typing import Any
 
 from njrt.agent.prompt import ANSWER_FORM, REASONED_FORM
+from njrt.agent.text_protocol import parse_text_effects
 from njrt.block import Block
 from njrt.effects import (
     BindOutputs,
@@ -30,11 +31,14 @@ from njrt.effects import (
     RaiseNamed,
     Refusal,
     ReturnAnswer,
+    Run,
 )
 from njrt.errors import ConfigurationError
 from njrt.message_json import find_last_object
 from njrt.messages import ANSWER_DECODER, Json, Reply, make_object_schema
+from njrt.outcome import UserValue
 from njrt.records import record
+from njrt.rendering.shown_classes import find_shown_classes
 from njrt.scope.scope import Bound, Scope
 from njrt.values.adapters import DeclaredType
 from njrt.values.introspection import is_exception_class
@@ -42,6 +46,13 @@ from njrt.values.json_forms import JsonForm, describe_object, make_json_form, mo
 
 UNTYPED = bool | int | float | str | list[bool | int | float | str] | None
 """The type of an output without a declared type."""
+
+
+def is_simple(value: Any) -> bool:
+    """Return whether a JSON value fits `UNTYPED`."""
+    items = value if isinstance(value, list) else [value]
+    return all(item is None or isinstance(item, bool | int | float | str) for item in items)
+
 
 COMMON_EXCEPTIONS = ("ValueError", "LookupError", "RuntimeError")
 """Exceptions that any block may raise by name, in addition to the exceptions in its text."""
@@ -61,13 +72,31 @@ class AnswerForm:
     schema: Json | None
     text: str
     outputs: tuple[str, ...] = ()
+    may_need_code: bool = False
+    """Whether the reply may ask for code."""
+
+    @property
+    def is_reasoned(self) -> bool:
+        """Whether the answer is the last JSON object in a text."""
+        return self.schema is None
 
 
-def make_answer_form(block: Block, scope: Scope) -> AnswerForm:
+@record
+class Choices:
+    """The program's objects that a reply may choose by their numbers, counted from 1, and their classes."""
+
+    objects: tuple[UserValue, ...] = ()
+    numbered: frozenset[type] = frozenset()
+
+
+NO_CHOICES = Choices()
+
+
+def make_answer_form(block: Block, scope: Scope, choices: Choices = NO_CHOICES) -> AnswerForm:
     """Return the reply form of a block; raise ConfigurationError if an output or returned value has no JSON form."""
     return _make_answer_form(
-        tuple([(path, find_output_form(scope, path)) for path in scope.outputs]),
-        find_return_form(scope) if "return" in block.labels else None,
+        tuple([(path, find_output_form(scope, path, choices)) for path in scope.outputs]),
+        find_return_form(scope, choices) if "return" in block.labels else None,
         block.labels,
         tuple([name for name in scope.names if find_exception(scope, name) is not None]),
         block.options.authority != "strict",
@@ -102,7 +131,7 @@ def _make_answer_form(
         schema["$defs"] = definitions
     meanings = list_meanings(form.declared for _, form in forms)
     text = describe_form(examples, meanings, raising, is_reasoned)
-    return AnswerForm(None if is_reasoned else schema, text, outputs)
+    return AnswerForm(None if is_reasoned else schema, text, outputs, may_need_code)
 
 
 def describe_form(
@@ -126,14 +155,19 @@ def describe_form(
 
 
 def list_meanings(kinds: Iterable[DeclaredType]) -> list[str]:
-    """Return the meanings of the members of the enums: their values, if they are texts other than the names."""
+    """Return the meanings of the members of the enums in some types: texts that are the values of members."""
     return [
         f'- "{member.name}": {member.value}'
-        for kind in kinds
-        if isinstance(kind, type) and issubclass(kind, Enum)
+        for kind in find_shown_classes((), kinds)
+        if issubclass(kind, Enum)
         for member in kind
-        if isinstance(member.value, str) and member.value.lower() != member.name.lower()
+        if has_meaning(member)
     ]
+
+
+def has_meaning(member: Enum) -> bool:
+    """Return whether a member's value is a text other than its name."""
+    return isinstance(member.value, str) and member.value.lower() != member.name.lower()
 
 
 PASS_EXAMPLE = '{"pass": true}'
@@ -165,25 +199,26 @@ def _list_alternatives(
             yield make_object_schema(properties), describe_object({"return": returned})
 
 
-def find_output_form(scope: Scope, path: str) -> JsonForm:
+def find_output_form(scope: Scope, path: str, choices: Choices = NO_CHOICES) -> JsonForm:
     """Return the JSON form of an output; raise ConfigurationError if it has none."""
     if "." in path:
         raise ConfigurationError(
             f'`<:{path}>` sets an attribute, which effects="answer" cannot; '
             'bind a name instead, or use effects="direct"'
         )
-    return _find_form(scope, path, f"the type of `<:{path}>`", "give it another type")
+    return _find_form(scope, path, choices, f"the type of `<:{path}>`", "give it another type")
 
 
-def find_return_form(scope: Scope) -> JsonForm:
+def find_return_form(scope: Scope, choices: Choices = NO_CHOICES) -> JsonForm:
     """Return the JSON form of the block's return value: any simple value if no type, or `Any`, is declared.
 
     Raises ConfigurationError if the declared type has no JSON form.
     """
-    return _find_form(scope, "return", "the type that the function returns", "annotate another one")
+    what, way = "the type that the function returns", "annotate another one"
+    return _find_form(scope, "return", choices, what, way)
 
 
-def _find_form(scope: Scope, path: str, what: str, way: str) -> JsonForm:
+def _find_form(scope: Scope, path: str, choices: Choices, what: str, way: str) -> JsonForm:
     """Return a declared type's JSON form; one that cannot be evaluated is an error, as not every value would fit."""
     if scope.has_unresolved_type(path):
         raise ConfigurationError(
@@ -193,7 +228,7 @@ def _find_form(scope: Scope, path: str, what: str, way: str) -> JsonForm:
     declared = scope.types.get(path, UNTYPED)
     try:
         is_anything = path == "return" and declared in (Any, object)
-        return make_json_form(UNTYPED if is_anything else declared)
+        return make_json_form(UNTYPED if is_anything else declared, choices.numbered)
     except TypeError as error:
         raise ConfigurationError(
             f'{what} has no JSON form: {error}; {way}, or use effects="direct"'
@@ -208,27 +243,44 @@ def find_exception(scope: Scope, name: str) -> type[BaseException] | None:
     return None
 
 
+ANY_FORM = AnswerForm({}, "")
+"""The form of replies to an unknown block."""
+
 _FENCED_JSON = re.compile(r"^```\w*[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
-def parse_answer(
-    reply: Reply, outputs: Sequence[str] = (), is_reasoned: bool = False
-) -> tuple[Effect | Refusal, ...]:
+def parse_answer(reply: Reply, form: AnswerForm = ANY_FORM) -> tuple[Effect | Refusal, ...]:
     """Read a reply as one effect; return nothing if it has no text.
 
-    If it `is_reasoned`, the answer is the last JSON object in the text. An output may be named `needs_code`.
+    If it is reasoned, the answer is the last JSON object in the text. An output may be named `needs_code`.
     """
     for call in reply.message.calls:
-        return (_make_effect(call.arguments, outputs),) if call.arguments else (_refuse(call.raw),)
+        if not call.arguments:
+            return (_refuse(call.raw),)
+        return (_read_object(call.arguments, form),)
     if not (text := unfence(reply.message.text)):
         return ()
     try:
         value = ANSWER_DECODER.decode(text)
     except (ValueError, RecursionError) as error:
-        value = find_last_object(reply.message.text) if is_reasoned else None
+        value = find_last_object(reply.message.text) if form.is_reasoned else None
+        if value is None and any(isinstance(it, Run) for it in parse_text_effects(text, "direct")):
+            return (_refuse_code(form),)
         if value is None:
-            return (_refuse(text[-80:] if is_reasoned else text, str(error)),)
-    return (_make_effect(value, outputs),)
+            return (_refuse(text[-80:] if form.is_reasoned else text, str(error)),)
+    return (_read_object(value, form),)
+
+
+def _read_object(value: Any, form: AnswerForm) -> Effect | Refusal:
+    has_code = isinstance(value, dict) and "code" in value and "code" not in form.outputs
+    if has_code and form is not ANY_FORM:
+        return _refuse_code(form)
+    return _make_effect(value, form.outputs)
+
+
+def _refuse_code(form: AnswerForm) -> Refusal:
+    way = ' If only code can do it, reply {"needs_code": "why"}.' * form.may_need_code
+    return Refusal(f"No code runs here. Reply with the JSON object alone.{way}")
 
 
 def unfence(text: str) -> str:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import io
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -27,7 +27,6 @@ from njrt.outcome import UserValue
 from njrt.rendering.one_line import find_write_function, list_hidden_attributes
 from njrt.rendering.redaction import Redactor
 from njrt.rendering.writer import ValueWriter
-from njrt.scope.scope import Bound, Scope
 from njrt.values.introspection import is_a, is_exactly, is_user_class, read_attributes
 
 MAX_ATTACHMENTS = 100
@@ -40,29 +39,29 @@ MAX_SEARCHED_ITEMS = 1_000
 """The most items of one list or dict that are searched for files, and the most values in all."""
 
 
-def find_attachments(
-    scope: Scope, reads: Sequence[str], redactor: Redactor
-) -> tuple[Attachment, ...]:
-    """Return the files among the inputs of a block; `reads` are outputs that are also inputs."""
-    if not (Media.was_made or "PIL.Image" in sys.modules or "pydantic_ai.messages" in sys.modules):
-        return ()
-    search = _Search(redactor)
-    for name in scope.names:
-        found = scope.lookup(name)
-        if isinstance(found, Bound) and (name not in scope.outputs or name in reads):
-            for path, value in scope.list_named(name, found.value).items():
-                search.add(path, value, path)
-    return tuple(search.found)
+def find_attachments(inputs: Mapping[str, UserValue], redactor: Redactor) -> FileSearch:
+    """Search the inputs of a block for files; their names are paths of the program."""
+    search = FileSearch(redactor)
+    if Media.was_made or "PIL.Image" in sys.modules or "pydantic_ai.messages" in sys.modules:
+        for path, value in inputs.items():
+            search.add(path, value, path)
+    return search
 
 
-class _Search:
+class FileSearch:
     """Collects the files in values (state: the files found, and the objects searched so far)."""
 
     def __init__(self, redactor: Redactor) -> None:
         self.found: list[Attachment] = []
+        self._files: set[int] = set()
+        """Ids of the objects that are files."""
         self._redactor = redactor
         self._seen: set[int] = set()
         self._left = MAX_SEARCHED_ITEMS
+
+    def has(self, value: UserValue) -> bool:
+        """Return whether a value is one of the files."""
+        return id(value) in self._files
 
     def add(self, path: str, value: UserValue, label: str, depth: int = 0) -> None:
         """Add the files in `value`, which the program reaches by `path` and names by `label`."""
@@ -80,6 +79,7 @@ class _Search:
                 self._seen.add(id(value))
                 self._add_parts(path, value, label, depth + 1)
             return
+        self._files.add(id(value))
         text = repr(media)
         if self._redactor.write_named(label, media, lambda: text) != text:
             return

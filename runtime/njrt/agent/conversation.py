@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Generator, Sequence
 from itertools import chain, count, repeat
 
-from njrt.agent.answer import AnswerForm, parse_answer
+from njrt.agent.answer import AnswerForm, is_simple, parse_answer, unfence
 from njrt.agent.prompt import build_answer_prompt, build_system_prompt
 from njrt.agent.text_protocol import parse_text_effects
 from njrt.agent.tools import (
@@ -26,11 +26,12 @@ from njrt.agent.tools import (
 )
 from njrt.block import Block
 from njrt.decisions import Interception, PendingEffect
-from njrt.effects import Answer, Effect, EffectResult, NeedsCode, Refusal
+from njrt.effects import Answer, Effect, EffectResult, NeedsCode, Refusal, Run
 from njrt.errors import ReplyError
 from njrt.execution.execute import Execution, Snippet
 from njrt.media import Attachment
 from njrt.messages import (
+    ANSWER_DECODER,
     Message,
     ModelMessage,
     Protocol,
@@ -101,9 +102,9 @@ def converse(
             block, protocol, messages, detector.temperature, turn, form, interface
         )
         assert isinstance(reply, Reply)
-        outputs = form.outputs if form is not None else ()
-        is_reasoned = form is not None and form.schema is None
-        requested = read_effects(reply, effects, protocol, messages, outputs, is_reasoned)
+        requested = read_effects(reply, effects, protocol, messages, form)
+        if not requested and block.data_outputs:
+            requested = read_data(reply, block.data_outputs)
         if problem := find_reply_problem(reply, requested):
             unusable += 1
             if reply.stop == "refusal" or unusable >= MAX_UNUSABLE_REPLIES:
@@ -202,24 +203,35 @@ def read_effects(
     effects: BlockEffects,
     protocol: Protocol,
     messages: tuple[Message, ...],
-    outputs: Sequence[str] = (),
-    is_reasoned: bool = False,
+    form: AnswerForm | None = None,
 ) -> tuple[Effect | Refusal, ...]:
     """Return the effects that a reply requests, in order; in the text protocol they are parsed from its text.
 
-    A fenced block that only repeats one of the `messages` shown to the model is not an effect. An answer binds the
-    `outputs`.
+    A fenced block that only repeats one of the `messages` shown to the model is not an effect. An answer has the
+    `form`.
     """
     if is_too_long(reply):
         return ()
     if effects == "answer":
-        return parse_answer(reply, outputs, is_reasoned)
+        return parse_answer(reply) if form is None else parse_answer(reply, form)
     if reply.message.calls:
         return tuple(parse_tool_call(call, effects) for call in reply.message.calls)
     if protocol == "tools":
         return ()
     shown = [message.text for message in messages if isinstance(message, UserMessage)]
     return parse_text_effects(reply.message.text, effects, shown)
+
+
+def read_data(reply: Reply, outputs: Sequence[str]) -> tuple[Effect, ...]:
+    """Return the code that binds the outputs to the values in a reply, if it is one JSON object with just these."""
+    try:
+        value = ANSWER_DECODER.decode(unfence(reply.message.text))
+    except (ValueError, RecursionError):
+        return ()
+    if not (isinstance(value, dict) and value.keys() == {*outputs}) or is_too_long(reply):
+        return ()
+    lines = [f"{name} = {item!r}" for name, item in value.items() if is_simple(item)]
+    return (Run("\n".join(lines), done=True),) if len(lines) == len(value) else ()
 
 
 NOT_CARRIED_OUT = Refusal("not carried out, because an earlier call of this reply failed")

@@ -21,7 +21,14 @@ from functools import cached_property, partial
 from typing import Any, TypeVar, assert_never
 from unicodedata import normalize
 
-from njrt.agent.answer import find_exception, find_name_problem, find_output_form, find_return_form
+from njrt.agent.answer import (
+    NO_CHOICES,
+    Choices,
+    find_exception,
+    find_name_problem,
+    find_output_form,
+    find_return_form,
+)
 from njrt.agent.block_warnings import State, find_warnings, read_state
 from njrt.agent.interface_effects import InterfaceEffect, OpenInterface
 from njrt.agent.object_references import ReferenceTable, WireVariables
@@ -170,6 +177,8 @@ class Handlers:
         """Values from before the block of the outputs that the prompt also reads."""
         self.contract = contract
         self.interface = interface
+        self.choices: Choices = NO_CHOICES
+        """Objects that an answer may choose."""
         self.refusals: dict[str, int] = {}
         """Number of refusals of code, by the reason."""
         if block.options.effects == "direct":
@@ -313,8 +322,8 @@ class Handlers:
             return self.count_misfit(problem)
         decoded: dict[str, UserValue] = {}
         for name, value in values.items():
-            form = find_output_form(self.scope, name)
-            decode = partial(form.decode, value)
+            form = find_output_form(self.scope, name, self.choices)
+            decode = partial(form.decode, value, self.choices.objects)
             is_plain = form.declared in PLAIN_TYPES  # runs none of the program's code
             try:
                 decoded[name] = decode() if is_plain else self.limit_time(decode)
@@ -328,7 +337,8 @@ class Handlers:
     def return_answer(self, value: WireValue) -> EffectResult:
         """Return from the program's function with a JSON value."""
         try:
-            returned = find_return_form(self.scope).decode(value)
+            form = find_return_form(self.scope, self.choices)
+            returned = form.decode(value, self.choices.objects)
         except ValueError as error:
             return self.count_misfit(f"the value to return: {error}")
         return self.jump("return", returned, decoded=True)

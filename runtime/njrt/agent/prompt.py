@@ -27,10 +27,10 @@ from njrt.options import EffectSet, Options, Reasoning
 from njrt.private_names import unmangle
 from njrt.rendering.describe import describe_function, describe_variable, render_value
 from njrt.rendering.redaction import Redactor
-from njrt.rendering.shown_classes import find_shown_classes, find_signature_classes
-from njrt.rendering.signatures import format_type, get_doc_summary
+from njrt.rendering.shown_classes import find_signature_classes
+from njrt.rendering.signatures import format_type
 from njrt.scope.scope import Bound, Scope
-from njrt.values.introspection import get_class_namespace, is_a
+from njrt.values.introspection import is_a
 
 INTRODUCTION = """\
 You are part of a running Python program. It gives you an instruction and the variables that the \
@@ -264,7 +264,10 @@ REASONED_FORM = "First reason step by step, in at most six short lines without c
 def join_opening(
     instruction: str, lines: Sequence[str], form: str, fixed: Sequence[str] = ()
 ) -> str:
-    """Return the text of a first message; `lines` has its values, `fixed` the parts that are the same in all runs."""
+    """Return the text of a first message; `lines` has its values, `fixed` the parts that are the same in all runs.
+
+    A long form of the reply precedes the values: after it, a small model would lose sight of them.
+    """
     rule = choose_rule(instruction)
     if not form:
         return "\n".join([instruction, *([rule, *fixed, *lines] if fixed or lines else [])])
@@ -274,14 +277,10 @@ def join_opening(
     return "\n".join([instruction, rule, *fixed, *parts])
 
 
-def build_opening(
-    block: Block, scope: Scope, form: str = "", redactor: Redactor | None = None
-) -> str:
+def build_opening(block: Block, scope: Scope, redactor: Redactor | None = None) -> str:
     """Return the first message of a block: its instruction, then a line for each input, each output and the jumps.
 
-    `form`, the reply form of the effect set `answer`, replaces the outputs, the jumps and the classes of the answer.
-    Classes come first: they are the same in every run, which helps a prompt cache. A long form also precedes the
-    values: after it, a small model would lose sight of them.
+    Classes come first: they are the same in every run, which helps a prompt cache.
     """
     redactor = redactor or Redactor()
     budget = block.options.show_chars or 1000
@@ -289,22 +288,16 @@ def build_opening(
         budget = 0
     lines: list[str] = []
     fixed: list[str] = []
-    answered = find_shown_classes((), scope.types.values()) if form else []
     for name in (*scope.names, *scope.type_names):
         written = unmangle(name, scope.class_name)
         found = scope.lookup(name)
-        is_read = form and written in block.reads and isinstance(found, Bound)
-        if written in scope.outputs and not is_read:
+        if written in scope.outputs:
             continue
         if not isinstance(found, Bound):
             lines.append(f"{written}: not bound")
         elif is_a(value := found.value, type):
-            if value not in answered:
-                shown = describe_variable(written, value, budget, redactor) if budget else written
-                fixed.append(shown)
-            else:  # only its docstring: the answer form has its fields or members
-                doc = get_doc_summary(get_class_namespace(value).get("__doc__"))
-                fixed += [f"{written}: {doc}"] if doc and not doc.startswith(f"{name}(") else []
+            shown = describe_variable(written, value, budget, redactor) if budget else written
+            fixed.append(shown)
         else:
             for path, shown in scope.list_named(name, value).items():
                 label = unmangle(path, scope.class_name)
@@ -313,9 +306,7 @@ def build_opening(
                 elif path != name and type(shown) is FunctionType:
                     lines.append(describe_function(label, shown, budget, redactor))
                 else:
-                    lines.append(describe_variable(label, shown, budget, redactor, not form))
-    if form:
-        return redactor.redact_whole(join_opening(block.instruction, lines, form, fixed))
+                    lines.append(describe_variable(label, shown, budget, redactor))
     if budget:
         for cls in find_signature_classes(scope.list_used_functions()):
             fixed.append(describe_variable(cls.__name__, cls, budget, redactor))

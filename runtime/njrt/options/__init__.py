@@ -80,7 +80,11 @@ class Options:
     max_usd: float | None = None
     """US dollars for one run."""
     show_chars: int | None = None
-    """Characters of each variable that are shown to the model."""
+    """Characters of each variable that are shown to a model that writes code."""
+    max_prompt_chars: int | None = None
+    """Characters of the prompt of a block that answers with data: its inputs are shown whole. A block with more
+    runs as code if it may, and fails if not.
+    """
     policy: Policy | None = None
     """`guarded`: the guard checks code (SECURITY.md); `contained`: code runs in a separate process; `open`: no checks."""
     redact: bool | Callable[[str, str], str | None] | None = None
@@ -109,6 +113,7 @@ DEFAULTS = Options(
     max_call_seconds=120.0,
     max_code_seconds=30.0,
     show_chars=1000,
+    max_prompt_chars=30_000,
     policy="guarded",
     redact=True,
     on_error="keep",

@@ -39,6 +39,7 @@ from njrt.rendering.signatures import (
     get_doc_summary,
     get_function_name,
 )
+from njrt.rendering.whole import WholeWriter
 from njrt.rendering.writer import ValueWriter, clip, escape_unprintable
 from njrt.values.introspection import (
     get_class_name,
@@ -84,21 +85,39 @@ def describe_variable(
     value: UserValue,
     budget: int = 1000,
     redactor: Redactor | None = None,
-    is_for_code: bool = True,
 ) -> str:
     """Describe a variable: its name, type and value, then, indented, the members of its type.
 
-    The text has at most `budget` characters. If it is not for code, a value shown whole comes without members.
+    The text has at most `budget` characters.
     """
     redactor = redactor or Redactor()
     description = _describe_value(value, max(0, budget - len(name) - 2), redactor)
     shown = redactor.write_named(name, value, lambda: description.text)
-    if description.is_whole and not is_for_code:
-        return _join_lines(budget, f"{name} = {shown}", ())
     text = f" = {shown}" if shown and value is not None else ""
     if shown != description.text:
         return _join_lines(budget, f"{name}: {description.title}{text}", ())
     return _join_lines(budget, f"{name}: {description.title}{text}", description.lines)
+
+
+def describe_whole(name: str, value: UserValue, writer: WholeWriter) -> str:
+    """Describe a variable with all of its value; raise `CannotShow` if that is not possible."""
+    described = _describe_definition(value, writer)
+    if described is not None:
+        lines = [f"{name}: {described.title}", *(_INDENT + line for line in described.lines)]
+        return "\n".join(map(escape_unprintable, lines))
+    last = name.rpartition(".")[2]
+    shown = writer.redactor.write_named(
+        name,
+        value,
+        lambda: writer.write_named(last, value, 0) if last != name else writer.write(value),
+    )
+    return escape_unprintable(f"{name} = {shown}")
+
+
+def describe_size(value: UserValue) -> str:
+    """Return the type and size of a value, such as `list[str], 201 items` or `str, 45,000 characters`."""
+    length = f", {len(value):,} characters" if is_a(value, str) else ""
+    return _format_title(value) + length
 
 
 def describe_function(path: str, function: UserValue, budget: int, redactor: Redactor) -> str:
@@ -169,6 +188,26 @@ def _describe_value(value: UserValue, room: int, redactor: Redactor) -> ValueDes
 
 def _build_description(value: UserValue, room: int, writer: ValueWriter) -> ValueDescription:
     """Describe a value according to its kind: class, function, module, type form or object."""
+    if (described := _describe_definition(value, writer)) is not None:
+        return described
+    value = uncache(value)
+    cls = type(value)
+    title = _format_title(value)
+    explained = _find_explained_classes(value)
+    lines = describe_members(explained, writer, own=is_user_class(cls))
+    text = writer.write_whole(value, room - len(title) - 3)
+    if text is not None:
+        return ValueDescription(title, text, lines, True)
+    if is_user_class(cls) and not _format_length(value):
+        return _describe_by_attributes(value, title, room, writer)
+    share = room - len(title) - 3
+    if explained:
+        share = share * 2 // 3  # some room is left for the lines on the structure
+    return ValueDescription(title, writer.write_brief(value, share), lines)
+
+
+def _describe_definition(value: UserValue, writer: ValueWriter) -> ValueDescription | None:
+    """Describe a class, function, module or type form; None for any other object."""
     value = uncache(value)
     cls = type(value)
     if is_a(value, type):
@@ -182,18 +221,7 @@ def _build_description(value: UserValue, room: int, writer: ValueWriter) -> Valu
         ("Alias", "Union", "UnionType")
     ):
         return ValueDescription(f"type {format_type(value)}")
-    title = _format_title(value)
-    explained = _find_explained_classes(value)
-    lines = describe_members(explained, writer, own=is_user_class(cls))
-    text = writer.write_whole(value, room - len(title) - 3)
-    if text is not None:
-        return ValueDescription(title, text, lines, True)
-    if is_user_class(cls) and not _format_length(value):
-        return _describe_by_attributes(value, title, room, writer)
-    share = room - len(title) - 3
-    if explained:
-        share = share * 2 // 3  # some room is left for the lines on the structure
-    return ValueDescription(title, writer.write_brief(value, share), lines)
+    return None
 
 
 def _describe_by_attributes(

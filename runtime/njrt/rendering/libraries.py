@@ -74,28 +74,24 @@ def _write_ndarray(writer: ValueWriter, value: Any, room: int, exact: bool) -> s
 
 def _write_dataframe(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
     rows, width = value.shape
-    if exact and rows > MAX_SHOWN_ITEMS:
-        raise DoesNotFit
-
+    most = _count_shown(writer, rows, room, exact)
     levels = [] if _has_default_index(value) else list(value.index.names)
 
     def columns() -> Iterator[tuple[str, list[Any]]]:
         for level, name in enumerate(levels):
             named = "" if name is None else f"{writer.write_brief(name, MAX_LABEL_CHARS)} "
             label = f"{named}(index): " if named else "index: "
-            start = value.index[:MAX_SHOWN_ITEMS].get_level_values(level)
+            start = value.index[:most].get_level_values(level)
             yield label, _shorten_items(start.tolist(), rows)
         for at, dtype in enumerate(value.dtypes):
             label = f"{writer.write_brief(value.columns[at], MAX_LABEL_CHARS)} ({dtype}): "
-            yield label, _shorten_items(value.iloc[:MAX_SHOWN_ITEMS, at].tolist(), rows)
+            yield label, _shorten_items(value.iloc[:most, at].tolist(), rows)
 
     return writer.write_row("{", columns(), width + len(levels), "}", room, exact)
 
 
 def _write_series(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
-    if exact and len(value) > MAX_SHOWN_ITEMS:
-        raise DoesNotFit
-    start = value.iloc[:MAX_SHOWN_ITEMS]
+    start = value.iloc[: _count_shown(writer, len(value), room, exact)]
     items = _shorten_items(start.tolist(), len(value))
 
     def write() -> str:
@@ -107,6 +103,14 @@ def _write_series(writer: ValueWriter, value: Any, room: int, exact: bool) -> st
         return writer.write_row("{", pairs, len(value), "}", room, exact)
 
     return writer.redactor.write_named(str(value.name), items, write)
+
+
+def _count_shown(writer: ValueWriter, rows: int, room: int, exact: bool) -> int:
+    """Return how many rows are read; raise `DoesNotFit` if that is not all of them, as it must be."""
+    most = room if writer.is_whole else MAX_SHOWN_ITEMS
+    if exact and rows > most:
+        raise DoesNotFit
+    return most
 
 
 def _has_default_index(value: Any) -> bool:

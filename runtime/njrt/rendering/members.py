@@ -67,23 +67,23 @@ def describe_members(classes: Iterable[type], writer: ValueWriter, *, own: bool)
     With `own` the class is the value itself, and `.name` is written without the class.
     """
     for cls in classes:
-        yield from _describe_doc(cls)
+        yield from describe_doc(cls)
         if is_a(cls, EnumMeta):
-            yield _format_enum_members(cls, writer)
+            yield format_enum_members(cls, writer)
         prefix = "" if own else get_class_name(cls)
         yield from _describe_methods(cls, writer, prefix)
 
 
 def describe_class(cls: type, writer: ValueWriter) -> Iterator[str]:
     """Yield a class's members as in `describe_members`, its constructor or fields, and its constants."""
-    yield from _describe_doc(cls)
+    yield from describe_doc(cls, is_whole=writer.is_whole)
     if abstract := list_abstract_methods(cls):
         yield f"class NAME({get_class_name(cls)}):"
         members = collect_members(cls)
         for name in abstract:
             yield f"    {_format_method_stub(name, members.get(name), writer)}"
     if is_a(cls, EnumMeta):
-        yield _format_enum_members(cls, writer)
+        yield format_enum_members(cls, writer)
     else:
         name = "NAME" if abstract else get_class_name(cls)
         yield from describe_constructor(cls, writer, name)
@@ -128,8 +128,12 @@ def describe_module(module: types.ModuleType, writer: ValueWriter) -> Iterator[s
             yield f".{public}: class{_format_doc_comment(get_class_namespace(value).get('__doc__'))}"
 
 
-def _describe_doc(cls: type) -> Iterator[str]:
-    doc = get_doc_summary(get_class_namespace(cls).get("__doc__"))
+def describe_doc(cls: type, *, is_whole: bool = False) -> Iterator[str]:
+    """Yield a line with the docstring of one of the program's classes: its first line, or all of it."""
+    written = get_class_namespace(cls).get("__doc__")
+    doc = get_doc_summary(written)
+    if is_whole and type(written) is str:
+        doc = " ".join(written.split())
     # A dataclass without a docstring gets its signature as docstring.
     if (
         doc
@@ -139,13 +143,15 @@ def _describe_doc(cls: type) -> Iterator[str]:
         yield f"{get_class_name(cls)}: {doc}"
 
 
-def _format_enum_members(cls: type, writer: ValueWriter) -> str:
+def format_enum_members(cls: type, writer: ValueWriter) -> str:
+    """Return the line with the members of an enum and their values."""
     members: Namespace = get_class_namespace(cls).get("_member_map_") or {}
+    most = len(members) if writer.is_whole else MAX_MEMBERS
     shown = [
         f"{name} = {writer.write_named(name, read_attributes(member).get('_value_'), _DEFAULT_CHARS)}"
-        for name, member in islice(members.items(), MAX_MEMBERS)
+        for name, member in islice(members.items(), most)
     ]
-    more = ", ..." if len(members) > MAX_MEMBERS else ""
+    more = ", ..." if len(members) > most else ""
     return f"{get_class_name(cls)} members: {', '.join(shown)}{more}"
 
 
@@ -194,10 +200,18 @@ def _format_field(name: str, field: Any, writer: ValueWriter) -> str:
 
 def _describe_constants(cls: type, writer: ValueWriter) -> Iterator[str]:
     annotated = read_annotations(cls)
-    for name, value in list(islice(get_class_namespace(cls).items(), MAX_MEMBERS)):
+    members: Namespace = get_class_namespace(cls)
+    if writer.is_whole:
+        annotated = find_member(cls, "__dataclass_fields__") or {}
+        members = collect_members(cls)
+    for name, value in list(islice(members.items(), None if writer.is_whole else MAX_MEMBERS)):
         if name.startswith(("_", "model_")) or name in annotated:
             continue
-        if is_exactly(value, int, float, str, bool, bytes, list, tuple, dict, set, frozenset):
+        is_plain = is_exactly(
+            value, int, float, str, bool, bytes, list, tuple, dict, set, frozenset
+        )
+        is_method = is_a(value, type) or find_member(type(value), "__get__") is not None
+        if is_plain or (writer.is_whole and not is_method):
             yield f".{name} = {writer.write_named(name, value, 2 * _DEFAULT_CHARS)}"
 
 

@@ -30,6 +30,7 @@ from njrt.rendering.libraries import (
 )
 from njrt.rendering.redaction import MIN_SECRET_CHARS, Redactor, redact_named_before
 from njrt.rendering.shown_attributes import (
+    MAX_ATTRIBUTES,
     has_custom_repr,
     list_hidden_fields,
     list_shown_attributes,
@@ -193,14 +194,14 @@ _PLAIN_TUPLE_WRITER = _make_collection_writer(tuple, "(", ")")
 def _make_set_writer(cls: type) -> WriteFunction:
     def write(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
         length = cls.__len__(value)  # type: ignore[attr-defined]
+        if exact and 3 * length > room:
+            raise DoesNotFit
         opening, closing = (
             ("{", "}") if type(value) is set else (f"{get_class_name(type(value))}({{", "})")
         )
         if length == 0:
             return f"{get_class_name(type(value))}()"
-        if length > MAX_SORTED:
-            if exact:
-                raise DoesNotFit
+        if length > MAX_SORTED and not exact:
             return f"{opening}...{closing}"
         share = room if exact else max(24, room // 3)
         texts = write_sorted(writer, cls.__iter__(value), share, exact)  # type: ignore[attr-defined]
@@ -246,7 +247,7 @@ def _write_mapping_proxy(writer: ValueWriter, value: Any, room: int, exact: bool
     """Write the dict that a proxy protects; other mappings, which may run the program's code, are not read."""
     behind = gc.get_referents(value)[0]
     if type(behind) is not dict:
-        return "mappingproxy({...})"
+        return "<mappingproxy>" if writer.is_whole else "mappingproxy({...})"
     pairs = writer.label_values(behind.items(), room, exact)
     return writer.write_row("mappingproxy({", pairs, len(behind), "})", room, exact)
 
@@ -260,9 +261,10 @@ def _write_view(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
 
 def _write_array(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
     length = array.array.__len__(value)
-    items = (("", item) for item in array.array.__getitem__(value, slice(MAX_SHOWN_ITEMS)))
-    if exact and length > MAX_SHOWN_ITEMS:
+    if exact and length > (room if writer.is_whole else MAX_SHOWN_ITEMS):
         raise DoesNotFit
+    start = slice(None if exact else MAX_SHOWN_ITEMS)
+    items = (("", item) for item in array.array.__getitem__(value, start))
     return writer.write_row(f"array('{value.typecode}', [", items, length, "])", room, exact)
 
 
@@ -296,7 +298,7 @@ def _write_exception(writer: ValueWriter, value: BaseException, room: int, exact
     return writer.write_row(f"{get_class_name(type(value))}(", parts, len(parts), ")", room, exact)
 
 
-def _write_by_repr(writer: ValueWriter, value: UserValue, room: int, exact: bool) -> str:
+def write_by_repr(writer: ValueWriter, value: UserValue, room: int, exact: bool) -> str:
     """Write an object with its own `__repr__`, unless that may query a database."""
     if has_mappers() and has_lazy_parts(read_attributes(value)):
         return _write_by_attributes(writer, value, room, exact)
@@ -330,7 +332,10 @@ def _make_attribute_writer(cls: type) -> WriteFunction:
     nothing = None if is_user_class(cls) or fields is not None else f"<{name}>"
 
     def write(writer: ValueWriter, value: UserValue, room: int, exact: bool) -> str:
-        attributes = order_attributes(read(value), fields)
+        held = read(value)
+        if exact and len(held) > MAX_ATTRIBUTES:
+            raise DoesNotFit
+        attributes = order_attributes(held, fields)
         if nothing is not None and not attributes:
             return nothing
         parts = [(f"{attribute}=", held) for attribute, held in attributes]
@@ -351,7 +356,7 @@ def list_hidden_attributes(value: UserValue, writer: ValueWriter) -> set[str]:
     """
     cls, attributes = type(value), read_attributes(value)
     hidden = set(list_hidden_fields(cls))
-    if find_write_function(cls) is not _write_by_repr or (
+    if find_write_function(cls) is not write_by_repr or (
         has_mappers() and has_lazy_parts(attributes)
     ):
         return hidden
@@ -370,7 +375,7 @@ def list_hidden_attributes(value: UserValue, writer: ValueWriter) -> set[str]:
 
 def is_masked(value: UserValue, writer: ValueWriter) -> bool:
     """Return whether the text of a handwritten `__repr__` shows signs of masking, such as `***`."""
-    return find_write_function(type(value)) is _write_by_repr and bool(
+    return find_write_function(type(value)) is write_by_repr and bool(
         _MASK.search(writer.write_repr(value, _MAX_REPR_CHARS))
     )
 
@@ -445,9 +450,9 @@ def find_write_function(cls: type) -> WriteFunction:
         if write := known or find_library_function(base):
             method = find_member(cls, "__repr__")
             is_python = type(method) is types.FunctionType and is_user_class(cls)
-            return _write_by_repr if is_python and has_custom_repr(cls) else write
+            return write_by_repr if is_python and has_custom_repr(cls) else write
     if get_module_name(cls) in ("typing", "typing_extensions"):
         return _write_type_form
     if get_module_name(cls) == "datetime":
         return _write_datetime
-    return _write_by_repr if has_custom_repr(cls) else _make_attribute_writer(cls)
+    return write_by_repr if has_custom_repr(cls) else _make_attribute_writer(cls)

@@ -25,6 +25,8 @@ from njrt.values.introspection import (
     unwrap_function,
 )
 
+MAX_ATTRIBUTES = 1_000
+"""The most attributes of an object that are shown."""
 _STRUCTURAL_MODULES = ("collections", "types")
 
 
@@ -62,11 +64,11 @@ def order_attributes(held: Namespace, fields: list[str] | None) -> list[tuple[st
     """Return the attributes of an object to show: these fields if given, else all, public ones first."""
     if fields is not None:
         extra = held.get("__pydantic_extra__")
-        others = list(islice(extra.items(), 1000)) if type(extra) is dict else []
+        others = list(extra.items()) if type(extra) is dict else []
         return [*((name, held[name]) for name in fields if name in held), *others]
     public: list[tuple[str, UserValue]] = []
     private: list[tuple[str, UserValue]] = []
-    for name, item in islice(held.items(), 1000):
+    for name, item in islice(held.items(), MAX_ATTRIBUTES):
         if type(name) is str and not name.endswith("__") and name not in ORM_STATE:
             (private if name.startswith("_") else public).append((name, item))
     return public + private

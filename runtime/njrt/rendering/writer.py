@@ -65,6 +65,10 @@ def remove_unstable_parts(text: str) -> str:
 class ValueWriter:
     """Writes a value with all its parts (state: the objects around it, the classes with a slow `__repr__`)."""
 
+    is_whole = False
+    """Whether nothing is shortened, however long."""
+    max_depth = MAX_DEPTH_WHOLE
+
     def __init__(
         self, find_function: Callable[[type], WriteFunction], redactor: Redactor | None = None
     ) -> None:
@@ -101,7 +105,7 @@ class ValueWriter:
             return write(self, value, room, exact)
         if (identity := identify(value)) in self._path:
             return _abbreviate(value)
-        if len(self._path) >= (MAX_DEPTH_WHOLE if exact else MAX_DEPTH_BRIEF):
+        if len(self._path) >= (self.max_depth if exact else MAX_DEPTH_BRIEF):
             if exact:
                 raise DoesNotFit
             return _abbreviate(value)

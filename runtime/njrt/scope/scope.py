@@ -231,6 +231,12 @@ class Scope:
         }
         return parts or {name: value}
 
+    def list_inputs(self, reads: Collection[str]) -> dict[str, UserValue]:
+        """Return the bound variables that the prompt reads, as it names them; `reads` are outputs that it also reads."""
+        names = [name for name in self.names if name not in self.outputs or name in reads]
+        named = (self.list_named(*item) for item in self.list_variables(names).items())
+        return {path: value for parts in named for path, value in parts.items()}
+
     def list_used_functions(self) -> list[FunctionType]:
         """Return the functions that the prompt names as parts of modules."""
         values = self.list_named_values() if self.uses else ()

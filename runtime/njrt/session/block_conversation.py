@@ -12,15 +12,26 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from njrt.agent.answer import AnswerForm, make_answer_form
+from njrt.agent.answer_prompt import (
+    PromptProblem,
+    find_data_outputs,
+    list_inputs,
+    make_answer_prompt,
+)
 from njrt.agent.attachments import find_attachments
-from njrt.agent.conversation import AnswerConversation, CodeNeeded, Conversation, converse
+from njrt.agent.conversation import (
+    AnswerConversation,
+    CodeNeeded,
+    Conversation,
+    EffectServer,
+    converse,
+)
 from njrt.agent.handlers import Handlers, redact_secrets
 from njrt.agent.interface_effects import OpenInterface, make_interface_form, open_interface
 from njrt.agent.prompt import build_opening
 from njrt.block import Block
 from njrt.decisions import PendingEffect
-from njrt.effects import Answer, Effect, Refusal, Run
+from njrt.effects import Answer, Effect, NeedsCode, Refusal, Run
 from njrt.errors import ConfigurationError, ReplyError
 from njrt.events import wants_states
 from njrt.execution.contracts import Contract
@@ -51,7 +62,7 @@ def converse_about(
     opened: list[Handlers] = []
     gates: list[RunGate] = []
 
-    def begin(block: Block, form: AnswerForm | None, first_turn: int) -> AnswerConversation:
+    def begin(block: Block, first_turn: int) -> AnswerConversation:
         """Start the conversation; a conversation without code may be followed by one with code."""
         handlers = Handlers(block, scope, contract, interface)
         describe = partial(make_pending_effect, block, scope, session)
@@ -75,22 +86,48 @@ def converse_about(
                 raise ReplyError(f"the static code of this block failed: {text}")
             return typing.cast(Outcome, result)
         opened.append(handlers)
-        reopen = partial(build_opening, block, scope, form.text if form else "", handlers.redactor)
+        if block.options.effects == "answer":
+            return (yield from answer(block, handlers, serve))
+        reopen = partial(build_opening, block, scope, handlers.redactor)
+        opening = reopen()
+        if block.data_outputs:
+            block = replace(block, data_outputs=find_data_outputs(block, scope, opening))
         return (
             yield from converse(
                 block,
                 session.protocol,
-                reopen(),
+                opening,
                 serve,
-                form,
+                None,
                 first_turn,
-                find_attachments(scope, block.reads, handlers.redactor),
+                tuple(find_attachments(scope.list_inputs(block.reads), handlers.redactor).found),
                 reopen,
                 make_interface_form(interface, session.protocol) if interface else None,
             )
         )
 
-    conversation = with_code_on_request(block, scope, begin)
+    def answer(block: Block, handlers: Handlers, serve: EffectServer) -> AnswerConversation:
+        """Ask for data, or end at once if the data cannot be shown."""
+        inputs = list_inputs(block, scope, handlers.redactor, handlers.limit_time)
+        prompt = make_answer_prompt(block, scope, inputs, handlers.redactor)
+        if isinstance(prompt, PromptProblem):
+            yield from serve(NeedsCode(prompt.reason), 1)  # an error if no code is allowed
+            return CodeNeeded(0)
+        handlers.choices = prompt.choices
+        return (
+            yield from converse(
+                block,
+                session.protocol,
+                prompt.text,
+                serve,
+                prompt.form,
+                attachments=prompt.attachments,
+                reopen=lambda: prompt.text,
+                examples=build_examples(block, prompt.form.text),
+            )
+        )
+
+    conversation = with_code_on_request(block, begin)
     undo = partial(roll_back, scope, None)
     if block.options.on_error == "rollback":
         undo = partial(roll_back, scope, scope.save_bindings())
@@ -114,15 +151,14 @@ def converse_about(
 
 
 def with_code_on_request(
-    block: Block, scope: Scope, begin: Callable[[Block, AnswerForm | None, int], AnswerConversation]
+    block: Block, begin: Callable[[Block, int], AnswerConversation]
 ) -> Conversation:
-    """Yield a block's conversation; if it answers and the model asks for code, it continues as `direct`."""
-    is_answer = block.options.effects == "answer"
-    outcome = yield from begin(block, make_answer_form(block, scope) if is_answer else None, 1)
+    """Yield a block's conversation; if it answers and needs code, it continues as `direct`."""
+    outcome = yield from begin(block, 1)
     if isinstance(outcome, CodeNeeded):
         options = replace(block.options, effects="direct")
-        with_code = replace(block, options=options)
-        outcome = yield from begin(with_code, None, outcome.turn + 1)
+        with_code = replace(block, options=options, data_outputs=())
+        outcome = yield from begin(with_code, outcome.turn + 1)
         assert not isinstance(outcome, CodeNeeded)
     return outcome
 

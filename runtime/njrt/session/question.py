@@ -10,7 +10,7 @@ function its place and options.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -145,7 +145,7 @@ async def get_answer(
 class SchemaForm(JsonForm):
     """The form given by a JSON schema."""
 
-    def decode(self, value: Any) -> UserValue:
+    def decode(self, value: Any, objects: Sequence[UserValue] = ()) -> UserValue:
         """Return the value itself; raise ValueError if it does not fit the schema."""
         from jsonschema.exceptions import best_match
         from jsonschema.validators import validator_for

@@ -251,6 +251,7 @@ def start_block(
     ensures: Sequence[str] = (),
     given: VariablesLambda | None = None,
     interface: object = NO_INTERFACE,
+    chooses: str = "",
     **options: Any,
 ) -> tuple[Session, Conversation]:
     """Prepare one run of a block from the arguments in compiled code and the settings around it.
@@ -260,12 +261,15 @@ def start_block(
     class body or a method. `uses` has the parts of imports that the prompt names. `tried` is the result of static
     code that was tried first. `code` is static code, which runs instead of a conversation, and `lends` has more names
     for it. `ensures` are the asserts that follow the block, as texts, and `given` is a lambda over the variables that
-    only they read. `interface` names the block's effects. `project` and the other keywords are options.
+    only they read. `interface` names the block's effects. `project` and the other keywords are options. `chooses` are
+    the outputs with objects of inputs that can only be chosen.
     """
     session = open_session(at, options, project, bool(code))
     block = make_block(prompt, labels, at, is_async, session.options, reads, session.protocol)
     if interface is not NO_INTERFACE:
         block = set_interface(block, interface)
+    if chooses:
+        block = replace(block, chooses=tuple(chooses.split()))
     if code:
         options_of_code = replace(block.options, effects="direct")
         block = replace(block, options=options_of_code, code=extract_code(code))
@@ -278,6 +282,10 @@ def start_block(
             scope.lend(name, value)
     elif block.options.effects in ("direct", "answer"):
         scope.lend("ask", make_asker(scope, session, is_async))
+        layers = (options, project or {}, {"effects": session.settings.options.effects})
+        is_chosen = session.environ.get("NJC_EFFECTS") or any(it.get("effects") for it in layers)
+        if not is_chosen and block.interface is None and block.options.authority != "code":
+            block = replace(block, data_outputs=scope.outputs)
     contract = make_contract(() if code else ensures, variables, given, ns, cls)
     conversation = converse_about(block, scope, session, tried, contract)
     return session, conversation

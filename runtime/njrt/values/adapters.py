@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import typing
+from collections.abc import Callable
 from functools import lru_cache
 from types import UnionType
 from typing import Any, Union
@@ -23,7 +24,9 @@ def _make_adapter(declared: DeclaredType) -> Any:
     checked = convert_typed_dicts(declared) if sys.version_info < (3, 12) else declared
     try:
         return TypeAdapter(checked)
-    except PydanticUserError:
+    except PydanticUserError as error:
+        if error.code == "typed-dict-version":
+            raise
         return TypeAdapter(checked, config=ConfigDict())
 
 
@@ -37,29 +40,55 @@ def get_adapter(declared: DeclaredType) -> Any:
 
 def convert_typed_dicts(declared: DeclaredType) -> DeclaredType:
     """Return the type with each TypedDict remade by typing_extensions: before 3.12 pydantic accepts no other."""
-    if typing.is_typeddict(declared):
-        from typing_extensions import TypedDict, get_type_hints
+    made: dict[DeclaredType, DeclaredType] = {}
 
-        presence: tuple[Any, ...] = (typing.Required, typing.NotRequired)
-        keys = {}
-        for key, hint in get_type_hints(declared, include_extras=True).items():
-            said: Any = typing.Required if key in declared.__required_keys__ else typing.NotRequired
-            if typing.get_origin(hint) in presence:  # string annotations miss `__required_keys__`
-                said = typing.get_origin(hint)
-                (hint,) = typing.get_args(hint)
-            keys[key] = said[convert_typed_dicts(hint)]
-        return TypedDict(declared.__name__, keys)  # type: ignore[operator]
+    def convert(kind: type) -> DeclaredType:
+        if kind not in made and typing.is_typeddict(kind):
+            _convert_typed_dict(kind, made, convert)
+        return made.get(kind, kind)
+
+    return convert_classes(declared, convert)
+
+
+def convert_classes(
+    declared: DeclaredType, convert: Callable[[type], DeclaredType]
+) -> DeclaredType:
+    """Return the type with the classes in it replaced by the results of a function."""
     origin: Any = typing.get_origin(declared)
+    if origin is None:
+        return convert(declared) if isinstance(declared, type) else declared
     arguments = typing.get_args(declared)
-    converted = tuple(
-        convert_typed_dicts(part) if isinstance(part, type) or typing.get_origin(part) else part
-        for part in arguments
-    )
+    is_literal = origin is typing.Literal
+    converted = arguments if is_literal else tuple(convert_classes(it, convert) for it in arguments)
     if all(new is old for new, old in zip(converted, arguments, strict=True)):
         return declared
     if origin in (Union, UnionType):
         return Union[converted]  # noqa: UP007
-    return origin[converted] if origin is not None else declared
+    return origin[converted]
+
+
+def _convert_typed_dict(
+    declared: DeclaredType,
+    made: dict[DeclaredType, DeclaredType],
+    convert: Callable[[type], DeclaredType],
+) -> None:
+    """Remake a TypedDict; it is in `made` before its keys are converted, which may lead back to it."""
+    from typing_extensions import TypedDict, get_type_hints
+
+    presence: tuple[Any, ...] = (typing.Required, typing.NotRequired)
+    make: Any = TypedDict
+    converted = make(declared.__name__, {})
+    made[declared] = converted
+    required: set[str] = set(declared.__required_keys__)
+    for key, hint in get_type_hints(declared, include_extras=True).items():
+        said: Any = typing.get_origin(hint)
+        if said in presence:
+            # String annotations miss `__required_keys__`.
+            required = required | {key} if said is typing.Required else required - {key}
+            (hint,) = typing.get_args(hint)
+        converted.__annotations__[key] = convert_classes(hint, convert)
+    converted.__required_keys__ = frozenset(required)
+    converted.__optional_keys__ = frozenset(converted.__annotations__) - required
 
 
 def format_validation_errors(error: Any, most: int = 3) -> str:

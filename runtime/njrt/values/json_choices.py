@@ -1,6 +1,7 @@
-"""Choose a union's alternative for a JSON value, and enum members for the names in it.
+"""Choose a union's alternative for a JSON value, enum members for the names in it, and objects for their numbers.
 
     read_choices("RED", schema of Color | None)                 Color.RED
+    read_choices([2], schema of list[Item], objects=items)      [items[1]]
     read_choices({"n": 1}, schema of Cat | Order)               {"n": 1}, with the enum members in `Order`'s fields
     read_choices("2024-02-29", schema of date | str)            date(2024, 2, 29): text that is a date is not a `str`
 
@@ -51,17 +52,26 @@ KEYS = "x-keys"
 READ_KEY = "x-read-key"
 """The key under which a dict's schema holds the function that converts its keys."""
 
+NUMBERED = "x-numbered"
+"""The key under which a schema holds the class of the numbered objects that it chooses from."""
+
+SAME = "x-same"
+"""The key under which a class's schema holds the class and the fields that distinguish its numbered objects."""
+
 _DATES = ("date", "date-time", "time")
 
 
-def read_choices(value: JsonValue, schema: Json, is_strict: bool = False) -> UserValue:
+def read_choices(
+    value: JsonValue, schema: Json, is_strict: bool = False, objects: Sequence[UserValue] = ()
+) -> UserValue:
     """Replace the texts of members of enums, and of dates and the like in unions; return the same value without any.
 
+    Numbers of `objects`, counted from 1, are replaced by the objects, and so are their fields if repeated in full.
     With `is_strict`, dates and the like, bytes, tuples and sets are made everywhere, for types that do not convert them.
     Raises ValueError, with the place, for values that no type accepts: numbers that are not finite, text with lone
-    surrogates, numbers in place of dates.
+    surrogates, numbers in place of dates, names of fields that do not exist.
     """
-    return _Reader(schema).read(value, schema, (), is_strict)
+    return _Reader(schema, objects=objects).read(value, schema, (), is_strict)
 
 
 def resolve_reference(schema: JsonValue, root: Json) -> JsonValue:
@@ -157,7 +167,10 @@ class SchemaMatcher:
         raise NotImplementedError
 
 
+@dataclass(slots=True)
 class _Reader(SchemaMatcher):
+    objects: Sequence[UserValue] = ()
+
     def read(
         self, value: JsonValue, schema: JsonValue, place: tuple[str, ...], in_union: bool = False
     ) -> UserValue:
@@ -166,6 +179,8 @@ class _Reader(SchemaMatcher):
         check_value(value, schema, place)
         if MEMBERS in schema:
             return self.read_member(value, schema[MEMBERS], place)
+        if NUMBERED in schema:
+            return self.read_number(value, schema[NUMBERED], place)
         if alternatives := list_alternatives(schema):
             fitting = [part for part in alternatives if self.fits(value, part)]
             if not fitting:
@@ -197,6 +212,7 @@ class _Reader(SchemaMatcher):
                 return value if is_same else items
             case dict():
                 known, others = schema.get("properties", {}), schema.get("additionalProperties")
+                check_names(value, schema, place)
                 number = {"type": "number"} if schema.get(KEYS) == "float" else {}
                 keys = resolve_reference(schema.get("propertyNames", number), self.root)
                 pairs: dict[Any, Any] = {}
@@ -210,6 +226,8 @@ class _Reader(SchemaMatcher):
                         message = f"{names[made]!r} and {name!r} are the same key"
                         raise ValueError(at_place(message, place))
                     pairs[key] = self.read(item, known.get(name, others), (*place, name), in_union)
+                if SAME in schema:
+                    return self.find_same(pairs, *schema[SAME])
                 is_same = all(name in value and value[name] is pairs[name] for name in pairs)
                 return value if is_same else pairs
         return value
@@ -228,12 +246,41 @@ class _Reader(SchemaMatcher):
         names = " or ".join(repr(name) for name in kind.__members__ if name in members)
         raise ValueError(at_place(f"Input should be {names}", place))
 
+    def read_number(self, value: JsonValue, kind: type, place: tuple[str, ...]) -> UserValue:
+        """Return the object with this number; raise ValueError for anything else."""
+        numbers = [it for it, each in enumerate(self.objects, 1) if isinstance(each, kind)]
+        if type(value) is not int or value not in numbers:
+            known = f"; the numbers are {numbers[0]} to {numbers[-1]}" if numbers else ""
+            message = f"{value!r} is not the number of an object of `{kind.__name__}`{known}"
+            raise ValueError(at_place(message, place))
+        return self.objects[value - 1]
+
+    def find_same(self, fields: Json, kind: type, names: Sequence[str]) -> UserValue:
+        """Return the known object with these fields, or else a new one; the fields themselves if they do not fit."""
+        try:
+            made = get_adapter(kind).validate_python(fields)
+        except ValueError:  # pydantic's own message has the place
+            return fields
+        for known in self.objects:
+            is_same = type(known) is type(made)
+            if is_same and all(getattr(known, name) == getattr(made, name) for name in names):
+                return known
+        return made
+
     def read_misfit(
         self, value: JsonValue, alternatives: Sequence[Json], place: tuple[str, ...]
     ) -> UserValue:
         """Return a value that fits no alternative, for pydantic to reject or convert, but never a number to a date."""
         parts = list(flatten_alternatives(alternatives, self.root))
         kinds = {part.get("type") for part in parts}
+        is_number = kinds <= {"integer", "object", "null"} and not isinstance(value, dict)
+        new = [part[SAME][0] for part in parts if SAME in part]
+        for kind in (part[NUMBERED] for part in parts if NUMBERED in part):
+            if is_number or kind not in new:
+                return self.read_number(value, kind, place)
+        classes = [part for part in parts if "properties" in part]
+        if isinstance(value, dict) and len(classes) == 1:
+            check_names(value, classes[0], place)
         if isinstance(value, str) or not kinds & {"number", "integer", "boolean"}:
             for part in parts:
                 check_value(value, part, place)
@@ -303,6 +350,31 @@ def _make_instance(value: UserValue, kind: type | None) -> UserValue:
     with suppress(ValueError):
         value = get_adapter(kind).validate_python(value)
     return value
+
+
+def check_names(value: Mapping[str, JsonValue], schema: Json, place: tuple[str, ...]) -> None:
+    """Raise ValueError for an unknown name in an object."""
+    known = schema.get("properties", {})
+    if KEYS in schema or not known or schema.get("additionalProperties"):
+        return
+    accepted = known.keys() | _list_other_names(schema.get(CONTAINER))
+    for name in value:
+        if name not in accepted:
+            fields = ", ".join(f"`{field}`" for field in known)
+            raise ValueError(
+                at_place(f"there is no field `{name}`; the fields are {fields}", place)
+            )
+
+
+def _list_other_names(kind: Any) -> set[str]:
+    """Return the names of fields that a pydantic model accepts besides those in its schema."""
+    config = getattr(kind, "model_config", {})
+    by_name = config.get("populate_by_name") or config.get("validate_by_name")
+    names: set[str] = set()
+    for name, field_ in getattr(kind, "__pydantic_fields__", {}).items():
+        names |= {name} if by_name else set()
+        names |= {it for it in getattr(field_.validation_alias, "choices", ()) if type(it) is str}
+    return names
 
 
 def check_value(value: JsonValue, schema: Json, place: tuple[str, ...]) -> None:
@@ -411,11 +483,16 @@ class FormComparer:
         return str(part.get("title") or part.get("format") or kind or "a literal")
 
     def is_hidden(self, one: Json, other: Json) -> bool:
-        """Return whether each form of one alternative is a form of the other, or different members share a name."""
+        """Return whether each form of one alternative is a form of the other, or a member's name may mean another value."""
         parts, forms = (list(flatten_alternatives([side], self.root)) for side in (one, other))
         if all(MEMBERS in part for part in (*parts, *forms)):
             named, other_named = parts[0][MEMBERS], forms[0][MEMBERS]
             return any(named[name] is not other_named[name] for name in named.keys() & other_named)
+        if any(NUMBERED in part for part in parts) and any(map(_takes_number, forms)):
+            return True
+        names = [name for part in parts for name in part.get(MEMBERS, ())]
+        if names and any(_takes_text(form, names) for form in forms if MEMBERS not in form):
+            return True
         if all(part.get(CONTAINER) is tuple for part in (*parts, *forms)):
             return True  # a named tuple is also made from an array
         constants = [constant for part in parts for constant in list_constants(part)]
@@ -439,6 +516,8 @@ class FormComparer:
             return True
         if not isinstance(one, Mapping) or not isinstance(other, Mapping):
             return bool(one == other)
+        if NUMBERED in one or NUMBERED in other:
+            return False
         assumed |= {pair}
         constants = list_constants(one), list_constants(other)
         if constants[0] or constants[1]:
@@ -454,8 +533,8 @@ class FormComparer:
             return False
         match one.get("type"):
             case "string":
-                formats = {part.get("format") for part in (one, other)}
-                return len(formats) == 1 or not formats & KINDS_OF_FORMATS.keys()
+                is_text = other.get("format") not in KINDS_OF_FORMATS
+                return is_text or one.get("format") == other.get("format")
             case "array":
                 return self.has_covered_items(one, other, assumed)
             case "object":
@@ -490,3 +569,16 @@ class FormComparer:
             keys = ("additionalProperties", "propertyNames", KEYS)
             return all(self.is_covered(one.get(key), other.get(key), assumed) for key in keys)
         return all(self.is_covered(known[name], forms[name], assumed) for name in known)
+
+
+def _takes_number(form: Json) -> bool:
+    """Return whether a whole number that chooses no object has a form."""
+    is_number = form.get("type") in ("integer", "number") and NUMBERED not in form
+    return is_number or any(type(constant) is int for constant in list_constants(form))
+
+
+def _takes_text(form: Json, texts: Sequence[str]) -> bool:
+    """Return whether any of these texts has a form."""
+    if constants := list_constants(form):
+        return any(is_one_of(text, constants) for text in texts)
+    return form.get("type") == "string" and form.get("format") not in KINDS_OF_FORMATS

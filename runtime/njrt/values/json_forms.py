@@ -16,20 +16,29 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import count, permutations
-from typing import Any
+from types import FunctionType
+from typing import Annotated, Any
 
 from njrt.messages import Json, make_object_schema
 from njrt.outcome import UserValue
-from njrt.values.adapters import DeclaredType, format_validation_errors, get_adapter
+from njrt.values.adapters import (
+    DeclaredType,
+    convert_classes,
+    format_validation_errors,
+    get_adapter,
+)
+from njrt.values.introspection import VALUE_CLASSES, is_user_class, read_attributes
 from njrt.values.json_choices import (
     CONTAINER,
     KEYS,
     MEMBERS,
+    NUMBERED,
     READ_KEY,
+    SAME,
     JsonValue,
     find_equal_alternatives,
     get_reference_name,
@@ -49,47 +58,132 @@ class JsonForm:
     spelled: Mapping[str, str]
     """The names of enum members, by the values that appear in pydantic's errors."""
 
-    def decode(self, value: JsonValue) -> UserValue:
-        """Convert a JSON value; raise ValueError, worded for the model, if it does not fit."""
+    def decode(self, value: JsonValue, objects: Sequence[UserValue] = ()) -> UserValue:
+        """Convert a JSON value; raise ValueError, worded for the model, if it does not fit.
+
+        `objects` are the objects that the value may choose by their numbers, counted from 1.
+        """
         from pydantic import ValidationError
 
         marked, adapter = self.schema_with_members, get_adapter(self.declared)
         try:
-            return adapter.validate_python(read_choices(value, marked))
+            return adapter.validate_python(read_choices(value, marked, objects=objects))
         except ValidationError as error:
             kinds = {problem["type"] for problem in error.errors(include_url=False)}
             if any(kind.endswith(("_type", "is_instance_of")) for kind in kinds):
                 with suppress(ValueError, TypeError):  # strict types do not convert text or lists
-                    return adapter.validate_python(read_choices(value, marked, True))
+                    return adapter.validate_python(read_choices(value, marked, True, objects))
             problem = f"{format_validation_errors(error)};"
             for values, names in self.spelled.items():
                 problem = problem.replace(values, names)
             raise ValueError(problem[:-1]) from None
 
 
-def make_json_form(declared: DeclaredType) -> JsonForm:
-    """Return the JSON form of a type; raise TypeError, with the reason, for a type that has none."""
+def make_json_form(declared: DeclaredType, numbered: frozenset[type] = frozenset()) -> JsonForm:
+    """Return the JSON form of a type; raise TypeError, with the reason, for a type that has none.
+
+    Objects of the `numbered` classes are chosen by their numbers; if they are data, they may also be new.
+    """
     try:
-        return _make_json_form(declared)
+        return _make_json_form(declared, numbered)
     except TypeError as error:
         if "unhashable" not in str(error):
             raise
-        return _make_json_form.__wrapped__(declared)
+        return _make_json_form.__wrapped__(declared, numbered)
 
 
 @lru_cache(maxsize=256)
-def _make_json_form(declared: DeclaredType) -> JsonForm:
+def _make_json_form(declared: DeclaredType, numbered: frozenset[type]) -> JsonForm:
     spelled: dict[str, str] = {}
-    schema = _generate_schema(declared, spelled)
+    if numbered:
+        declared = convert_classes(declared, partial(_keep_instances, numbered))
+    schema = _generate_schema(declared, spelled, numbered)
     return JsonForm(declared, _clean(schema), schema, spelled)
 
 
-def _generate_schema(declared: DeclaredType, spelled: dict[str, str]) -> Json:
+def _keep_instances(numbered: frozenset[type], kind: type) -> DeclaredType:
+    """Return a numbered class as a type with instances that pydantic keeps as they are."""
+    from pydantic import BaseModel, InstanceOf, WrapValidator
+
+    if kind not in numbered or is_dataclass(kind) or issubclass(kind, BaseModel):
+        return kind
+    if not issubclass(kind, tuple):
+        instance_of: Any = InstanceOf
+        return instance_of[kind]
+    keep = WrapValidator(lambda value, make: value if isinstance(value, kind) else make(value))
+    return Annotated[kind, keep]
+
+
+def is_data_class(kind: type) -> bool:
+    """Return whether a class's objects are no more than their fields: they are frozen, and have no public methods."""
+    config = getattr(kind, "model_config", {})
+    is_frozen = config.get("frozen") if hasattr(kind, "__pydantic_fields__") else is_record(kind)
+    hooks = getattr(kind, "__pydantic_decorators__", None)
+    groups = [getattr(hooks, each.name) for each in fields(hooks)] if hooks else []
+    called_by_pydantic = {name for group in groups for name in group}
+    return bool(is_frozen) and not any(
+        isinstance(member, FunctionType | classmethod | staticmethod)
+        and (name == "__call__" or not name.startswith("_"))
+        and name not in called_by_pydantic
+        for base in kind.__mro__
+        if is_user_class(base)
+        for name, member in vars(base).items()
+    )
+
+
+def is_record(kind: type) -> bool:
+    """Return whether a class is a named tuple, or a frozen dataclass with the constructor of its fields."""
+    if is_dataclass(kind):
+        parameters: Any = getattr(kind, "__dataclass_params__", None)
+        return bool(parameters.frozen) and not _has_own_constructor(kind)
+    return issubclass(kind, tuple) and hasattr(kind, "_fields")
+
+
+def is_unchangeable(value: UserValue) -> bool:
+    """Return whether a value is known to be data that nothing can change, with everything that it holds."""
+    kind = type(value)
+    if kind in _UNCHANGEABLE or isinstance(value, enum.Enum):
+        return True
+    if kind.__name__ in VALUE_CLASSES.get(kind.__module__, ()):
+        return True
+    if isinstance(value, type):
+        return issubclass(value, enum.Enum | BaseException)
+    if kind in (tuple, frozenset) or is_data_class(kind):
+        parts = value if isinstance(value, tuple | frozenset) else read_attributes(value).values()
+        return all(map(is_unchangeable, parts))
+    return False
+
+
+_UNCHANGEABLE = (type(None), bool, int, float, complex, str, bytes, range)
+
+
+def _list_shown_fields(kind: Any) -> tuple[str, ...]:
+    """Return the fields of a data class that its `repr` shows."""
+    shown = getattr(kind, "__dataclass_fields__", getattr(kind, "__pydantic_fields__", {}))
+    named: tuple[str, ...] = getattr(kind, "_fields", ())
+    return named or tuple(name for name, field in shown.items() if field.repr)
+
+
+def _generate_schema(
+    declared: DeclaredType, spelled: dict[str, str], numbered: frozenset[type] = frozenset()
+) -> Json:
     from pydantic.json_schema import GenerateJsonSchema
     from pydantic_core import SchemaError, SchemaValidator
 
     class Generator(GenerateJsonSchema):
         """Writes enums by name and named tuples as objects; refuses types that JSON does not have."""
+
+        def offer(self, kind: type, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+            """Return the form of a class's objects: the number of one of the program's, or its fields."""
+            if kind not in numbered:
+                return make()
+            number = {"type": "integer", NUMBERED: kind, "description": f"n of {kind.__name__} #n"}
+            if not is_data_class(kind):
+                return number
+            return {"anyOf": [number, {**make(), SAME: (kind, _list_shown_fields(kind))}]}
+
+        def is_instance_schema(self, schema: Any) -> dict[str, Any]:
+            return self.offer(schema["cls"], _refuse("its class declares no fields"))
 
         def enum_schema(self, schema: Any) -> dict[str, Any]:
             members = {member.name: member for member in schema["members"]}
@@ -130,13 +224,17 @@ def _generate_schema(declared: DeclaredType, spelled: dict[str, str]) -> Json:
             return bool(field.get("init", True)) and super().field_is_present(field)
 
         def named_tuple_schema(self, schema: Any) -> dict[str, Any]:
-            parts = {each["name"]: self.generate_inner(each["schema"]) for each in schema["fields"]}
-            return {**make_object_schema(parts), CONTAINER: tuple}
+            def make() -> dict[str, Any]:
+                fields = schema["fields"]
+                parts = {each["name"]: self.generate_inner(each["schema"]) for each in fields}
+                return {**make_object_schema(parts), CONTAINER: tuple}
 
-        def arguments_schema(self, schema: Any) -> dict[str, Any]:
+            return self.offer(schema["cls"], make)
+
+        def call_schema(self, schema: Any) -> dict[str, Any]:
             # For named tuples, before pydantic 2.14.
-            found = self.kw_arguments_schema(schema["arguments_schema"], None)
-            return {**found, CONTAINER: tuple}
+            found = partial(self.kw_arguments_schema, schema["arguments_schema"], None)
+            return self.offer(schema["function"], lambda: {**found(), CONTAINER: tuple})
 
         def decimal_schema(self, schema: Any) -> dict[str, Any]:
             forms = _list_forms(super().decimal_schema(schema))
@@ -152,13 +250,20 @@ def _generate_schema(declared: DeclaredType, spelled: dict[str, str]) -> Json:
             return super().union_schema(schema)
 
         def dataclass_schema(self, schema: Any) -> dict[str, Any]:
-            if _has_own_constructor(schema["cls"]):
-                raise TypeError(f"`{schema['cls'].__name__}` is made by code of its own")
-            return {**super().dataclass_schema(schema), CONTAINER: schema["cls"]}
+            def make() -> dict[str, Any]:
+                if _has_own_constructor(schema["cls"]):
+                    raise TypeError(f"`{schema['cls'].__name__}` is made by code of its own")
+                made = super(Generator, self).dataclass_schema(schema)
+                return {**made, CONTAINER: schema["cls"]}
+
+            return self.offer(schema["cls"], make)
 
         def model_schema(self, schema: Any) -> dict[str, Any]:
-            container = {} if schema.get("root_model") else {CONTAINER: schema["cls"]}
-            return {**super().model_schema(schema), **container}
+            def make() -> dict[str, Any]:
+                container = {} if schema.get("root_model") else {CONTAINER: schema["cls"]}
+                return {**super(Generator, self).model_schema(schema), **container}
+
+            return self.offer(schema["cls"], make)
 
         def dict_schema(self, schema: Any) -> dict[str, Any]:
             keys = schema.get("keys_schema", {})
@@ -198,7 +303,6 @@ _WITHOUT_FORM = {
     "callable": "JSON does not carry functions",
     "custom_error": "JSON does not carry classes",
     "generator": "JSON does not carry iterators",
-    "is_instance": "its class declares no fields",
     "is_subclass": "JSON does not carry classes",
 }
 """The kinds in pydantic's core that have no form, and why."""
@@ -209,7 +313,7 @@ def _mark_container(generate: Callable[..., Any], kind: type) -> Callable[..., A
 
 
 def _refuse(reason: str) -> Callable[..., Any]:
-    def refuse(self: Any, schema: Any) -> Any:
+    def refuse(*_: Any) -> Any:
         raise TypeError(reason)
 
     return refuse
@@ -329,21 +433,38 @@ def _move(value: Any, definitions: dict[str, Json], names: Mapping[str, str]) ->
 def describe_schema(schema: Json) -> str:
     """Return a schema as an example that people and small models grasp immediately: `{"name": string}`.
 
-    Definitions that are used more than once follow by name; `= VALUE` is an optional part's default.
+    Definitions that are used more than once, or in themselves, follow by name; `= VALUE` is an optional part's default.
     """
-    definitions = schema.get("$defs", {})
-    shared = {
-        name: text
-        for name, count in Counter(_list_references(schema)).items()
-        if count > 1
-        and name in definitions
-        and name not in _list_references(definitions[name])
-        and len(text := _describe(definitions[name], definitions, 0)) > _MIN_SHARED
-    }
-    kept = {name: part for name, part in definitions.items() if name not in shared}
-    text = _describe(schema, kept, 0)
-    named = [f"{name} is {_describe(definitions[name], kept, 0)}" for name in shared]
-    return f"{text}, where {'; '.join(named)}" if named else text
+    definitions, counts = schema.get("$defs", {}), Counter(_list_references(schema))
+    written: dict[str, str] = {}
+    named: dict[str, str] = {}
+
+    def refer(name: str) -> str:
+        if name not in definitions or name in named:
+            return name
+        if name not in written:
+            if is_recursive := _is_recursive(name, definitions):
+                named[name] = ""
+            text = _describe(definitions[name], refer)
+            is_shared = is_recursive or (counts[name] > 1 and len(text) > _MIN_SHARED)
+            (named if is_shared else written)[name] = text
+        return written.get(name, name)
+
+    text = _describe(schema, refer)
+    meanings = [f"{name} is {named[name]}" for name in counts if name in named]
+    return f"{text}, where {'; '.join(meanings)}" if meanings else text
+
+
+def _is_recursive(name: str, definitions: Json) -> bool:
+    """Return whether a definition refers to itself, perhaps through others."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        inner = definitions.get(waiting.pop(), {})
+        new = {part for part in _list_references(inner) if part not in found}
+        found |= new
+        waiting += new
+    return name in found
 
 
 def _list_references(schema: JsonValue) -> list[str]:
@@ -359,7 +480,6 @@ def _list_references(schema: JsonValue) -> list[str]:
 _MIN_SHARED = 40
 """Descriptions of definitions longer than this are not repeated."""
 
-_MAX_DEPTH = 4
 # Without quotes, because small models copy them.
 _SCALAR_DESCRIPTIONS = {
     "string": "string",
@@ -376,33 +496,33 @@ _FORMAT_DESCRIPTIONS = {
 }
 
 
-def _describe(schema: Json, definitions: Json, depth: int) -> str:
+def _describe(schema: Json, refer: Callable[[str], str]) -> str:
+    if NUMBERED in schema:
+        return f"{schema[NUMBERED].__name__} number"
     if choices := list_constants(schema):
         return " | ".join(json.dumps(choice, ensure_ascii=False) for choice in choices)
     if alternatives := list_alternatives(schema):
-        found = (_describe(choice, definitions, depth) for choice in alternatives)
+        found = (_describe(choice, refer) for choice in alternatives)
         return " | ".join(dict.fromkeys(found))
     if "$ref" in schema:
-        name = get_reference_name(schema)
-        is_shown = depth < _MAX_DEPTH and name in definitions
-        return _describe(definitions[name], definitions, depth + 1) if is_shown else name
+        return refer(get_reference_name(schema))
     match schema.get("type"):
         case "object" if "properties" in schema:
             notes = dict.fromkeys(schema.get(_OPTIONAL, ()), " (may be left out)")
             inner = [
-                f'"{name}"{notes.get(name, "")}: {_describe(part, definitions, depth)}{_format_default(part)}'
+                f'"{name}"{notes.get(name, "")}: {_describe(part, refer)}{_format_default(part)}'
                 for name, part in schema["properties"].items()
             ]
             return f"{{{', '.join(inner)}}}"
         case "object":
             others = schema.get("additionalProperties")
             shown = others if isinstance(others, Mapping) else {}
-            return f"{{string: {_describe(shown, definitions, depth)}, ...}}"
+            return f"{{string: {_describe(shown, refer)}, ...}}"
         case "array" if "prefixItems" in schema or schema.get("maxItems") == 0:
-            fixed = [_describe(part, definitions, depth) for part in schema.get("prefixItems", ())]
+            fixed = [_describe(part, refer) for part in schema.get("prefixItems", ())]
             return f"[{', '.join(fixed)}]"
         case "array":
-            return f"[{_describe(schema.get('items', {}), definitions, depth)}, ...]"
+            return f"[{_describe(schema.get('items', {}), refer)}, ...]"
         case "string" if schema.get("format") in _FORMAT_DESCRIPTIONS:
             return _FORMAT_DESCRIPTIONS[schema["format"]]
         case kind:
