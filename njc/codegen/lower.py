@@ -35,7 +35,7 @@ from njc.frontend.name_resolution import (
 )
 from njc.frontend.prompt_references import format_string
 from njc.frontend.source import SourceFile
-from njrt.options import NO_OPTIONS, OPTION_NAMES, Options
+from njrt.options import NO_OPTIONS, OPTION_NAMES, Options, merge_option_layers
 from njrt.private_names import mangle
 from njrt.records import record, replace
 

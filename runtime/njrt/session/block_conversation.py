@@ -123,7 +123,6 @@ def converse_about(
                 prompt.form,
                 attachments=prompt.attachments,
                 reopen=lambda: prompt.text,
-                examples=build_examples(block, prompt.form.text),
             )
         )
 
