@@ -23,7 +23,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from njc.analysis.control_words import find_control_words
+from njc.analysis.control_words import find_statements
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.name_resolution import (
@@ -262,12 +262,11 @@ def _check_braces(
 def _check_control_words(source: SourceFile, block: NaturalBlock) -> Iterator[Diagnostic]:
     reported: set[str] = set()
     start = block.end - 3 - len(block.prompt)
-    for word in find_control_words(block):
-        label = word["label"].lower()
+    for place, label in find_statements(block):
         if label in reported:
             continue
         reported.add(label)
-        at = (start + word.start(), start + word.end())
+        at = (start + place.start, start + place.stop)
         if label in block.labels_exiting_finally:
             message = f"`{label}` is not possible here: it would leave a `finally` suite"
             hint = "move the block out of the `finally` suite"

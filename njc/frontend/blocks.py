@@ -168,19 +168,6 @@ class NaturalBlock:
             end = stop
         return "".join([*parts, text[end:]])
 
-    @cached_property
-    def lowered_words(self) -> str:
-        """The words without references, in lower case, with the same offsets."""
-        return _lower_in_place(self.words_without_references)
-
-
-def _lower_in_place(text: str) -> str:
-    """Return a text in lower case with the same offsets: each character becomes one character."""
-    lowered = text.lower()
-    if len(lowered) == len(text):
-        return lowered
-    return "".join(letter.lower()[0] for letter in text)
-
 
 def collect_block_outputs(blocks: Iterable[NaturalBlock]) -> BlockOutputs:
     """Return the stored names that natural blocks bind in each scope."""

@@ -16,7 +16,6 @@ import re
 from collections.abc import Iterator, Sequence
 
 from njc.analysis.inference import TypeReader
-from njc.analysis.judgements import only_judges
 from njc.analysis.types import Typed
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
@@ -127,10 +126,10 @@ def _list_classes(block: NaturalBlock) -> set[str]:
 def read_type(answer: str, missing: MissingType, types: TypeReader) -> ProposedType | None:
     """Return the type that an answer proposes; None for other text, for `object`, and for data instead of code.
 
-    A type that promises that an input is only read is proposed only if the text has a form that changes nothing.
+    A type that promises that an input is only read is never proposed: only the author knows this.
     """
     text = _QUOTES.sub("", answer.strip()).strip().partition("\n")[0].strip().rstrip(".")
-    if missing.is_input and not only_judges(missing.block):
+    if missing.is_input:
         text = re.sub(r"\bSequence\b", "list", re.sub(r"\bMapping\b", "dict", text))
     try:
         tree = ast.parse(text, mode="eval")
