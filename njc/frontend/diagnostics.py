@@ -101,7 +101,7 @@ CODES: Mapping[str, DiagnosticCode] = {
     ),
     "NJ103": _warning(
         "nearly a natural block",
-        "The string is a statement, and its first word is `natural` or a similar word or it has an output such as "
+        "The string is a statement, and its first word is `natural` or it has an output such as "
         "`<:name>`, but Python will treat it as a string that does nothing. A natural block is one triple-quoted string "
         "without parentheses. Its first line has the word `natural` in small letters and nothing "
         'else but options: `"""natural` or `"""natural(max_effects=20)`.',
@@ -128,6 +128,14 @@ CODES: Mapping[str, DiagnosticCode] = {
         "The source is Python, but the file with the calls in the place of the blocks is not. Python compiles at "
         "most 20 nested loops, `with` and `try` suites (21 from 3.13 on), and fewer than 100 levels of "
         "indentation, and the call of a block can need a `try` around it. Move the inner part into a separate function.",
+    ),
+    "NJ108": _error(
+        "misspelled marker",
+        "The string is a statement, and its first line is one word that is nearly `natural` "
+        "or `prompt`: a letter is wrong, missing, added or exchanged with the next, as in "
+        '`"""naturl`, or a punctuation mark follows, as in `"""natural:`. Python would treat '
+        "the string as text that does nothing. A word that may be the summary of a docstring, "
+        "such as `Prompts`, is reported only if the string has an output, such as `<:name>`.",
     ),
     "NJ201": _error(
         "undefined name",

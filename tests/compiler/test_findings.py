@@ -81,7 +81,6 @@ def test_words_that_ask_for_a_jump(prompt: str) -> None:
 
 
 UNMARKED = {
-    '"""naturel\nPut it into <:n>.\n"""': ["NJ103"],
     '"""nl\nPut it into <:n: int>.\n"""': ["NJ103"],
     '"""\u200bnatural\nPut it into <:n.x: list[int]>.\n"""': ["NJ103"],
     '"Put it into <:n>."': ["NJ103"],
@@ -263,6 +262,47 @@ def test_the_variables_that_a_text_may_mean(before: str, names: list[str]) -> No
     )
     found = compile_source(SourceFile("p.njpy", text.encode())).diagnostics
     assert [it.message.split("`")[1] for it in found if it.code == "NJ217"] == names
+
+
+MISSPELLED = {
+    **dict.fromkeys(("naturl", "natrual", "narural", "naturall", "natura", "Naturl"), "natural"),
+    **dict.fromkeys(("natural:", "natural :", "natural.", "naturl(max_calls=3)"), "natural"),
+    " naturl": "natural",
+    **dict.fromkeys(("natural(max_calls=3):", "natural:(max_calls=3)"), "natural"),
+    **dict.fromkeys(("promt", "propmt", "prompt:", "promptt"), "prompt"),
+    **dict.fromkeys(("Prompts", "Natural", "prompts", "Prompt:"), None),
+    **dict.fromkeys(("neutral", "nature", "naturally", "unnatural", "promo", "prompted"), None),
+    **dict.fromkeys(("The naturl", "natur_l", "natural numbers", "natural text", "naturl!"), None),
+}  # fmt: skip
+"""The first lines of strings, and the markers that they misspell."""
+
+
+@pytest.mark.parametrize("is_docstring", [True, False])
+@pytest.mark.parametrize("line", MISSPELLED)
+def test_a_misspelled_marker_is_an_error(line: str, is_docstring: bool) -> None:
+    lead = "" if is_docstring else "x += 1\n    "
+    text = f'def f(x):\n    {lead}"""{line}\n    Double x and return it.\n    """\n    return x\n'
+    compilation = compile_source(SourceFile("p.njpy", text.encode()))
+    found = [it for it in compilation.diagnostics if it.code == "NJ108"]
+    hints = [f'did you mean `"""{MISSPELLED[line]}`?'] * (MISSPELLED[line] is not None)
+    assert [it.hint for it in found] == hints
+    assert (compilation.output is None) == bool(hints)
+
+
+@pytest.mark.parametrize("line", ["Prompts", "Natural", "NATURAL", "prompts", "Prompt:"])
+def test_an_ordinary_word_above_an_output_is_a_misspelled_marker(line: str) -> None:
+    text = f'def f(x):\n    """{line}\n    Double <x> into <:y>.\n    """\n    return x\n'
+    (finding,) = compile_source(SourceFile("p.njpy", text.encode())).diagnostics
+    assert (finding.code, finding.severity) == ("NJ108", "error")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ['x = """naturl\nDouble x.\n"""', 'print("""promt\nDouble.\n""")', '"""\nnaturl\nDouble.\n"""'],
+)  # fmt: skip
+def test_only_the_first_line_of_a_statement_is_a_misspelled_marker(statement: str) -> None:
+    compilation = compile_source(SourceFile("p.njpy", f"x = 1\n{statement}\n".encode()))
+    assert compilation.diagnostics == ()
 
 
 SENTENCES = """\
