@@ -71,6 +71,16 @@ SHAPES: Mapping[str, tuple[str, str, str]] = {
         f"    def m_NUMBER(self) -> str:\n        {BLOCK.format(indent='    ', path='self')}\n        return r_NUMBER\n",
         "",
     ),
+    "methods that set an attribute": (
+        "class Box:\n    def __init__(self) -> None:\n        self.n = 0\n",
+        "    def m_NUMBER(self, text: str) -> None:\n        '''natural\n        Set <:self.n: int> to the length of <text>.\n        '''\n",
+        "",
+    ),
+    "methods that bind an object of their class": (
+        "from dataclasses import dataclass\n@dataclass\nclass Box:\n    n: int\n",
+        "    def m_NUMBER(self, text: str) -> object:\n        '''natural\n        Read <text> as <:r: Box>.\n        '''\n        return r\n",
+        "",
+    ),
     "the module": (
         "text: str = ''\n",
         f"if text:\n    {BLOCK.format(indent='', path='text')}\n    print(r_NUMBER)\n",
