@@ -243,7 +243,7 @@ def _assemble_output(
     """Join the encoded pieces, and append the line map."""
     line_map = build_line_map(pieces)
     content = source.bom + b"".join(encoded)
-    closing = format_closing_comment(str(line_map), content) + "\n"
+    closing = format_closing_comment(str(line_map), content) + source.newline
     return Compilation(source, blocks, diagnostics, content + closing.encode(), line_map)
 
 
