@@ -344,18 +344,25 @@ def render_diagnostic(diagnostic: Diagnostic, source: SourceFile | None = None) 
     rows = [f"{at}: {diagnostic.severity}[{diagnostic.code}]: {diagnostic.message}"]
     gutter = " " * max(5, len(str(diagnostic.line)))
     if source is not None and diagnostic.code != "NJ002":
-        line = _CONTROL_CHARACTERS.sub(" ", source.line(diagnostic.line).rstrip("\r\n"))
-        end = diagnostic.end_column if diagnostic.end_line == diagnostic.line else len(line) + 1
-        marked = line[diagnostic.column - 1 : end - 1]
-        rows.append(f"{diagnostic.line:>5} | {line}")
-        rows.append(
-            f"{gutter} | {_make_blanks(line[: diagnostic.column - 1])}{'^' * max(1, sum(map(_count_cells, marked)))}"
+        line, first = source.line(diagnostic.line).rstrip("\r\n"), diagnostic.column - 1
+        end = diagnostic.end_column - 1 if diagnostic.end_line == diagnostic.line else len(line)
+        start = max(0, first - _MOST_SHOWN // 2) if len(line) > _MOST_SHOWN else 0
+        stop = start + _MOST_SHOWN
+        lead, tail = "…" * (start > 0), "…" * (len(line) > stop)
+        before, marked, after = (
+            _CONTROL_CHARACTERS.sub(" ", line[slice(*part)])
+            for part in ((start, first), (first, min(end, stop)), (min(end, stop), stop))
         )
+        carets = "^" * max(1, sum(map(_count_cells, marked)))
+        rows.append(f"{diagnostic.line:>5} | {lead}{before}{marked}{after}{tail}")
+        rows.append(f"{gutter} | {_make_blanks(lead + before)}{carets}")
     if diagnostic.hint:
         rows.append(f"{gutter} = help: {diagnostic.hint}")
     return "\n".join(rows)
 
 
+_MOST_SHOWN = 200
+"""The most characters of a source line that are shown: a line may have thousands of findings."""
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 """Control characters that a terminal would obey; a tab is harmless."""
 
