@@ -60,7 +60,7 @@ class CompiledCell:
 
 
 def compile_cell(text: str, name: str, options: Options, bound: Iterable[str]) -> CompiledCell:
-    """Compile a cell, named `name` in messages, for a shell where the names `bound` are bound.
+    """Compile a cell, named `name` in messages, for a shell with the names `bound`.
 
     Raises CellError if the cell has errors. The names of a cell with magics, which may bind names, are not checked.
     """
