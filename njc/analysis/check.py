@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import difflib
 import re
 import sys
 import typing
@@ -47,6 +46,7 @@ from njc.frontend.prompt_references import (
 )
 from njc.frontend.source import SourceFile
 from njrt.private_names import mangle
+from njrt.similar import find_similar
 
 
 def check(
@@ -166,15 +166,14 @@ def suggest_name(name: str, block: NaturalBlock, outputs: BlockOutputs) -> str |
         return f"did you mean `{_TYPES_BY_OTHER_NAMES[name]}`?"
     candidates = [each for each in block.scope.list_visible_names(outputs) if each != name]
     public = [each for each in dir(builtins) if not each.startswith("_")]
-    close = difflib.get_close_matches(name, candidates, n=1)
-    close = close or difflib.get_close_matches(name, public, n=1, cutoff=0.8)
+    close = find_similar(name, candidates) or find_similar(name, public)
     if any(
         isinstance(node, ast.Name) and node.id == name and node.lineno > block.end_line
         for node in ast.walk(block.scope.node)
     ):
         return f"to have the block bind it, write `<:{name}>`"
     if close:
-        return f"did you mean `{close[0]}`?"
+        return f"did you mean `{close}`?"
     if name in typing.__all__:
         return f"add `from typing import {name}` above"
     return f"add `import {name}` above" if name in sys.stdlib_module_names else None

@@ -54,7 +54,7 @@ from njc.project.units import (
 @click.command("build")
 @SOURCES
 @OUT
-@click.option("--check", is_flag=True, help="Write nothing; exit 1 if out of date or edited.")
+@click.option("--check", is_flag=True, help="Write nothing; exit 1 if out of date.")
 @click.option("--diff", is_flag=True, help="Write nothing; show what would change.")
 @click.option("--force", is_flag=True, help="Build all; replace edited and foreign files.")
 @MODE
