@@ -20,7 +20,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 
 from njc.analysis.authority import ANSWER_REMEDY, Authority, find_read_type
-from njc.analysis.check import suggest_name
+from njc.analysis.check import suggest_type
 from njc.analysis.class_members import ENUM_BASES
 from njc.analysis.control_words import (
     CLAUSE_START,
@@ -271,7 +271,7 @@ def _check_undefined_types(
         for name in names:
             if not is_defined(name, typed.scope, types.outputs):
                 message = f"`{name}`, in the type of `{path}`, is not defined here"
-                hint = suggest_name(name, block, types.outputs)
+                hint = suggest_type(name, block, types.outputs)
                 yield make_diagnostic(source, "NJ201", *at, message, hint)
         for name in _list_parts(types.unquote_inside(typed)):
             if _is_function(name, typed.scope, types):

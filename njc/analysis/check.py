@@ -148,7 +148,7 @@ def _check_reference(
     for name in list_variables(parse_type(reference.type)) if reference.type else ():
         if not is_defined(name, scope, outputs):
             message = f"`{name}`, in the type of `{reference.path}`, is not defined here"
-            suggestion = suggest_name(name, block, outputs) if suggest else None
+            suggestion = suggest_type(name, block, outputs) if suggest else None
             yield make_diagnostic(source, "NJ201", *at, message, suggestion)
 
 
@@ -157,15 +157,20 @@ def _is_plain_builtin(name: str) -> bool:
     return name.islower() and name.isalpha() and name != "super" and hasattr(builtins, name)
 
 
+def suggest_type(name: str, block: NaturalBlock, outputs: BlockOutputs) -> str | None:
+    """Return how to correct an undefined name in a type, or None."""
+    if name in _TYPES_BY_OTHER_NAMES:
+        return f"did you mean `{_TYPES_BY_OTHER_NAMES[name]}`?"
+    return suggest_name(name, block, outputs)
+
+
 def suggest_name(name: str, block: NaturalBlock, outputs: BlockOutputs) -> str | None:
     """Return how to correct an undefined name, or None."""
     for scope in block.scope.walk_outwards():
         if scope.kind == "class" and is_bound(mangle(name, scope.name), scope, outputs):
             return f"`{name}` belongs to the class `{scope.name}`: reach it through the class or `self`"
-    if name in _TYPES_BY_OTHER_NAMES:
-        return f"did you mean `{_TYPES_BY_OTHER_NAMES[name]}`?"
     candidates = [each for each in block.scope.list_visible_names(outputs) if each != name]
-    public = [each for each in dir(builtins) if not each.startswith("_")]
+    public = [each for each in dir(builtins) if each[0] == name[0] != "_"]
     close = find_similar(name, candidates) or find_similar(name, public)
     if any(
         isinstance(node, ast.Name) and node.id == name and node.lineno > block.end_line

@@ -36,7 +36,7 @@ from njc.project.report import format_count
 from njc.runs.timeline.effect_text import format_effect
 from njrt.effect_json import effect_to_json
 from njrt.effects import Refusal
-from njrt.observability.accounts import BlockRun, PerformedEffect, Watch
+from njrt.observability.accounts import BlockRun, PerformedEffect, Watch, format_cost
 from njrt.options import Options
 from njrt.records import record, replace
 
@@ -135,7 +135,7 @@ def list_figures(run: BlockRun) -> list[str]:
         f"{totals.seconds:.1f} s",
         format_count(totals.calls, "call"),
         f"{totals.tokens:,} tokens",
-        f"${totals.usd:.4f}",
+        format_cost(totals.usd, totals.unpriced),
     ]
 
 

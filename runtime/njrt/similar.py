@@ -23,16 +23,22 @@ def find_similar(name: str, known: Iterable[str]) -> str | None:
     most = _WRONG_LETTER + (len(word) >= 8) * _LETTER if len(word) > 1 else 0
     ranked = []
     for other in {*known} - {name}:
+        if _is_class_like(other) != _is_class_like(name):
+            continue
         meant = _fold(other)
         longer = abs(len(meant) - len(word))
-        starts_alike = meant[:1] == word[:1]
-        if longer * _LETTER <= most and (starts_alike or meant[:2] == word[1::-1]):
-            rank = (_measure_typos(word, meant), longer, not starts_alike)
+        if longer * _LETTER <= most:
+            rank = (_measure_typos(word, meant), longer, meant[:1] != word[:1])
             if rank[0] <= most:
                 ranked.append((rank, other))
     ranked.sort()
     is_clear = len(ranked) == 1 or (len(ranked) > 1 and ranked[0][0] < ranked[1][0])
     return ranked[0][1] if is_clear else None
+
+
+def _is_class_like(name: str) -> bool:
+    """Return whether a name starts with a capital letter: `Enemy` does not mean `enemy`."""
+    return name.lstrip("_")[:1].isupper()
 
 
 def _fold(name: str) -> str:

@@ -201,5 +201,5 @@ def test_an_error_of_the_runtime_can_be_caught_by_the_program(tmp_path: Path) ->
 def test_verbose_shows_the_place_and_no_traceback_of_a_missing_model(tmp_path: Path) -> None:
     code, _, stderr = outcome(tmp_path, PROGRAM, "-v")
     assert code == 2
-    assert "error: prog.njpy:3: no model is configured" in stderr
+    assert "error: prog.njpy:2: no model is configured" in stderr
     assert "Traceback" not in stderr

@@ -17,30 +17,33 @@ from njrt.options import OPTION_NAMES, find_option_problem
 from njrt.similar import find_similar
 
 OPTIONS = {
-    **dict.fromkeys(("modle", "mdoel", "modl", "moddel", "Model", "omdel"), "model"),
-    **dict.fromkeys(("mdoe", "moed", "modes", "MODE", "mod"), "mode"),
+    **dict.fromkeys(("modle", "mdoel", "modl", "moddel", "moDel", "omdel", "nodel"), "model"),
+    **dict.fromkeys(("mdoe", "moed", "modes", "mod_e", "mod"), "mode"),
     "max_call": "max_calls",
     "max-efects": "max_effects",
     "maxTokens": "max_tokens",
     "temprature": "temperature",
     "budgte": "budget",
-    **dict.fromkeys(("timeout", "seed", "retry", "moral", "code", "node", "m", "", "nodel"), None),
+    **dict.fromkeys(("timeout", "seed", "retry", "moral", "code", "node", "m", "", "Model"), None),
 }
 NAMES = {
     ("itme", "item time iter"): "item",
     ("pricess", "prices price pieces"): "prices",
     ("respones", "response ready"): "response",
     ("userName", "user_name username_list"): "user_name",
-    ("Word", "ord word_list"): None,
+    ("allm", "llm mail"): "llm",
     ("volume", "value"): None,
     ("date", "data"): None,
     ("item", "iter"): None,
     ("row", "raw"): None,
     ("items", "times"): None,
     ("total1", "total2 total3"): None,
-    ("mail", "email"): None,
+    ("mail", "email main"): "email",
     ("x", "xs y"): None,
-    ("X", "x"): "x",
+    ("X", "x"): None,
+    ("Enemy", "enemy enemies"): None,
+    ("Knd", "kind"): None,
+    ("Enmy", "Enemy enemy"): "Enemy",
 }
 
 

@@ -15,7 +15,7 @@ from njc.batch.estimate import estimate_batch, format_estimate
 from njc.batch.executors import ExecutorKind, count_jobs, open_executor
 from njc.batch.journal import RequestJournal
 from njc.batch.local import CallsGivenUp, interrupted_by_sigterm, run_local
-from njc.batch.rows import BUDGET_OPTION, check_rows, describe_failed_rows, read_rows
+from njc.batch.rows import BUDGET_OPTION, RowUsage, check_rows, describe_failed_rows, read_rows
 from njc.batch.store import BatchCounts, BatchStore, discard_batch, note_program, open_batch_store
 from njc.batch.waves import WaveProgress, Waves, make_vendor
 from njc.commands.terminal.console import INTERRUPTED_EXIT_CODE, Console, paint_progress
@@ -194,8 +194,12 @@ def _summarize(store: BatchStore, out: Path) -> str:
     sent = f", {requests:,} requests in {batches:,} batches, {waves:,} waves" if batches else ""
     return (
         f"{counts.done:,} rows done, {counts.failed:,} of them failed; {used.calls:,} model calls, "
-        f"{used.input + used.output:,} tokens, {format_usd(used.usd)}{sent}; written: {format_path(out)}"
+        f"{used.input + used.output:,} tokens, {_format_cost(used)}{sent}; written: {format_path(out)}"
     )
+
+
+def _format_cost(used: RowUsage) -> str:
+    return "price unknown" if used.input + used.output and not used.usd else format_usd(used.usd)
 
 
 class ProgressPainter:
@@ -218,7 +222,8 @@ class ProgressPainter:
         done = counts.done - self._began_done
         left = format_time_left(self._total - counts.done, done, time.monotonic() - self._began)
         failed = f"  {counts.failed:,} failed" if counts.failed else ""
-        self._paint(f"{counts.done:,}/{self._total:,} rows{failed}  ${counts.usage.usd:.4f}{left}")
+        cost = _format_cost(counts.usage)
+        self._paint(f"{counts.done:,}/{self._total:,} rows{failed}  {cost}{left}")
 
     def show_wave(self, progress: WaveProgress) -> None:
         if self._wave[0] != progress.wave:

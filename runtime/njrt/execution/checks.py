@@ -200,7 +200,7 @@ def _format_name_hint(name: str, names: SnippetNames, scope: Scope) -> str:
     known = [it for it in (*plain, *names.bound) if _is_class_name(it) == _is_class_name(meant)]
     close = find_similar(meant, known) or find_similar(
         meant,
-        [other for other in _SUGGESTED_BUILTINS if _is_class_name(other) == _is_class_name(meant)],
+        [other for other in _SUGGESTED_BUILTINS if other[:1] == meant[:1]],
     )
     hint = "."
     if close:
