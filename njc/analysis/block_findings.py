@@ -80,10 +80,10 @@ def _check_jumps(source: SourceFile, block: NaturalBlock) -> Iterator[Diagnostic
             at = (start + place.start, start + place.stop)
             yield make_diagnostic(source, "NJ306", *at, message, hint)
     for place, label in find_implied_jumps(block):
-        names = {"break": ("break", "return")}.get(label, (label,))
-        names = tuple(name for name in names if name in legal)
-        if not names and label == "continue" and "return" in legal:
-            names = ("return",)
+        wanted = ("break", "return") if label == "break" else (label,)
+        names = [name for name in wanted if name in legal]
+        if not names and "return" in legal:
+            names = ["return"]
         if names and label not in named and set(names).isdisjoint(named):
             choice = " or ".join(f"`{name}`" for name in names)
             message = f"`{block.prompt[place]}` may mean a jump that the text does not name"
@@ -161,7 +161,7 @@ def _names_act(block: NaturalBlock) -> bool:
 
 
 _PRINT = re.compile(r"\bprint(?:s|ed|ing)?\b", re.IGNORECASE)
-_NAME_ALONE = re.compile(r"(?<![\w.<{\-])\w+(?![\w>}\-])")
+_NAME_ALONE = re.compile(r"(?<![\w.<{\"\-])\w+(?![\w>}\"\-])")
 
 
 def _find_bare_name(block: NaturalBlock, types: TypeReader) -> tuple[str, tuple[int, int]] | None:

@@ -79,7 +79,7 @@ def find_negated_jumps(block: NaturalBlock) -> Iterator[tuple[slice, JumpLabel]]
 
 def find_statements(block: NaturalBlock) -> Iterator[tuple[slice, JumpLabel]]:
     """Yield the clauses that ask for a jump, as `break` in "if so, break."."""
-    for found in _STATEMENT.finditer(block.words_without_references):
+    for found in _STATEMENT.finditer(block.marked_words):
         group = "loop" if found["loop"] else "end"
         for label in JUMP_LABELS:
             if label == found[group].lower():

@@ -58,12 +58,12 @@ def check_unmarked(module: Module, found: Sequence[BlockOrDiagnostic]) -> Iterat
     }
     reported, misspelled = {each.line for each in near}, set[int]()
     for node in ast.walk(module.tree):
-        is_string = isinstance(node, ast.Expr) and isinstance(
-            node.value, ast.Constant | ast.JoinedStr
-        )
-        if not is_string or (start := source.get_span(node)[0]) in blocks:
+        if not isinstance(node, ast.Expr):
             continue
-        literal = source.text[slice(*source.get_span(node))]
+        start, end = source.get_span(node)
+        if start in blocks or not isinstance(node.value, ast.Constant | ast.JoinedStr):
+            continue
+        literal = source.text[start:end]
         lines = range(node.lineno, (node.end_lineno or 0) + 1)
         if (marker := _find_misspelled_marker(literal)) is not None:
             misspelled.update(lines)

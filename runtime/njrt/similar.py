@@ -4,7 +4,7 @@ find_similar("modle", OPTION_NAMES)          "model": two letters are exchanged;
 find_similar("modes", OPTION_NAMES)          "mode": an added letter is likelier than a wrong one
 find_similar("maxCall", OPTION_NAMES)        "max_calls"
 find_similar("volume", ["value"])            None: two letters differ
-find_similar("row", ["raw"])                 None: in short names, no letter stands for another
+find_similar("row", ["raw"])                 None: in short names, no letter is taken for another
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def find_similar(name: str, known: Iterable[str]) -> str | None:
     word = _fold(name)
     most = _WRONG_LETTER + (len(word) >= 8) * _LETTER if len(word) > 1 else 0
     ranked = []
-    for other in {*known} - {name}:
+    for other in {*known}:
         if _is_class_like(other) != _is_class_like(name):
             continue
         meant = _fold(other)

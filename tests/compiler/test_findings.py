@@ -23,6 +23,7 @@ Order a coffee break for <x>.
 Book <x> a return ticket.
 Book <x> a return flight, and note it in the tax return.
 Break <x> into lines.
+Break <x>.
 Break down <x>.
 Put a line break behind <x>.
 Continue the story of <x>.
@@ -231,6 +232,7 @@ BARE = {
     "Return an x-ray or y.x.": None,
     "Return X.": None,
     "Return what helper says about later.": None,
+    'Return the text "x" or "total".': None,
 }
 """Prompts, and the variable that they name without brackets; only if they have no reference."""
 

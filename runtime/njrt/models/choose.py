@@ -114,7 +114,7 @@ def _suggest_name(name: str) -> str:
     if not slash:
         vendor = "anthropic" if name.startswith("claude") else "openai"
         return f" (did you mean `{vendor}/{name}`?)"
-    close = find_similar(prefix, DEFAULT_MODELS)
+    close = find_similar(prefix.lower(), DEFAULT_MODELS)
     return f" (did you mean `{close}/{model}`?)" if close and model else ""
 
 
