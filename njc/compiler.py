@@ -23,11 +23,12 @@ from njc.analysis.contracts import BlockContract, find_contract, find_contract_f
 from njc.analysis.inference import TypeReader
 from njc.analysis.outputs import check_flow, find_hidden_variables
 from njc.analysis.stated_types import find_type_hints
+from njc.analysis.unmarked import check_unmarked, may_have_unmarked, select_unmarked
 from njc.codegen.emit import emit, emit_without_blocks
 from njc.codegen.header import FileHeader, format_closing_comment, make_header
 from njc.codegen.linemap import LineMap, Piece, build_line_map, remap_tree
 from njc.codegen.lower import WrittenBlock, apply_written, choose_aliases, lower, serialize_written
-from njc.frontend.blocks import NaturalBlock, collect_block_outputs, find_blocks, may_have_unmarked
+from njc.frontend.blocks import NaturalBlock, collect_block_outputs, find_blocks
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.directives import (
     NO_DIRECTIVES,
@@ -116,12 +117,11 @@ def analyze(source: SourceFile) -> Analysis:
             for block in blocks
         )
     outputs = collect_block_outputs(blocks)
-    problems = [finding for finding in found if isinstance(finding, Diagnostic)]
-    problems += [*directives.problems, *check(module, blocks, outputs)]
-    problems += check_flow(module, blocks, outputs)
+    problems = [*check_unmarked(module, found), *directives.problems]
+    problems += [*check(module, blocks, outputs), *check_flow(module, blocks, outputs)]
     diagnostics = tuple(sorted(set(filter_ignored(problems, source, directives, blocks))))
     if not has_marker:
-        return Analysis(source, diagnostics=tuple(it for it in diagnostics if it.code == "NJ103"))
+        return Analysis(source, diagnostics=select_unmarked(diagnostics))
     return Analysis(source, module, blocks, outputs, diagnostics, directives)
 
 
@@ -240,7 +240,7 @@ def _assemble_output(
     """Join the encoded pieces, and append the line map."""
     line_map = build_line_map(pieces)
     content = source.bom + b"".join(encoded)
-    closing = format_closing_comment(str(line_map), content) + "\n"
+    closing = format_closing_comment(str(line_map), content) + source.newline
     return Compilation(source, blocks, diagnostics, content + closing.encode(), line_map)
 
 

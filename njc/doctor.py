@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -41,6 +40,7 @@ from njrt.persistence.recording_place import StoredRecording
 from njrt.records import record
 from njrt.session.layered_model import find_cache_place, find_recorder
 from njrt.session.settings import NO_SETTINGS
+from njrt.similar import find_similar
 
 CheckStatus = Literal["ok", "warn", "fail"]
 
@@ -158,13 +158,14 @@ def _check_extras(host: HostEnvironment) -> HealthCheck:
 def _check_variables(host: HostEnvironment) -> Iterator[HealthCheck]:
     """Check the names and values of the `NJC_*` variables."""
     known = {*ENVIRONMENT_VARIABLES, *PROJECT_VARIABLES, *RUNTIME_VARIABLES}
+    words = [name.removeprefix("NJC_") for name in known]
     for name in sorted(host.environ):
         if removed := VARIABLES.get(name):
             if removed in DROPPED:  # others are errors, below
                 yield HealthCheck("variable", "warn", f"{name}: {find_removed(removed)}")
         elif name.startswith("NJC_") and name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {close[0]}?" if close else "unset it"
+            close = find_similar(name.removeprefix("NJC_"), words)
+            hint = f"did you mean NJC_{close}?" if close else "unset it"
             yield HealthCheck("variable", "warn", f"{name} is unknown and has no effect; {hint}")
         elif (option := ENVIRONMENT_VARIABLES.get(name)) in BUILD_OPTIONS:
             way = f"set `{option}` in [tool.njc], or give the build --set {option}=VALUE"

@@ -12,7 +12,6 @@ detected: parameters that a decorator without `functools.wraps` hides.
 from __future__ import annotations
 
 import asyncio
-import difflib
 import functools
 import importlib
 import importlib.util
@@ -34,6 +33,7 @@ from njrt.errors import ConfigurationError, NaturalError
 from njrt.media import Media
 from njrt.messages import round_floats
 from njrt.records import record
+from njrt.similar import find_similar
 
 ArgumentValue = Any
 """An argument of the user's function."""
@@ -211,8 +211,8 @@ def _describe_missing(module: ModuleType, program: str, path: str) -> str:
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean `{close[0]}`?" if close else ""
+    close = find_similar(name, known)
+    return f"; did you mean `{close}`?" if close else ""
 
 
 async def _await(awaitable: Any) -> Any:

@@ -8,12 +8,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import click
+
+from njrt.similar import find_similar
 
 Decorator = Callable[[Any], Any]
 
@@ -134,7 +135,7 @@ def list_names(text: str, known: tuple[str, ...], kind: str) -> tuple[str, ...]:
         return known
     for name in listed:
         if name not in known:
-            close = get_close_matches(name, known, n=1)
-            hint = f"did you mean `{close[0]}`?" if close else f"they are {', '.join(known)}"
+            close = find_similar(name, known)
+            hint = f"did you mean `{close}`?" if close else f"they are {', '.join(known)}"
             raise click.UsageError(f"there is no {kind} `{name}`; {hint}")
     return tuple(name for name in known if name in listed)

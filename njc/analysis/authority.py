@@ -6,27 +6,25 @@
         ──decide_authority──>   Authority(labels=("break",), effects="direct", reason="it may change `graph` ...")
 
 A block may take the jumps that its text names. It needs no code if each output is a plain variable with a type that has a
-JSON form, and none of its inputs can be changed. Not detected: texts that ask for an exact computation, or for a change of
-an object inside a read-only container; the model may request code for these.
+JSON form, and none of its inputs can be changed. Only types decide this, never words: if the text
+asks for a computation, a change or an act such as printing, the model requests code.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from njc.analysis.asked_changes import AskedChange, find_act, find_asked_changes
 from njc.analysis.class_members import is_dataclass
-from njc.analysis.control_words import JUMP_LABELS, list_named_jumps
+from njc.analysis.control_words import JUMP_LABELS, list_named_jumps, names_raise
 from njc.analysis.inference import TypeReader
 from njc.analysis.json_compatibility import find_json_problem
 from njc.analysis.read_only import CONTAINERS, is_exception_name
 from njc.analysis.types import MAX_DEPTH, SCALARS, ClassDefinition, Typed, unquote
-from njc.analysis.words import compile_words
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import NameScope
 from njc.frontend.prompt_references import list_variables
@@ -48,8 +46,6 @@ class Authority:
     """The reason for the decision, unless the obstacles are the reason."""
     obstacles: tuple[Obstacle | ChangeableInput, ...] = ()
     """Why the block needs code."""
-    asked: tuple[AskedChange, ...] = ()
-    """The changes that the text asks for."""
 
     @cached_property
     def reason(self) -> str:
@@ -64,9 +60,9 @@ class Authority:
 
     @property
     def can_answer(self) -> bool:
-        """Whether the only obstacles are changeable inputs that the text neither binds nor asks to change."""
+        """Whether the only obstacles are changeable inputs that the text does not bind."""
         are_inputs = all(obstacle.is_input for obstacle in self.obstacles)
-        if self.choice or self.asked or not (are_inputs and self.block.writes):
+        if self.choice or not (are_inputs and self.block.writes):
             return False
         written = {each.root for each in self.block.references if each.writes}
         return written.isdisjoint(each.root for each in self.block.references if not each.writes)
@@ -120,8 +116,7 @@ def decide_authority(block: NaturalBlock, types: TypeReader, project: Options) -
     if block.interface is not None:
         reason = f"it has the effects of the interface `{block.interface.path}`"
         return Authority(block, labels, "interface", reason)
-    asked = tuple(find_asked_changes(block))
-    obstacles = tuple(_find_obstacles(block, labels, asked, types))
+    obstacles = tuple(_find_obstacles(block, labels, types))
     effects: Literal["answer", "direct"] | None = "direct"
     if options.effects is not None:
         effects, choice = None, f'effects="{options.effects}" is set'
@@ -132,7 +127,7 @@ def decide_authority(block: NaturalBlock, types: TypeReader, project: Options) -
     else:
         does = "its outputs are data" if block.writes else "it only jumps"
         effects, choice = "answer", f"{does}, and nothing that it reads can be changed"
-    return Authority(block, labels, effects, choice, obstacles, asked)
+    return Authority(block, labels, effects, choice, obstacles)
 
 
 def list_offered_labels(block: NaturalBlock, project: Options) -> tuple[OfferedLabel, ...]:
@@ -151,22 +146,14 @@ def list_offered_labels(block: NaturalBlock, project: Options) -> tuple[OfferedL
     return tuple(offered)
 
 
-_RAISE_WORD = compile_words(r"\b(?:re-?)?rais(?:e|es|ed|ing)\b")
-
-
 def may_reraise(block: NaturalBlock, project: Options) -> bool:
     """Return whether a block in an `except*` suite may re-raise its exceptions: the text names `raise`."""
     takes_all = merge_option_layers(block.options, project).jumps == "all"
-    return block.frame.in_except_star and (
-        takes_all or bool(_RAISE_WORD.search(block.words_without_references))
-    )
+    return block.frame.in_except_star and (takes_all or names_raise(block))
 
 
 def _find_obstacles(
-    block: NaturalBlock,
-    labels: tuple[OfferedLabel, ...],
-    asked: Iterable[AskedChange],
-    types: TypeReader,
+    block: NaturalBlock, labels: tuple[OfferedLabel, ...], types: TypeReader
 ) -> Iterator[Obstacle | ChangeableInput]:
     """Yield the reasons why a block needs code."""
     if not block.writes and not labels:
@@ -178,14 +165,8 @@ def _find_obstacles(
         yield from _find_output_obstacle(block, path, types)
     if "super" in block.names:
         yield Obstacle("it uses `super`")
-    if act := find_act(block):
-        yield Obstacle(f"its text contains `{act}`, which needs code")
     for path in block.reads:
         yield from _find_input_obstacle(block, path, types)
-    for change in find_fixed_changes(block, asked, types):
-        if not change.is_scalar:
-            path = change.asked.reference.path
-            yield Obstacle(f"its text asks to {change.asked.verb} `{path}`, which is only read")
 
 
 def _find_output_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> Iterator[Obstacle]:
@@ -217,46 +198,6 @@ def _find_return_obstacle(block: NaturalBlock, types: TypeReader) -> Iterator[Ob
         yield Obstacle(f"it may return `{typed}`: {problem.reason}", problem.remedy)
     for name in types.find_hidden_names(typed, scope):
         yield Obstacle(f"it may return `{typed}`, and `{name}` is something else inside")
-
-
-@record
-class FixedChange:
-    """A requested change to an input with a read-only type."""
-
-    asked: AskedChange
-    typed: Typed
-    is_scalar: bool
-    """Whether the value is immutable, so that code cannot change it either."""
-
-
-def find_fixed_changes(
-    block: NaturalBlock, changes: Iterable[AskedChange], types: TypeReader
-) -> Iterator[FixedChange]:
-    """Yield the changes that a text asks for although the input's type is read-only."""
-    for asked in changes:
-        path = asked.reference.path
-        typed = find_read_type(path, block, types)[0]
-        if typed is None and not asked.may_compute:
-            typed = _find_type_of_class(path, block, types)
-        if typed is None or types.find_changeable(typed) is not None:
-            continue
-        names = {types.name_of(part) for part in types.union_parts(types.expand(typed))}
-        is_scalar = names <= SCALARS | {"typing.Literal"}
-        can_be_set = "." in path
-        is_computed = asked.may_compute or (asked.has_result and not can_be_set)
-        is_taken = asked.is_taken and not can_be_set and "type" not in names
-        if not (is_scalar and is_computed) and not is_taken:
-            yield FixedChange(asked, typed, is_scalar and not can_be_set)
-
-
-def _find_type_of_class(name: str, block: NaturalBlock, types: TypeReader) -> Typed | None:
-    """Return `type[C]` if the name is a class in this file with settable attributes; enums have none."""
-    typed = Typed(ast.Name(name, ast.Load()), block.scope)
-    found = types.class_of_type(typed)
-    if found is None or any(base.startswith("enum.") for base in types.list_base_names(found)):
-        return None
-    origin = ast.Name("type", ast.Load())
-    return typed.inside(ast.Subscript(origin, typed.annotation, ast.Load()))
 
 
 _USED_UP = frozenset(f"collections.abc.{name}" for name in ("Iterable", "Iterator", "Generator"))

@@ -1,10 +1,11 @@
 """Findings about a block's authority: it can do nothing, or less than its text asks for.
 
 Summarize <text>.                                       NJ211  the block can do nothing
-Summarize <text>.                                       NJ213  the same, if the type of `text` is unknown
+Summarize <text>. ... print(summary)                    NJ213  no block binds `summary`
 Skip <mail> if it is spam, or note its <:topic: str>.   NJ303  `skip` may mean a jump that the text does not name
-Increase <count>, and put a text into <:note: str>.     NJ305  the text asks to increase `count`, which is only read
-The service continues. Put <x> into <:y: str>.          NJ306  `continues` offers a jump that may not be meant
+Increase <count>. Put a text into <:note: str>.         NJ305  `count` is only read
+Never return.                                           NJ306  `return` is not offered
+Double x, and return it.                                NJ217  `x` is plain text
 Read <:n: int> from <text>. If <:n: str> is a word, ... NJ215  an output of two types
 Put 1 into <:point.x>.                                  NJ216  an attribute that cannot be set
 Put the sum of <rows> into <:total: float>.             NJ304  the block has code: it may change `rows: list[int]`
@@ -15,18 +16,22 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterable, Iterator, Set
+import unicodedata
+from collections.abc import Iterable, Iterator
 
-from njc.analysis.authority import ANSWER_REMEDY, Authority, find_fixed_changes, find_read_type
-from njc.analysis.check import suggest_name
+from njc.analysis.authority import ANSWER_REMEDY, Authority, find_read_type
+from njc.analysis.check import suggest_type
 from njc.analysis.class_members import ENUM_BASES
-from njc.analysis.control_words import find_doubtful_names, find_implied_jumps, list_named_jumps
+from njc.analysis.control_words import (
+    CLAUSE_START,
+    find_implied_jumps,
+    find_negated_jumps,
+    list_named_jumps,
+    names_raise,
+)
 from njc.analysis.inference import TypeReader
 from njc.analysis.json_compatibility import list_members
-from njc.analysis.judgements import only_judges
 from njc.analysis.types import SCALARS, Typed
-from njc.analysis.unclear_requests import find_unclear_requests
-from njc.analysis.words import compile_words
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.name_resolution import FunctionDefinition, NameScope, is_defined
@@ -34,44 +39,6 @@ from njc.frontend.prompt_references import Reference, list_variables, parse_type
 from njc.frontend.source import SourceFile
 from njrt.execution.contained.platforms import MADE_BY_CODE
 from njrt.options import Options, merge_option_layers
-
-_RAISE_WORDS = compile_words(
-    r"\b(?:re-?)?(?:rais|throw|fail|refus|reject|complain|assert|abort|error|exception|fehler|ausnahme|wirf|werfe?n?\b"
-    r"|erreur|lever?\b|lève|lanc[ae]|lanza|errore|solleva|erro\b|ошибк|исключени|fout|błąd|wyjąt)|\b\w+(?:Error|Exception)\b"
-    r"|错误|错誤|异常|抛出|例外|エラー|예외"
-)
-"""Words that ask for an exception."""
-_ACTS = compile_words(
-    r"\b(?:print|log|warn|show|display|output|notif[iy]|alert|echo|beep|ring|play|sleep|wait|send|mail|e-?mail|publish"
-    r"|upload|download|flush|dump|import|call|run|execute|invoke|start|announce|shout|whisper|read\s+out|report\s+to)(?:s|es"
-    r"|n|ed|ing|ged|ging|ted|ting)?\b|\b(?:stdout|stderr|console|screen|terminal|(?!\A)files?|disk)\b"
-    r"|\b(?:tell|inform) (?:the|my|our|your|all|every\w+|him|her|them|\s) ?|\b(?:druck|ausgeb|zeig|imprim|affich|muestr|stamp[ai])|\bgib\b.*\baus\b|вывед|печат|打印|输出|显示|表示|出力|출력"
-)
-"""Words that may ask for something outside the program, such as printing."""
-_SAYS = compile_words(
-    r"\bsay\s+(?!how|wh\w+|if|that)(?:[\"'`]|(?:hello|hi|goodbye|thanks|sorry)\b|[^.;!?]*\b(?:loud(?:ly)?|aloud|to\s+(?:\s"
-    r"|the|my|our|your|all|every\w+|him|her|them)))"
-)
-"""Words that ask to speak to a person, not for a result."""
-
-
-_COMPUTES = compile_words(
-    r"(?:\A\s*|[.;:!?]\s+|\b(?:and|then|please)\s+)(?:summari[sz]e|translate|classify|categori[sz]e|extract|describe|explain"
-    r"|count|compute|calculate|find|list|determine|decide|analy[sz]e|rate|score|compare|read|look|check|identify|detect"
-    r"|estimate|evaluate"
-    r"|paraphrase|answer|guess|rank|name|suggest|review|judge|transcribe|say|tell|think|consider)s?\b"
-)
-"""Verbs that ask for a result at the start of a clause."""
-_CHANGES = compile_words(
-    r"\b(?:add|append|push|insert|prepend|attach|put|place|save|store|record|write|enter|register|move|copy|increase"
-    r"|increment|decrease|decrement|reset|update|modify|mutate|overwrite|mark|flag|tick|clear|empty|shuffle|truncate|toggle"
-    r"|rename|edit"
-    r"|change|set|sort|reverse|remove|delete|drop|discard|pop|extend|fill|replace|swap|assign|give|make|turn|convert|fix"
-    r"|correct|clean|keep|note|merge|split|sen[dt]|print|log|display|show|call|run|execute|invoke|use|appl(?:y|ies)|open"
-    r"|close|create"
-    r"|notify|publish|upload|download|schedule|cancel|start|stop|wait|ask|tag|label|annotate|take|grow|shrink|happen|perform|do)(?:s|es|d|ed|ing)?\b"
-)
-"""Verbs that may ask for a change, or for something that only code can do."""
 
 
 def find_block_findings(
@@ -81,123 +48,143 @@ def find_block_findings(
     types: TypeReader,
     project: Options,
 ) -> Iterator[Diagnostic]:
-    """Report requests that a block cannot fulfil, and jumps that a doubtful word offers."""
+    """Report requests that a block cannot fulfil, and jumps that a text forbids or only implies."""
     if (named := block.interface) is not None:
         kind = types.find_definition(named.root, block.scope)
         if named.path == named.root and kind in ("function", "class"):
             message = f"`{named.path}` is a {kind}, and no njrt.Interface"
             yield make_diagnostic(source, "NJ104", named.start, named.end, message)
         return
-    start = block.end - 3 - len(block.prompt)
-    offered = frozenset(label.removeprefix("bare_") for label in authority.labels)
-    is_idle = _is_idle(authority)
-    may_act = is_idle and _may_act(block)
-    if is_idle and not may_act:
-        message = (
-            "the block can do nothing: it has no output, no jump, and nothing that it could change"
-        )
-        hint = "name an output, such as `<:result: str>`, a variable to change, or a jump; to show text, write `print`"
-        yield make_diagnostic(source, "NJ211", *block.head, message, hint)
-    elif not (block.writes or list_named_jumps(block) or block.is_fstring):
-        yield from _check_missing_output(source, authority, types)
-    for implied, names in find_implied_jumps(block, offered):
-        at = (start + implied.start, start + implied.stop)
-        choice = " or ".join(f"`{name}`" for name in names)
-        message = f"`{block.words_without_references[implied]}` may mean a jump that the text does not name"
-        yield make_diagnostic(source, "NJ303", *at, message, f"write {choice} if it does")
-    changes = list(find_fixed_changes(block, authority.asked, types))
-    for change in changes:
-        asked = change.asked
-        message = f"the text asks to {asked.verb} `{asked.reference.path}: {change.typed}`, which it only reads"
-        hint = (
-            f"to bind it, write `<:{asked.reference.path}>`; for a new value, name an output"
-            if change.is_scalar or "." in asked.reference.path
-            else f"to set an attribute, write `<:{asked.reference.path}.NAME>`"
-            if types.find_definition(asked.reference.path, block.scope) == "class"
-            else f"annotate `{asked.reference.path}` with a type that can be changed, or name an output"
-        )
-        yield make_diagnostic(source, "NJ305", asked.start, asked.end, message, hint)
-    if (authority.effects == "answer" or may_act) and block.options.effects is None:
-        known = {change.asked.reference for change in changes}
-        yield from _check_unclear_requests(source, block, known, types)
+    options = merge_option_layers(block.options, project)
+    yield from _check_effect(source, authority, types)
+    yield from _check_changes(source, authority, types)
     yield from _check_fixed_outputs(source, block, types)
     yield from _check_undefined_types(source, block, authority.labels, types)
     yield from _check_two_types(source, block, types)
-    options = merge_option_layers(block.options, project)
     problem = find_containment_problem(block, options) if options.policy == "contained" else None
     if problem is not None:
         yield make_diagnostic(source, "NJ214", *block.head, *problem)
-    if options.jumps == "all":
-        return
+    if options.jumps != "all":
+        yield from _check_jumps(source, block)
+
+
+def _check_jumps(source: SourceFile, block: NaturalBlock) -> Iterator[Diagnostic]:
+    """Report the jumps that a text forbids, and words that may mean a jump without naming it."""
+    start = block.end - 3 - len(block.prompt)
     legal = frozenset(block.labels) - frozenset(block.labels_exiting_finally)
-    for name, is_offered in find_doubtful_names(block, legal):
-        at = (start + name.start(), start + name.end())
-        if is_offered:
-            message = f"`{name[0]}` offers the block a jump, which it may not mean"
-            hint = "use another word if no jump is meant; if it is, start a sentence with it"
-        else:
-            message = f"`{name[0]}` is negated, so the block is not offered the jump"
+    named = list_named_jumps(block)
+    for place, label in find_negated_jumps(block):
+        if label in legal:
+            message = f"`{block.prompt[place]}` is negated, so the block is not offered the jump"
             hint = 'state when to jump, or write `jumps="all"` on the block'
-        yield make_diagnostic(source, "NJ306", *at, message, hint)
+            at = (start + place.start, start + place.stop)
+            yield make_diagnostic(source, "NJ306", *at, message, hint)
+    for place, label in find_implied_jumps(block):
+        wanted = ("break", "return") if label == "break" else (label,)
+        names = [name for name in wanted if name in legal]
+        if not names and "return" in legal:
+            names = ["return"]
+        if names and label not in named and set(names).isdisjoint(named):
+            choice = " or ".join(f"`{name}`" for name in names)
+            message = f"`{block.prompt[place]}` may mean a jump that the text does not name"
+            at = (start + place.start, start + place.stop)
+            yield make_diagnostic(source, "NJ303", *at, message, f"write {choice} if it does")
 
 
-_NUMBERS = ("int", "float", "bool", "complex", "decimal.Decimal", "fractions.Fraction")
+_CHANGES = re.compile(
+    CLAUSE_START
+    + r"(?P<verb>change|clear|decrease|decrement|double|edit|empty|extend|fill|halve|increase"
+    r"|increment|mark|modify|overwrite|rename|reset|reverse|rewrite|set|shuffle|sort|toggle"
+    r"|truncate|update)\s+(?:the\s+)?(?=(?P<object>\x01+))(?![^.;!?]*\x02)",
+    re.IGNORECASE,
+)
+"""A verb that changes its object, before an input ("\\x01"), and no output ("\\x02") after it."""
 
 
-def _check_unclear_requests(
-    source: SourceFile, block: NaturalBlock, known: Set[Reference], types: TypeReader
-) -> Iterator[Diagnostic]:
-    """Report sentences that may ask to change a collection, or a number in an attribute, that is not in `known`."""
-    reported, is_answer = -1, block.writes or list_named_jumps(block)
-    for asked in find_unclear_requests(block):
-        path = asked.reference.path
-        typed = find_read_type(path, block, types)[0] if asked.start != reported else None
-        is_act = _RAISE_WORDS.match(asked.verb) or _ACTS.match(asked.verb)
-        if typed is None or asked.reference in known or (is_act and not is_answer):
-            continue
-        names = {types.name_of(part) for part in types.union_parts(types.expand(typed))} - {"None"}
-        if names <= {*_NUMBERS} if "." in path else not names & {*SCALARS, "typing.Literal"}:
-            reported = asked.start
-            message = f"to {asked.verb} `{path}: {typed}` may be a change, but it is only read"
-            other = ANSWER_REMEDY if is_answer else "name an output"
-            way = f"annotate `{path}` with a type that can be changed"
-            hint = f"{f'write `<:{path}>`' if '.' in path else way} if it is; if not, {other}"
-            yield make_diagnostic(source, "NJ305", asked.start, asked.end, message, hint)
-
-
-def _is_idle(authority: Authority) -> bool:
-    """Return whether a block certainly has no effect, apart from what its text may ask for."""
-    if authority.block.writes or authority.labels or authority.block.is_fstring:
-        return False
-    return all(obstacle.is_missing for obstacle in authority.obstacles)
-
-
-def _may_act(block: NaturalBlock) -> bool:
-    """Return whether a text may ask for an exception, or for something outside the program."""
-    words = block.words_without_references
-    acts = _ACTS.search(words) or _SAYS.search(words)
-    return bool(acts or _RAISE_WORDS.search(block.words))
-
-
-def _check_missing_output(
+def _check_changes(
     source: SourceFile, authority: Authority, types: TypeReader
 ) -> Iterator[Diagnostic]:
-    """Report a block without outputs or jumps if its result is read below, or its text only computes."""
+    """Report requests to change an input with a value that cannot be changed."""
     block = authority.block
-    missing = _find_missing_name(block, types)
-    if missing is None:
-        obstacles = [each for each in authority.obstacles if not each.is_missing]
-        are_unknown = obstacles and not authority.labels and all(it.is_unknown for it in obstacles)
-        is_harmless = _COMPUTES.search(block.words) and not _CHANGES.search(block.words)
-        if not (are_unknown and is_harmless) or _RAISE_WORDS.search(block.words):
-            return
-    message = (
-        f"the block has no output, and nothing binds `{missing}`, which the code below reads"
-        if missing
-        else "the block seems to do nothing: it has no output, no jump, and its text asks for no change"
-    )
-    hint = f"write `<:{missing or 'result: str'}>` for its output, or name the object to change"
-    yield make_diagnostic(source, "NJ213", *block.head, message, hint)
+    shift = block.end - 3 - len(block.words)
+    references = {each.start - shift: each for each in block.references if not each.writes}
+    for found in _CHANGES.finditer(block.marked_words):
+        path = references[found.start("object")].path
+        typed = find_read_type(path, block, types)[0]
+        can_set = "." in path and authority.effects != "answer"
+        if typed is None or can_set or path in block.writes or types.find_changeable(typed):
+            continue
+        names = {types.name_of(part) for part in types.union_parts(types.expand(typed))}
+        is_bound = "." in path or names <= SCALARS | {"typing.Literal"}
+        message = f"the text asks to {found['verb'].lower()} `{path}: {typed}`, which it only reads"
+        hint = f"annotate `{path}` with a type that can be changed, or name an output"
+        if is_bound:
+            hint = f"to bind it, write `<:{path}>`; for a new value, name an output"
+        at = (shift + found.start("verb"), shift + found.end("verb"))
+        yield make_diagnostic(source, "NJ305", *at, message, hint)
+
+
+def _check_effect(
+    source: SourceFile, authority: Authority, types: TypeReader
+) -> Iterator[Diagnostic]:
+    """Report a block that seems to have no effect."""
+    block = authority.block
+    if (found := _find_bare_name(block, types)) is not None:
+        name, at = found
+        message = (
+            f"`{name}` is a variable, but the text refers to no variable: `{name}` is plain text"
+        )
+        yield make_diagnostic(source, "NJ217", *at, message, f"write `<{name}>`")
+        return
+    if block.is_fstring or block.writes or authority.labels:
+        return
+    if (missing := _find_missing_name(block, types)) is not None:
+        message = (
+            f"the block has no output, and nothing binds `{missing}`, which the code below reads"
+        )
+        hint = f"write `<:{missing}>` for its output"
+        yield make_diagnostic(source, "NJ213", *block.head, message, hint)
+    elif not (_names_act(block) or any(not each.is_missing for each in authority.obstacles)):
+        message = (
+            "the block can do nothing: it has no output, no jump, and nothing that it could change"
+        )
+        hint = (
+            "name an output, such as `<:result: str>`, a variable to change, a function to call, "
+            "or a jump; to show text or to raise an exception, write `print` or `raise`"
+        )
+        yield make_diagnostic(source, "NJ211", *block.head, message, hint)
+
+
+def _names_act(block: NaturalBlock) -> bool:
+    """Return whether a text has the name of an act that needs no variable: `print` or `raise`."""
+    return names_raise(block) or _PRINT.search(block.words_without_references) is not None
+
+
+_PRINT = re.compile(r"\bprint(?:s|ed|ing)?\b", re.IGNORECASE)
+_NAME_ALONE = re.compile(r"(?<![\w.<{\"\-])\w+(?![\w>}\"\-])")
+
+
+def _find_bare_name(block: NaturalBlock, types: TypeReader) -> tuple[str, tuple[int, int]] | None:
+    """Return the first variable that a text without references names, and its offsets."""
+    if block.tags or block.is_fstring:
+        return None
+    start = block.end - 3 - len(block.prompt)
+    for found in _NAME_ALONE.finditer(block.prompt):
+        name = unicodedata.normalize("NFKC", found[0])
+        if name != "a" and _is_variable_before(name, block, types):  # "a" is an English word
+            return name, (start + found.start(), start + found.end())
+    return None
+
+
+def _is_variable_before(name: str, block: NaturalBlock, types: TypeReader) -> bool:
+    """Return whether a name is a variable, not a function or the like, bound before the block."""
+    scope = block.scope
+    if name in scope.bindings.parameters or name in types.outputs.get(scope, ()):
+        return True
+    statements = types.find_statements_binding(name, scope)
+    if types.find_definition(name, scope) is not None:
+        return False
+    return any(statement.lineno < block.line for statement in statements)
 
 
 def _find_missing_name(block: NaturalBlock, types: TypeReader) -> str | None:
@@ -284,7 +271,7 @@ def _check_undefined_types(
         for name in names:
             if not is_defined(name, typed.scope, types.outputs):
                 message = f"`{name}`, in the type of `{path}`, is not defined here"
-                hint = suggest_name(name, block, types.outputs)
+                hint = suggest_type(name, block, types.outputs)
                 yield make_diagnostic(source, "NJ201", *at, message, hint)
         for name in _list_parts(types.unquote_inside(typed)):
             if _is_function(name, typed.scope, types):
@@ -377,17 +364,15 @@ _KINDS = frozenset({"number", "str", "bytes", "list", "dict", "set", "frozenset"
 def find_code_hint(
     source: SourceFile, block: NaturalBlock, authority: Authority
 ) -> Iterator[Diagnostic]:
-    """Report how a block could do without code; an option is the correction if the text only judges."""
+    """Report how a block could do without code."""
     marker = _MARKER.match(block.literal) if authority.can_answer else None
     ways = [authority.remedy]
     if marker is not None and ANSWER_REMEDY not in authority.remedy:
         ways.append(ANSWER_REMEDY)
     if hint := "; or ".join(filter(None, ways)):
         end = block.start + (marker.end() if marker is not None else 10)
-        is_safe = marker is not None and only_judges(block)
-        written = f'{marker[0]}(effects="answer")' if marker is not None and is_safe else None
         message = f"the block has code: {authority.reason}"
-        yield make_diagnostic(source, "NJ304", block.start, end, message, hint, written)
+        yield make_diagnostic(source, "NJ304", block.start, end, message, hint)
 
 
 _MARKER = re.compile(r"\w*(?:\"{3}|'{3})(?:natural|prompt)(?=[ \t]*[\r\n])")

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import difflib
 import re
 import sys
 import typing
@@ -23,7 +22,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from njc.analysis.control_words import find_control_words
+from njc.analysis.control_words import find_statements
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.name_resolution import (
@@ -47,6 +46,7 @@ from njc.frontend.prompt_references import (
 )
 from njc.frontend.source import SourceFile
 from njrt.private_names import mangle
+from njrt.similar import find_similar
 
 
 def check(
@@ -148,7 +148,7 @@ def _check_reference(
     for name in list_variables(parse_type(reference.type)) if reference.type else ():
         if not is_defined(name, scope, outputs):
             message = f"`{name}`, in the type of `{reference.path}`, is not defined here"
-            suggestion = suggest_name(name, block, outputs) if suggest else None
+            suggestion = suggest_type(name, block, outputs) if suggest else None
             yield make_diagnostic(source, "NJ201", *at, message, suggestion)
 
 
@@ -157,24 +157,28 @@ def _is_plain_builtin(name: str) -> bool:
     return name.islower() and name.isalpha() and name != "super" and hasattr(builtins, name)
 
 
+def suggest_type(name: str, block: NaturalBlock, outputs: BlockOutputs) -> str | None:
+    """Return how to correct an undefined name in a type, or None."""
+    if name in _TYPES_BY_OTHER_NAMES:
+        return f"did you mean `{_TYPES_BY_OTHER_NAMES[name]}`?"
+    return suggest_name(name, block, outputs)
+
+
 def suggest_name(name: str, block: NaturalBlock, outputs: BlockOutputs) -> str | None:
     """Return how to correct an undefined name, or None."""
     for scope in block.scope.walk_outwards():
         if scope.kind == "class" and is_bound(mangle(name, scope.name), scope, outputs):
             return f"`{name}` belongs to the class `{scope.name}`: reach it through the class or `self`"
-    if name in _TYPES_BY_OTHER_NAMES:
-        return f"did you mean `{_TYPES_BY_OTHER_NAMES[name]}`?"
     candidates = [each for each in block.scope.list_visible_names(outputs) if each != name]
-    public = [each for each in dir(builtins) if not each.startswith("_")]
-    close = difflib.get_close_matches(name, candidates, n=1)
-    close = close or difflib.get_close_matches(name, public, n=1, cutoff=0.8)
+    public = [each for each in dir(builtins) if each[0] == name[0] != "_"]
+    close = find_similar(name, candidates) or find_similar(name, public)
     if any(
         isinstance(node, ast.Name) and node.id == name and node.lineno > block.end_line
         for node in ast.walk(block.scope.node)
     ):
         return f"to have the block bind it, write `<:{name}>`"
     if close:
-        return f"did you mean `{close[0]}`?"
+        return f"did you mean `{close}`?"
     if name in typing.__all__:
         return f"add `from typing import {name}` above"
     return f"add `import {name}` above" if name in sys.stdlib_module_names else None
@@ -262,12 +266,11 @@ def _check_braces(
 def _check_control_words(source: SourceFile, block: NaturalBlock) -> Iterator[Diagnostic]:
     reported: set[str] = set()
     start = block.end - 3 - len(block.prompt)
-    for word in find_control_words(block):
-        label = word["label"].lower()
+    for place, label in find_statements(block):
         if label in reported:
             continue
         reported.add(label)
-        at = (start + word.start(), start + word.end())
+        at = (start + place.start, start + place.stop)
         if label in block.labels_exiting_finally:
             message = f"`{label}` is not possible here: it would leave a `finally` suite"
             hint = "move the block out of the `finally` suite"

@@ -15,7 +15,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 
 from njc.analysis.types import MAX_DEPTH, ClassDefinition, Typed, TypeDefinitions, unquote
-from njc.frontend.name_resolution import FunctionDefinition, NameScope, list_named_parameters
+from njc.frontend.name_resolution import (
+    FunctionDefinition,
+    NameScope,
+    list_bound_names,
+    list_named_parameters,
+)
 from njc.frontend.prompt_references import list_variables
 
 ENUM_BASES = frozenset(f"enum.{name}" for name in ("Enum", "IntEnum", "StrEnum"))
@@ -59,7 +64,7 @@ class DeclaredTypes(TypeDefinitions):
         node, scope = found
         for base in self._find_bases(found) if depth < MAX_DEPTH else ():
             yield from self.list_fields(base, depth + 1)
-        for statement in node.body:
+        for statement in _list_field_statements(node):
             match statement:
                 case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation):
                     typed = Typed(unquote(annotation), scope)
@@ -156,6 +161,26 @@ def group_functions(node: ast.ClassDef) -> Mapping[str, Sequence[FunctionDefinit
     for statement in node.body:
         if isinstance(statement, FunctionDefinition):
             by_name.setdefault(statement.name, []).append(statement)
+    return by_name
+
+
+@lru_cache(maxsize=64)
+def _list_field_statements(node: ast.ClassDef) -> Sequence[ast.stmt]:
+    """Return the statements of a class body that can declare fields: annotations and `__init__`."""
+    return [
+        statement
+        for statement in node.body
+        if isinstance(statement, ast.AnnAssign) or getattr(statement, "name", "") == "__init__"
+    ]
+
+
+@lru_cache(maxsize=64)
+def group_statements(node: ast.ClassDef) -> Mapping[str, Sequence[ast.stmt]]:
+    """Return the statements of a class body by the names that they bind."""
+    by_name: dict[str, list[ast.stmt]] = {}
+    for statement in node.body:
+        for name in list_bound_names(statement):
+            by_name.setdefault(name, []).append(statement)
     return by_name
 
 

@@ -35,7 +35,7 @@ from njc.analysis.assignment import (
     get_line_span,
     walk_lines,
 )
-from njc.analysis.control_words import find_control_words
+from njc.analysis.control_words import list_named_jumps
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.name_resolution import (
@@ -252,8 +252,7 @@ def _check_unbound(
 
 
 def _may_break(block: NaturalBlock) -> bool:
-    words = {word["label"].lower() for word in find_control_words(block)}
-    return "break" in words and "break" in block.labels
+    return "break" in block.labels and "break" in list_named_jumps(block)
 
 
 # ── variables that a block reads ───────────────────────────────────────────────────────────────────

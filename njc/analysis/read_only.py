@@ -21,6 +21,7 @@ from njc.analysis.class_members import (
     MODEL_BASES,
     DeclaredTypes,
     group_functions,
+    group_statements,
     is_dataclass,
     list_attribute_stores,
 )
@@ -210,7 +211,7 @@ class ChangeReader(DeclaredTypes):
         if "typing.TypedDict" in bases:
             return f"a `{found[0].name}` is a dict, which has no attributes to set"
         for node, scope in family:
-            own = [each for each in node.body if name in list_bound_names(each)]
+            own = group_statements(node).get(name, [])
             direct = {self.name_of(Typed(base, scope)) for base in node.bases}
             match own:
                 case [ast.FunctionDef(decorator_list=[ast.Name(id="property")])]:
@@ -351,7 +352,7 @@ def _has_frozen(keywords: Sequence[ast.keyword]) -> bool:
 
 def _read_slots(node: ast.ClassDef) -> set[str]:
     """Return the names in the `__slots__` of a class; empty without them, or if they are computed."""
-    for statement in node.body:
+    for statement in group_statements(node).get("__slots__", ()):
         match statement:
             case ast.Assign(targets=[ast.Name(id="__slots__")], value=value):
                 names = [getattr(each, "value", None) for each in getattr(value, "elts", [value])]

@@ -10,14 +10,14 @@
         arms=(("_nj.Break", "break"), ..., ("_nj.Return as _nj_r", "return _nj_r.value"))
     )
 
-The lambda turns the variables into closure cells, so the runtime shares the variables themselves. The output and its
-order depend only on the source: the same file gives the same bytes.
+The lambda shares the variables themselves, as closure cells. The same source gives the same bytes.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from njc.analysis.authority import Authority, may_reraise
@@ -165,7 +165,7 @@ class Aliases:
 
 def choose_aliases(text: str) -> Aliases:
     """Choose `_nj` and `_nj_r`, or the first numbered variants that do not occur in the text."""
-    number = 0
+    number, text = 0, unicodedata.normalize("NFKC", text)  # as Python reads names
     while re.search(rf"\b_nj{number or ''}(?:_r)?\b", text):
         number += 1
     return Aliases(f"_nj{number or ''}", f"_nj{number or ''}_r")

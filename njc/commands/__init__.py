@@ -7,7 +7,6 @@ A new command is a module in one of the folders here and an entry in `COMMAND_GR
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import pkgutil
 import re
@@ -20,7 +19,9 @@ from njc import __version__
 from njc.commands.terminal import removed
 from njc.commands.terminal.console import INTERRUPTED_EXIT_CODE, Console, console_flags
 from njrt.errors import NaturalError
+from njrt.options import OPTION_NAMES
 from njrt.records import record
+from njrt.similar import find_similar
 
 
 @record
@@ -97,9 +98,9 @@ class Commands(click.Group):
         """Suggest a similar name for an unknown command, or the successor of a removed one."""
         if args[0] in removed.COMMANDS:
             ctx.fail(f"`njc {args[0]}` was removed in njc 0.3: {removed.COMMANDS[args[0]]}")
-        close = difflib.get_close_matches(args[0], COMMANDS, n=1)
+        close = find_similar(args[0], COMMANDS)
         if args[0] not in COMMANDS and close and not args[0].startswith("-"):
-            ctx.fail(f"no such command `{args[0]}`; did you mean `{close[0]}`?")
+            ctx.fail(f"no such command `{args[0]}`; did you mean `{close}`?")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -107,8 +108,8 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except click.NoSuchOption as error:
-            if (text := removed.find_removed_flag(error.option_name)) is None:
-                raise
+            text = removed.find_removed_flag(error.option_name)
+            text = text or error.message + suggest_flag(error)
             raise click.UsageError(text, error.ctx) from None
         except NaturalError as error:
             ctx.ensure_object(Console).error(error)
@@ -124,6 +125,16 @@ class Commands(click.Group):
                 raise
             ctx.ensure_object(Console).findings(format_findings(error.findings, "text"))
             ctx.exit(1)
+
+
+def suggest_flag(error: click.NoSuchOption) -> str:
+    """Return a hint with the flag that an unknown one misspells, or with an option for `--set`."""
+    params = error.ctx.command.params if error.ctx is not None else []
+    flags = {flag.lstrip("-"): flag for param in params for flag in param.opts if flag[:2] == "--"}
+    close = find_similar(error.option_name.lstrip("-"), {*flags, *OPTION_NAMES})
+    if close is None or (close not in flags and "set" not in flags):
+        return ""
+    return f" Did you mean `{flags.get(close, f'--set {close}=VALUE')}`?"
 
 
 def read_summary(name: str, entry: Entry) -> str:

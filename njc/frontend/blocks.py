@@ -18,9 +18,8 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import cached_property
 from types import NoneType
 from typing import Any
@@ -168,19 +167,6 @@ class NaturalBlock:
             end = stop
         return "".join([*parts, text[end:]])
 
-    @cached_property
-    def lowered_words(self) -> str:
-        """The words without references, in lower case, with the same offsets."""
-        return _lower_in_place(self.words_without_references)
-
-
-def _lower_in_place(text: str) -> str:
-    """Return a text in lower case with the same offsets: each character becomes one character."""
-    lowered = text.lower()
-    if len(lowered) == len(text):
-        return lowered
-    return "".join(letter.lower()[0] for letter in text)
-
 
 def collect_block_outputs(blocks: Iterable[NaturalBlock]) -> BlockOutputs:
     """Return the stored names that natural blocks bind in each scope."""
@@ -223,57 +209,9 @@ def find_blocks(module: Module) -> Iterator[BlockOrDiagnostic]:
     statements = list(_search_suite(module, module.tree.body, None, Frame(scope)))
     yield from statements
     yield from _find_values(module, statements)
-    yield from _find_unmarked(module, statements)
 
 
-_FORM = "a block is one triple-quoted string that starts with the line `natural`"
-_OUTPUT = re.compile(r"<:[^\W\d]\w*(?:\.\w+)*(?:>|:[^<>\r\n]{1,80}>)")
-_FIRST_WORD = re.compile(r"\w*[\"']+\W*(\w*)")
-
-
-def may_have_unmarked(data: bytes) -> bool:
-    """Return whether a file's bytes may contain an output in a string."""
-    return b"<:" in data and re.search(rb"<:\w", data) is not None
-
-
-def _find_unmarked(module: Module, found: Sequence[BlockOrDiagnostic]) -> Iterator[Diagnostic]:
-    """Report string statements that have outputs but are not blocks: their marker may be misspelled."""
-    source = module.source
-    blocks = [block for block in found if isinstance(block, NaturalBlock)]
-    known = dict(sorted((block.start, block.end) for block in blocks))
-    reported = {finding.line for finding in found if isinstance(finding, Diagnostic)}
-    text = source.text if not known else _blank_spans(source.text, known)
-    if _OUTPUT.search(text) is None:
-        return
-    docstrings = {
-        id(node.body[0])
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.Module | Definition) and node.body
-    }
-    for node in ast.walk(module.tree):
-        if not (
-            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant | ast.JoinedStr)
-        ):
-            continue
-        start, end = source.get_span(node)
-        output = _OUTPUT.search(text, start, end)
-        word = _FIRST_WORD.match(text, start, end)
-        is_meant = id(node) not in docstrings or (
-            word is not None and get_close_matches(word[1].lower(), ["natural", "prompt"], 1, 0.8)
-        )
-        lines = range(node.lineno, (node.end_lineno or 0) + 1)
-        if output and is_meant and reported.isdisjoint(lines):
-            message = f"the string has an output, `{output[0]}`, and no marker"
-            yield make_diagnostic(source, "NJ103", output.start(), output.end(), message, _FORM)
-
-
-def _blank_spans(text: str, spans: Mapping[int, int]) -> str:
-    """Return a text with the parts between these offsets blanked."""
-    parts, position = [], 0
-    for start, end in spans.items():
-        parts += [text[position:start], " " * (end - start)]
-        position = end
-    return "".join([*parts, text[position:]])
+FORM = "a block is one triple-quoted string that starts with the line `natural`"
 
 
 def _find_values(module: Module, found: Sequence[BlockOrDiagnostic]) -> Iterator[Diagnostic]:
@@ -413,7 +351,7 @@ def _search_expression(
     is_docstring = statement is body[0] and isinstance(owner, NoneType | Definition)
     if miss := find_near_miss(literal, is_docstring):
         at = start + miss.start, start + miss.end
-        yield make_diagnostic(source, "NJ103", *at, miss.reason, _FORM)
+        yield make_diagnostic(source, "NJ103", *at, miss.reason, FORM)
 
 
 def _take_asserts(body: Sequence[ast.stmt], positions: Iterable[int]) -> Iterator[ast.Assert]:

@@ -101,7 +101,7 @@ CODES: Mapping[str, DiagnosticCode] = {
     ),
     "NJ103": _warning(
         "nearly a natural block",
-        "The string is a statement, and its first word is `natural` or a similar word or it has an output such as "
+        "The string is a statement, and its first word is `natural` or it has an output such as "
         "`<:name>`, but Python will treat it as a string that does nothing. A natural block is one triple-quoted string "
         "without parentheses. Its first line has the word `natural` in small letters and nothing "
         'else but options: `"""natural` or `"""natural(max_effects=20)`.',
@@ -128,6 +128,14 @@ CODES: Mapping[str, DiagnosticCode] = {
         "The source is Python, but the file with the calls in the place of the blocks is not. Python compiles at "
         "most 20 nested loops, `with` and `try` suites (21 from 3.13 on), and fewer than 100 levels of "
         "indentation, and the call of a block can need a `try` around it. Move the inner part into a separate function.",
+    ),
+    "NJ108": _error(
+        "misspelled marker",
+        "The string is a statement, and its first line is one word that is nearly `natural` "
+        "or `prompt`: a letter is wrong, missing, added or exchanged with the next, as in "
+        '`"""naturl`, or a punctuation mark follows, as in `"""natural:`. Python would treat '
+        "the string as text that does nothing. A word that may be the summary of a docstring, "
+        "such as `Prompts`, is reported only if the string has an output, such as `<:name>`.",
     ),
     "NJ201": _error(
         "undefined name",
@@ -187,11 +195,12 @@ CODES: Mapping[str, DiagnosticCode] = {
         '`{name}` is filled in only in an f-string block, `f"""natural`. In any other prompt it is plain text. '
         "Write `<name>` to refer to the variable.",
     ),
-    "NJ211": _error(
+    "NJ211": _warning(
         "block that can do nothing",
-        "The block has no output, its text names no jump that is legal here, asks for no exception and not to print or to "
-        "send anything, and nothing that it reads can be changed. So the program is the same after it. Name its result by `<:name>`, the variable "
-        "that it changes, or the jump that it takes.",
+        "The block has no output, its text names no jump that is legal here and neither "
+        "`print` nor `raise`, and nothing that it reads can be changed or called. So the "
+        "program is the same after it. Name its result by `<:name>`, the variable that it "
+        "changes, the function that it calls by `<name>`, or the jump that it takes.",
     ),
     "NJ212": _hint(
         "output that hides a variable",
@@ -200,10 +209,10 @@ CODES: Mapping[str, DiagnosticCode] = {
         "is to bind, declare it `global` or `nonlocal` in the function.",
     ),
     "NJ213": _warning(
-        "block that seems to do nothing",
-        "The block has no output, its text names no jump and asks for no change, and the types of its variables are "
-        "not known. Its result, such as a summary, reaches the program only by an output. Name the result by `<:name>`, "
-        "or describe the change in the text.",
+        "output that is not named",
+        "The block has no output, and the code below it reads a variable that nothing binds. "
+        "The result of a block, such as a summary, reaches the program only by an output. "
+        "Name it by `<:name>`.",
     ),
     "NJ214": _error(
         "block that cannot be contained",
@@ -226,6 +235,12 @@ CODES: Mapping[str, DiagnosticCode] = {
         "lacks, or one of a number, a text or another value of a builtin type. Bind the variable itself with a new "
         "object, or change the class.",
     ),
+    "NJ217": _warning(
+        "name without brackets",
+        "The text refers to no variable, but has the name of a parameter or of another "
+        "variable of the function. Without brackets a name is plain text, and the model is "
+        "not shown the value: write `<name>`.",
+    ),
     "NJ301": _warning(
         "control word without effect",
         "The text names break, continue or return, but that statement would not be legal at this place "
@@ -240,10 +255,10 @@ CODES: Mapping[str, DiagnosticCode] = {
     ),
     "NJ303": _warning(
         "jump that is meant, not named",
-        "A block is offered the jumps that its text names. This text has words that often mean a jump, "
-        "such as `skip it`, `stop here` or `hand it back`, and does not name it. Write `break`, `continue` or `return` if "
-        'the block may jump; `jumps="all"` offers all legal jumps. The usual words of other languages are '
-        'reported, too. Words after "not", "never" or "without" and words in quotes are not reported.',
+        "A block is offered the jumps that its text names. This text has a word that often "
+        "means a jump, `skip` or `stop`, and does not name it. Write `break`, `continue` or "
+        '`return` if the block may jump; `jumps="all"` offers all legal jumps. Words after '
+        '"not", "never" or "without" and words in quotes are not reported.',
     ),
     "NJ304": _hint(
         "code because an annotation is missing",
@@ -254,16 +269,18 @@ CODES: Mapping[str, DiagnosticCode] = {
     ),
     "NJ305": _warning(
         "change of a value that is only read",
-        "The text asks for a change of a variable that the block only reads: its type allows no change, or it is a "
-        "number or a text, and then a change is a new binding. To bind the variable, write `<:name>`; to change its "
-        "object, annotate it with a type that can be changed; for a new value, name an output. A request without an output "
-        "for its result, such as `Restock <items>`, may ask for a change, too, unless its verb only judges.",
+        "A sentence has a verb that changes its object, such as `sort` or `increase`, "
+        "directly before a variable that the block only reads, and no output: the type of the "
+        "variable allows no change, or it is a number or a text, and then a change is a new "
+        "binding. To bind the variable, write `<:name>`; to change its object, annotate it "
+        "with a type that can be changed; for a new value, name an output. The finding "
+        "changes nothing in the compiled file.",
     ),
     "NJ306": _warning(
-        "doubtful jump",
-        "The text has a word that names a jump, but may not ask for the jump. A word that is only "
-        "negated, as in `never break`, offers no jump. Any other such word offers it, as in `the service continues`. "
-        "If you mean no jump, use another word.",
+        "negated jump",
+        "The text has a word that names a jump, but only forbids it, as in `never break`. "
+        "Such a word offers no jump. Any other word that names a jump offers it, also as a "
+        "noun, as in `a coffee break`.",
     ),
     "NJ307": _hint(
         "assert that is not a contract",
@@ -273,9 +290,10 @@ CODES: Mapping[str, DiagnosticCode] = {
     ),
     "NJ308": _hint(
         "missing annotation",
-        "The words of the prompt or the code around it state the type of an output or a parameter, but no annotation does. With the "
-        "annotation the model is given the type, its reply is checked, and the block may need no code. `njc check --hints --fix` "
-        "writes it; look at the difference, because words can mean something else.",
+        "The code around a block states the type of an output or a parameter, as `return` "
+        "does, but no annotation does. With the annotation the model is given the type, its "
+        "reply is checked, and the block may need no code. `njc check --hints --fix` writes "
+        "it.",
     ),
     "NJ401": _fatal(
         "no code for a static block",
@@ -326,18 +344,25 @@ def render_diagnostic(diagnostic: Diagnostic, source: SourceFile | None = None) 
     rows = [f"{at}: {diagnostic.severity}[{diagnostic.code}]: {diagnostic.message}"]
     gutter = " " * max(5, len(str(diagnostic.line)))
     if source is not None and diagnostic.code != "NJ002":
-        line = _CONTROL_CHARACTERS.sub(" ", source.line(diagnostic.line).rstrip("\r\n"))
-        end = diagnostic.end_column if diagnostic.end_line == diagnostic.line else len(line) + 1
-        marked = line[diagnostic.column - 1 : end - 1]
-        rows.append(f"{diagnostic.line:>5} | {line}")
-        rows.append(
-            f"{gutter} | {_make_blanks(line[: diagnostic.column - 1])}{'^' * max(1, sum(map(_count_cells, marked)))}"
+        line, first = source.line(diagnostic.line).rstrip("\r\n"), diagnostic.column - 1
+        end = diagnostic.end_column - 1 if diagnostic.end_line == diagnostic.line else len(line)
+        start = max(0, first - _MOST_SHOWN // 2) if len(line) > _MOST_SHOWN else 0
+        stop = start + _MOST_SHOWN
+        lead, tail = "…" * (start > 0), "…" * (len(line) > stop)
+        before, marked, after = (
+            _CONTROL_CHARACTERS.sub(" ", line[slice(*part)])
+            for part in ((start, first), (first, min(end, stop)), (min(end, stop), stop))
         )
+        carets = "^" * max(1, sum(map(_count_cells, marked)))
+        rows.append(f"{diagnostic.line:>5} | {lead}{before}{marked}{after}{tail}")
+        rows.append(f"{gutter} | {_make_blanks(lead + before)}{carets}")
     if diagnostic.hint:
         rows.append(f"{gutter} = help: {diagnostic.hint}")
     return "\n".join(rows)
 
 
+_MOST_SHOWN = 200
+"""The most characters of a source line that are shown: a line may have thousands of findings."""
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 """Control characters that a terminal would obey; a tab is harmless."""
 

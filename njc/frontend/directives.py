@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
@@ -22,6 +21,7 @@ from njc.frontend.parse import Module
 from njc.frontend.source import SourceFile, find_string_tokens
 from njrt.options import Options, find_option_problem, parse_option
 from njrt.records import record
+from njrt.similar import find_similar
 
 _COMMENT = re.compile(r"#[ \t]*njc:[ \t]*(?P<text>[^\r\n]*)")
 _IGNORE = re.compile(r"ignore(?:\[(?P<codes>[\w, \t]*)\])?[ \t]*(?:#|\Z)")
@@ -107,8 +107,8 @@ def _find_late_comments(source: SourceFile, head: int) -> Iterator[Diagnostic]:
 def _check_codes(source: SourceFile, comment: re.Match[str]) -> Iterator[Diagnostic]:
     for code in sorted(_parse_ignored_codes(comment["text"]) or ()):
         if code not in CODES:
-            close = difflib.get_close_matches(code, CODES, n=1)
-            hint = f"did you mean `{close[0]}`?" if close else "`njc explain` lists the codes"
+            close = find_similar(code, CODES)
+            hint = f"did you mean `{close}`?" if close else "`njc explain` lists the codes"
             message = f"there is no finding `{code}`" if code else "no code between the brackets"
             yield make_diagnostic(source, "NJ005", comment.start(), comment.end(), message, hint)
         elif CODES[code].fatal:

@@ -93,8 +93,8 @@ class SourceFile:
     @cached_property
     def newline(self) -> str:
         """The first line's end; `\\n` for a file with one line."""
-        first = _NEWLINE.search(self.text)
-        return first.group() if first else "\n"
+        first = _NEWLINE_BYTES.search(self.data)
+        return first.group().decode() if first else "\n"
 
     @cached_property
     def has_walrus(self) -> bool:

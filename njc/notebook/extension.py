@@ -8,7 +8,7 @@
 An input transformer turns the line `%%njpy` into a comment, so that other magics, `!` and `?` keep their meaning. An
 AST transformer replaces the cell's tree with its compiled form, with the cell's line numbers: tracebacks, top-level
 `await` and the value of the last expression still work as in IPython. A cell is a module; the types of earlier cells'
-variables are unknown, so blocks that read them run code.
+variables are unknown, so blocks that read them run code. A name in brackets must be bound in the cell or in the shell.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ import ast
 import asyncio
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from html import escape
 from itertools import takewhile
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 
 import njrt
+from njc.analysis.unmarked import may_have_unmarked
 from njc.compiler import Compilation, analyze, compile_source, parse_compiled_tree
 from njc.frontend.diagnostics import Diagnostic, render_diagnostic
 from njc.frontend.parse import can_hold_blocks, parse_quietly
@@ -34,10 +36,11 @@ from njc.project.report import format_count
 from njc.runs.timeline.effect_text import format_effect
 from njrt.effect_json import effect_to_json
 from njrt.effects import Refusal
-from njrt.observability.accounts import BlockRun, PerformedEffect, Watch
+from njrt.observability.accounts import BlockRun, PerformedEffect, Watch, format_cost
 from njrt.options import Options
-from njrt.records import record
+from njrt.records import record, replace
 
+_MAGIC = "get_ipython()"
 EARLIER_CELLS = "\nfrom __main__ import *"
 """A line added to the end of the text, so that every name may be a variable from an earlier cell."""
 
@@ -56,13 +59,20 @@ class CompiledCell:
     """Findings that are not errors, as text; empty without any."""
 
 
-def compile_cell(text: str, name: str, options: Options) -> CompiledCell:
-    """Compile a cell, named `name` in messages; raises CellError if it has errors."""
+def compile_cell(text: str, name: str, options: Options, bound: Iterable[str]) -> CompiledCell:
+    """Compile a cell, named `name` in messages, for a shell with the names `bound`.
+
+    Raises CellError if the cell has errors. The names of a cell with magics, which may bind names, are not checked.
+    """
     source = SourceFile(name, (text + EARLIER_CELLS).encode(), "utf-8", is_cell=True)
     compilation = compile_source(source, project=options)
     found = [finding for finding in compilation.diagnostics if finding.severity != "hint"]
-    if compilation.output is None:
-        raise CellError(format_diagnostics(found, source))
+    known = ["__name__", *(it for it in bound if it.isidentifier() and not iskeyword(it))]
+    checked = f"{text}\nfrom __main__ import {'*' if _MAGIC in text else ', '.join(known)}"
+    findings = analyze(replace(source, data=checked.encode())).diagnostics
+    unbound = [finding for finding in findings if finding.code == "NJ201"]
+    if compilation.output is None or unbound:
+        raise CellError(format_diagnostics(sorted({*found, *unbound}), source))
     tree = parse_compiled_tree(compilation)
     earlier = EARLIER_CELLS.strip()
     tree.body = [statement for statement in tree.body if ast.unparse(statement) != earlier]
@@ -125,7 +135,7 @@ def list_figures(run: BlockRun) -> list[str]:
         f"{totals.seconds:.1f} s",
         format_count(totals.calls, "call"),
         f"{totals.tokens:,} tokens",
-        f"${totals.usd:.4f}",
+        format_cost(totals.usd, totals.unpriced),
     ]
 
 
@@ -198,9 +208,10 @@ class NaturalCells:
         """Replace a cell's tree with the tree of its compiled form."""
         text = self.text
         is_natural = self.is_on or _is_marked(text)
-        if not isinstance(tree, ast.Module) or not can_hold_blocks(text.encode()):
-            return tree
-        if not _is_tree_of(tree, text):
+        may_hold = can_hold_blocks(text.encode()) or (
+            is_natural and may_have_unmarked(text.encode())
+        )
+        if not (isinstance(tree, ast.Module) and may_hold and _is_tree_of(tree, text)):
             return tree
         if not is_natural:
             if analyze(SourceFile("cell", text.encode(), "utf-8", is_cell=True)).blocks:
@@ -210,7 +221,8 @@ class NaturalCells:
 
         options = find_project(Path.cwd() / "cell.njpy", os.environ).options
         try:
-            cell = compile_cell(text, f"In[{self._get_number()}]", options)
+            bound = {**self.shell.user_global_ns, **self.shell.user_ns}
+            cell = compile_cell(text, f"In[{self._get_number()}]", options, bound)
         except CellError as error:
             print(error, file=sys.stderr)
             raise InputRejected("the natural code of this cell has errors") from None

@@ -13,7 +13,6 @@ when it is built, so that a build does not depend on who runs it.
 
 from __future__ import annotations
 
-import difflib
 import os
 import tomllib
 from collections.abc import Callable, Mapping
@@ -25,6 +24,7 @@ from njrt.options import OPTION_NAMES as OPTION_NAMES
 from njrt.options import Options, make_options, merge_option_layers, read_environment_options
 from njrt.options.removed import DROPPED, REFUSED
 from njrt.records import field, record, replace
+from njrt.similar import find_similar
 
 LOCK_FILE_NAME = "njc.lock"
 TomlValue = Any
@@ -170,8 +170,8 @@ def _apply_settings(
 
 def _suggest_key(key: str) -> str:
     known = [*_KEY_PARSERS, *(name.replace("_", "-") for name in OPTION_NAMES)]
-    close = difflib.get_close_matches(key.replace("_", "-"), known, n=1)
-    return f"; did you mean `{close[0]}`?" if close else f"; the keys are {', '.join(known)}"
+    close = find_similar(key, known)
+    return f"; did you mean `{close}`?" if close else f"; the keys are {', '.join(known)}"
 
 
 def _parse_text(value: TomlValue, folder: Path) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -61,20 +61,28 @@ class Unit:
 
 
 def find_units(
-    arguments: Sequence[Path], project: Project, *, writes: bool = True
+    arguments: Sequence[Path],
+    project: Project,
+    *,
+    writes: bool = True,
+    notify: Callable[[str], None] = lambda note: None,
 ) -> tuple[Unit, ...]:
     """Return the sources at the arguments, or by default in the project, in a fixed order.
 
-    Raises ConfigurationError if there are no sources and, for a command that `writes`, if two sources share an output
-    or a Python file beside a source has its name.
+    Raises ConfigurationError if there are no sources and, for a command that `writes`, if two
+    share an output or a Python file beside a source has its name. Broken links are skipped.
     """
     places = choose_places(arguments, project)
     found = [unit for place in places for unit in _find_units_at(place, project)]
-    found.sort(key=lambda unit: unit.root, reverse=True)
-    units = {unit.source: unit for unit in found}  # for nested directories, the outer one counts
+    units: dict[Path, Unit] = {}  # for nested directories, the outer one counts
+    for unit in sorted(found, key=lambda unit: unit.root, reverse=True):
+        if unit.source.exists():
+            units[unit.source] = unit
+        else:
+            notify(f"skipped {unit.display_path}: it is a link to a file that does not exist")
     if not units:
         raise ConfigurationError(
-            "`include` and `exclude` leave nothing to compile; loosen them in [tool.njc] or in the flags"
+            "nothing is left to compile; loosen `include` and `exclude` of the project or the flags"
         )
     if writes:
         _refuse_shared_outputs(units.values())
@@ -92,6 +100,7 @@ def find_package_files(units: Iterable[Unit], project: Project) -> tuple[Unit, .
         if package is not None
         for file in walk_files(package, ".py")
         if is_selected(file, root, project)
+        and file.exists()
         and not file.with_suffix(SUFFIX).exists()
         and read_header(file) is None
     )

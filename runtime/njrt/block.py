@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 
 from njrt.interface import Interface
 from njrt.options import Options
@@ -55,10 +54,20 @@ def extract_instruction(prompt: str) -> str:
     """Return a prompt's instruction, without marker line, margin and trailing blanks, and with `<<` as `<`.
 
     Formatting a file changes margins and trailing blanks but not the instruction, so caches and
-    recordings stay valid.
+    recordings stay valid. A tab counts as blanks in the margin, and beyond it stays a tab.
     """
     marker = MARKER_LINE.match(prompt)
     text = re.sub("\r\n?", "\n", prompt[marker.end() :] if marker else prompt)
-    text = re.sub(r"(?m)^[ \t]+", lambda margin: margin[0].expandtabs(), text)
-    lines = textwrap.dedent(text).split("\n")
-    return "\n".join(line.rstrip() for line in lines).strip("\n").replace("<<", "<")
+    lines = [line.rstrip() for line in text.split("\n")]
+    indents = [line[: len(line) - len(line.lstrip(" \t"))] for line in lines if line]
+    margin = min((len(indent.expandtabs()) for indent in indents), default=0)
+    dedented = (_remove_margin(line, margin) for line in lines)
+    return "\n".join(dedented).strip("\n").replace("<<", "<")
+
+
+def _remove_margin(line: str, columns: int) -> str:
+    """Remove the first columns of a line, which are blanks; a tab that is cut leaves blanks."""
+    for number in range(len(line) + 1):
+        if (left := len(line[:number].expandtabs()) - columns) >= 0:
+            return " " * left + line[number:]
+    return line

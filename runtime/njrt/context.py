@@ -206,11 +206,15 @@ def allow_one_entry(open_here: Callable[P, AbstractContextManager[T]]) -> Callab
     return make
 
 
+def is_in_event_loop() -> bool:
+    """Return whether asyncio's event loop runs in this thread, without importing asyncio."""
+    events = sys.modules.get("asyncio.events")
+    return events is not None and events._get_running_loop() is not None
+
+
 def _identify_work() -> tuple[int, int | None]:
     """Return the ids of the thread and the task that run here."""
-    events = sys.modules.get("asyncio.events")
-    is_in_loop = events is not None and events._get_running_loop() is not None
-    task = sys.modules["asyncio.tasks"].current_task() if is_in_loop else None
+    task = sys.modules["asyncio.tasks"].current_task() if is_in_event_loop() else None
     return threading.get_ident(), None if task is None else id(task)
 
 

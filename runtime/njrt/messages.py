@@ -166,6 +166,11 @@ class Usage:
     cached: int = 0
     usd: float | None = None
 
+    @property
+    def is_unpriced(self) -> bool:
+        """Whether the call used tokens, and their price is not known."""
+        return self.usd is None and self.input + self.output > 0
+
 
 def add_usage(usages: Iterable[Usage]) -> Usage:
     """Return the total usage of several calls; its price is unknown if the price of any call is."""

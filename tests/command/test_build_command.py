@@ -7,6 +7,7 @@ import signal
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 from workplace import GREETING, MISSPELT, NOT_PYTHON, Workplace
@@ -120,6 +121,41 @@ def test_the_work_of_others_is_never_overwritten(
     assert here.files("out") == ["out/a.py"], "b.py is not written either"
     assert here.njc("build", "src", "-o", "out", "--force").exit_code == 0
     assert here.read("out/a.py").startswith(HEADER)
+
+
+EDITS = {
+    "a comment at the end": lambda text: text + "# mine\n",
+    "a changed line": lambda text: text.replace("return greeting", "return greeting + '!'"),
+    "a removed line": lambda text: text.partition("\n")[2],
+    "an empty file": lambda text: "",
+}
+
+
+@pytest.mark.parametrize("flags", [[], ["--stubs"], ["--diff"], ["--set", "max-effects=8"]])
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+def test_a_check_has_one_exit_code_for_edited_files(
+    here: Workplace, edit: Callable[[str], str], flags: list[str]
+) -> None:
+    here.write({"src/a.njpy": GREETING, "src/b.njpy": GREETING})
+    assert here.njc("build", "src", "-o", "out").exit_code == 0
+    here.write({"out/a.py": edit(here.read("out/a.py"))})
+    result = here.njc("build", "src", "-o", "out", "--check", *flags)
+    assert result.exit_code == 1, result.stderr
+    assert "out/a.py was" in result.stderr
+
+
+def test_a_check_of_an_edited_stub_or_stale_file(here: Workplace) -> None:
+    pytest.importorskip("mypy")
+    here.write({"src/a.njpy": GREETING, "src/b.njpy": GREETING})
+    assert here.njc("build", "src", "-o", "out", "--stubs").exit_code == 0
+    here.write({"out/a.pyi": here.read("out/a.pyi") + "# mine\n"})
+    assert here.njc("build", "src", "-o", "out", "--check").exit_code == 1
+    assert here.njc("build", "src", "-o", "out").exit_code == 2
+    here.write({"out/a.py": here.read("out/a.py") + "# mine\n"})
+    (here.folder / "out/a.pyi").unlink()
+    (here.folder / "src/a.njpy").unlink()
+    result = here.njc("build", "src", "-o", "out", "--check")
+    assert (result.exit_code, "stale: out/a.py" in result.stderr) == (1, True)
 
 
 def test_line_ends_changed_by_a_checkout_are_no_edit(here: Workplace) -> None:

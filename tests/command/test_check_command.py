@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 from click.testing import CliRunner
@@ -92,9 +93,11 @@ def test_an_unreadable_source_is_named(here: Workplace) -> None:
     result = here.njc("check", "a.njpy")
     assert result.exit_code == 2
     assert "no such file or directory: a.njpy" in result.stderr
+    (here.folder / "b.njpy").mkdir()
+    os.mkfifo(here.folder / "c.njpy")
     result = here.njc("check", ".")
     assert result.exit_code == 2
-    assert "cannot read a.njpy" in result.stderr
+    assert "cannot read c.njpy: not a regular file" in result.stderr
 
 
 def test_standard_input(here: Workplace) -> None:

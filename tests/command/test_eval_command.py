@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from njc.commands import njc
 from njc.evaluation.cases.case_file import read_cases
 from njc.evaluation.cases.summary import compute_sign_test
 from njrt.errors import ConfigurationError
-from njrt.messages import Request
+from njrt.messages import ModelMessage, Reply, Request, Usage
 from njrt.models.scripted import run
 from openai_server import OpenAIServer, says
 
@@ -109,6 +110,25 @@ def test_all_pass(tmp_path: Path) -> None:
     assert "6 of 6" in result.output
     assert "0.438 to 1.000" in result.output
     assert "pass^2 >= 1 holds: 1.000" in result.output
+
+
+@pytest.mark.parametrize(("usd", "cost"), [(None, "price unknown"), (0.5, "$1.5000")])
+def test_the_table_names_the_model_and_no_price_that_is_not_known(
+    tmp_path: Path, usd: float | None, cost: str
+) -> None:
+    def reply(request: Request) -> Reply:
+        return Reply(ModelMessage(json.dumps(answer(request))), usage=Usage(100, 20, 0, usd))
+
+    program, cases = write(tmp_path, CASES)
+    result = evaluate(f"{program}:route", cases, model=reply)
+    assert cost in result.output
+    assert "$0.0000" not in result.output
+    assert re.search(r"^scripted +3 of 3 ", result.output, re.MULTILINE)
+    without = "def route(mail: str) -> str:\n    return 'billing'\n"
+    (plain := tmp_path / f"plain_{tmp_path.name}").mkdir()
+    program, cases = write(plain, [CASES[1]], without)
+    result = evaluate(f"{program}:route", cases, model=reply)
+    assert re.search(r"^no model +1 of 1 .* \$0.0000 ", result.output, re.MULTILINE)
 
 
 def test_sets_are_equal_in_any_order(tmp_path: Path) -> None:
@@ -334,7 +354,7 @@ def test_a_version_beside_another(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "now against configured model at HEAD: better in 0 cases, worse in 1" in done.stdout
+    assert "now against recorded at HEAD: better in 0 cases, worse in 1" in done.stdout
     (tmp_path / "elsewhere").mkdir()
     again = subprocess.run(
         [sys.executable, "-m", "njc", "eval", f"../{Path(program).name}:route", cases, "--against", "HEAD", "--fresh"],

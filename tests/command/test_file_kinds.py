@@ -110,6 +110,31 @@ def test_linked_directories_are_sources_too(here: Workplace) -> None:
     assert here.files("out") == ["out/a.py", "out/linked/b.py"]
 
 
+@pytest.mark.parametrize("target", ["nowhere.njpy", "gone/b.njpy", "b.njpy", "/proc/none/b.njpy"])
+def test_a_broken_link_is_skipped_and_named(here: Workplace, target: str) -> None:
+    here.write({"src/shop/__init__.py": "", "src/shop/a.njpy": GREETING})
+    for link in ("b.njpy", "c.py"):
+        (here.folder / "src/shop" / link).symlink_to(target)
+    result = here.njc("build", "src", "-o", "out")
+    assert result.exit_code == 0, result.stderr
+    assert "skipped src/shop/b.njpy: it is a link to a file that does not exist" in result.stderr
+    assert here.files("out") == ["out/shop/__init__.py", "out/shop/a.py"]
+    result = here.njc("check", "src")
+    assert (result.exit_code, "skipped src/shop/b.njpy" in result.stderr) == (0, True)
+    (here.folder / "src/shop/a.njpy").unlink()
+    result = here.njc("build", "src", "-o", "out")
+    assert (result.exit_code, "nothing is left to compile" in result.stderr) == (2, True)
+
+
+def test_the_compiled_file_of_a_broken_link_is_stale(here: Workplace) -> None:
+    here.write({"src/a.njpy": GREETING, "far/b.njpy": GREETING})
+    (here.folder / "src/b.njpy").symlink_to(here.folder / "far/b.njpy")
+    assert here.njc("build", "src", "-o", "out").exit_code == 0
+    (here.folder / "far/b.njpy").unlink()
+    result = here.njc("build", "src", "-o", "out", "--check")
+    assert (result.exit_code, "stale: out/b.py" in result.stderr) == (1, True)
+
+
 def test_links_in_a_circle_end(here: Workplace) -> None:
     here.write({"src/one/a.njpy": GREETING, "src/two/b.njpy": GREETING})
     for link, target in [

@@ -171,6 +171,57 @@ def test_verbose_shows_a_natural_error_in_full(here: Workplace) -> None:
     assert result.stderr.endswith("ModelError: down\n")
 
 
+ASKING = (
+    'def f(x: str) -> str:\n    """natural\n    Put <x> into <:y: str>.\n    """\n    return y\n'
+)
+USERS_ERRORS = {
+    "build nowhere": "no such file",
+    "build a.njpy --set modle=x": "unknown option",
+    "trace nowhere.jsonl": "nowhere.jsonl",
+    "eval a.njpy:g c.jsonl": "there is no function `g`",
+    "eval a.njpy:f nowhere.jsonl": "nowhere.jsonl",
+    "explain NJ999": "no code NJ999",
+    "run nowhere.njpy": "nowhere.njpy",
+    "run raises.njpy": "error: atlantis",
+}
+
+
+@pytest.mark.parametrize("command", USERS_ERRORS)
+def test_verbose_shows_no_traceback_of_an_error_of_the_user(here: Workplace, command: str) -> None:
+    here.write({"a.njpy": ASKING, "c.jsonl": '{"inputs": {"x": "a"}, "expect": "b"}\n'})
+    here.write({"raises.njpy": "import njrt\nraise njrt.ConfigurationError('atlantis')\n"})
+    name, *arguments = command.split()
+    result = here.process(name, "-v", *arguments)
+    assert result.returncode == 2
+    assert USERS_ERRORS[command] in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("model", ["", "openai/gpt-4.1", "anthropic/claude-opus-4"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run calls.njpy",
+        "eval a.njpy:f c.jsonl",
+        "batch a.njpy:f c.jsonl --out o.jsonl",
+        "build a.njpy -o out --mode static",
+        "lock a.njpy --mode static --update",
+        "doctor",
+    ],
+)
+def test_a_missing_key_has_one_exit_code(here: Workplace, command: str, model: str) -> None:
+    here.write({"a.njpy": ASKING, "calls.njpy": ASKING + "f('a')\n"})
+    here.write({"c.jsonl": '{"x": "a"}\n' if "batch" in command else CASE})
+    environ = {"OPENAI_API_KEY": "", "ANTHROPIC_API_KEY": "", "NJC_MODEL": model}
+    result = here.process(*command.split(), environ=environ)
+    assert result.returncode == 2, result.stderr
+    assert "_API_KEY" in result.stderr + result.stdout
+    assert "Traceback" not in result.stderr
+
+
+CASE = '{"inputs": {"x": "a"}, "expect": "b"}\n'
+
+
 @pytest.mark.parametrize("text", [MISSPELT, NOT_PYTHON])
 def test_what_cannot_be_compiled_is_not_run(here: Workplace, text: str) -> None:
     here.write({"prog.njpy": "print('running')\n", "other.njpy": text})

@@ -63,6 +63,18 @@ def test_small_amounts_have_all_their_digits(
     assert tuple(row.split()[4:6]) == shown
 
 
+def test_a_price_that_is_not_known_is_not_zero(
+    here: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NJC_STORE", f"{here.folder}/store.sqlite3")
+    reply = Reply(ModelMessage("3"), usage=Usage(1000, 200))
+    with njrt.using(model=Scripted([reply]), budget="tokens=5000 per=total"):
+        njrt.llm("How many?")
+    assert "  price unknown  " in here.njc("usage").stdout
+    (account,) = json.loads(here.njc("usage", "--json").stdout)["accounts"]
+    assert (account["usd"], account["tokens"]) == (None, 1200)
+
+
 def test_json_has_every_account(spent: Workplace) -> None:
     found = json.loads(spent.njc("store", "usage", "--json", "--budget", "acme").stdout)
     (account,) = found["accounts"]

@@ -143,7 +143,7 @@ def compile_program(text: str, **options: str) -> Compilation:
     source = SourceFile("p.njpy", (HEAD + textwrap.dedent(text)).encode())
     compilation = compile_source(source, project=Options(**options))  # type: ignore[arg-type]
     errors = {found.code for found in compilation.diagnostics if found.severity == "error"}
-    assert errors <= {"NJ211"}, compilation.diagnostics
+    assert not errors, compilation.diagnostics
     return compilation
 
 
@@ -694,26 +694,19 @@ def find_jump_hints(prompt: str, is_loop: bool = True) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("words", "jumps"),
     [
-        *((words, ["continue"]) for words in (
-            "Skip it.", "It is skipped then.", "Go on to the rest.", "Move on.", "Take the next one.",
-            "Proceed to the next line.", "Jump to the next <x>.", "Pass over <x>.", "Do nothing more for this row.",
-            "Do nothing else with <x>.", "Ignore the rest of this line.")),
-        *((words, ["break"]) for words in (
-            "Stop here.", "Then it stops.", "Leave the loop.", "Exit this loop.", "Get out of the outer loop.", "Abort.",
-            "Quit, if so.", "Give up.", "Cancel the remaining rows.", "Ignore all other rows.", "Look at no further lines.",
-            "Drop the rest of the entries.", "Bail out.", "End early.", "Finish now.", "Leave the function.", "Hören Sie auf.", "Arrête.", "Termina.", "停止。")),
-        *((words, ["return"]) for words in ("Hand back <x>.", "Gib <x> zurück.", "Devuelve <x>.", "返回 <x>", "Answer the caller with <x>.",
-            "Give <x> to the caller.", "The caller gets <x>.", "The result of the function is <x>.")),
-        ("Skip the empty, leave the loop at the end.", ["continue", "break"]),
+        *((words, ["continue"]) for words in ("Skip it.", "It is skipped then.", "skipping <x>")),
+        *((words, ["break"]) for words in ("Stop here.", "Then it stops.", "STOPPED")),
+        ("Stop, but do not skip it.", ["break"]),
+        ("Skip the empty, stop at the end.", ["continue", "break"]),
         ("Skip it: continue.", []),
         ("Stop: break.", []),
         ("Stop: return.", []),
         ("Skip it, or break.", ["continue"]),
         *((words, []) for words in (
-            "Do not stop.", "It never stops.", "Don't skip any.", "without skipping", "a non-stop train", "a bus stop",
-            "a full stop", "without stop words", "a skip list", "Put into <:skip: bool> what <x> is.",
-            "Put into <:y: Literal['skip', 'stop']> what <x> says.", 'what "stop" means', "'skip' is a word", "`abort`",
-            "what differs from the remaining rows", "an answer to the caller", "the mood of the caller", "skipper, stopgap, nonstop, halting", "the next day", "the end of the loop", "hören Sie nicht auf")),
+            "Do not stop.", "It never stops.", "Don't skip any.", "without skipping",
+            "a non-stop train", "Put into <:skip: bool> what <x> is.", "Leave the loop.",
+            "Put into <:y: Literal['skip', 'stop']> what <x> says.", 'what "stop" means',
+            "'skip' is a word", "`stop`", "skipper, stopgap, nonstop", "Go on.")),
     ],
 )  # fmt: skip
 def test_words_that_mean_a_jump_without_naming_it_are_reported(words, jumps) -> None:
@@ -722,33 +715,6 @@ def test_words_that_mean_a_jump_without_naming_it_are_reported(words, jumps) -> 
     if jumps and "," not in words:  # what the hint says is enough
         assert not find_jump_hints(f"{words} That is: {jumps[0]}.")
         assert [hint.split("`")[1] for _, hint in find_jump_hints(words, False)] == ["return"]
-
-
-OTHER_LANGUAGES = {
-    "continue": (
-        *("Überspringe <x>.", "Lass <x> aus.", "Mach weiter mit dem Rest.", "Geh zum nächsten.", "Fahre fort."),
-        *("Saute <x>.", "Passe au suivant.", "Poursuivez.", "Salta <x>.", "Omite <x>.", "Pasa al siguiente.", "Continúa."),
-        *("Sigue con el resto.", "Passa al prossimo.", "Prosegui.", "Pule <x>.", "Passe para o próximo.", "Prossiga."),
-        *("Sla <x> over.", "Ga door.", "Pomiń <x>.", "Пропусти <x>.", "Продолжай.", "跳过。", "继续。", "スキップ。", "건너뛰"),
-    ),
-    "break": (
-        *("Brich die Suche ab.", "Beende die Suche.", "Hör damit auf.", "Stoppe.", "Verlass die Schleife."),
-        *("Arrêtez.", "Interrompez.", "Quittez.", "Sortez de la boucle.", "Detente.", "Interrumpe.", "Abandona."),
-        *("Sal del bucle.", "Para aquí.", "Fermati.", "Smetti.", "Esci.", "Pare.", "Encerre.", "Saia do laço."),
-        *("Breek de lus af.", "Przerwij.", "Zakończ.", "Останови.", "Прерви.", "Выйди.", "中断。", "終了。", "멈추"),
-    ),
-    "return": (
-        *("Liefere <x>.", "Geef <x> terug.", "Renvoie <x>.", "Retournez <x>.", "Devuelve <x>.", "Devolva <x>."),
-        *("Retorna <x>.", "Restituisci <x>.", "Ritorna <x>.", "Zwróć <x>.", "Верни <x>.", "返す。", "반환"),
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("words", "jump"), [(words, jump) for jump, rows in OTHER_LANGUAGES.items() for words in rows]
-)
-def test_jumps_in_other_languages_are_reported(words: str, jump: str) -> None:
-    assert [hint.split("`")[1] for _, hint in find_jump_hints(words)] == [jump]
 
 
 def test_a_type_with_names_that_mean_something_else_at_the_block_is_no_type() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 import traceback
+from pathlib import Path
 
 import black
 import pytest
@@ -17,6 +19,7 @@ from njc.compiler import compile_source, parse_compiled_tree
 from njc.frontend.source import SourceFile
 from njrt.options import Options
 
+CASES = Path(__file__).parents[1] / "cases" / "lower"
 PROGRAM = '''"""Doc."""
 
 import sys
@@ -76,6 +79,27 @@ def test_an_edit_is_noticed_and_other_line_ends_are_not() -> None:
     assert not is_intact(output.replace(b"a = 1", b"a = 2"))
     assert not is_intact(output + b"# more\n")
     assert not is_intact(PROGRAM.encode())
+
+
+@pytest.mark.parametrize("newline", [b"\r\n", b"\r"])
+@pytest.mark.parametrize("path", sorted(CASES.glob("*.njpy")), ids=lambda path: path.stem)
+def test_a_compiled_file_has_the_line_ends_of_its_source(path: Path, newline: bytes) -> None:
+    text = re.sub(rb"\r\n|\r", b"\n", path.read_bytes())
+    output, changed = (
+        compile_source(SourceFile(path.name, text.replace(b"\n", end))).output or b""
+        for end in (b"\n", newline)
+    )
+    assert {*re.findall(rb"\r\n|\n|\r", changed)} == {newline}
+    assert changed.replace(newline, b"\n") == output
+    assert is_intact(changed)
+
+
+@pytest.mark.parametrize("name", ["_nj", "_ｎｊ", "_ⁿʲ", "_nj＿r"])
+def test_a_name_of_the_program_is_not_taken_for_the_runtime(name: str) -> None:
+    """Python reads `_ｎｊ` as `_nj`: names are compared in the form NFKC."""
+    text = f'{name} = 3\n"""natural\nPut <{name}> into <:n: int>.\n"""\nprint(n)\n'
+    output = (compiled(text).output or b"").decode()
+    assert "import njrt as _nj1\n" in output
 
 
 def test_line_map_both_ways() -> None:

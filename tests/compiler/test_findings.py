@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from njc.compiler import compile_source
@@ -16,61 +18,36 @@ def find_findings(prompt: str, after: str = "", prefix: str = "") -> list[Diagno
     return list(compile_source(SourceFile("p.njpy", (text + rows).encode())).diagnostics)
 
 
-WITHOUT_JUMP = {
-    "Order a coffee break for <x>.": ["NJ211"],
-    "Book <x> a return ticket.": ["NJ211"],
-    "Book <x> a return flight, and note it in the tax return.": ["NJ211"],
-    "Break <x> into lines.": ["NJ211"],
-    "Break down <x>.": ["NJ211"],
-    "Put a line break behind <x>.": ["NJ211"],
-    "Continue the story of <x>.": ["NJ211"],
-    "Sort <x>. In return, thank the user.": ["NJ211", "NJ305"],
-    "Say how <x> breaks and returns.": ["NJ211"],
-    "Say whether <x> is polite.": ["NJ211"],
-    "Say that <x> is good.": ["NJ211"],
-    "Say the mood of <x>.": ["NJ211"],
-    "Tell me whether <x> is good.": ["NJ211"],
-    "Tell a story about <x>.": ["NJ211"],
-    "Report on <x>.": ["NJ211"],
-}
-"""Prompts, and the findings about them: `x` cannot be changed, so most can do nothing."""
+IDLE = """\
+Order a coffee break for <x>.
+Book <x> a return ticket.
+Book <x> a return flight, and note it in the tax return.
+Break <x> into lines.
+Break <x>.
+Break down <x>.
+Put a line break behind <x>.
+Continue the story of <x>.
+Say how <x> breaks and returns.
+Say whether <x> is polite.
+Tell a story about <x>.
+Log <x>.
+Send <x> by mail.
+Show <x>.
+""".splitlines()
+"""Prompts that do nothing, because `x` cannot be changed, and ask for no jump."""
 ACTING = """\
 Print <x>.
-Now print <x>.
-Just print <x>.
-Always print <x>.
 You should print <x>.
-Do print <x>.
-If <x> is long, just print it.
 For each line of <x> print its length.
-When <x> is empty print "empty".
 Pretty-print <x>.
-Print: <x>
 Prints <x>.
-Write <x> into the log.
-Append <x> to the file a.txt.
 Use `print` to show <x>.
 It is to be printed what <x> means.
-Show <x>.
-Output <x>.
-Log: <x>.
-Warn about <x>.
-Notify the user about <x>.
-Tell the user about <x>.
-Flush stdout.
-Say <x> loudly.
-Say hello to <x>.
-Say "<x>".
-Say <x> to the user.
-Announce <x>.
-Tell <x> about it.
-Read out <x>.
-Send <x> by mail.
-Drucke <x>.
-Gib <x> aus.
-Imprime <x>.
-Affiche <x>.
+Raise ValueError if <x> is empty.
+An exception is raised if <x> is empty.
+Call <show> with <x>.
 """.splitlines()
+"""Prompts that name `print`, `raise` or a function."""
 WITH_JUMP = [
     "Break if <x> is empty.",
     "Look at <x>, then break.",
@@ -82,16 +59,17 @@ WITH_JUMP = [
 ]
 
 
-@pytest.mark.parametrize("prompt", WITHOUT_JUMP)
-def test_words_that_ask_for_no_jump(prompt: str) -> None:
+@pytest.mark.parametrize("prompt", IDLE)
+def test_a_block_that_can_do_nothing_is_reported_and_compiled(prompt: str) -> None:
     text = f'x = 1\n"""natural\n{prompt}\n"""\n'
-    found = compile_source(SourceFile("p.njpy", text.encode())).diagnostics
-    assert [finding.code for finding in found] == WITHOUT_JUMP[prompt]
+    compilation = compile_source(SourceFile("p.njpy", text.encode()))
+    assert [(it.code, it.severity) for it in compilation.diagnostics] == [("NJ211", "warning")]
+    assert compilation.output is not None
 
 
 @pytest.mark.parametrize("prompt", ACTING)
-def test_words_that_ask_to_act_outside_of_the_program(prompt: str) -> None:
-    text = f'x = 1\n"""natural\n{prompt}\n"""\n'
+def test_a_block_that_names_an_act_is_not_reported(prompt: str) -> None:
+    text = f'x = 1\ndef show(x): ...\n"""natural\n{prompt}\n"""\n'
     compilation = compile_source(SourceFile("p.njpy", text.encode()))
     assert compilation.diagnostics == ()
     assert compilation.authorities[0].effects == "direct"
@@ -104,11 +82,9 @@ def test_words_that_ask_for_a_jump(prompt: str) -> None:
 
 
 UNMARKED = {
-    '"""naturel\nPut it into <:n>.\n"""': ["NJ103"],
     '"""nl\nPut it into <:n: int>.\n"""': ["NJ103"],
     '"""\u200bnatural\nPut it into <:n.x: list[int]>.\n"""': ["NJ103"],
     '"Put it into <:n>."': ["NJ103"],
-    'f"""natrual\n{x} is <:n>.\n"""': ["NJ103"],
     '"""\nnatural\nPut it into <:n>.\n"""': ["NJ103"],
     '"""natural\nPut it into <:n>.\n"""\n"Put it into <:n>."': ["NJ103"],
     '"Put it into <:n>."  # njc: ignore[NJ103]': [],
@@ -138,7 +114,7 @@ def test_an_unusual_blank_in_the_line_of_the_marker_is_named(head: str) -> None:
 
 
 def test_a_docstring_with_an_output_is_reported_if_its_first_word_is_nearly_the_marker() -> None:
-    for word, codes in {"natrual": ["NJ103"], "Prompts": ["NJ103"], "The form": []}.items():
+    for word, codes in {"natrl": ["NJ103"], "The form": []}.items():
         text = f'def f():\n    """{word}\n    Put it into <:n>.\n    """\n'
         found = compile_source(SourceFile("p.njpy", text.encode())).diagnostics
         assert [each.code for each in found] == codes
@@ -163,7 +139,6 @@ def test_words_in_a_type_ask_for_nothing(label: str) -> None:
         ("Read {x}.", "", "NJ210", "write `<x>`"),
         ("Read {x} and <items>.", "", "NJ210", "write `<x>`"),
         ("Greet the user.", "", "NJ211", "<:result: str>"),
-        ("Summarize <x>.", "", "NJ213", "write `<:result: str>`"),
         ("Summarize <x>.", "return summary", "NJ213", "write `<:summary>`"),
         ("Update it by <x>.", "return summary", "NJ213", "write `<:summary>`"),
         ("Read <items[0]>.", "", "NJ208", "<items>"),
@@ -194,6 +169,7 @@ def test_plain_text(prompt: str) -> None:
 @pytest.mark.parametrize(
     ("prompt", "after"),
     [
+        ("Summarize <x>.", ""),
         ("Summarize <x> into <:y>.", "return y"),
         ("Summarize <x>, and store it in <items>.", ""),
         ("Summarize <x>, and append it to <items>.", "return items"),
@@ -207,11 +183,154 @@ def test_blocks_that_may_do_something(prompt: str, after: str) -> None:
     assert "NJ213" not in {finding.code for finding in find_findings(prompt, after)}
 
 
-def test_a_block_that_may_take_any_jump_may_do_something() -> None:
-    block = '"""natural(jumps="all")\n    Summarize <x>.\n    """\n'
-    sources = f"def f(x):\n    {block}", f"x = object()\nif x:\n    {block}"
-    found = [compile_source(SourceFile("p.njpy", each.encode())).diagnostics for each in sources]
-    assert [["NJ213" in {it.code for it in each}] for each in found] == [[False], [True]]
+REQUESTS = {
+    "Sort <row>, or break.": ["sort `row: Sequence[int]`"],
+    "Increase <count>. Put a text into <:note: str>.": ["increase `count: int`"],
+    "Look at it, then reverse the <row>, or return.": ["reverse `row: Sequence[int]`"],
+    "Update <box.size>, or return.": ["update `box.size: int`"],
+    "Clear <row>; then halve <count>. <:note: str>": [
+        "clear `row: Sequence[int]`",
+        "halve `count: int`",
+    ],
+    "Sort <row> into <:note: str>.": [],
+    "Sort <names>, or break.": [],
+    "Sort <unknown>, or break.": [],
+    "Read the update <count>, or break.": [],
+    "Append 3 to <row>, or break.": [],
+    "Double <count> for <:count>.": [],
+    "How would you sort <row>? Break if not at all.": [],
+}  # fmt: skip
+"""Prompts, and the changes that they ask for although the values can only be read."""
+
+
+@pytest.mark.parametrize("prompt", REQUESTS)
+def test_a_request_to_change_a_value_that_cannot_be_changed_is_reported(prompt: str) -> None:
+    text = (
+        "from collections.abc import Sequence\nfrom dataclasses import dataclass\n\n"
+        "@dataclass(frozen=True)\nclass Box:\n    size: int\n\n\n"
+        "def f(row: Sequence[int], count: int, names: list[str], box: Box, unknown):\n"
+        f'    while row:\n        """natural\n        {prompt}\n        """\n    return [note]\n'
+    )
+    compilation = compile_source(SourceFile("p.njpy", text.encode()))
+    found = [it.message for it in compilation.diagnostics if it.code == "NJ305"]
+    assert found == [f"the text asks to {it}, which it only reads" for it in REQUESTS[prompt]]
+    assert compilation.output is not None
+
+
+BARE = {
+    "Double x and return it.": "x",
+    "Double `x` and return it.": "x",
+    "Return the longest of the items.": "items",
+    "Return x's name.": "x",
+    "Add one to total, and return it.": "total",
+    "Return the size of items[0].": "items",
+    "Return a number.": None,
+    "Return the count.": None,
+    "Double <x>, and return x.": None,
+    "Double {x}, and return it.": None,
+    "Write <<x>, and return it.": None,
+    "Return an x-ray or y.x.": None,
+    "Return X.": None,
+    "Return what helper says about later.": None,
+    'Return the text "x" or "total".': None,
+}
+"""Prompts, and the variable that they name without brackets; only if they have no reference."""
+
+
+@pytest.mark.parametrize("prompt", BARE)
+def test_a_text_without_references_that_names_a_variable_is_reported(prompt: str) -> None:
+    text = (
+        "count = 0\n\n\ndef f(a, x, items):\n    import helper\n    total = 0\n"
+        f'    """natural\n    {prompt}\n    """\n    later = total\n    return later\n'
+    )
+    found = compile_source(SourceFile("p.njpy", text.encode())).diagnostics
+    names = [it.message.split("`")[1] for it in found if it.code == "NJ217"]
+    assert names == [BARE[prompt]] * (BARE[prompt] is not None)
+
+
+@pytest.mark.parametrize(
+    ("before", "names"),
+    [
+        ("for mail in mails:\n        ", ["mail"]),
+        ("mail = 1\n    ", ["mail"]),
+        ('"""natural\n    Put it into <:mail: str>.\n    """\n    ', ["mail"]),
+        ("mail = 1\n    f", []),
+        ("", []),
+    ],
+)
+def test_the_variables_that_a_text_may_mean(before: str, names: list[str]) -> None:
+    text = (
+        f'def f(mails):\n    {before}"""natural\n    Return the mail.\n    """\n    return mail\n'
+    )
+    found = compile_source(SourceFile("p.njpy", text.encode())).diagnostics
+    assert [it.message.split("`")[1] for it in found if it.code == "NJ217"] == names
+
+
+MISSPELLED = {
+    **dict.fromkeys(("naturl", "natrual", "narural", "naturall", "natura", "Naturl"), "natural"),
+    **dict.fromkeys(("natural:", "natural :", "natural.", "naturl(max_calls=3)"), "natural"),
+    " naturl": "natural",
+    **dict.fromkeys(("natural(max_calls=3):", "natural:(max_calls=3)"), "natural"),
+    **dict.fromkeys(("promt", "propmt", "prompt:", "promptt"), "prompt"),
+    **dict.fromkeys(("Prompts", "Natural", "prompts", "Prompt:"), None),
+    **dict.fromkeys(("neutral", "nature", "naturally", "unnatural", "promo", "prompted"), None),
+    **dict.fromkeys(("The naturl", "natur_l", "natural numbers", "natural text", "naturl!"), None),
+}  # fmt: skip
+"""The first lines of strings, and the markers that they misspell."""
+
+
+@pytest.mark.parametrize("is_docstring", [True, False])
+@pytest.mark.parametrize("line", MISSPELLED)
+def test_a_misspelled_marker_is_an_error(line: str, is_docstring: bool) -> None:
+    lead = "" if is_docstring else "x += 1\n    "
+    text = f'def f(x):\n    {lead}"""{line}\n    Double x and return it.\n    """\n    return x\n'
+    compilation = compile_source(SourceFile("p.njpy", text.encode()))
+    found = [it for it in compilation.diagnostics if it.code == "NJ108"]
+    hints = [f'did you mean `"""{MISSPELLED[line]}`?'] * (MISSPELLED[line] is not None)
+    assert [it.hint for it in found] == hints
+    assert (compilation.output is None) == bool(hints)
+
+
+@pytest.mark.parametrize("line", ["Prompts", "Natural", "NATURAL", "prompts", "Prompt:"])
+def test_an_ordinary_word_above_an_output_is_a_misspelled_marker(line: str) -> None:
+    text = f'def f(x):\n    """{line}\n    Double <x> into <:y>.\n    """\n    return x\n'
+    (finding,) = compile_source(SourceFile("p.njpy", text.encode())).diagnostics
+    assert (finding.code, finding.severity) == ("NJ108", "error")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ['x = """naturl\nDouble x.\n"""', 'print("""promt\nDouble.\n""")', '"""\nnaturl\nDouble.\n"""'],
+)  # fmt: skip
+def test_only_the_first_line_of_a_statement_is_a_misspelled_marker(statement: str) -> None:
+    compilation = compile_source(SourceFile("p.njpy", f"x = 1\n{statement}\n".encode()))
+    assert compilation.diagnostics == ()
+
+
+SENTENCES = """\
+Print quality of <mail> and <rows>: <:q: str>
+Log in details are in <mail> and <rows>. Put them into <:q: str>.
+Display name of the sender of <mail>, see <rows>: <:q: str>
+Append <mail> to <rows>, print it, and put its length into <:q: str>.
+Delete <mail>, sort <rows> in place, and write <:q: str>.
+Write <mail> and <rows> to the console, run it, and log <:q: str> to a file.
+Put what <mail> and <rows> say into <:q: str>.
+""".splitlines()
+
+
+def test_words_never_decide_what_a_block_gets() -> None:
+    """Programs that differ only in words have compiled files that differ only in them."""
+    outputs = set()
+    for prompt in SENTENCES:
+        text = (
+            "from collections.abc import Sequence\ndef f(mail: str, rows: Sequence[int]):\n"
+            f'    """natural\n    {prompt}\n    """\n    return q\n'
+        )
+        compilation = compile_source(SourceFile("p.njpy", text.encode()))
+        assert [it.effects for it in compilation.authorities] == ["answer"]
+        output = (compilation.output or b"").decode().replace(prompt, "PROMPT")
+        outputs.add(re.sub(r"[0-9a-f]{16,}", "HASH", output))
+    assert len(outputs) == 1
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 import pytest
@@ -85,7 +86,36 @@ def test_inserted_text_changes_nothing_but_the_instruction(inserted: str) -> Non
 @pytest.mark.parametrize("margin", ["        ", "\t"])
 def test_tabs_of_inserted_values_are_kept(margin: str) -> None:
     prompt = f"natural\n{margin}Sum up 3\t4\r\n{margin}\tand\t5 into <:count>.\n"
-    assert extract_instruction(prompt) == "Sum up 3\t4\n        and\t5 into <:count>."
+    assert extract_instruction(prompt) == "Sum up 3\t4\n\tand\t5 into <:count>."
+
+
+INDENTED = {
+    "all:\n\techo hi": "the first line has no margin",
+    "    all:\n    \techo hi": "blanks, then a tab",
+    "\tall:\n\t\techo hi": "tabs",
+    "        all:\n\t\techo hi": "a margin of blanks, and one of a tab",
+    "\tall:\n        \techo hi": "the same, the other way round",
+    "    \tall:\n\t\techo hi": "a tab that ends the margin",
+    "  all:\n  \techo hi\n \t\n\n  ": "lines of blanks count for nothing",
+}
+
+
+@pytest.mark.parametrize("text", INDENTED, ids=INDENTED.values())
+def test_a_tab_beyond_the_margin_stays_a_tab(text: str) -> None:
+    assert extract_instruction(f"natural\n{text}\n") == "all:\n\techo hi"
+    assert extract_instruction(f"natural\r\n{text}\r\n".replace("\n", "\r\n")) == "all:\n\techo hi"
+
+
+def test_a_tab_across_the_margin_leaves_the_blanks_beyond_it() -> None:
+    assert extract_instruction("natural\n    a\n\tb\n\t\tc\n") == "a\n    b\n    \tc"
+    assert extract_instruction("natural\n\t a\n\t  b\n") == "a\n b"
+
+
+@given(st.lists(st.text(" ab\u3000\xa0", max_size=6), max_size=5))
+def test_blanks_are_removed_as_by_textwrap(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    expected = [line.rstrip() for line in textwrap.dedent(text).split("\n")]
+    assert extract_instruction(f"natural\n{text}") == "\n".join(expected).strip("\n")
 
 
 FIELDS = st.sampled_from(

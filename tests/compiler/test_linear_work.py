@@ -71,6 +71,16 @@ SHAPES: Mapping[str, tuple[str, str, str]] = {
         f"    def m_NUMBER(self) -> str:\n        {BLOCK.format(indent='    ', path='self')}\n        return r_NUMBER\n",
         "",
     ),
+    "methods that set an attribute": (
+        "class Box:\n    def __init__(self) -> None:\n        self.n = 0\n",
+        "    def m_NUMBER(self, text: str) -> None:\n        '''natural\n        Set <:self.n: int> to the length of <text>.\n        '''\n",
+        "",
+    ),
+    "methods that bind an object of their class": (
+        "from dataclasses import dataclass\n@dataclass\nclass Box:\n    n: int\n",
+        "    def m_NUMBER(self, text: str) -> object:\n        '''natural\n        Read <text> as <:r: Box>.\n        '''\n        return r\n",
+        "",
+    ),
     "the module": (
         "text: str = ''\n",
         f"if text:\n    {BLOCK.format(indent='', path='text')}\n    print(r_NUMBER)\n",
@@ -83,8 +93,13 @@ SHAPES: Mapping[str, tuple[str, str, str]] = {
     ),
     "requests in one text": (
         "from collections.abc import Sequence\ndef f(rows: Sequence[str]) -> None:\n    '''natural\n",
-        "    Launder <rows>, and mend them. Press each of <rows>.\n",
+        "    Sort <rows>, and skip it. Break the rows, or return. Never continue.\n",
         "    Put the count into <:r: int>.\n    '''\n    print(r)\n",
+    ),
+    "a text without references": (
+        "def f(rows: list[str]) -> None:\n    '''natural\n",
+        "    Sort each of them, and put a row before it.\n",
+        "    '''\n",
     ),
     "near references and braces in one text": (
         "def f(text: str) -> None:\n    '''natural\n",
@@ -107,10 +122,3 @@ def test_four_times_the_blocks_take_four_times_the_lines(shape: str) -> None:
     assert done.returncode == 0, done.stderr
     few, many = map(int, done.stdout.split())
     assert many < 5 * few, (few, many, many / few)
-
-
-def test_the_patterns_of_words_are_compiled_when_they_are_used() -> None:
-    """Some take 20 ms each, which every command would pay."""
-    code = "import gc, njc.compiler, njc.analysis.words as w; print({len(each.__dict__) for each in gc.get_objects() if isinstance(each, w._Words)})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
-    assert done.stdout == "{1}\n", done.stderr

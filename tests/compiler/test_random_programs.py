@@ -417,10 +417,8 @@ def suites(draw: st.DrawFn, place: Place) -> tuple[Block | Line, ...]:
 
 
 DRIVERS = """
-def drive(coroutine):
-    try:
-        while True: coroutine.send(None)
-    except StopIteration as end: return end.value
+import asyncio
+def drive(coroutine): return asyncio.run(coroutine)
 async def collected(items): return [item async for item in items]
 """
 

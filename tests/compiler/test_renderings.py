@@ -7,7 +7,7 @@ import json
 import pytest
 
 from njc.compiler import compile_source
-from njc.frontend.diagnostics import CODES, Diagnostic
+from njc.frontend.diagnostics import CODES, Diagnostic, render_diagnostic
 from njc.frontend.source import SourceFile
 from njc.project.report import format_github, format_json, format_sarif
 
@@ -92,3 +92,20 @@ def test_what_cannot_be_compiled_cannot_be_ignored() -> None:
     program = '# njc: ignore\nif 1: x = 1; """natural\nPrint.\n"""\n'
     compilation = compile_source(SourceFile("p.njpy", program.encode()))
     assert [diagnostic.code for diagnostic in compilation.diagnostics] == ["NJ101"]
+
+
+@pytest.mark.parametrize("count", [3, 40, 2000])
+def test_a_long_line_is_cut_around_its_finding(count: int) -> None:
+    """The output grows with the number of findings, not with the product of findings and length."""
+    names = " ".join(f"<名{number}>" for number in range(count))
+    source = SourceFile("p.njpy", f'"""natural\n\tSee {names}\x1b.\n"""\n'.encode())
+    found = [each for each in compile_source(source).diagnostics if each.code == "NJ201"]
+    assert len(found) == count
+    for number, finding in enumerate(found):
+        _, shown, marks, _ = render_diagnostic(finding, source).split("\n")
+        assert len(shown) < 220
+        assert "\x1b" not in shown
+        blanks = marks.partition(" | ")[2].rstrip("^").replace("\t", "")
+        before = shown.partition(" | ")[2].partition(f"<名{number}>")[0].replace("\t", "")
+        assert len(blanks) == len(before) + before.count("名"), "a wide letter has two cells"
+        assert marks.count("^") == len(f"<名{number}>") + 1

@@ -15,10 +15,7 @@ log = []
 group = ExceptionGroup('g', [ValueError(1), ExceptionGroup('h', [ValueError(2), KeyError(3)]), OSError(4)])
 def helper():
     @
-def drive(coroutine):
-    try:
-        while True: coroutine.send(None)
-    except StopIteration as end: return end.value
+def drive(coroutine): return asyncio.run(coroutine)
 """
 
 PLACES = {

@@ -250,11 +250,11 @@ def test_corrections(body: str, title: str, after: str) -> None:
 
 
 def test_a_stated_type_is_offered_in_place_of_a_guessed_one() -> None:
-    text = PROMPT.format("Put into <:x> the number of words in <items>. Put an answer into <:y>.")
-    document = make_document(HEAD + text + "    return x, y\n")
+    text = PROMPT.format("Put into <:x> the longest of <items>. Put an answer into <:y>.")
+    document = make_document(HEAD + text + "    return x.strip(), y\n")
     assert {"NJ304", "NJ308"} <= {finding.code for finding in document.findings}
     titles = [item.title for item in list_corrections(document, 0, len(document.text))]
-    assert "Replace by `<:x: int>`" in titles
+    assert "Replace by `<:x: str>`" in titles
     assert [title for title in titles if title.startswith("Give types")] in (
         [],
         ["Give types: `y: str`"],

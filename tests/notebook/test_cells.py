@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 from kernels import KERNEL, kernels  # noqa: F401
 
+import njrt
 from njc.notebook.extension import UNMARKED, CellError, compile_cell, load
+from njrt.models.scripted import Scripted, run
 from njrt.options import Options
 
 nbformat = pytest.importorskip("nbformat")
@@ -68,6 +70,10 @@ CELLS: list[tuple[str, dict[str, str]]] = [
     (
         'text = "a"\n\n"""natural(max_efects=3)\nPut <text> into <:n: int>.\n"""',
         {"stderr": "In[14]:3", "error": "InputRejected"},
+    ),
+    (
+        '"""natural\nPut the sum of <pricess> into <:total>.\n"""',
+        {"stderr": "did you mean `prices`?", "error": "InputRejected"},
     ),
     ("for i in range(3:", {"error": "SyntaxError"}),
     ("len?", {}),
@@ -129,18 +135,20 @@ def test_cells_in_a_kernel() -> None:
 
 def test_the_value_of_a_block_is_not_shown() -> None:
     text = 'x = 1\n"""natural\nPrint <x>.\n"""\n'
-    tree = compile_cell(text, "In[1]", Options()).tree
+    tree = compile_cell(text, "In[1]", Options(), ()).tree
     assert isinstance(tree.body[-1], ast.Pass)
     checked = text.replace("Print <x>", "Set <:x> to 2") + "assert x == 2\n"
-    assert isinstance(compile_cell(checked, "In[1]", Options()).tree.body[-1], ast.Pass)
+    assert isinstance(compile_cell(checked, "In[1]", Options(), ()).tree.body[-1], ast.Pass)
     for last in ("x", "x.run(1)", "subprocess.run(['true'])"):
-        tree = compile_cell(text + last, "In[1]", Options()).tree
+        tree = compile_cell(text + last, "In[1]", Options(), ()).tree
         assert isinstance(tree.body[-1], ast.Expr)
 
 
 def test_a_coding_comment_of_a_cell_has_no_effect() -> None:
     text = "# coding: latin-1\nx = 'é'\n'''natural\nPut <x> into <:y>.\n'''\n"
-    assert "x = 'é'" in ast.unparse(compile_cell(text, "In[3]", Options()).tree)
+    assert "x = 'é'" in ast.unparse(
+        compile_cell(text, "In[3]", Options(), ["x", "a", "f", "class", "a b"]).tree
+    )
 
 
 @pytest.mark.parametrize(
@@ -155,7 +163,7 @@ def test_a_coding_comment_of_a_cell_has_no_effect() -> None:
     ],
 )
 def test_a_cell_may_read_variables_of_earlier_cells(text: str) -> None:
-    cell = compile_cell(text, "In[3]", Options())
+    cell = compile_cell(text, "In[3]", Options(), ["x", "a", "f", "class", "a b"])
     assert cell.blocks == 1
     assert "__main__" not in ast.unparse(cell.tree)
     compile(cell.tree, "In[3]", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
@@ -170,7 +178,58 @@ def test_a_cell_may_read_variables_of_earlier_cells(text: str) -> None:
 )
 def test_what_is_wrong_is_said_with_the_line_of_the_cell(text: str, place: str) -> None:
     with pytest.raises(CellError, match=place.replace("[", r"\[")):
-        compile_cell(text, "In[3]", Options())
+        compile_cell(text, "In[3]", Options(), ["x", "a", "f", "class", "a b"])
+
+
+UNBOUND = {
+    '"""natural\nPut the sum of <pricess> into <:total: int>.\n"""': "prices",
+    '"""natural\nUse <price.net> for <:y: int>.\n"""': "prices",
+    'def f():\n    """natural\n    Put <shwn> into <:y>.\n    """\n    return y': "shown",
+    'for prce in prices:\n    """natural\n    Put <prcee> into <:y>.\n    """': "prce",
+    '"""natural\nPut it into <:y: list[Kart]>.\n"""': "Cart",
+    '"""natural(max_efects=1)\nPut <pricess> into <:y>.\n"""': "max_effects",
+}
+"""Cells that read a name which neither they nor the shell binds, and the names that they are told."""
+
+
+@pytest.mark.parametrize("text", UNBOUND)
+def test_a_name_that_the_shell_does_not_bind_is_an_error(text: str) -> None:
+    with pytest.raises(CellError, match=f"did you mean `{UNBOUND[text]}`"):
+        compile_cell(text, "In[3]", Options(), ["prices", "shown", "Cart"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'get_ipython().run_line_magic("run", "a.py")\n"""natural\nRead <later>, or return.\n"""',
+        'from a import *\n"""natural\nRead <later> for <:y: int>.\n"""',
+        '# njc: ignore[NJ201]\n"""natural\nRead <later> for <:y: int>.\n"""',
+        '"""natural\nRead <prices> and <<later> for <:y: int>.\n"""',
+        'import math\n"""natural\nRead <math> and <ValueError> for <:y: int>.\n"""',
+        '"""natural\nPut 1 into <:y: int>.\n"""\n"""natural\nRead <y> for <:z: int>.\n"""',
+    ],
+)
+def test_a_name_that_the_cell_or_the_shell_may_bind_is_read(text: str) -> None:
+    assert compile_cell(text, "In[3]", Options(), ["prices"]).blocks
+
+
+def test_a_name_is_checked_before_a_model_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell()
+    load(shell).is_on = True
+    shell.run_cell("prices = [1, 2]")
+    block = '"""natural\nPut the sum of <{}> into <:total: int>.\n"""'
+    for name in ("pricess", "prices"):
+        model = Scripted([{"needs_code": "a sum"}, run("total = sum(prices)", done=True)])
+        with njrt.using(model=model):
+            result = shell.run_cell(block.format(name))
+        assert result.success == (name == "prices"), capsys.readouterr()
+        assert bool(model.requests) == result.success
+    assert "did you mean `prices`?" in capsys.readouterr().err
+    result = shell.run_cell(block.format("prices").replace("natural", "naturl"))
+    assert not result.success
+    assert "did you mean" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ ADVICE: list[tuple[Any, str, str]] = [
     ("two teas", "made = int(given.split()[0])", "read it yourself, and write what it says as literals"),
     (1, "pass", "`made` is not bound yet; bind what is missing: `made = ...`"),
     (1, "made = Enemy('orc')", "no such class is there; define it first (`class Enemy:`)"),
-    (Word("a", "b"), "made = Worb('a', 'b')", "did you mean `Word`?"),
+    (Word("a", "b"), "made = Wrod('a', 'b')", "did you mean `Word`?"),
 ]  # fmt: skip
 
 

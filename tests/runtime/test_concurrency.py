@@ -11,7 +11,7 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
@@ -71,6 +71,41 @@ def echo(request: Request) -> ToolCall:
     if "step: " not in opening.text:
         return run(f"greeting = 'hello ' + {told}", done=True)
     return run(f"assert name == {told}\nshared.append((name, step))\nnext = step + 1", done=True)
+
+
+def drive_by_hand(function: Callable[[str], Any], name: str) -> Any:
+    """Run a coroutine as an event loop that is not asyncio's does."""
+    try:
+        function(name).send(None)
+    except StopIteration as end:
+        return end.value
+    raise AssertionError("the coroutine waits for asyncio")
+
+
+def drive_by_trio(function: Callable[[str], Any], name: str) -> Any:
+    return pytest.importorskip("trio").run(function, name)
+
+
+@pytest.mark.parametrize("drive", [drive_by_hand, drive_by_trio])
+def test_an_async_block_without_asyncio_is_an_error_before_a_model_is_asked(
+    drive: Callable[..., Any],
+) -> None:
+    model, names = Scripted(echo), PROGRAM.load()
+
+    async def call_beside_asyncio() -> None:
+        await asyncio.to_thread(drive, names["awork"], "a")
+
+    with njrt.using(model=model):
+        for call in (
+            lambda: drive(names["awork"], "a"),
+            lambda: asyncio.run(call_beside_asyncio()),
+        ):
+            with pytest.raises(
+                njrt.ConfigurationError, match=r"^program\.njpy:\d+: .* need asyncio"
+            ):
+                call()
+        assert model.requests == []
+        assert asyncio.run(names["awork"]("a")) == "hello a"
 
 
 def test_eight_threads() -> None:
@@ -304,6 +339,10 @@ def test_code_that_catches_its_cancellation_may_clean_up() -> None:
     asyncio.run(check())
 
 
+async def take_a_step(coroutine: Coroutine[Any, Any, Any]) -> None:
+    contextvars.copy_context().run(coroutine.send, None)
+
+
 def test_a_coroutine_that_is_dropped_half_way_is_closed_anywhere() -> None:
     class Never:
         def __await__(self) -> Any:
@@ -313,7 +352,7 @@ def test_a_coroutine_that_is_dropped_half_way_is_closed_anywhere() -> None:
     coroutine = PROGRAM.load()["waits"](Never(), log)
     model = Scripted(ended_by("await event"))
     with njrt.using(model=model):
-        contextvars.copy_context().run(coroutine.send, None)
+        asyncio.run(take_a_step(coroutine))
     coroutine.close()
     assert log == ["unbound"]
     assert not _open_runs
@@ -334,7 +373,7 @@ def test_the_context_that_closes_a_dropped_coroutine_keeps_what_it_carries() -> 
     log: list[Any] = []
     coroutine = PROGRAM.load()["waits"](Never(), log)
     with njrt.using(model=Scripted(ended_by("await event"))):
-        contextvars.copy_context().run(coroutine.send, None)
+        asyncio.run(take_a_step(coroutine))
     with njrt.watch():
         inside = list_open()
         coroutine.close()

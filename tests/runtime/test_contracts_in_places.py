@@ -20,6 +20,7 @@ from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 from njrt.execution.contained.platforms import find_obstacle
 from njrt.models.scripted import run
+from njrt.options import Options
 
 PLACES = {
     "module": "BLOCK",
@@ -70,7 +71,7 @@ NO_RETURN = ("except*", "finally", "finally after an exception", "class in a fun
 LOOPS = ("for", "while", "async for")
 
 
-def compile_place(place: str, prompt: str = "") -> bytes:
+def compile_place(place: str, prompt: str = "", authority: Any = None) -> bytes:
     """Return the compiled program of a place."""
     lines = []
     for line in PLACES[place].splitlines():
@@ -79,7 +80,9 @@ def compile_place(place: str, prompt: str = "") -> bytes:
         body = textwrap.indent(BODY.format(prompt), margin)
         lines += [f"{before.rstrip()}{body}{after}" if found else line]
     text = "import asyncio\nfrom contextlib import suppress\n" + "\n".join(lines) + "\n"
-    compiled = compile_source(SourceFile("program.njpy", text.encode()))
+    compiled = compile_source(
+        SourceFile("program.njpy", text.encode()), project=Options(authority=authority)
+    )
     assert compiled.output is not None, compiled.diagnostics
     return compiled.output
 
@@ -104,7 +107,7 @@ def say(number: int, form: str) -> Any:
 def test_a_wrong_reply_is_mended_and_replays(
     place: str, wrong: int, form: str, tmp_path: Path
 ) -> None:
-    compiled = compile_place(place, "" if form == "data" else "Print nothing. ")
+    compiled = compile_place(place, authority=None if form == "data" else "code")
     model = njrt.Scripted([say(wrong, form), say(4, form)], protocol="text")
     recording = tmp_path / "run.jsonl"
     assert play(compiled, model=model, record=recording, mode="new") == [4]
@@ -132,7 +135,7 @@ def test_the_last_failure_is_that_of_the_program(place: str, wrong: int, text: s
 @pytest.mark.parametrize("jump", ["break", "continue"])
 @pytest.mark.parametrize("place", LOOPS)
 def test_a_jump_leaves_the_asserts_out(place: str, jump: str) -> None:
-    compiled = compile_place(place, "Print nothing. Break or continue the loop, or ")
+    compiled = compile_place(place, "Break or continue the loop, or ", "code")
     model = njrt.Scripted([run(f"x = 1\n{jump}", done=True)], protocol="text")
     assert play(compiled, model=model) == []
     model = njrt.Scripted(
@@ -147,7 +150,7 @@ def test_a_jump_leaves_the_asserts_out(place: str, jump: str) -> None:
     [place for place in PLACES if "def f(" in PLACES[place] and "yield" not in PLACES[place]],
 )
 def test_a_return_or_an_exception_leaves_the_asserts_out(place: str) -> None:
-    compiled = compile_place(place, "Print nothing. Return 1, or raise a LookupError, or ")
+    compiled = compile_place(place, "Return 1, or raise a LookupError, or ", "code")
     model = njrt.Scripted(
         [run("x = 1", done=True), run("x = 1\nraise LookupError(7)", done=True)], protocol="text"
     )
@@ -167,7 +170,7 @@ def test_a_return_or_an_exception_leaves_the_asserts_out(place: str) -> None:
 def test_contained_code_is_mended_too(place: str) -> None:
     replies = [say(number, "code") for number in (1, 9, 4)]
     model = njrt.Scripted(replies, protocol="text")
-    compiled = compile_place(place, "Print nothing. ")
+    compiled = compile_place(place, authority="code")
     assert play(compiled, model=model, policy="contained") == [4]
     assert len(model.requests) == 3
 

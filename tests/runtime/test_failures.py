@@ -198,7 +198,8 @@ def test_an_error_of_the_runtime_can_be_caught_by_the_program(tmp_path: Path) ->
     assert outcome(tmp_path, program) == (0, "cleaned up\nprog.njpy:3\n", "")
 
 
-def test_verbose_shows_where_it_came_from(tmp_path: Path) -> None:
+def test_verbose_shows_the_place_and_no_traceback_of_a_missing_model(tmp_path: Path) -> None:
     code, _, stderr = outcome(tmp_path, PROGRAM, "-v")
     assert code == 2
-    assert 'prog.njpy", line 2, in double' in stderr
+    assert "error: prog.njpy:2: no model is configured" in stderr
+    assert "Traceback" not in stderr

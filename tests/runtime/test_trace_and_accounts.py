@@ -12,6 +12,7 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ from njrt.messages import (
     Usage,
     UserMessage,
 )
-from njrt.observability.accounts import Totals, last_run, record_event, watch
+from njrt.observability.accounts import ModelCall, Totals, last_run, record_event, watch
 from njrt.observability.listeners import SafeListener, Telemetry, make_listener
 from njrt.observability.logs import log_event
 from njrt.observability.trace import MAX_PART_CHARS, TraceFile
@@ -117,6 +118,29 @@ def test_the_account_of_a_run_says_what_happened_and_what_it_cost() -> None:
     ]
     assert run.totals == Totals(1, 2, 2, 110, 22, 0.25, 3.0, cached_tokens=60)
     assert str(run.totals) == "1 run, 2 calls, 2 effects, 132 tokens, $0.2500, 3.0 s"
+
+
+@pytest.mark.parametrize(
+    ("usages", "shown"),
+    [
+        ([Usage(100, 20)], "price unknown"),
+        ([Usage(100, 20), Usage(10, 2, 0, 0.25)], "at least $0.2500"),
+        ([Usage(100, 20, 0, 0.0)], "$0.0000"),
+        ([Usage(100, 20, 0, 0.25)], "$0.2500"),
+        ([Usage()], "$0.0000"),
+        ([], "$0.0000"),
+    ],
+)
+def test_a_price_that_is_not_known_is_not_zero(usages: list[Usage], shown: str) -> None:
+    replies = [replace(REPLY, usage=usage) for usage in usages]
+    calls = tuple(ModelCall(FIRST, reply, None, 1.0) for reply in replies)
+    tell(record_event, run_of())
+    run = last_run()
+    assert run is not None
+    totals = replace(run, calls=calls).totals
+    assert f", {shown}, " in str(totals)
+    assert totals.unpriced == sum(usage.is_unpriced for usage in usages)
+    assert f", {shown}, " in str(totals + Totals(runs=1))
 
 
 class Odd(Exception):

@@ -60,7 +60,7 @@ WRONG = [
     ("mail.kind", "`mail` is a `Mail`, which has no `kind`; it has sender, text, words"),
     ("mail.txt", "`mail` is a `Mail`, which has no `txt`; did you mean `text`?"),
     ("reply.kind", "`reply` is a `Reply`, which has no `kind`; it has answer, sender, text, words"),
-    ("name.lines", "`name` is a `str`, which has no `lines`; did you mean `splitlines`?"),
+    ("name.splitline", "`name` is a `str`, which has no `splitline`; did you mean `splitlines`?"),
     ("order.total", "`order` is a `Order`, which has no `total`"),
     ("self.inbox", "`self` is a `Box`, which has no `inbox`"),
 ]

@@ -94,7 +94,7 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
     format: ReportFormat = flags["format"]
     dry_run = flags["check"] or flags["diff"]
     project = resolve_project(sources, flags)
-    units = find_units(sources, project)
+    units = find_units(sources, project, notify=console.note)
     compiled: Compilations = {}
     if project.options.mode not in (None, "live") or any(
         b"mode" in read_source(unit).data for unit in units
@@ -129,11 +129,11 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
         console.findings(f"error: {obstacle}")
     if plan.has_errors or plan.obstacles:
         console.findings("nothing was written")
-        return 1 if plan.has_errors else 2
+        return 1 if plan.has_errors or flags["check"] else 2
     if stubbed := [unit for unit in units if flags["stubs"] or has_stub(unit.output)]:
         from njc.editors.type_check.stubs import plan_stubs
 
-        stubs = plan_stubs(stubbed, project, force=flags["force"])
+        stubs = plan_stubs(stubbed, project, force=flags["force"] or flags["check"])
         changed = [stub for stub in stubs if stub.before != stub.after]
         plan = replace(plan, changes=(*plan.changes, *changed))
     if flags["diff"]:

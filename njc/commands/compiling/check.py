@@ -78,7 +78,7 @@ def command(console: Console, sources: Sequence[Path], watch: bool, **flags: Any
 def _check(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) -> int:
     stdin_filename = flags["stdin_filename"] or Path(f"stdin{SUFFIX}")
     project = resolve_project([stdin_filename] if _STDIN in sources else sources, flags)
-    contents = _read_contents(sources, project, stdin_filename)
+    contents = _read_contents(console, sources, project, stdin_filename)
     results = compile_all(
         contents,
         project,
@@ -123,11 +123,11 @@ def _correct_findings(
 
 
 def _read_contents(
-    sources: Sequence[Path], project: Project, stdin_filename: Path
+    console: Console, sources: Sequence[Path], project: Project, stdin_filename: Path
 ) -> dict[Unit, SourceFile]:
     """Read the sources: the files, or a source from standard input."""
     if _STDIN not in sources:
-        units = find_units(sources, project, writes=False)
+        units = find_units(sources, project, writes=False, notify=console.note)
         for unit in units:
             unit.refuse_hidden_source()
         return {unit: read_source(unit) for unit in units}

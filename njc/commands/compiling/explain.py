@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import textwrap
 
 import click
@@ -12,6 +11,7 @@ from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import with_console
 from njc.frontend.diagnostics import CODES
 from njrt.errors import ConfigurationError
+from njrt.similar import find_similar
 
 
 def _complete_code(
@@ -35,8 +35,8 @@ def command(console: Console, code: str | None) -> None:
         return
     code = code.upper()
     if code not in CODES:
-        close = difflib.get_close_matches(code, CODES, n=1)
-        hint = f"did you mean {close[0]}?" if close else "`njc explain` lists all codes"
+        close = find_similar(code, CODES)
+        hint = f"did you mean {close}?" if close else "`njc explain` lists all codes"
         raise ConfigurationError(f"no code {code}; {hint}")
     found = CODES[code]
     ignored = "" if found.fatal else f"\n\nA comment `# njc: ignore[{code}]` silences it."

@@ -182,7 +182,13 @@ def _build_mode(
         failure = str(error)
     # The code may have been written by an earlier build; it counts nevertheless.
     usages = (
-        ModeUsage(entry.attempts, entry.tokens.input, entry.tokens.output, entry.usd or 0.0)
+        ModeUsage(
+            entry.attempts,
+            entry.tokens.input,
+            entry.tokens.output,
+            entry.usd or 0.0,
+            unpriced=entry.attempts * (entry.usd is None),
+        )
         for entry in used
     )
     return ModeBuild(time.monotonic() - began, sum(usages, ModeUsage()), failure)

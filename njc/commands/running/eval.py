@@ -37,6 +37,7 @@ from njc.evaluation.cases.summary import (
     format_failures,
     format_table,
     format_warnings,
+    name_models,
     render_page,
 )
 from njc.evaluation.comparison.results import ResultFile, check_gates, check_report, parse_gates
@@ -113,14 +114,12 @@ def command(
     with here:
         digest = _run_missing(console, target, numbered, results, repeats, names, jobs)
     labels = [(digest, " now" * bool(versions)), *((it, f" at {against}") for it in versions)]
-    summaries = [
-        Summary(
-            (name or "configured model") + label,
-            collect_results(results, version, numbered, name, repeats),
-        )
+    found = [
+        (name, label, collect_results(results, version, numbered, name, repeats))
         for version, label in labels
         for name in names
     ]
+    summaries = [Summary((name or name_models(its)) + label, its) for name, label, its in found]
     times = f", {repeats} times" if repeats > 1 else ""
     title = f"{shown} on {format_count(len(numbered), 'case')}{times}"
     console.result(f"{title}\n\n{format_table(summaries)}")

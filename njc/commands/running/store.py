@@ -165,7 +165,7 @@ def account_to_json(account: StoredAccount, current: bool) -> dict[str, Any]:
         "owner": account.owner,
         "period": account.period,
         "current": current,
-        "usd": state.usd / NANO,
+        "usd": None if _is_unpriced(account) else state.usd / NANO,
         "usd_limit": state.limit_usd,
         "usd_reserved": reserved.usd / NANO,
         "tokens": state.tokens,
@@ -177,6 +177,11 @@ def account_to_json(account: StoredAccount, current: bool) -> dict[str, Any]:
     }
 
 
+def _is_unpriced(account: StoredAccount) -> bool:
+    """Return whether no price is known for the counted tokens."""
+    return account.state.tokens > 0 and not account.state.usd
+
+
 def _format_row(account: StoredAccount) -> tuple[str, ...]:
     state, reserved, most = account.state, account.state.reserved, account.state.limit_usd
     owner = f"{account.each} {account.owner or '(none)'}" if account.each != "all" else "all"
@@ -185,7 +190,7 @@ def _format_row(account: StoredAccount) -> tuple[str, ...]:
         account.per,
         owner,
         account.period,
-        format_usd(state.usd / NANO),
+        "price unknown" if _is_unpriced(account) else format_usd(state.usd / NANO),
         "" if most is None else f"${most:,.2f}" if most == round(most, 2) else format_usd(most),
         f"{state.tokens:,}",
         "" if state.limit_tokens is None else f"{state.limit_tokens:,}",

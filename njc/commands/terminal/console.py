@@ -3,7 +3,7 @@
 -qq    nothing but the exit code
 -q     errors
        and a summary
--v     and a line for each file, and full tracebacks
+-v     and a line for each file, and the tracebacks of failed models, limits and recordings
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Console:
             click.echo(colorize(text), err=True)
 
     def error(self, error: NaturalError) -> None:
-        """Print why the command failed: the message, or with -v the traceback."""
-        if self.verbosity > 0:
+        """Print why the command failed: the message, or with -v the traceback if it is not the user's error."""
+        if self.verbosity > 0 and error.exit_code != ConfigurationError.exit_code:
             self.findings("".join(traceback.format_exception(error)).rstrip())
         else:
             place = f"{error.place}: " if error.place and error.place not in str(error) else ""

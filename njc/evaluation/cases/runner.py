@@ -113,6 +113,8 @@ class CaseResult:
     blocks: tuple[BlockRun, ...] = ()
     warnings: tuple[str, ...] = ()
     """The blocks' warnings, such as that a block has changed nothing."""
+    unpriced: int = 0
+    """Calls without a known price, which `usd` omits."""
 
     @property
     def key(self) -> ResultKey:
@@ -260,6 +262,7 @@ def run_case(target: TargetFunction, planned: PlannedRun, program: str) -> CaseR
             _format_shown(lines) if problem else "",
             tuple(_list_block_runs(lines, not problem)),
             tuple(it for line in lines if isinstance(line, EndedLine) for it in line.warnings),
+            totals.unpriced,
         )
 
 

@@ -1,8 +1,8 @@
 """Pass rates of cases for each model, as a table and as a page that shows the failures first.
 
-    model             passed   rate   95 % interval  calls  tokens     cost  seconds
-    ----------------  ------  -----  --------------  -----  ------  -------  -------
-    configured model  6 of 6  1.000  0.438 to 1.000      6     906  $0.0000     10.9
+    model                      passed   rate   95 % interval  calls  tokens           cost  seconds
+    -------------------------  ------  -----  --------------  -----  ------  -------------  -------
+    openai/qwen2.5-coder-1.5b  6 of 6  1.000  0.438 to 1.000      6     908  price unknown     14.9
 
 `pass^k` is the probability that a case passes k times in a row, by the estimate of Yao et al. (2024,
 https://arxiv.org/abs/2406.12045), averaged over the cases; the interval is Wilson's, over the cases.
@@ -20,6 +20,7 @@ from njc.evaluation.cases.runner import CaseResult
 from njc.evaluation.comparison.page import render_template
 from njc.evaluation.comparison.results import PassSummary
 from njc.evaluation.comparison.text import format_text_table
+from njrt.observability.accounts import format_cost
 from njrt.records import record
 
 
@@ -41,6 +42,12 @@ class Summary(PassSummary):
         return [(sum(run.passed for run in runs), len(runs)) for runs in groups]
 
 
+def name_models(results: Mapping[str, Sequence[CaseResult]]) -> str:
+    """Return the names of the models that the blocks asked."""
+    blocks = (block for runs in results.values() for run in runs for block in run.blocks)
+    return ", ".join(dict.fromkeys(block.model for block in blocks if block.model)) or "no model"
+
+
 def format_table(summaries: Sequence[Summary]) -> str:
     """Return the table of all summaries."""
     return format_text_table(*_make_table(summaries))
@@ -60,7 +67,7 @@ def _make_table(summaries: Sequence[Summary]) -> tuple[list[str], list[list[str]
                 f"{low:.3f} to {high:.3f}",
                 f"{sum(run.calls for run in runs):,}",
                 f"{sum(run.input + run.output for run in runs):,}",
-                f"${sum(run.usd for run in runs):.4f}",
+                format_cost(sum(run.usd for run in runs), sum(run.unpriced for run in runs)),
                 f"{sum(run.seconds for run in runs):.1f}",
                 *[f"{count:,}"] * any(warnings),
             ]

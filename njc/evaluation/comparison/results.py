@@ -26,7 +26,7 @@ from njc.trace_lines import BeganLine, RepliedLine, TraceLine
 from njrt.dataclass_json import InvalidJsonError, from_json, to_json
 from njrt.errors import ConfigurationError, require_packages
 from njrt.message_json import parse_json_lines
-from njrt.records import record
+from njrt.records import record, replace
 
 
 class KeyedResult(Protocol):
@@ -102,6 +102,8 @@ class ModeUsage:
     """Runs that failed a guard in the code."""
     raised: int = 0
     """Code runs that raised an exception and were undone."""
+    unpriced: int = 0
+    """Calls without a known price."""
 
     def __add__(self, other: ModeUsage) -> ModeUsage:
         return ModeUsage(*map(sum, zip(astuple(self), astuple(other), strict=True)))
@@ -208,7 +210,8 @@ class ModeSummary(PassSummary):
         """What one run used on average: whole calls, tokens and runs, but exact seconds and dollars."""
         total, count = sum((run.usage for run in self.runs), ModeUsage()), len(self.runs) or 1
         means = {name: round(value / count) for name, value in asdict(total).items()}
-        return ModeUsage(**means | {"usd": total.usd / count, "seconds": total.seconds / count})
+        exact = {"usd": total.usd / count, "seconds": total.seconds / count}
+        return ModeUsage(**means | exact | {"unpriced": total.unpriced})
 
 
 def compute_pass_interval(passed: float, runs: int, z: float = 1.96) -> tuple[float, float]:
@@ -233,7 +236,9 @@ def sum_usage_by_block(trace: Iterable[TraceLine]) -> dict[str, ModeUsage]:
                 if attempt := _ATTEMPT_USAGE.get(tried):
                     blocks[places[run]] += attempt
             case RepliedLine(run=run, cost=cost, seconds=seconds):
+                is_unpriced = cost.usd is None and cost.input + cost.output > 0
                 used = ModeUsage(1, cost.input, cost.output, cost.usd or 0.0, seconds)
+                used = replace(used, unpriced=int(is_unpriced))
                 blocks[places.get(run, "elsewhere")] += used
     return dict(blocks)
 

@@ -14,8 +14,9 @@ import math
 from collections.abc import Iterator, Sequence
 
 from njc.evaluation.comparison.results import ModeSummary, ModeUsage
+from njrt.observability.accounts import format_cost
 
-MODE_HEADINGS = ("mode", "passed", "95 % interval", "build s", "build tokens", "run s", "calls", "tokens", "USD")  # fmt: skip
+MODE_HEADINGS = ("mode", "passed", "95 % interval", "build s", "build tokens", "run s", "calls", "tokens", "cost")  # fmt: skip
 
 
 def format_mode_cells(row: ModeSummary) -> tuple[str, ...]:
@@ -32,7 +33,7 @@ def format_mode_cells(row: ModeSummary) -> tuple[str, ...]:
         f"{row.seconds:.2f}",
         f"{row.usage.calls:,}",
         f"{row.usage.tokens:,}",
-        f"{row.usage.usd:.4f}",
+        format_cost(row.usage.usd, row.usage.unpriced),
     )
 
 
@@ -51,7 +52,7 @@ def format_text_table(
     )
 
 
-BLOCK_HEADINGS = ("block", "mode", "calls", "tokens", "USD", "model s", "by code", "unfit", "raised")  # fmt: skip
+BLOCK_HEADINGS = ("block", "mode", "calls", "tokens", "cost", "model s", "by code", "unfit", "raised")  # fmt: skip
 
 
 def format_block_rows(rows: Sequence[ModeSummary]) -> list[tuple[str, ...]]:
@@ -70,7 +71,7 @@ def format_block_rows(rows: Sequence[ModeSummary]) -> list[tuple[str, ...]]:
                     row.name,
                     f"{usage.calls / count:.1f}",
                     f"{usage.tokens / count:,.0f}",
-                    f"{usage.usd / count:.4f}",
+                    format_cost(usage.usd / count, usage.unpriced),
                     f"{usage.seconds / count:.2f}",
                     *(f"{number / count:.1f}" if any(attempts) else "" for number in attempts),
                 )

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 
@@ -21,6 +20,7 @@ from njc.analysis.inference import TypeReader
 from njc.analysis.types import MAX_DEPTH, ClassDefinition, Typed
 from njc.frontend.name_resolution import Definition, FunctionDefinition, NameScope
 from njrt.private_names import mangle
+from njrt.similar import find_similar
 
 _BUILTIN_TYPES = ("str", "int", "float", "bool", "bytes", "list", "dict", "set", "tuple")
 _KNOWN_BASES: Mapping[str, tuple[str, ...]] = {"object": (), "BaseModel": ("model_",)}
@@ -74,9 +74,9 @@ def _describe_missing_attribute(
     name: str, typed: Typed, attribute: str, known: frozenset[str]
 ) -> str:
     shown = sorted(name for name in known if name.isidentifier() and not name.startswith("_"))
-    close = difflib.get_close_matches(attribute, shown, n=1)
+    close = find_similar(attribute, shown)
     few = f"; it has {', '.join(shown)}" if 0 < len(shown) <= 12 else ""
-    hint = f"; did you mean `{close[0]}`?" if close else few
+    hint = f"; did you mean `{close}`?" if close else few
     return f"`{name}` is a `{typed}`, which has no `{attribute}`{hint}"
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import difflib
 import sys
 from collections.abc import Collection, Iterator, Sequence
 
@@ -20,6 +19,7 @@ from njrt.execution.symbols import SnippetNames, format_line_prefix
 from njrt.private_names import unmangle
 from njrt.scope.advice import format_read_only_error, format_redefinition_error
 from njrt.scope.scope import Bound, Scope
+from njrt.similar import find_similar
 
 MODULE_NAMES = frozenset({"__name__", "__file__", "__doc__", "__debug__"})
 """Names that every module has; a block may read them although its prompt does not name them."""
@@ -190,9 +190,6 @@ _SUGGESTED_BUILTINS = [
 ]
 """Builtins to suggest; not `license` and the like, which `site` adds for the interactive prompt."""
 
-_MATCH_CUTOFF = 0.8
-"""The least similarity of a suggested builtin. `words` and `ord` have 0.75; a model follows every hint."""
-
 
 def _format_name_hint(name: str, names: SnippetNames, scope: Scope) -> str:
     """Return a hint with a similar name of the same kind (a class for a class) and the visible names."""
@@ -201,16 +198,13 @@ def _format_name_hint(name: str, names: SnippetNames, scope: Scope) -> str:
     plain = [unmangle(visible_name, scope.class_name) for visible_name in visible]
     meant = unmangle(name, scope.class_name)
     known = [it for it in (*plain, *names.bound) if _is_class_name(it) == _is_class_name(meant)]
-    close = difflib.get_close_matches(meant, known, n=1)
-    close = close or difflib.get_close_matches(
+    close = find_similar(meant, known) or find_similar(
         meant,
-        [other for other in _SUGGESTED_BUILTINS if _is_class_name(other) == _is_class_name(meant)],
-        n=1,
-        cutoff=_MATCH_CUTOFF,
+        [other for other in _SUGGESTED_BUILTINS if other[:1] == meant[:1]],
     )
     hint = "."
     if close:
-        hint = f"; did you mean `{close[0]}`?"
+        hint = f"; did you mean `{close}`?"
     elif _is_class_name(meant):
         hint = f": no such class is there; define it first (`class {meant}:`), or do without it."
     return f"{hint} Visible are {', '.join(plain) or 'no variables'}, and the builtins"

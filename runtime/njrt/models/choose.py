@@ -13,7 +13,6 @@ OPENAI_API_KEY to OPENAI_BASE_URL or else to OpenAI, ANTHROPIC_API_KEY likewise,
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import os
 import threading
@@ -25,6 +24,7 @@ from njrt.models.model import Model
 from njrt.models.retry_and_fallback import FallbackModel
 from njrt.models.wrapped import adapt_model
 from njrt.options import DEFAULTS, ON_WORDS, Options, merge_option_layers, read_environment_options
+from njrt.similar import find_similar
 
 DEFAULT_MODELS: Mapping[str, str] = {"anthropic": "claude-sonnet-5-5", "openai": "gpt-6-sol"}
 """The model to use for each vendor if its key is set and no model is configured."""
@@ -107,8 +107,8 @@ def _suggest_name(name: str) -> str:
     if not slash:
         vendor = "anthropic" if name.startswith("claude") else "openai"
         return f" (did you mean `{vendor}/{name}`?)"
-    close = difflib.get_close_matches(prefix.lower(), DEFAULT_MODELS, n=1)
-    return f" (did you mean `{close[0]}/{model}`?)" if close and model else ""
+    close = find_similar(prefix.lower(), DEFAULT_MODELS)
+    return f" (did you mean `{close}/{model}`?)" if close and model else ""
 
 
 def find_server_key(base_url: str, environ: Mapping[str, str]) -> str | None:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, assert_never
 from njrt.errors import (
     AuthenticationError,
     ConfigurationError,
+    MissingKeyError,
     ModelError,
     ModelNotFoundError,
     RejectedRequestError,
@@ -286,7 +287,7 @@ class PydanticAI(RemoteModel):
 
 
 def infer_model(name: str) -> AIModel:
-    """Return the model object of a name; raises a ConfigurationError or AuthenticationError with the missing part."""
+    """Return the model object of a name; raises a ConfigurationError or MissingKeyError with the missing part."""
     from pydantic_ai import models
     from pydantic_ai.exceptions import UserError
 
@@ -299,7 +300,7 @@ def infer_model(name: str) -> AIModel:
             f'install it with: pip install "pydantic-ai-slim[{provider}]"'
         ) from None
     except UserError as error:
-        kind = AuthenticationError if "_API_KEY" in error.message else ConfigurationError
+        kind = MissingKeyError if "_API_KEY" in error.message else ConfigurationError
         raise kind(
             f"cannot use model `pydantic-ai:{name}`: {shorten_message(error.message)}"
         ) from None

@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 from njrt.errors import (
     AuthenticationError,
     ConfigurationError,
+    MissingKeyError,
     ModelError,
     ModelNotFoundError,
     NaturalError,
@@ -463,7 +464,7 @@ def _make_model_error(failure: Exception, name: str, server: Server, key: str | 
         case 401 | 403:  # the server's message may repeat the key
             is_refused = key or server.key_variable != OWN_KEY_VARIABLE
             verb = "refused the key" if is_refused else "needs a key"
-            kind = AuthenticationError
+            kind = AuthenticationError if is_refused else MissingKeyError
             text = f"{server.url} {verb} for {name} (HTTP {status}); check {server.key_variable}"
         case 404:
             kind = ModelNotFoundError
@@ -498,9 +499,9 @@ def format_model_location(name: str, server: Server) -> str:
     return name if server.url in name else f"{name} at {server.url}"
 
 
-def make_missing_key_error(name: str, server: Server) -> AuthenticationError:
+def make_missing_key_error(name: str, server: Server) -> MissingKeyError:
     """Return the error if no key is set."""
-    return AuthenticationError(f"no key to ask {name} with; set {server.key_variable}")
+    return MissingKeyError(f"no key to ask {name} with; set {server.key_variable}")
 
 
 class _ReportedError(MalformedReplyError):

@@ -75,6 +75,13 @@ class PerformedEffect:
     seconds: float
 
 
+def format_cost(usd: float, unpriced: int) -> str:
+    """Format the cost of calls, some of them without a known price: `$0.0200`, `price unknown`."""
+    if not unpriced:
+        return f"${usd:.4f}"
+    return f"at least ${usd:.4f}" if usd else "price unknown"
+
+
 @record
 class Totals:
     """The usage of one or more runs. `usd` does not count calls without a known price; cached replies are free."""
@@ -96,6 +103,8 @@ class Totals:
     """Runs that started without code and continued with it, because the model asked for it."""
     cached_tokens: int = 0
     """Input tokens that were read from a vendor's prompt cache, at the lower price."""
+    unpriced: int = 0
+    """Calls without a known price."""
 
     @property
     def tokens(self) -> int:
@@ -115,7 +124,7 @@ class Totals:
             (self.tokens, "token"),
         ]
         words = [f"{number:,} {noun}" + ("" if number == 1 else "s") for number, noun in counts]
-        words += [f"${self.usd:.4f}", f"{self.seconds:.1f} s"]
+        words += [format_cost(self.usd, self.unpriced), f"{self.seconds:.1f} s"]
         if self.by_code or self.unfit or self.raised:
             words.append(f"{self.by_code:,} by code ({self.unfit:,} unfit, {self.raised:,} raised)")
         if self.needed_code:
@@ -155,6 +164,7 @@ class BlockRun:
             output_tokens=sum(usage.output for usage in usages),
             cached_tokens=sum(usage.cached for usage in usages),
             usd=sum(usage.usd or 0.0 for usage in usages),
+            unpriced=sum(usage.is_unpriced for usage in usages),
             seconds=self.seconds,
             by_code=int(self.tried == "ran"),
             unfit=int(self.tried == "unfit"),

@@ -11,7 +11,6 @@ is an option with the same name; `None` means that it is not set.
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -22,6 +21,7 @@ from njrt.messages import Protocol
 from njrt.options.budget import find_budget_problem
 from njrt.options.removed import VARIABLES, drop_removed, find_removed
 from njrt.records import fields, record, replace
+from njrt.similar import find_similar
 
 EffectSet = Literal[
     "answer", "direct", "nightjar", "shared-python", "shared-eval", "isolated-eval", "baseline"
@@ -139,8 +139,8 @@ def find_option_problem(name: str, value: Any) -> str | None:
     if removed := find_removed(name):
         return f"option {removed}"
     if name not in OPTION_NAMES:
-        close = difflib.get_close_matches(name, OPTION_NAMES, n=1)
-        return f"unknown option `{name}`" + (f"; did you mean `{close[0]}`?" if close else "")
+        close = find_similar(name, OPTION_NAMES)
+        return f"unknown option `{name}`" + (f"; did you mean `{close}`?" if close else "")
     if name in OPTION_CHOICES and value not in OPTION_CHOICES[name]:
         return f"option `{name}` must be one of {', '.join(OPTION_CHOICES[name])}, not {value!r}"
     if int in _KINDS[name]:

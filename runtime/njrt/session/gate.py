@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import sys
 import threading
 import time
 import uuid
@@ -23,6 +22,7 @@ from itertools import islice
 from types import FunctionType, ModuleType
 from typing import Any, cast
 
+from njrt.context import is_in_event_loop
 from njrt.decisions import (
     Abort,
     Accept,
@@ -168,7 +168,7 @@ class RunGate:
         if call.is_async:
             import asyncio
 
-            while self._running and asyncio._get_running_loop() is not None:
+            while self._running and is_in_event_loop():
                 await asyncio.sleep(_POLL_SECONDS)
         raise self.ending
 
@@ -177,8 +177,7 @@ class RunGate:
 
         This waits as long as a piece of code may run. An event loop does not wait here.
         """
-        events = sys.modules.get("asyncio.events")
-        if self.ending is None or (events and events._get_running_loop()):
+        if self.ending is None or is_in_event_loop():
             return
         seconds, began = self._session.get_code_seconds(), read_clock()
         while self._running and (seconds is None or read_clock() - began < seconds):

@@ -27,6 +27,7 @@ from typing import Any, assert_never
 
 from njrt.agent.conversation import Conversation
 from njrt.block import Block, extract_code, extract_instruction
+from njrt.context import is_in_event_loop
 from njrt.errors import ConfigurationError
 from njrt.execution.contracts import make_contract
 from njrt.execution.execute import end_by_error, end_by_result, execute, start_snippet
@@ -104,6 +105,9 @@ recursion_room = RecursionRoom()
 VariablesLambda = Callable[[], tuple[Any, ...]]
 """A lambda that names a block's variables; only its closure and globals are used."""
 
+NEEDS_ASYNCIO = (
+    "async blocks need asyncio's event loop; trio can run the block of a plain function in a thread"
+)
 NO_INTERFACE = object()
 """The block names no interface; `interface=None` is a mistake in the program and raises an error."""
 
@@ -168,8 +172,10 @@ async def arun(
     reraises: bool = False,
     **arguments: Any,
 ) -> bool:
-    """Like `run`, in an `async` function, without blocking the event loop."""
+    """Like `run`, in an `async` function, without blocking asyncio's event loop, which must be running."""
     with hidden_frames:
+        if not is_in_event_loop():
+            raise ConfigurationError(f"{at}: {NEEDS_ASYNCIO}")
         session, conversation = start_block(prompt, variables, at=at, is_async=True, **arguments)
         coroutine = drive_conversation(session, conversation, is_async=True)
         return apply_outcome(await coroutine, at, reraises)
