@@ -29,9 +29,9 @@ from njc.static.contract_inputs import find_inputs
 from njc.static.fit import (
     StaticFile,
     find_compile_problem,
+    import_extra,
     needs_judgement,
     normalize_code,
-    require_extra,
 )
 from njc.static.generate import MAX_ATTEMPTS, Generated, GenerationFailed, generate_code
 from njc.static.holes import Hole
@@ -125,7 +125,7 @@ def fill_holes(files: Sequence[StaticFile], lock: StaticLock, request: HoleReque
         if _needs_generation(hole, statuses[hole.name], request)
     ]
     if to_write:
-        require_extra()
+        import_extra()
         request.keep(lock)  # fails on a read-only disk, before code is paid for
     new = _generate_all(to_write, lock, request)
     results = {

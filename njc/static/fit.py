@@ -12,6 +12,7 @@ import builtins
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 from njc.codegen.emit import find_lines_in_strings, indent_code
@@ -257,10 +258,16 @@ def _is_structural(class_: ast.ClassDef) -> bool:
 LINE_LENGTH = 88
 
 
-def require_extra() -> None:
-    """Raise ConfigurationError unless libcst and black are installed."""
+def import_extra() -> None:
+    """Import libcst and black; raises ConfigurationError if they are not installed.
+
+    Call it in one thread before code is formatted in several: another thread can see black's compiled modules
+    while they are still being imported.
+    """
     otherwise = "build the locked code with --locked"
     require_packages("generating code", "njpy[static]", "black", "libcst", otherwise=otherwise)
+    import_module("black")
+    import_module("libcst")
 
 
 def normalize_code(code: str, hole: Hole) -> str:

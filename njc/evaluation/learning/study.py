@@ -37,7 +37,7 @@ from njc.static.build import (
     fill_holes,
     find_contract_verdict,
 )
-from njc.static.fit import StaticFile, needs_judgement, normalize_code, require_extra
+from njc.static.fit import StaticFile, import_extra, needs_judgement, normalize_code
 from njc.static.generate import CodeCheck, Generated
 from njc.static.holes import Hole
 from njc.static.lock import LEARNED_SUFFIX, LockEntry, LockScore, StaticLock, TokenCounts, hash_code
@@ -94,7 +94,7 @@ def learn_from_examples(
     With `repairs`, only locked code that fails is sent to the model, which writes a rationale before the code; code is
     kept only if it is right on all examples. Code is stopped after `seconds` on an example.
     """
-    require_extra()
+    import_extra()
     for file in files:
         for hole in filter(request.only, file.holes):
             studied, lock = _learn_hole(file, hole, lock, examples, request, repairs, seconds)
