@@ -69,7 +69,7 @@ def emit(
 ) -> list[Piece]:
     """Return a module with its blocks replaced, as pieces that record their source lines."""
     source = module.source
-    comments = [f"# {note}"] if note else []
+    comments = [format_comment(note)] if note else []
     if declared := _list_declared_variables(lowered):
         has_attributes = _reads_attributes(module, declared)
         comments.append(_FOR_PYRIGHT + _FOR_PYRIGHT_ATTRIBUTES * has_attributes)
@@ -108,6 +108,12 @@ def _list_declared_variables(lowered: Sequence[EmittableBlock]) -> frozenset[str
     calls = (entry.live if isinstance(entry, GuardedBlock) else entry for entry in lowered)
     declarations = (call.declarations for call in calls if isinstance(call, LoweredBlock))
     return frozenset(line.partition(":")[0] for lines in declarations for line in lines)
+
+
+def format_comment(text: str) -> str:
+    """Format text from another file as one comment: on one line, with unprintable characters escaped."""
+    words = " ".join(text.split())
+    return "# " + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
 
 
 def _reads_attributes(module: Module, names: Collection[str]) -> bool:

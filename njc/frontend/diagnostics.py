@@ -288,7 +288,7 @@ CODES: Mapping[str, DiagnosticCode] = {
         "static block not locked",
         "A build with `--locked`, `--check` or `--diff` asks no model, and njc.lock has no code for this "
         "block, or has code for an earlier version of the block. Build without the flag, review the changes "
-        "of njc.lock, and commit it.",
+        'of njc.lock, and commit it. With `fallback="live"`, the block stays live instead, which the build reports.',
     ),
     "NJ403": _fatal(
         "edited code out of date",
@@ -299,8 +299,8 @@ CODES: Mapping[str, DiagnosticCode] = {
     "NJ404": _fatal(
         "locked code refused",
         "The code in njc.lock does not pass the checks that generated code must pass: an edit has broken "
-        "it, or the checks of this njc are stricter. Correct it in njc.lock, or have it generated again by "
-        "`njc lock --update BLOCK`.",
+        "it, or the checks of this njc are stricter. Or the entry is `live`, and the block does not have "
+        '`fallback="live"`. Correct it in njc.lock, or have it generated again by `njc lock --update BLOCK`.',
     ),
 }
 

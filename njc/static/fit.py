@@ -91,9 +91,10 @@ class StaticFile:
             return find_compile_problem(self.compile([placed]))
 
         def check(code: str) -> tuple[str, ...]:
-            if hole.mode == "static-raw":
-                return _find_syntax_errors(code)
-            if not _find_syntax_errors(code) and needs_judgement(hole, code):
+            problems = _find_reading_problems(code)
+            if hole.mode == "static-raw" or _CONTROL_CHARACTER.search(code):
+                return problems
+            if not problems and needs_judgement(hole, code):
                 return ()
             compiles = (lambda code: None) if is_locked else in_place
             return find_code_refusals(code, hole, self.classes, self.analysis.types, compiles)
@@ -142,7 +143,13 @@ def needs_judgement(hole: Hole, code: str) -> bool:
     return hole.mode == "auto" and asks_model(ast.parse(code), hole)
 
 
-def _find_syntax_errors(code: str) -> tuple[str, ...]:
+_CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+"""Python ends a line at some of these, and restarts the indentation at others."""
+
+
+def _find_reading_problems(code: str) -> tuple[str, ...]:
+    if found := _CONTROL_CHARACTER.search(code):
+        return (f"the code contains the character {found[0]!r}; write it as an escape",)
     try:
         ast.parse(code)
     except (SyntaxError, ValueError) as error:
