@@ -47,11 +47,11 @@ from njc.evaluation.comparison.results import (
 from njc.evaluation.comparison.text import format_comparison_text
 from njc.project.build import read_source
 from njc.project.config import Project, describe_result_options
-from njc.project.outputs import write_report
-from njc.project.tuned import get_lock_path
+from njc.project.outputs import write_all, write_report
+from njc.project.tuned import LOCK_FILE_NAME, get_lock_path
 from njc.project.units import SUFFIX, Unit, find_units, format_path
 from njc.static.build import HoleRequest
-from njc.static.lock import LEARNED_SUFFIX, LockEntry, read_lock
+from njc.static.lock import LEARNED_SUFFIX, LockEntry, StaticLock, format_lock, read_lock
 from njc.static.write import fill_units, format_finding_messages, write_static_build
 from njc.trace_lines import read_written_trace
 from njrt.errors import ConfigurationError, NaturalError
@@ -120,7 +120,8 @@ def command(
     folder = RESULTS_FOLDER / _compute_digest(units, words, project)
     if fresh:
         (folder / "trials.jsonl").unlink(missing_ok=True)
-    rows = []
+    lock_file, rows = folder.absolute() / LOCK_FILE_NAME, []
+    before = copy_lock(get_lock_path(project, units[0].root), lock_file)
     for mode in chosen:
         kind, learned = MODES[mode]
         options = replace(project.options, mode=kind)
@@ -128,7 +129,7 @@ def command(
         request = HoleRequest(learned=learned, attempts=attempts, jobs=jobs, notify=console.note)
         console.note(f"{mode}: building")
         with show_status(console):
-            build = _build_mode(sources, target, mode, request)
+            build = _build_mode(find_units(sources, target), target, mode, request, lock_file)
         done = () if build.failure else tuple(_run_all(console, target, sources, mode, words, runs))
         rows.append(ModeSummary(mode, build, done))
     console.result(format_comparison_text(rows))
@@ -138,7 +139,8 @@ def command(
         from njc.evaluation.comparison.page import render_comparison_page
 
         write_report(html_file, render_comparison_page(rows, shlex.join(words)))
-    for file in filter(None, (json_file, html_file)):
+    code = [lock_file] if read_lock(lock_file) != before else []
+    for file in filter(None, (json_file, html_file, *code)):
         console.note(f"written: {format_path(file.absolute())}")
     checked = check_gates(conditions, rows)
     console.result("\n".join(map(str, checked)))
@@ -184,15 +186,26 @@ def _compute_digest(units: Sequence[Unit], words: Sequence[str], project: Projec
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:12]
 
 
+def copy_lock(file: Path, copy: Path) -> StaticLock:
+    """Copy the project's lock for a comparison, with the code that an earlier comparison has written; return it."""
+    lock, earlier = read_lock(file), read_lock(copy)
+    added = [
+        entry
+        for key, entry in earlier.entries.items()
+        if key not in lock.entries or lock.entries[key].meaning != entry.meaning
+    ]
+    write_all({copy: format_lock(lock.with_entries(added)).encode()})
+    return lock
+
+
 def _build_mode(
-    sources: Sequence[Path], project: Project, mode: str, request: HoleRequest
+    units: Sequence[Unit], project: Project, mode: str, request: HoleRequest, lock_file: Path
 ) -> ModeBuild:
     """Build in one mode; an error becomes the build's `failure`."""
     began = time.monotonic()
-    units = find_units(sources, project)
     failure, used = "", tuple[LockEntry, ...]()
     try:
-        static = fill_units(units, project, request)
+        static = fill_units(units, project, request, lock_file)
         failure, used = format_finding_messages(static.findings), static.used
         if mode == "static-learned" and not any(entry.score for entry in used):
             failure = failure or NOTHING_LEARNED
