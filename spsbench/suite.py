@@ -105,5 +105,5 @@ def make_program_module(name: str, code: bytes, path: str) -> ModuleType:
     """Run a program's code as a module with this name, which its classes need to look up annotations."""
     module = ModuleType(name)
     sys.modules[name] = module
-    exec(compile(code, path, "exec"), module.__dict__)
+    exec(compile(code, path, "exec", dont_inherit=True), module.__dict__)
     return module
