@@ -11,9 +11,8 @@ quotes around a class that is defined further down are dropped.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from njc.analysis.authority import Authority
 from njc.analysis.inference import TypeReader
 from njc.analysis.types import Typed, TypeDefinitions
 from njc.frontend.blocks import NaturalBlock
@@ -46,8 +45,8 @@ class OutputTypes:
     """The names in the surrounding class body that the types refer to."""
 
 
-def find_output_types(block: NaturalBlock, authority: Authority, types: TypeReader) -> OutputTypes:
-    """Return the types of the outputs, from a prompt or an annotation in scope, and of the return value."""
+def find_output_types(block: NaturalBlock, labels: Sequence[str], types: TypeReader) -> OutputTypes:
+    """Return the types of the outputs, from a prompt or an annotation in scope, and of a possible return value."""
     scope = block.scope
     said: dict[str, str] = {}
     for reference in block.references:
@@ -58,7 +57,7 @@ def find_output_types(block: NaturalBlock, authority: Authority, types: TypeRead
             said[path] = _unquote(text, scope, types)
         elif path not in said and (annotation := _find_annotation(path, scope, types)) is not None:
             said[path] = format_annotation(annotation)
-    if "return" in authority.labels and (returned := find_return_type(scope, types)):
+    if "return" in labels and (returned := find_return_type(scope, types)):
         said["return"] = returned
     own: dict[str, None] = {}
     for path, text in said.items():

@@ -17,6 +17,7 @@ from typing import Any
 
 from njc.codegen.emit import find_lines_in_strings, indent_code
 from njc.codegen.lower import WrittenBlock, choose_aliases
+from njc.codegen.output_types import find_output_types
 from njc.codegen.tuned import TunedBlock
 from njc.compiler import Analysis, Compilation, analyze, generate
 from njc.frontend.diagnostics import make_diagnostic
@@ -121,7 +122,8 @@ class StaticFile:
         if hole.mode == "auto":
             shapes = shapes or find_annotated_shapes(hole, self.classes)
             return place_auto_code(code, hole, runtime, shapes)
-        return place_static_code(code, hole, self.project, runtime)
+        types = find_output_types(hole.block, (), self.analysis.types)
+        return place_static_code(code, hole, self.project, runtime, types)
 
 
 def make_static_file(

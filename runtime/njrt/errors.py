@@ -204,7 +204,7 @@ class WrongSignatureError(StoreError):
 
 
 class OutputTypeError(NaturalError, TypeError):
-    """The model did not bind an output of the declared type, after all retries."""
+    """The model, after all retries, or static code did not bind an output of the declared type."""
 
 
 # ── packages that only some installations have ──────────────────────────────────────────────────────
