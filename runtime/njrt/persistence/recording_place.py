@@ -19,7 +19,14 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from njrt.errors import RecordingError, StoreError, WrongSignatureError
-from njrt.private_files import append_private_line, drop_cut_line, lock_folder, read_file, replacing
+from njrt.private_files import (
+    append_private_line,
+    drop_cut_line,
+    exists,
+    lock_folder,
+    read_file,
+    replacing,
+)
 from njrt.stores import Store, make_store_key, update
 
 STORED_PREFIX = "store:"
@@ -41,7 +48,7 @@ class RecordingFile:
         self.name, self.path = str(path), path.absolute()
 
     def exists(self) -> bool:
-        return self.path.exists()
+        return exists(self.path)
 
     def read(self) -> str:
         try:
@@ -67,7 +74,7 @@ class RecordingFile:
 
     def keep_file(self, name: str, data: bytes) -> None:
         path = self.path.with_name(f"{self.path.stem}.files") / name
-        if path.exists():
+        if exists(path):
             return
         with _writing(path, f"file {path}"):
             _replace_file(path, data)
