@@ -274,7 +274,7 @@ def test_without_the_package_the_extra_is_named() -> None:
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=100
     )
-    assert 'pip install "njpy-runtime[durable]"' in done.stderr
+    assert 'pip install "njpy[durable]"' in done.stderr, "this repository is installed as njpy"
 
 
 def test_a_rejection_is_stored_too(workflows: str) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from njc.compiler import compile_source
+from njc.frontend.source import SourceFile
 from spsbench.journal import read_results_file
 from spsbench.repair.results import REPAIR_KINDS, RepairResult
 from spsbench.report.by_problem import (
@@ -21,7 +23,7 @@ from spsbench.report.by_problem import (
 )
 from spsbench.report.measures import compute_bootstrap_interval
 from spsbench.results import group_by, read_results
-from spsbench.suite import REWRITTEN_TASK_NAMES, read_program_source
+from spsbench.suite import REWRITTEN_TASK_NAMES, TASK_NAMES, read_program_source
 from spsbench.suites.table import compare_forms, list_published_rows, list_summary_rows
 from spsbench.suites.task import SUITE_KINDS, SUITES
 from spsbench.surprise.results import SURPRISE_KINDS
@@ -129,6 +131,20 @@ def test_the_sentences_about_forms() -> None:
         f"`natural` passes {rates['natural']:.2f}, `natural-ask` {rates['natural-ask']:.2f}, `natural-text` "
         f"{rates['natural-text']:.2f} at 1.8 times the tokens, and `direct` {rates['direct']:.2f} of 24 programs"
     ) in text
+
+
+def test_the_blocks_of_the_benchmark_that_need_no_code() -> None:
+    effects = [
+        authority.effects
+        for name in TASK_NAMES
+        for authority in compile_source(
+            SourceFile("natural.njpy", read_program_source(name, "natural.njpy").encode())
+        ).authorities
+    ]
+    page = (ROOT / "docs/decisions.md").read_text(encoding="utf-8")
+    assert (
+        f"{effects.count('answer')} of the {len(effects)} blocks of the benchmark need no" in page
+    )
 
 
 def test_python_changes_the_state_in_five_rewritten_programs() -> None:

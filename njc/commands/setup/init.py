@@ -1,6 +1,6 @@
 """`njc init DIR`: a new project with a natural program, its recording, a test and a workflow.
 
-shop/pyproject.toml                   [tool.njc] src = ["src"]
+shop/pyproject.toml                   builds a wheel with the compiled files
 shop/src/support.njpy                 one natural block
 shop/tests/test_support.py            runs it on tests/recordings/support.jsonl: no key, no network
 shop/.github/workflows/test.yml       njc check, pytest
@@ -8,6 +8,7 @@ shop/.github/workflows/test.yml       njc check, pytest
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
@@ -34,8 +35,8 @@ _SUFFIX = ".template"
 def command(console: Console, folder: Path) -> None:
     """Create a project in DIR with a test that passes offline."""
     name = re.sub(r"[^a-z0-9]+", "-", folder.absolute().name.lower()).strip("-") or "project"
-    runtime = find_runtime(metadata.distributions())
-    texts = fill_templates({"name": name, "version": __version__, "runtime": runtime})
+    njpy = find_requirement(metadata.distributions(name="njpy"))
+    texts = fill_templates({"name": name, "version": __version__, "njpy": njpy})
     if existing := [path for path in texts if (folder / path).exists()]:
         raise ConfigurationError(
             f"{format_path((folder / existing[0]).absolute())} exists; choose another directory"
@@ -47,10 +48,14 @@ def command(console: Console, folder: Path) -> None:
     console.note(f"created {len(texts)} files; try: {place}njc check && pytest")
 
 
-def find_runtime(installed: Iterable[metadata.Distribution]) -> str:
-    """Return the distribution with the runtime: `njpy` itself if it was installed from its repository."""
-    names = {distribution.metadata["Name"] for distribution in installed}
-    return "njpy-runtime" if "njpy-runtime" in names else "njpy"
+def find_requirement(installed: Iterable[metadata.Distribution]) -> str:
+    """Return the requirement that installs this njpy: the place that it was installed from (PEP 610), or its version."""
+    for njpy in installed:
+        if origin := json.loads(njpy.read_text("direct_url.json") or "{}"):
+            vcs = origin.get("vcs_info")
+            prefix, commit = (f"{vcs['vcs']}+", f"@{vcs['commit_id']}") if vcs else ("", "")
+            return f"njpy @ {prefix}{origin['url']}{commit}"
+    return f"njpy>={__version__}"
 
 
 def fill_templates(values: Mapping[str, str]) -> dict[Path, str]:
