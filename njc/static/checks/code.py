@@ -57,8 +57,8 @@ def find_code_refusals(
         whole = analyze_snippet(code, hole.class_name, 0)
         static_scope = make_static_scope(hole)
         problems += find_guard_problems(whole.checked_nodes, whole.names, static_scope)
-        known = frozenset(re.findall(r"\b_\w+", types.text))
-        problems += find_unchecked_problems(whole.nodes, whole.names, static_scope, known)
+        private = frozenset(re.findall(r"\b_\w+", types.text))
+        problems += find_unchecked_problems(whole.nodes, whole.names, static_scope, private)
     problems += find_attribute_problems(tree, hole.block.scope, names.bound, types)
     problems += _find_wrong_values(nodes, hole, types)
     problems += _find_foreign_names(analysis, hole)
@@ -220,7 +220,7 @@ def _find_early_reads(tree: ast.Module, hole: Hole) -> Iterator[str]:
     bound: set[str] = set(bindings.only_deleted)
     for statement in tree.body:
         names = find_names(ast.Module([statement], []), None)
-        early = names.bound.keys()
+        early = set(names.bound)
         if isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign):
             early = {
                 node.target.id for node in ast.walk(statement) if isinstance(node, ast.NamedExpr)

@@ -169,7 +169,7 @@ def _find_loose_getter(
 
 
 def _find_getter_problems(node: ast.Call) -> Iterator[str]:
-    name = getattr(node.func, "attr", None) or getattr(node.func, "id", None)
+    name = str(getattr(node.func, "attr", "") or getattr(node.func, "id", ""))
     if name == "wraps" and (len(node.args) != 1 or node.keywords):
         yield f"{format_line_prefix(node)}`wraps` takes only the function in a block"
     if name not in _NAME_ARGUMENTS:
