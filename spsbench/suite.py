@@ -4,7 +4,7 @@ load_task("menu")                 Task("menu", cases=...)
 load_natural_program("menu")      the natural program, compiled by njc in memory, as a module
 
 Eight tasks have a second natural program, `rewritten.njpy`: in five, its blocks only judge, and Python changes the
-state; in the three others, prompts and types say more.
+state; in the three others, prompts and types state more.
 """
 
 from __future__ import annotations

@@ -298,7 +298,7 @@ def _build_arguments(
 
 
 def make_lambda(types: OutputTypes) -> str:
-    """Return the start of a lambda in which types can be evaluated.
+    """Return the start of a lambda that evaluates types.
 
     In a class body, a lambda does not see the class's names, so it takes them as defaults.
     """

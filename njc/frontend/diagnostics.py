@@ -218,7 +218,7 @@ CODES: Mapping[str, DiagnosticCode] = {
         "variable's annotation, or with its type in another block of the function, is a contradiction that type "
         "checkers report, too. Write the type once, or use a second name. An output with the name of its type, as in "
         "`<:date: date>`, hides the type in a function and after the first round of a loop: its values are not checked. "
-        "Nor are those of an annotation that is a function, such as `-> callable`.",
+        "An annotation that is a function, such as `-> callable`, checks no values either.",
     ),
     "NJ216": _error(
         "attribute that cannot be set",

@@ -89,7 +89,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 def _load_runtime() -> None:
-    """Import now what the first block would import later, because the test may patch `open` before it runs."""
+    """Import everything for the first block, because the test may patch `open` before the block runs."""
     for name in (
         *("encodings.utf_8_sig", "pydantic.dataclasses"),
         *("njrt.persistence.recorder", "njrt.session.run_block"),

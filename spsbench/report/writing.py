@@ -131,7 +131,7 @@ INTERPRETER_NOTE = (
 )
 REWRITTEN_NOTE = (
     "For `rewritten`, eight programs were rewritten: in five, the prompts only judge, and Python changes the state; in "
-    "three (calendar, get_enemy, pos_tagging), prompts and types say more. The other methods run the programs as they "
+    "three (calendar, get_enemy, pos_tagging), prompts and types state more. The other methods run the programs as they "
     "were."
 )
 TABLE_NOTES: Mapping[int, tuple[str, ...]] = {

@@ -254,8 +254,8 @@ _BUILTIN_TYPES = frozenset(
 def _find_wrong_values(nodes: Sequence[ast.AST], hole: Hole, types: TypeReader) -> Iterator[str]:
     """Check the assignments to outputs.
 
-    Only assignments that no type checker accepts are reported: constants and texts that are none of the choices of a
-    `Literal`, and the only value of an output if it has another builtin type. A compiled file checks each value.
+    Only assignments that no type checker accepts are reported: constants and texts that a `Literal` does not have,
+    and the only value of an output if it has another builtin type. A compiled file checks each value.
     """
     question = _format_question_template(hole)
     assigned = [

@@ -243,7 +243,7 @@ class ReplayBook(Generic[T]):
     def take(self, asked: T, repeats: bool = False) -> int | None:
         """Return the number of the next recorded item that equals this one, and mark it used.
 
-        Without a further one, return that of the last if it `repeats`, else None.
+        Without a further one, return the number of the last if it `repeats`, else None.
         """
         identity = asked.identity
         if isinstance(asked, RecordedTouch) and asked.digest:

@@ -54,7 +54,7 @@ _models: Around[str] = Around()
 
 
 def replaying(model: str = "") -> AbstractContextManager[str]:
-    """Use only a model's recorded replies inside the `with`; for an empty name those of all models."""
+    """Use only a model's recorded replies inside the `with`, or with an empty name every model's."""
     return _models.opened(model)
 
 
@@ -254,7 +254,7 @@ class Recorder:
                 self._get_open_recording().skip_used_entries(before)
 
     def rewind(self) -> None:
-        """Replay from the beginning again."""
+        """Replay from the first reply again."""
         self.close()
         with self._lock:
             self._open = None

@@ -146,7 +146,7 @@ def open_recording_place(
         if found := _MODE_IN_PATH.search(text):
             path, mode = found["path"] or "mail.jsonl", found[0].strip("/\\").partition(":")[0]
             raise ConfigurationError(
-                f"{text!r} is not the path of a recording: the mode has an argument of its own, "
+                f"{text!r} is not the path of a recording: the mode is another argument, "
                 f'such as record="{path}", mode="{mode.replace("off", "none")}"'
             )
         return RecordingFile(Path(place))

@@ -47,7 +47,7 @@ def find_unchecked_problems(
 ) -> Iterator[str]:
     """Yield every reason why code must not run without the guard's checks.
 
-    `known` are the program's names: the code may read those that begin with an underscore.
+    `known` are the names with an underscore that the program uses, and the code may use.
     """
     if "vars" in names.read and not scope.is_referenced("vars") and "vars" not in names.bound:
         yield _format_namespace_refusal("vars", names.read["vars"])
