@@ -111,7 +111,7 @@ def _list_declared_variables(lowered: Sequence[EmittableBlock]) -> frozenset[str
 
 
 def format_comment(text: str) -> str:
-    """Format text from another file as one comment: on one line, with unprintable characters escaped."""
+    """Format text from another file as a comment of one line, without unprintable characters."""
     words = " ".join(text.split())
     return "# " + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
 

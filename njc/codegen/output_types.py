@@ -46,7 +46,7 @@ class OutputTypes:
 
 
 def find_output_types(block: NaturalBlock, labels: Sequence[str], types: TypeReader) -> OutputTypes:
-    """Return the types of the outputs, from a prompt or an annotation in scope, and of a possible return value."""
+    """Return the types of outputs and of a return value, from a prompt or an annotation in scope."""
     scope = block.scope
     said: dict[str, str] = {}
     for reference in block.references:

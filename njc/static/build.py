@@ -366,8 +366,9 @@ def _explaining_failure(file: StaticFile, hole: Hole) -> Iterator[None]:
     except (ConfigurationError, ModelError) as error:
         place = f"{file.unit.display_path}:{hole.block.line}"
         error.args = (
-            f"{place}: the code of the static block `{hole.name}` cannot be written: {error}; without a model, "
-            'build with the code in njc.lock (--locked), or let the block run live (mode="live")',
+            f"{place}: the code of the static block `{hole.name}` cannot be written: {error}; "
+            "without a model, build with the code in njc.lock (--locked), or let the block run "
+            'live (mode="live")',
         )
         raise
 

@@ -270,8 +270,8 @@ LINE_LENGTH = 88
 def import_extra() -> None:
     """Import libcst and black; raises ConfigurationError if they are not installed.
 
-    Call it in one thread before code is formatted in several: another thread can see black's compiled modules
-    while they are still being imported.
+    Call it in one thread before code is formatted in several: another thread can see black's
+    compiled modules while they are still being imported.
     """
     otherwise = "build the locked code with --locked"
     require_packages("generating code", "njpy[static]", "black", "libcst", otherwise=otherwise)

@@ -47,7 +47,7 @@ END_COMMENT = "# end of natural block"
 def place_static_code(
     code: str, hole: Hole, project: Options, runtime: str, types: OutputTypes
 ) -> WrittenBlock:
-    """Make the text that replaces the block, from locked code, with a check of the outputs' types."""
+    """Make the text that replaces the block, from locked code, with checks of the outputs' types."""
     tree = ast.parse(code)
     hoisted, gone = _hoist_imports(tree, hole)
     lines = code.split("\n")

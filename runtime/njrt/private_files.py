@@ -11,7 +11,7 @@
     find_cache_folder(os.environ)                      ~/.cache/njc
     find_state_folder(os.environ)                      ~/.local/state/njc
 
-On Windows the mode has no effect and nothing is checked. Files are opened by the `io.open` of the time of the
+On Windows the mode has no effect and nothing is checked. Files are opened by the functions at the time of the
 import, so a test that patches `open` patches it only for the program.
 """
 
@@ -30,12 +30,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-_open, _replace, _stat = io.open, os.replace, os.stat
+_open, _open_handle, _replace, _stat = io.open, os.open, os.replace, os.stat
 
 
 def open_private(path: Path | str, flags: int) -> int:
     """Open a file, create it if needed, and make it readable and writable only by its user."""
-    handle = os.open(path, flags | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
+    handle = _open_handle(path, flags | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
     with suppress(OSError, AttributeError):
         if stat.S_ISREG(os.fstat(handle).st_mode):
             os.fchmod(handle, 0o600)
@@ -190,7 +190,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
     except ImportError:
         yield
         return
-    handle = os.open(folder, os.O_RDONLY)
+    handle = _open_handle(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield

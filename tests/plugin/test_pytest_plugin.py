@@ -322,6 +322,7 @@ PATCHES = [
     'mock.patch("os.path.exists", return_value=False)',
     'mock.patch("os.replace")',
     'mock.patch("os.stat", side_effect=PermissionError)',
+    'mock.patch("os.open", side_effect=PermissionError)',
 ]
 
 

@@ -291,7 +291,7 @@ def test_the_only_value_of_an_output_has_its_type(type_: str, code: str, found: 
         ("class C(metaclass=Mail): pass\ny = 1", "a class takes only its bases"),
         ("class C(**some): pass\ny = 1", "a class takes only its bases"),
         ("import enum\ny = enum.Enum._convert_('E', 'os', bool)", "`_convert_` is refused in a static block"),
-        ("y = some._secret", "`_secret` is refused in a static block: the program does not use this name"),
+        ("y = some._secret", "`_secret` is refused in a static block: the program does not use it"),
         ("y = ('{0.__cla' + 'ss__}').format(s)", "`format` takes only a literal template"),
         ("k = '{0.__cla'\ny = (k + 'ss__}').format_map(some)", "`format_map` takes only a literal template"),
         ("y = str.format(s, n)", "`format` takes only a literal template"),

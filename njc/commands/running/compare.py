@@ -120,7 +120,7 @@ def command(
     folder = RESULTS_FOLDER / _compute_digest(units, words, project)
     if fresh:
         (folder / "trials.jsonl").unlink(missing_ok=True)
-    lock_file, rows = folder.absolute() / LOCK_FILE_NAME, []
+    rows, lock_file = [], folder.absolute() / LOCK_FILE_NAME
     before = copy_lock(get_lock_path(project, units[0].root), lock_file)
     for mode in chosen:
         kind, learned = MODES[mode]
@@ -139,13 +139,12 @@ def command(
         from njc.evaluation.comparison.page import render_comparison_page
 
         write_report(html_file, render_comparison_page(rows, shlex.join(words)))
-    code = [lock_file] if read_lock(lock_file) != before else []
-    for file in filter(None, (json_file, html_file, *code)):
+    code = None if read_lock(lock_file) == before else lock_file
+    for file in filter(None, (json_file, html_file, code)):
         console.note(f"written: {format_path(file.absolute())}")
     checked = check_gates(conditions, rows)
     console.result("\n".join(map(str, checked)))
-    is_built = any(not row.build.failure for row in rows)
-    return int(not (is_built and all(result.holds for result in checked)))
+    return int(all(row.build.failure for row in rows) or not all(gate.holds for gate in checked))
 
 
 def _split_arguments(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
@@ -187,7 +186,7 @@ def _compute_digest(units: Sequence[Unit], words: Sequence[str], project: Projec
 
 
 def copy_lock(file: Path, copy: Path) -> StaticLock:
-    """Copy the project's lock for a comparison, with the code that an earlier comparison has written; return it."""
+    """Copy the project's lock, and add the code that an earlier comparison wrote; return the first."""
     lock, earlier = read_lock(file), read_lock(copy)
     added = [
         entry

@@ -49,7 +49,7 @@ def command(console: Console, folder: Path) -> None:
 
 
 def find_requirement(installed: Iterable[metadata.Distribution]) -> str:
-    """Return the requirement that installs this njpy: the place that it was installed from (PEP 610), or its version."""
+    """Return what installs this njpy: the place that it was installed from (PEP 610), or its version."""
     for njpy in installed:
         if origin := json.loads(njpy.read_text("direct_url.json") or "{}"):
             vcs = origin.get("vcs_info")

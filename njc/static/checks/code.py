@@ -188,11 +188,11 @@ def _has_exit(loop: ast.While) -> bool:
     )
 
 
-# ── whether the code binds only outputs and its own variables, and reads these only once they are bound ──
+# ── whether the code shares and reads only variables that it may ──────────────────────────────────
 
 
 def _find_foreign_names(analysis: SnippetAnalysis, hole: Hole) -> Iterator[str]:
-    """Yield the names that `global` or `nonlocal` would share with the program, but the prompt does not."""
+    """Yield the names that `global` or `nonlocal` shares with the program without the prompt."""
     scope, outputs = hole.block.scope, set(hole.block.binds)
     bindings = collect_bindings(analysis.tree, None)
     is_module = scope.kind == "module"
@@ -212,7 +212,7 @@ def _find_foreign_names(analysis: SnippetAnalysis, hole: Hole) -> Iterator[str]:
 
 
 def _find_early_reads(tree: ast.Module, hole: Hole) -> Iterator[str]:
-    """Yield the code's own variables that are read or deleted although no statement above binds them."""
+    """Yield the code's own variables that are read or deleted above each statement that binds them."""
     bindings = collect_bindings(tree, None)
     own = bindings.bound - {*hole.block.binds, *hole.visible}
     for name in sorted(own & bindings.only_deleted):
@@ -254,8 +254,9 @@ _BUILTIN_TYPES = frozenset(
 def _find_wrong_values(nodes: Sequence[ast.AST], hole: Hole, types: TypeReader) -> Iterator[str]:
     """Check the assignments to outputs.
 
-    Only assignments that no type checker accepts are reported: constants and texts that a `Literal` does not have,
-    and the only value of an output if it has another builtin type. A compiled file checks each value.
+    Only assignments that no type checker accepts are reported: constants and texts that a `Literal`
+    does not have, and the only value of an output if it has another builtin type. The compiled file
+    checks each value.
     """
     question = _format_question_template(hole)
     assigned = [
@@ -289,7 +290,7 @@ def _find_wrong_values(nodes: Sequence[ast.AST], hole: Hole, types: TypeReader) 
 
 
 def _find_other_type(value: ast.expr, declared: str, hole: Hole, types: TypeReader) -> str:
-    """Return the builtin type of a value, if it is certain and does not fit; otherwise an empty text."""
+    """Return the builtin type of a value if it is certain and does not fit, otherwise an empty text."""
     if isinstance(value, ast.BinOp | ast.BoolOp | ast.UnaryOp | ast.IfExp | ast.Subscript):
         return ""  # operators and items may have another type
     typed = types.infer(value, hole.block.scope)

@@ -66,7 +66,7 @@ class OpenRecording:
                 self._by_key[entry.key].append(entry)
 
     def take_next_entry(self, key: str, model: str) -> RecordedCall | None:
-        """Return the next reply to an equal conversation, by one model or for "" by any; None if there is no more."""
+        """Return the next reply to an equal conversation, by one model or for "" by any; or None."""
         entries = self._list_entries(key, model)
         used = self._used.get(key + model, 0)
         if used >= len(entries):

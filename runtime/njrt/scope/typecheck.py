@@ -75,10 +75,7 @@ def _format_mismatch(value: UserValue, declared: Any) -> str:
 
 
 def check_type(place: str, path: str, value: UserValue, declare: Callable[[], Any]) -> None:
-    """Raise OutputTypeError unless an output that static code has bound fits its declared type.
-
-    A type that cannot be evaluated, such as one that is imported only for type checkers, is not checked.
-    """
+    """Raise OutputTypeError unless the output of static code fits its type, if that can be evaluated."""
     assert isinstance(declare, FunctionType)
     module, code = declare.__globals__, declare.__code__
     declared = _evaluate_declarations(declare, {*code.co_freevars, *code.co_names})

@@ -1,12 +1,13 @@
 """Find problems in the code of static blocks, which later runs without the guard's checks.
 
     getattr(order, "to" + "tal")     `getattr` takes only literal names in a static block
-    queue._loop                      `_loop` is refused in a static block: the program does not use this name
+    queue._loop                      `_loop` is refused in a static block: the program does not use it
     [json][0].codecs                 `json` is a module: in a block it can only be used as `json.NAME`
     vars(order)                      `vars` is refused in a static block; use the attributes by their names
 
-The code of a live block may do more, because the guard sees the values. Not detected: attributes in a template that
-the program has, and changes of Python's library, such as by `copy.copy` of an object with its own `__getstate__`.
+The code of a live block may do more, because the guard sees the values. Not detected: attributes in
+a template that the program has, and changes of Python's library, such as by `copy.copy` of an object
+with its own `__getstate__`.
 """
 
 from __future__ import annotations
@@ -54,7 +55,12 @@ def find_unchecked_problems(
     called = {id(node.func): node for node in nodes if isinstance(node, ast.Call)}
     plain_types = set(_find_plain_types(nodes))
     names_error = any(isinstance(node, ast.ExceptHandler) and node.name for node in nodes)
-    known |= SAFE_NAMES | {"__setattr__", "__delattr__"} | set(_list_private_names(nodes))
+    known |= (
+        SAFE_NAMES
+        | REFUSED_ATTRIBUTES
+        | {"__setattr__", "__delattr__"}
+        | set(_list_private_names(nodes))
+    )
     for node in nodes:
         line = format_line_prefix(node)
         match node:
@@ -76,9 +82,9 @@ def find_unchecked_problems(
                 yield f"{line}`obj` of an exception is refused in a block"
             case ast.Attribute(value=text, attr=name) if name in FORMAT_METHODS:
                 if not (isinstance(text, ast.Constant) or _is_of_program(text, names, scope)):
-                    yield f"{line}`{name}` takes only a literal template in a static block; use an f-string"
+                    yield f"{line}`{name}` takes only a literal template here; use an f-string"
             case ast.Attribute(attr=name) if name[0] == "_" and name not in known:
-                yield f"{line}`{name}` is refused in a static block: the program does not use this name"
+                yield f"{line}`{name}` is refused in a static block: the program does not use it"
             case ast.Name(id="type") if id(node) not in plain_types and "type" not in names.bound:
                 yield f"{line}`type` takes only an object in a static block: `type(x)`"
         yield from _find_loose_getter(node, called, scope)
@@ -113,7 +119,7 @@ def _find_plain_types(nodes: Sequence[ast.AST]) -> Iterator[int]:
 
 
 def _list_private_names(nodes: Sequence[ast.AST]) -> Iterator[str]:
-    """Yield the names with an underscore, but no dunder names, that the code itself gives to attributes."""
+    """Yield the names with an underscore that the code itself gives to attributes, except dunders."""
     for node in nodes:
         name = getattr(node, "name", None) or getattr(node, "id", None)
         if isinstance(node, ast.Attribute) and _is_stored(node):
