@@ -106,21 +106,29 @@ METHODS: Mapping[str, Method] = {
         Method(
             "rewritten",
             "rewritten.njpy",
-            "as natural, in eight programs rewritten so that blocks judge and Python changes the state",
+            "as natural, with eight programs rewritten: in five of them Python changes the state",
             None,
         ),
         Method(
             "static-raw",
             "natural.njpy",
             "Python written when built, in one call, unchecked",
+            None,
             mode="static-raw",
         ),
         Method(
             "static",
             "natural.njpy",
             "Python written when built, checked and corrected",
+            None,
             mode="static",
         ),
-        Method("auto", "natural.njpy", "as static, and live if the code fails", mode="auto"),
+        Method(
+            "auto",
+            "natural.njpy",
+            "as static, and live, as natural, if the code fails",
+            None,
+            mode="auto",
+        ),
     )
 }

@@ -299,7 +299,7 @@ def make_data_effect_calls(statements: list[ast.stmt]) -> ToolCallGenerator:
         namespace[name] = yield from mirror.read(json.loads((yield call("lookup", var=name))))
     mirror.take_snapshot()
     try:
-        exec(compile(code, "<mirror>", "exec"), namespace)
+        exec(compile(code, "<mirror>", "exec", dont_inherit=True), namespace)
     except Exception as error:
         raise UnsupportedCodeError(
             f"data effects cannot express `{ast.unparse(code)}`: {error}"

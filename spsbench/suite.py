@@ -3,7 +3,8 @@
 load_task("menu")                 Task("menu", cases=...)
 load_natural_program("menu")      the natural program, compiled by njc in memory, as a module
 
-Eight tasks have a second natural program, `rewritten.njpy`: its blocks only judge, and Python changes the state.
+Eight tasks have a second natural program, `rewritten.njpy`: in five, its blocks only judge, and Python changes the
+state; in the three others, prompts and types state more.
 """
 
 from __future__ import annotations
@@ -99,5 +100,5 @@ def make_program_module(name: str, code: bytes, path: str) -> ModuleType:
     """Run a program's code as a module with this name, which its classes need to look up annotations."""
     module = ModuleType(name)
     sys.modules[name] = module
-    exec(compile(code, path, "exec"), module.__dict__)
+    exec(compile(code, path, "exec", dont_inherit=True), module.__dict__)
     return module

@@ -54,7 +54,7 @@ class Task:
     name: str
     cases: tuple[Case, ...]
     needs_python: bool = False
-    """Whether the prompt must make closures, classes or generators, or call methods (the paper's table)."""
+    """Whether the prompt must make closures, classes or generators, or call methods: table 5 leaves such tasks out."""
 
 
 def catch_exception_name(action: Callable[[], object]) -> str | None:

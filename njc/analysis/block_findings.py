@@ -246,8 +246,10 @@ def _check_undefined_types(
 ) -> Iterator[Diagnostic]:
     """Report unbound names in quoted types and in annotations: such a type checks no value."""
     found: list[tuple[str, Typed, tuple[int, int]]] = []
+    in_prompt = set[str]()
     for output in (each for each in block.references if each.writes):
         if typed := _get_written_type(output, block):
+            in_prompt.add(output.path)
             found.append((output.path, typed, (output.start, output.end)))
         elif typed := types.find_annotation(output.path, block.scope):
             found.append((output.path, typed, source.get_span(typed.annotation)))
@@ -276,8 +278,15 @@ def _check_undefined_types(
         for name in _list_parts(types.unquote_inside(typed)):
             if _is_function(name, typed.scope, types):
                 message = f"`{name}`, in the type of `{path}`, is a function, and no type"
-                hint = "write `object`, or `typing.Any`" if name == "any" else None
-                yield make_diagnostic(source, "NJ201", *at, message, hint)
+                # Python runs a program with such an annotation.
+                code = "NJ201" if path in in_prompt else "NJ215"
+                yield make_diagnostic(source, code, *at, message, _TYPES_FOR_FUNCTIONS.get(name))
+
+
+_TYPES_FOR_FUNCTIONS = {
+    "any": "write `object`, or `typing.Any`",
+    "callable": "write `collections.abc.Callable`",
+}
 
 
 def _list_parts(annotation: ast.expr) -> Iterator[str]:

@@ -43,7 +43,7 @@ from njc.frontend.parse import Module
 from njc.frontend.source import SourceFile, count_opening_lines, find_string_tokens
 from njrt.records import record
 
-_LINE_WIDTH = 88
+LINE_WIDTH = 88
 
 
 @record
@@ -69,7 +69,7 @@ def emit(
 ) -> list[Piece]:
     """Return a module with its blocks replaced, as pieces that record their source lines."""
     source = module.source
-    comments = [f"# {note}"] if note else []
+    comments = [format_comment(note)] if note else []
     if declared := _list_declared_variables(lowered):
         has_attributes = _reads_attributes(module, declared)
         comments.append(_FOR_PYRIGHT + _FOR_PYRIGHT_ATTRIBUTES * has_attributes)
@@ -108,6 +108,12 @@ def _list_declared_variables(lowered: Sequence[EmittableBlock]) -> frozenset[str
     calls = (entry.live if isinstance(entry, GuardedBlock) else entry for entry in lowered)
     declarations = (call.declarations for call in calls if isinstance(call, LoweredBlock))
     return frozenset(line.partition(":")[0] for lines in declarations for line in lines)
+
+
+def format_comment(text: str) -> str:
+    """Format text from another file as a comment of one line, without unprintable characters."""
+    words = " ".join(text.split())
+    return "# " + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
 
 
 def _reads_attributes(module: Module, names: Collection[str]) -> bool:
@@ -261,7 +267,7 @@ def _build_attempt_pieces(lowered: GuardedBlock, site: BlockSite, runtime: str) 
     """Return the attempt with the author's literal and the call's arguments, then the live block."""
     live, written = lowered.live, lowered.written
     indent, step, newline = site.indent, site.step, site.newline
-    room = _LINE_WIDTH - len((indent + step).expandtabs(4))
+    room = LINE_WIDTH - len((indent + step).expandtabs(4))
     arguments = [*live.arguments, Argument(f"code={format_literal(written.name)}")]
     arguments += [Argument("is_async=True")] if live.block.scope.is_async else []
     given = [line for argument in arguments for line in _format_argument(argument, room, step)]
@@ -353,7 +359,7 @@ def _build_call_pieces(lowered: LoweredBlock, site: BlockSite) -> list[Piece]:
 def _build_scaffold(lowered: LoweredBlock, indent: str, step: str) -> tuple[list[str], list[str]]:
     """Return the lines above the prompt and below it, without the suite's indentation."""
     inner = step if lowered.arms else ""
-    room = _LINE_WIDTH - len((indent + inner + step).expandtabs(4))
+    room = LINE_WIDTH - len((indent + inner + step).expandtabs(4))
     call = f"if {lowered.call}" if lowered.reraises else lowered.call
     above = [*lowered.declarations, *(["try:"] if lowered.arms else []), f"{inner}{call}("]
     below = [
@@ -377,6 +383,15 @@ def _format_code(code: str) -> list[str]:
         return ["code=(", *(f"    {text}" for text in texts), "),"]
     prefix = "r" if "\\" in code else ""
     return [f'code={prefix}"""', *code.split("\n"), '""",']
+
+
+def format_call(function: str, arguments: Sequence[Argument], room: int) -> list[str]:
+    """Format a call like black: on one line if it fits, otherwise with one argument per line."""
+    given = (f"{each.opening}{', '.join(each.items)}{each.closing}" for each in arguments)
+    if len(line := f"{function}({', '.join(given)})") <= room:
+        return [line]
+    lines = (line for each in arguments for line in _format_argument(each, room - 4, "    "))
+    return [f"{function}(", *(f"    {line}" for line in lines), ")"]
 
 
 def _format_argument(argument: Argument, room: int, step: str) -> list[str]:

@@ -24,7 +24,12 @@ from njc.analysis.authority import Authority, may_reraise
 from njc.analysis.contracts import BlockContract
 from njc.analysis.inference import TypeReader
 from njc.analysis.types import Typed
-from njc.codegen.output_types import find_chosen_outputs, find_output_types, find_return_type
+from njc.codegen.output_types import (
+    OutputTypes,
+    find_chosen_outputs,
+    find_output_types,
+    find_return_type,
+)
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import (
     BlockOutputs,
@@ -253,12 +258,9 @@ def _build_arguments(
     roots = {path.partition(".")[0] for path in block.reads}
     if reread := [path for path in block.writes if path in roots or path in block.reads]:
         yield _make_text_argument("reads", reread)
-    if (types := find_output_types(block, authority, definitions)).by_path:
+    if (types := find_output_types(block, authority.labels, definitions)).by_path:
         items = (f"{format_literal(path)}: {text}" for path, text in types.by_path.items())
-        # A lambda in a class body does not see the class's names, so it takes them as defaults.
-        defaults = ", ".join(f"{name}={name}" for name in types.class_names)
-        lambda_ = f"types=lambda {defaults}" if defaults else "types=lambda"
-        yield Argument(f"{lambda_}: {{", tuple(items), "}")
+        yield Argument(f"types={make_lambda(types)}: {{", tuple(items), "}")
     if used := _list_used_imports(block, definitions):
         yield _make_text_argument("uses", used)
     if authority.labels:
@@ -296,6 +298,15 @@ def _build_arguments(
         f'"{name}": {format_literal(value)}' for name, value in list_given_options(project)
     ]:
         yield Argument("project={", tuple(settings), "}")
+
+
+def make_lambda(types: OutputTypes) -> str:
+    """Return the start of a lambda that evaluates types.
+
+    In a class body, a lambda does not see the class's names, so it takes them as defaults.
+    """
+    defaults = ", ".join(f"{name}={name}" for name in types.class_names)
+    return f"lambda {defaults}" if defaults else "lambda"
 
 
 def _list_used_imports(block: NaturalBlock, definitions: TypeReader) -> list[str]:

@@ -11,9 +11,9 @@ quotes around a class that is defined further down are dropped.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 
-from njc.analysis.authority import Authority, find_read_type
+from njc.analysis.authority import find_read_type
 from njc.analysis.inference import TypeReader
 from njc.analysis.json_compatibility import find_json_problem
 from njc.analysis.read_only import list_parts
@@ -48,8 +48,8 @@ class OutputTypes:
     """The names in the surrounding class body that the types refer to."""
 
 
-def find_output_types(block: NaturalBlock, authority: Authority, types: TypeReader) -> OutputTypes:
-    """Return the types of the outputs, from a prompt or an annotation in scope, and of the return value."""
+def find_output_types(block: NaturalBlock, labels: Sequence[str], types: TypeReader) -> OutputTypes:
+    """Return the types of outputs and of a return value, from a prompt or an annotation in scope."""
     scope = block.scope
     said: dict[str, str] = {}
     for reference in block.references:
@@ -60,7 +60,7 @@ def find_output_types(block: NaturalBlock, authority: Authority, types: TypeRead
             said[path] = _unquote(text, scope, types)
         elif path not in said and (annotation := _find_annotation(path, scope, types)) is not None:
             said[path] = format_annotation(annotation)
-    if "return" in authority.labels and (returned := find_return_type(scope, types)):
+    if "return" in labels and (returned := find_return_type(scope, types)):
         said["return"] = returned
     own: dict[str, None] = {}
     for path, text in said.items():

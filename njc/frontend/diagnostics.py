@@ -226,7 +226,9 @@ CODES: Mapping[str, DiagnosticCode] = {
         "An output has one type: if a block gives it two, the first one counts. A type that shares no value with the "
         "variable's annotation, or with its type in another block of the function, is a contradiction that type "
         "checkers report, too. Write the type once, or use a second name. An output with the name of its type, as in "
-        "`<:date: date>`, hides the type in a function and after the first round of a loop: its values are not checked.",
+        "`<:date: date>`, hides the type in a function and after the first round of a loop: its "
+        "values are not checked. "
+        "An annotation that is a function, such as `-> callable`, checks no values either.",
     ),
     "NJ216": _error(
         "attribute that cannot be set",
@@ -306,7 +308,8 @@ CODES: Mapping[str, DiagnosticCode] = {
         "static block not locked",
         "A build with `--locked`, `--check` or `--diff` asks no model, and njc.lock has no code for this "
         "block, or has code for an earlier version of the block. Build without the flag, review the changes "
-        "of njc.lock, and commit it.",
+        'of njc.lock, and commit it. With `fallback="live"`, the block stays live instead, '
+        "which the build reports.",
     ),
     "NJ403": _fatal(
         "edited code out of date",
@@ -317,7 +320,8 @@ CODES: Mapping[str, DiagnosticCode] = {
     "NJ404": _fatal(
         "locked code refused",
         "The code in njc.lock does not pass the checks that generated code must pass: an edit has broken "
-        "it, or the checks of this njc are stricter. Correct it in njc.lock, or have it generated again by "
+        "it, or the checks of this njc are stricter. Or the entry is `live`, and the block does "
+        'not have `fallback="live"`. Correct it in njc.lock, or have it generated again by '
         "`njc lock --update BLOCK`.",
     ),
 }

@@ -115,7 +115,7 @@ def check_required_version(requirement: str | None, version: str) -> None:
     if not specifiers.contains(version, prereleases=True):
         raise ConfigurationError(
             f"this is njc {version}, but the project requires {requirement.strip()}; "
-            f'run `pip install "njpy{specifiers}"`'
+            f"install njpy{specifiers}"
         )
 
 

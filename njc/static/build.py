@@ -13,6 +13,7 @@ import operator
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
 from functools import partial
 from threading import Lock as Mutex
@@ -25,9 +26,9 @@ from njc.project.units import Unit
 from njc.static.fit import (
     StaticFile,
     find_compile_problem,
+    import_extra,
     needs_judgement,
     normalize_code,
-    require_extra,
 )
 from njc.static.generate import MAX_ATTEMPTS, Generated, GenerationFailed, generate_code
 from njc.static.holes import Hole
@@ -48,6 +49,7 @@ from njc.static.staleness import (
     describe_hole_status,
     find_hole_statuses,
 )
+from njrt.errors import ConfigurationError, ModelError
 from njrt.messages import Reply, Request
 from njrt.models.model import Model, answer_all
 from njrt.observability.listeners import Notified, make_added_listener
@@ -115,7 +117,7 @@ def fill_holes(files: Sequence[StaticFile], lock: StaticLock, request: HoleReque
         if _needs_generation(hole, statuses[hole.name], request)
     ]
     if to_write:
-        require_extra()
+        import_extra()
         request.keep(lock)  # fails on a read-only disk, before code is paid for
     new = _generate_all(to_write, lock, request)
     results = {
@@ -175,8 +177,11 @@ def _fill_without_model(
 ) -> HoleResult:
     state = describe_hole_status(status)
     match status:
+        case Locked(entry) if entry.live and hole.falls_back_to_live:
+            return HoleResult(entry, note=f"{hole.name} {state}")
         case Locked(entry) if entry.live:
-            return HoleResult(entry)
+            reason = f'the block stays live there ({entry.live}), without fallback="live"'
+            return HoleResult(entry, (_make_refusal_finding(file, hole, entry, reason),))
         case Locked(entry):  # the code may have been edited, or checks may have been added
             reasons = file.make_code_check(hole, is_locked=True)(entry.code)
             if not reasons:
@@ -186,6 +191,8 @@ def _fill_without_model(
             )
         case Stale() | Missing() if not request.only(hole):
             return HoleResult()
+        case Stale() | Missing() if request.locked and hole.options.fallback == "live":
+            return HoleResult(note=f"{hole.name} stays live: its code is {state}")
         case Stale() | Missing() if request.locked:
             message = f"`{hole.name}` is not locked for mode {hole.mode}; {state}"
             hint = "build without --locked, and commit njc.lock"
@@ -204,8 +211,10 @@ def _fill_without_model(
 def _make_refusal_finding(
     file: StaticFile, hole: Hole, entry: LockEntry, reasons: str | None
 ) -> Finding:
-    kind = "edited" if entry.is_edited else "locked"
-    message = f"the {kind} code of `{hole.name}` is refused: {reasons}"
+    kind = "live" if entry.live else "edited" if entry.is_edited else "locked"
+    message = (
+        f"the {kind} {'entry' if entry.live else 'code'} of `{hole.name}` is refused: {reasons}"
+    )
     hint = f"correct it in njc.lock, or write it again with `njc lock --update {hole.name}`"
     return file.make_finding(hole, "NJ404", message, hint)
 
@@ -214,14 +223,18 @@ def _generate_all(
     holes: Sequence[tuple[StaticFile, Hole]], lock: StaticLock, request: HoleRequest
 ) -> dict[str, HoleResult]:
     """Have code written for holes, concurrently if the models allow it, and keep each result immediately."""
-    authors = [choose_author(file, hole) for file, hole in holes]
+    authors = []
+    for file, hole in holes:
+        with _explaining_failure(file, hole):
+            authors.append(choose_author(file, hole))
     jobs = request.jobs or (DEFAULT_JOBS if all(author.is_remote for author in authors) else 1)
     fillings: dict[str, HoleResult] = {}
     mutex = Mutex()
 
     def write(file: StaticFile, hole: Hole, author: Author) -> None:
         request.notify(f"writing {hole.name}")
-        filling = _generate_hole(file, hole, author, request)
+        with _explaining_failure(file, hole):
+            filling = _generate_hole(file, hole, author, request)
         with mutex:
             fillings[hole.name] = filling
             entries = [result.entry for result in fillings.values() if result.entry is not None]
@@ -252,14 +265,13 @@ def _generate_hole(
     conversation = generate_code(hole, check, most, author.temperature)
     result = answer_all(conversation, author.ask)
     at = request.keep_attempts(hole, result)
-    fallback = hole.options.fallback or ("live" if hole.mode == "auto" else "error")
     match result:
         case Generated(code) if needs_judgement(hole, code):
             return _make_live_result(hole, result, request, JUDGEMENT_REASON)
         case Generated(code):
             code = normalize_code(code, hole)
             return HoleResult(make_lock_entry(hole, code, result, request.today()))
-        case GenerationFailed(attempts) if fallback == "live":
+        case GenerationFailed(attempts) if hole.falls_back_to_live:
             reason = f"no code passed the checks in {format_count(len(attempts), 'attempt')}"
             return _make_live_result(hole, result, request, reason)
         case GenerationFailed(attempts):
@@ -321,6 +333,21 @@ class Author:
         if reply.model.startswith(asked.split("/", 1)[-1]):
             return reply
         return replace(reply, model=f"{asked} ({reply.model})" if reply.model else asked)
+
+
+@contextmanager
+def _explaining_failure(file: StaticFile, hole: Hole) -> Iterator[None]:
+    """Add the block, and the ways to build without a model, to an error of its model."""
+    try:
+        yield
+    except (ConfigurationError, ModelError) as error:
+        place = f"{file.unit.display_path}:{hole.block.line}"
+        error.args = (
+            f"{place}: the code of the static block `{hole.name}` cannot be written: {error}; "
+            "without a model, build with the code in njc.lock (--locked), or let the block run "
+            'live (mode="live")',
+        )
+        raise
 
 
 def choose_author(file: StaticFile, hole: Hole) -> Author:

@@ -12,10 +12,12 @@ import builtins
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 from njc.codegen.emit import find_lines_in_strings, indent_code
 from njc.codegen.lower import WrittenBlock, choose_aliases
+from njc.codegen.output_types import find_output_types
 from njc.compiler import Analysis, Compilation, analyze, generate
 from njc.frontend.diagnostics import make_diagnostic
 from njc.frontend.name_resolution import Global, NameScope, collect_bindings, resolve_name
@@ -86,9 +88,10 @@ class StaticFile:
             return find_compile_problem(self.compile([placed]))
 
         def check(code: str) -> tuple[str, ...]:
-            if hole.mode == "static-raw":
-                return _find_syntax_errors(code)
-            if not _find_syntax_errors(code) and needs_judgement(hole, code):
+            problems = _find_reading_problems(code)
+            if hole.mode == "static-raw" or _CONTROL_CHARACTER.search(code):
+                return problems
+            if not problems and needs_judgement(hole, code):
                 return ()
             compiles = (lambda code: None) if is_locked else in_place
             return find_code_refusals(code, hole, self.classes, self.analysis.types, compiles)
@@ -115,7 +118,8 @@ class StaticFile:
         if hole.mode == "auto":
             shapes = shapes or find_annotated_shapes(hole, self.classes)
             return place_auto_code(code, hole, runtime, shapes)
-        return place_static_code(code, hole, self.project, runtime)
+        types = find_output_types(hole.block, (), self.analysis.types)
+        return place_static_code(code, hole, self.project, runtime, types)
 
 
 def make_static_file(unit: Unit, source: SourceFile, project: Options) -> StaticFile | None:
@@ -135,7 +139,13 @@ def needs_judgement(hole: Hole, code: str) -> bool:
     return hole.mode == "auto" and asks_model(ast.parse(code), hole)
 
 
-def _find_syntax_errors(code: str) -> tuple[str, ...]:
+_CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+"""Python ends a line at some of these, and restarts the indentation at others."""
+
+
+def _find_reading_problems(code: str) -> tuple[str, ...]:
+    if found := _CONTROL_CHARACTER.search(code):
+        return (f"the code contains the character {found[0]!r}; write it as an escape",)
     try:
         ast.parse(code)
     except (SyntaxError, ValueError) as error:
@@ -251,10 +261,16 @@ def _is_structural(class_: ast.ClassDef) -> bool:
 LINE_LENGTH = 88
 
 
-def require_extra() -> None:
-    """Raise ConfigurationError unless libcst and black are installed."""
+def import_extra() -> None:
+    """Import libcst and black; raises ConfigurationError if they are not installed.
+
+    Call it in one thread before code is formatted in several: another thread can see black's
+    compiled modules while they are still being imported.
+    """
     otherwise = "build the locked code with --locked"
     require_packages("generating code", "njpy[static]", "black", "libcst", otherwise=otherwise)
+    import_module("black")
+    import_module("libcst")
 
 
 def normalize_code(code: str, hole: Hole) -> str:

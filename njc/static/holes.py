@@ -73,6 +73,11 @@ class Hole:
         return self.block.writes
 
     @property
+    def falls_back_to_live(self) -> bool:
+        """Whether the block may run live without code that passes the checks."""
+        return (self.options.fallback or ("live" if self.mode == "auto" else "error")) == "live"
+
+    @property
     def class_name(self) -> str | None:
         """The class that private names are mangled for here."""
         return self.block.scope.mangling_class

@@ -216,7 +216,7 @@ def _transfer_items(
 def describe_authors(entries: Sequence[LockEntry]) -> str:
     """Return the authors of a file's code, and the results of its program's checks."""
     codes = [entry for entry in entries if not entry.live]
-    models = ", ".join(sorted({" ".join(entry.model.split()) for entry in codes or entries}))
+    models = ", ".join(sorted({entry.model for entry in codes or entries}))
     if not entries:
         return ""
     if not codes:

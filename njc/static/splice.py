@@ -18,7 +18,16 @@ from dataclasses import replace
 from functools import lru_cache
 
 from njc.analysis.assignment import find_bound_at_end
-from njc.codegen.lower import Contained, WrittenBlock, format_literal, list_given_options
+from njc.codegen.emit import LINE_WIDTH, format_call
+from njc.codegen.lower import (
+    Argument,
+    Contained,
+    WrittenBlock,
+    format_literal,
+    list_given_options,
+    make_lambda,
+)
+from njc.codegen.output_types import OutputTypes
 from njc.frontend.name_resolution import Definition, collect_bindings, list_suites
 from njc.frontend.prompt_references import list_variables
 from njc.static.holes import (
@@ -35,8 +44,10 @@ from njrt.options import Options
 END_COMMENT = "# end of natural block"
 
 
-def place_static_code(code: str, hole: Hole, project: Options, runtime: str) -> WrittenBlock:
-    """Make the text that replaces the block, from locked code."""
+def place_static_code(
+    code: str, hole: Hole, project: Options, runtime: str, types: OutputTypes
+) -> WrittenBlock:
+    """Make the text that replaces the block, from locked code, with checks of the outputs' types."""
     tree = ast.parse(code)
     hoisted, gone = _hoist_imports(tree, hole)
     lines = code.split("\n")
@@ -49,7 +60,8 @@ def place_static_code(code: str, hole: Hole, project: Options, runtime: str) -> 
     blank = [""] * (1 + at_margin)
     own_tree = ast.parse(kept)
     own = own_tree.body
-    below = [*_render_deletion(own_tree, hole, asks), END_COMMENT]
+    checks = list(_render_checks(hole, types, runtime))
+    below = [*checks, *_render_deletion(own_tree, hole, asks), END_COMMENT]
     parts = [
         "# natural",
         *(f"# {line}".rstrip() for line in hole.instruction.split("\n")),
@@ -59,7 +71,7 @@ def place_static_code(code: str, hole: Hole, project: Options, runtime: str) -> 
         *(blank if own and isinstance(own[-1], Definition) else []),
         *below,
     ]
-    return WrittenBlock(hole.block, "\n".join(parts), hoisted, asks)
+    return WrittenBlock(hole.block, "\n".join(parts), hoisted, asks or bool(checks))
 
 
 def place_contained_code(code: str, hole: Hole, project: Options, runtime: str) -> WrittenBlock:
@@ -206,6 +218,16 @@ def _render_declarations(tree: ast.Module, hole: Hole) -> Iterator[str]:
     for path in hole.block.binds:
         if path in hole.types and path not in defined:
             yield f"{path}: {hole.types[path]}"
+
+
+def _render_checks(hole: Hole, types: OutputTypes, runtime: str) -> Iterator[str]:
+    """Yield the lines that check the types of the outputs; none in raw mode."""
+    placement = hole.block.placement
+    room = LINE_WIDTH - len(placement.indent.expandtabs(4)) - 4 * placement.one_line
+    for path, type_ in types.by_path.items() if hole.mode != "static-raw" else ():
+        parts = (format_literal(hole.place), format_literal(path), path)
+        given = [*map(Argument, parts), Argument(f"{make_lambda(types)}: {type_}")]
+        yield from format_call(f"{runtime}.check_type", given, room)
 
 
 def _render_helper(hole: Hole, project: Options, runtime: str) -> str:

@@ -37,11 +37,14 @@ def find_static_files(units: Sequence[Unit], project: Project) -> list[StaticFil
 
 
 def fill_units(
-    units: Sequence[Unit], project: Project, request: HoleRequest | None = None
+    units: Sequence[Unit],
+    project: Project,
+    request: HoleRequest | None = None,
+    lock_file: Path | None = None,
 ) -> StaticBuild:
-    """Fill the holes in all units, and save new code in the lock."""
+    """Fill the holes in all units, and save new code in the lock file (default: the project's)."""
     files = find_static_files(units, project)
-    file = get_lock_path(project, units[0].root)
+    file = lock_file or get_lock_path(project, units[0].root)
     lock = read_lock(file) if files else StaticLock()
     request = keep_results(request or HoleRequest(), lock, file)
     build = fill_holes(files, lock, request)

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from njrt.options.budget import Budget
     from njrt.persistence.recorder import Recorder
     from njrt.production.approval.terminal import approve
+    from njrt.scope.typecheck import check_type
     from njrt.session.limits import limit
     from njrt.session.question import allm, allm_at, llm, llm_at
     from njrt.session.run_block import arun, run
@@ -80,8 +81,8 @@ __all__ = [
     "OutputTypeError", "Pause", "Paused", "PendingEffect", "PolicyError", "Recorder", "RecordingError",
     "RecordingMismatchError", "RecordingMissingError", "Reject", "RejectedRequestError", "ReplyError", "Return",
     "Scripted", "ServerError", "StoreError", "TimeLimitError", "TokenLimitError", "Touch", "allm", "allm_at",
-    "approve", "arun", "attempt", "attempts", "call_key", "gated", "last_run", "limit", "llm", "llm_at", "run",
-    "using", "watch",
+    "approve", "arun", "attempt", "attempts", "call_key", "check_type", "gated", "last_run", "limit", "llm",
+    "llm_at", "run", "using", "watch",
 ]  # fmt: skip
 
 _LOADED_LATER = {
@@ -98,6 +99,7 @@ _LOADED_LATER = {
         "njrt.persistence.recorder": "Recorder",
         "njrt.production.approval.terminal": "approve",
         "njrt.options.budget": "Budget",
+        "njrt.scope.typecheck": "check_type",
         "njrt.session.static_attempt": "attempt attempts",
         "njrt.session.run_block": "arun run",
         "njrt.session.limits": "limit",

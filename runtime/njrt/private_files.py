@@ -11,13 +11,15 @@
     find_cache_folder(os.environ)                      ~/.cache/njc
     find_state_folder(os.environ)                      ~/.local/state/njc
 
-On Windows the mode has no effect and nothing is checked.
+On Windows the mode has no effect and nothing is checked. Files are opened by the functions at the time of the
+import, so a test that patches `open` patches it only for the program.
 """
 
 from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import json
 import os
 import stat
@@ -28,28 +30,40 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
+_open, _open_handle, _replace, _stat = io.open, os.open, os.replace, os.stat
+
 
 def open_private(path: Path | str, flags: int) -> int:
     """Open a file, create it if needed, and make it readable and writable only by its user."""
-    handle = os.open(path, flags | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
+    handle = _open_handle(path, flags | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
     with suppress(OSError, AttributeError):
         if stat.S_ISREG(os.fstat(handle).st_mode):
             os.fchmod(handle, 0o600)
     return handle
 
 
+def exists(path: Path) -> bool:
+    """Return whether there is a file or folder."""
+    try:
+        _stat(path)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
 def read_file(path: Path) -> bytes:
     """Return the bytes of a file or a pipe; raise OSError for a device, which may have no end."""
-    if path.is_char_device():
+    if stat.S_ISCHR(_stat(path).st_mode):
         raise OSError("it is a device, not a file")
-    return path.read_bytes()
+    with _open(path, "rb") as file:
+        return file.read()
 
 
 def lacks_line_end(path: Path) -> bool:
     """Return whether a file's last line lacks its line end, as after a kill; False for a file without lines."""
-    if not path.is_file() or not path.stat().st_size:
+    if not exists(path) or not stat.S_ISREG((found := _stat(path)).st_mode) or not found.st_size:
         return False
-    with path.open("rb") as file:
+    with _open(path, "rb") as file:
         file.seek(-1, os.SEEK_END)
         return file.read() != b"\n"
 
@@ -76,9 +90,9 @@ def drop_cut_line(data: bytes) -> bytes:
 def end_last_line(path: Path) -> None:
     """Remove a last line that was cut off by a kill from a JSON Lines file, so that no later line is added to it."""
     if lacks_line_end(path):
-        data = path.read_bytes()
+        data = read_file(path)
         whole = drop_cut_line(data)
-        with path.open("r+b") as file:
+        with _open(path, "r+b") as file:
             if len(whole) < len(data):
                 file.truncate(len(whole))
             else:
@@ -90,7 +104,7 @@ def append_private_line(path: Path, line: str, is_synced: bool = False) -> None:
     """Add a line to a private file, or nothing; it survives a kill, and with `is_synced` a power failure."""
     handle = open_private(path, os.O_WRONLY | os.O_APPEND)
     end_last_line(path)
-    with os.fdopen(handle, "ab", buffering=0) as file:
+    with _open(handle, "ab", buffering=0) as file:
         data, size = line.encode() + b"\n", os.fstat(handle).st_size
         try:
             if file.write(data) < len(data):
@@ -123,11 +137,11 @@ def replacing(
     """
     temporary = name_temporary(path)
     try:
-        with open(temporary, mode, opener=open_private if is_private else None, **form) as file:  # type: ignore[call-overload]
+        with _open(temporary, mode, opener=open_private if is_private else None, **form) as file:  # type: ignore[call-overload]
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        _replace(temporary, path)
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -176,7 +190,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
     except ImportError:
         yield
         return
-    handle = os.open(folder, os.O_RDONLY)
+    handle = _open_handle(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield

@@ -9,8 +9,8 @@
     pytest --njc-record=off         always asks the model, and records nothing; so does NJC_RECORD=off
 
 While a test and its fixtures run, NJC_RECORD names its recording. So threads and programs that the test starts replay
-it too, and no part of the runtime is loaded before a block runs. A test with its own model or recording
-(`njrt.using(model=njrt.Scripted([...]))`) is not affected.
+it too. The runtime is loaded before the first test that has a recording, or that records. A test with its own model
+or recording (`njrt.using(model=njrt.Scripted([...]))`) is not affected.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,8 +82,22 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         mode = "new"
     elif mode == "all" or (mode == "once" and not _has_recording(recording)):
         begun.add(recording)
+    if mode != "none" or _has_recording(recording):
+        _load_runtime()
     with _replay_recording(recording, mode):
         return (yield)
+
+
+def _load_runtime() -> None:
+    """Import everything for the first block, because the test may patch `open` before the block runs."""
+    for name in (
+        *("encodings.utf_8_sig", "pydantic.dataclasses"),
+        *("njrt.persistence.recorder", "njrt.session.run_block"),
+    ):
+        import_module(name)
+    from njrt.values.adapters import get_adapter
+
+    get_adapter(int)  # pydantic imports parts of itself, and plugins, with its first type
 
 
 @pytest.hookimpl(wrapper=True)
@@ -125,14 +140,26 @@ def find_recording_path(item: pytest.Item) -> Path | str:
         name = str(marker.args[0])
         return name if _IS_STORED.match(name) else item.path.parent / name
     name = item.nodeid.partition("::")[2] or item.name
-    return item.path.parent / "recordings" / item.path.stem / f"{_make_file_name(name)}.jsonl"
+    folder = item.path.parent / "recordings" / item.path.stem
+    files = os.listdir(folder) if folder.is_dir() else []
+    return folder / _make_file_name(name, files)
 
 
-def _make_file_name(test: str) -> str:
-    """Return a file name that is valid on every system; if characters were replaced, a digest makes it unique."""
+def _make_file_name(test: str, files: Collection[str]) -> str:
+    """Return a file name that is valid on every system, and that no other test has if capitals do not count.
+
+    If characters were replaced, or some are capitals, a digest makes it unique. A file without the digest, which an
+    older version has made for a test with capitals, is used under its name.
+    """
     plain = test.replace("::", ".")
     kept = re.sub(r"[^\w.\-\[\]]", "-", plain, flags=re.ASCII)[:_MAX_NAME_CHARS]
-    return kept if kept == plain else f"{kept}-{hashlib.sha256(test.encode()).hexdigest()[:8]}"
+    usual = f"{kept}.jsonl"
+    unique = f"{kept}-{hashlib.sha256(test.encode()).hexdigest()[:8]}.jsonl"
+    if kept != plain:
+        return unique
+    is_taken = usual.lower() in map(str.lower, files)
+    is_usual = usual in files or (kept == kept.lower() and not is_taken and unique not in files)
+    return usual if is_usual else unique
 
 
 def _find_mode(config: pytest.Config) -> str:

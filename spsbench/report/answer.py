@@ -1,6 +1,6 @@
 """Recommend a method, and compare costs, in sentences.
 
-    build_advice(rows, fresh)    Advice("Use direct: it passes most, ...", (("direct", "passes 71% of the checks ..."), ...))
+    build_advice(rows, fresh)    Advice("Use direct: it passes most, ...", (("direct", "passes 71% of a program's checks ..."), ...))
 
 Two methods are equally good, as far as the data shows, if the interval of their paired difference over common
 programs contains zero, or if these are fewer than `MIN_PROGRAMS`. Among the methods as good as the best, the advice
@@ -51,6 +51,7 @@ def build_advice(rows: Sequence[MethodSummary], fresh: Callable[[], Uniform]) ->
     for row in ranked:
         compared = "" if row is best else format_comparison(row, best, gaps[row.method])
         note = format_coverage_note(row.coverage) if row.coverage != best.coverage else ""
+        note += " This is too low: its live blocks ran as code." if row.is_too_low else ""
         sentences.append((row.method, format_method_sentence(row, compared) + note))
     advice = format_advice(best, equals, ranked) + format_coverage_note(best.coverage)
     return Advice(advice, tuple(sentences))
@@ -139,7 +140,7 @@ def format_method_sentence(row: MethodSummary, compared: str) -> str:
             f"{row.build_tokens.mean:,.0f} tokens are for building it, once"
         )
     return (
-        f"passes {format_percent(rate.mean)} of the checks{between if len(row.by_program) > 1 else ''} and takes "
+        f"passes {format_percent(rate.mean)} of a program's checks{between if len(row.by_program) > 1 else ''} and takes "
         f"{seconds} and {row.tokens:,.0f} tokens{dollars} a program{building}{compared}."
     )
 

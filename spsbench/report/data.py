@@ -3,8 +3,8 @@
     collect_data({"local.jsonl": lines, "graph.jsonl": lines})
         ReportData(trials={Setting("openai/local"): (TrialResult(...), ...)}, asked=(GraphResult(...), ...), ...)
 
-Of two lines about the same trial, the later one counts. Trials cut off by a limit on cost do not count; a remark
-gives their number. Results of two versions of a program are never reported together.
+Of two lines about the same trial, the later one counts. Trials that a limit on cost cut off, or that got no reply of
+the model's server, do not count; a remark gives their number. Results of two versions of a program are never reported together.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from njc.project.report import format_count
 from spsbench.journal import naming
 from spsbench.methods import METHODS
 from spsbench.report.measures import Setting
@@ -66,9 +67,13 @@ def collect_data(files: Mapping[str, Sequence[str]]) -> ReportData:
             if result.is_final:
                 refuse_other_version(result, name, versions)
                 trials.setdefault(setting, {})[result.trial] = result
-        if cut := sum(not result.is_final for result in finished):
+        if cut := sum(result.ending == "cost limit" for result in finished):
             remarks.append(
-                f"{name}: {cut} trials were cut off by the limit on cost and are left out"
+                f"{name}: {format_count(cut, 'trial')} cut off by the limit on cost, left out"
+            )
+        if failed := sum(result.is_server_failure for result in finished):
+            remarks.append(
+                f"{name}: {format_count(failed, 'trial')} without a reply of the server, left out"
             )
     return ReportData(
         {setting: tuple(results.values()) for setting, results in trials.items()},

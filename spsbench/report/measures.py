@@ -114,6 +114,11 @@ class MethodSummary:
         return sum(result.reused_calls for result in self.results)
 
     @property
+    def is_too_low(self) -> bool:
+        """Whether trials ran blocks that stay live as code, although data would do, as before 2026-11-28."""
+        return self.method == "auto" and any(each.started < "2026-11-28" for each in self.results)
+
+    @property
     def tokens(self) -> float:
         """The mean tokens of a trial, input and output, including the build."""
         return self.input_tokens.mean + self.output_tokens.mean + self.build_tokens.mean

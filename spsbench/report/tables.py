@@ -53,7 +53,7 @@ def sort_methods(methods: Iterable[str]) -> list[str]:
 SUITE_COLUMNS: Mapping[str, Callable[[MethodSummary], Cell]] = {
     "source": lambda row: Cell("measured"),
     "model": lambda row: Cell(str(row.setting)),
-    "method": lambda row: Cell(row.method),
+    "method": lambda row: Cell(f"{row.method} (too low)" if row.is_too_low else row.method),
     "pass rate": lambda row: make_rate_cell(row.rate),
     "95 % interval": lambda row: (
         Cell(f"{row.rate.low:.2f}-{row.rate.high:.2f}", low=row.rate.low, high=row.rate.high)
@@ -122,7 +122,12 @@ def build_suite_table(
             for name, row in named_rows
             if name == method
         ),
-        (*filter(None, [published.note]), *notes, *(() if rows else (NOT_MEASURED_NOTE,))),
+        (
+            *filter(None, [published.note]),
+            *notes,
+            *list_low_notes(rows),
+            *(() if rows else (NOT_MEASURED_NOTE,)),
+        ),
     )
 
 
@@ -146,7 +151,7 @@ def build_summary_table(setting: str, rows: Sequence[MethodSummary]) -> Table:
         SUMMARY_COLUMNS,
         1,
         tuple(build_measured_row(row, SUMMARY_COLUMNS) for row in rows),
-        tuple(list_reuse_notes(rows)),
+        (*list_reuse_notes(rows), *list_low_notes(rows)),
     )
 
 
@@ -158,7 +163,7 @@ def build_full_table(rows: Sequence[MethodSummary]) -> Table:
         FULL_COLUMNS,
         2,
         tuple(build_measured_row(row, FULL_COLUMNS) for row in rows),
-        tuple(list_reuse_notes(rows)),
+        (*list_reuse_notes(rows), *list_low_notes(rows)),
     )
 
 
@@ -168,6 +173,16 @@ def list_reuse_notes(rows: Iterable[MethodSummary]) -> list[str]:
         f"{row.setting}, {row.method}: a cache answered {row.reused_calls:,} calls; seconds, tokens and cost exclude them."
         for row in rows
         if row.reused_calls
+    ]
+
+
+def list_low_notes(rows: Iterable[MethodSummary]) -> list[str]:
+    """Return a note for each row that an error of the method makes too low."""
+    return [
+        f"{row.setting}, {row.method}: blocks that stay live ran as code, although data would do; "
+        "the row is too low until it is measured again."
+        for row in rows
+        if row.is_too_low
     ]
 
 

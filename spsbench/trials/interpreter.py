@@ -102,7 +102,7 @@ def run_code(code: str, names: dict[str, Any]) -> dict[str, Any]:
         try:
             tree = ast.parse(code)
             last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-            exec(compile(tree, "<code>", "exec"), names)
+            exec(compile(tree, "<code>", "exec", dont_inherit=True), names)
             if isinstance(last, ast.Expr):
                 value = eval(compile(ast.Expression(last.value), "<code>", "eval"), names)
                 if value is not None:

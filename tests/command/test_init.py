@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
+import subprocess
 import sys
 import tomllib
+import zipfile
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -13,7 +18,7 @@ from packaging.requirements import Requirement
 from workplace import Workplace
 
 from njc import __version__
-from njc.commands.setup.init import find_runtime
+from njc.commands.setup.init import find_requirement
 
 
 @pytest.fixture
@@ -58,10 +63,14 @@ def test_what_the_files_say(project: Workplace) -> None:
         "tests/test_support.py",
     ]
     assert 'name = "my-shop"' in project.read("pyproject.toml")
-    assert f"njpy>={__version__}" in project.read("pyproject.toml")
+    njpy = find_requirement(metadata.distributions(name="njpy"))
+    settings = tomllib.loads(project.read("pyproject.toml"))
+    assert settings["project"]["dependencies"] == [f"njpy-runtime>={__version__}"]
+    assert settings["build-system"]["requires"][1:] == [njpy]
+    assert f'pip install "{njpy}" pytest' in project.read("README.md")
     steps = yaml.safe_load(project.read(".github/workflows/test.yml"))["jobs"]["test"]["steps"]
     assert [step.get("run") for step in steps[2:]] == [
-        f'pip install "njpy>={__version__}" pytest',
+        f'pip install "{njpy}" pytest',
         "njc check --warnings error",
         "pytest",
     ]
@@ -69,28 +78,72 @@ def test_what_the_files_say(project: Workplace) -> None:
 
 
 @pytest.mark.parametrize(
-    ("installed", "runtime"),
+    ("origin", "requirement"),
     [
-        ((), "njpy"),
-        (("njpy", "pytest"), "njpy"),
-        (("njpy", "njpy-runtime"), "njpy-runtime"),
-        (("njpy-runtime",), "njpy-runtime"),
+        (None, f"njpy>={__version__}"),
+        ({"url": "file:///srv/njpy", "dir_info": {}}, "njpy @ file:///srv/njpy"),
+        ({"url": "file:///srv/njpy", "dir_info": {"editable": True}}, "njpy @ file:///srv/njpy"),
+        (
+            {"url": "https://files.test/njpy.whl", "archive_info": {}},
+            "njpy @ https://files.test/njpy.whl",
+        ),
+        (
+            {"url": "https://git.test/njpy", "vcs_info": {"vcs": "git", "commit_id": "0a1b"}},
+            "njpy @ git+https://git.test/njpy@0a1b",
+        ),
     ],
 )
-def test_the_runtime_is_the_distribution_that_is_installed(
-    tmp_path: Path, installed: tuple[str, ...], runtime: str
+def test_njpy_is_required_from_the_place_that_it_was_installed_from(
+    tmp_path: Path, origin: dict[str, Any] | None, requirement: str
 ) -> None:
-    for name in installed:
-        (tmp_path / f"{name}.dist-info").mkdir()
-        (tmp_path / f"{name}.dist-info/METADATA").write_text(f"Name: {name}\nVersion: 1\n")
-    assert find_runtime(metadata.distributions(path=[str(tmp_path)])) == runtime
+    """No package index has it."""
+    folder = tmp_path / "njpy-1.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Name: njpy\nVersion: 1\n")
+    if origin is not None:
+        (folder / "direct_url.json").write_text(json.dumps(origin))
+    found = metadata.distributions(name="njpy", path=[str(tmp_path)])
+    assert find_requirement(found) == requirement
+    assert Requirement(requirement).name == "njpy"
+    assert find_requirement([]) == f"njpy>={__version__}"
 
 
-def test_what_it_requires_is_installed(project: Workplace) -> None:
-    settings = tomllib.loads(project.read("pyproject.toml"))["project"]
-    for text in [*settings["dependencies"], *settings["optional-dependencies"]["dev"]]:
-        required = Requirement(text)
-        assert required.specifier.contains(metadata.version(required.name)), text
+def test_it_builds_a_wheel_with_its_compiled_file(project: Workplace) -> None:
+    flags = ["--no-build-isolation", "--no-deps", "--no-index", "--disable-pip-version-check"]
+    built = project.python("-m", "pip", "wheel", ".", "-w", "dist", *flags)
+    assert built.returncode == 0, built.stdout + built.stderr
+    (path,) = (project.folder / "dist").glob("*.whl")
+    with zipfile.ZipFile(path) as wheel:
+        files = {name: wheel.read(name).decode() for name in wheel.namelist()}
+    assert files["support.py"].startswith("# compiled by njc")
+    assert "support.njpy" in files
+    info = files["my_shop-0.1.0.dist-info/METADATA"]
+    assert re.findall("^Requires-Dist: (.*)$", info, re.MULTILINE) == [
+        f"njpy-runtime>={__version__}"
+    ]
+
+
+def test_git_ignores_what_it_makes(project: Workplace) -> None:
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", *words], cwd=project.folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    git("init", "-q")
+    assert project.process("build").returncode == 0
+    project.write({"trace.jsonl": "", "traces/a.jsonl": "", "dist/a.whl": ""})
+    assert (project.folder / "out" / "support.py").exists()
+    untracked = git("status", "--short", "--untracked-files=all").splitlines()
+    assert [line.removeprefix("?? ") for line in untracked] == [
+        ".github/workflows/test.yml",
+        ".gitignore",
+        "README.md",
+        "pyproject.toml",
+        "src/support.njpy",
+        "tests/conftest.py",
+        "tests/recordings/support.jsonl",
+        "tests/test_support.py",
+    ]
 
 
 def test_existing_files_stay(here: Workplace) -> None:

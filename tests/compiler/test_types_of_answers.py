@@ -87,7 +87,7 @@ def test_each_output_of_an_answer_has_a_type(place: str) -> None:
         analysis = analyze(source)
         for block in analysis.blocks:
             authority = decide_authority(block, analysis.types, NO_OPTIONS)
-            given = find_output_types(block, authority, analysis.types).by_path
+            given = find_output_types(block, authority.labels, analysis.types).by_path
             assert authority.effects == "direct" or set(block.writes) <= set(given), type_
 
 
@@ -98,7 +98,7 @@ def test_each_returned_value_of_an_answer_has_the_type_of_the_function(place: st
         analysis = analyze(source)
         (block,) = analysis.blocks
         authority = decide_authority(block, analysis.types, NO_OPTIONS)
-        given = find_output_types(block, authority, analysis.types).by_path
+        given = find_output_types(block, authority.labels, analysis.types).by_path
         assert authority.effects == "direct" or "return" in given, type_
 
 

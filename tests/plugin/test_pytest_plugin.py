@@ -161,7 +161,7 @@ def test_each_test_has_a_recording_of_its_own(
     project.runpytest_inprocess("--njc-record=once").assert_outcomes(passed=4)
     found = recordings(project)
     assert [name for name in found if "two" not in name] == [
-        "recordings/test_many/TestMore.test_it.jsonl",
+        "recordings/test_many/TestMore.test_it-fc3db2a6.jsonl",
         "recordings/test_many/test_numbers[one].jsonl",
         "shared/eight.jsonl",
     ]
@@ -257,6 +257,98 @@ def test_nothing_of_the_runtime_is_loaded_for_tests_without_blocks(
         """
     )
     project.runpytest_subprocess().assert_outcomes(passed=1)
+
+
+def test_recordings_differ_although_a_file_system_ignores_case(
+    project: pytest.Pytester, server: OpenAIServer
+) -> None:
+    project.makepyfile(
+        test_case="""
+            import pytest
+            from doubling import double
+
+            @pytest.mark.parametrize("number", [1, 2, 3], ids=["a", "A", "\u00c4"])
+            def test_numbers(number):
+                assert double(number) == 2 * number
+
+            def test_one(): assert double(4) == 8
+            def test_One(): assert double(5) == 10
+            class TestIt:
+                def test_it(self): assert double(6) == 12
+            class Testit:
+                def test_it(self): assert double(7) == 14
+            """
+    )
+    project.runpytest_inprocess("--njc-record=once").assert_outcomes(passed=7)
+    found = recordings(project)
+    assert len({name.lower() for name in found}) == 7
+    assert "recordings/test_case/test_numbers[a].jsonl" in found
+    project.runpytest_inprocess().assert_outcomes(passed=7)
+    project.runpytest_inprocess("test_case.py::test_One").assert_outcomes(passed=1)
+    assert asked(server) == 7
+
+
+def test_recordings_of_older_versions_keep_their_names(
+    project: pytest.Pytester, server: OpenAIServer
+) -> None:
+    """An older version named them without a digest, although a name had capitals."""
+    project.makepyfile(
+        test_it="""
+            import pytest
+            from doubling import double
+            @pytest.mark.parametrize("number", [1, 2], ids=["A", "a"])
+            def test_it(number): assert double(number) == 2 * number
+            """
+    )
+    project.runpytest_inprocess("--njc-record=once").assert_outcomes(passed=2)
+    (new,) = project.path.glob("recordings/test_it/*A*.jsonl")
+    new.rename(new.with_name("test_it[A].jsonl"))
+    project.runpytest_inprocess().assert_outcomes(passed=2)
+    # As on macOS and Windows, where both tests have written into one file.
+    (project.path / "recordings/test_it/test_it[a].jsonl").unlink()
+    project.runpytest_inprocess().assert_outcomes(passed=1, failed=1)
+    project.runpytest_inprocess("--njc-record=once").assert_outcomes(passed=2)
+    assert len(recordings(project)) == 2
+    project.runpytest_inprocess().assert_outcomes(passed=2)
+
+
+PATCHES = [
+    'mock.patch("builtins.open", mock.mock_open(read_data="21"))',
+    'mock.patch("io.open", mock.mock_open(read_data="21"))',
+    'mock.patch("builtins.open", side_effect=PermissionError)',
+    'mock.patch("pathlib.Path.open", side_effect=PermissionError)',
+    'mock.patch("pathlib.Path.read_bytes", return_value=b"")',
+    'mock.patch("pathlib.Path.exists", return_value=False)',
+    'mock.patch("os.path.exists", return_value=False)',
+    'mock.patch("os.replace")',
+    'mock.patch("os.stat", side_effect=PermissionError)',
+    'mock.patch("os.open", side_effect=PermissionError)',
+]
+
+
+@pytest.mark.parametrize("patch", PATCHES)
+def test_recordings_are_real_files_while_a_test_patches_open(
+    project: pytest.Pytester, server: OpenAIServer, patch: str
+) -> None:
+    """The runtime is imported before the test, and keeps the functions that it found then."""
+    project.makepyfile(
+        test_it=f"""
+            import sys
+            from unittest import mock
+            from doubling import double
+
+            def test_double():
+                loaded = set(sys.modules)
+                with {patch}:
+                    assert double(21) == 42
+                new = [name for name in sys.modules if name not in loaded and "interpreters" not in name]
+                assert "--njc-record=once" in sys.argv or not new, new
+            """
+    )
+    project.runpytest_subprocess("--njc-record=once").assert_outcomes(passed=1)
+    assert recordings(project) == ["recordings/test_it/test_double.jsonl"]
+    project.runpytest_subprocess().assert_outcomes(passed=1)
+    assert asked(server) == 1
 
 
 def test_the_environment_is_put_back(

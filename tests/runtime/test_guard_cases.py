@@ -17,6 +17,11 @@ from typing import Any
 
 import pytest
 
+from njc.frontend.source import SourceFile
+from njc.project.units import Unit
+from njc.static.fit import make_static_file
+from njrt.options import Options
+
 HERE = Path(__file__).parent
 
 STARTS: Sequence[tuple[str, str, Sequence[str], str]] = (
@@ -178,6 +183,28 @@ def test_the_attacks_are_attacks(folder: Path) -> None:
     outcomes = run_all("open", folder)
     real = [outcome for outcome in outcomes if outcome["fired"] or outcome["secret"]]
     assert len(real) >= 200
+
+
+STATIC = '''\
+def block(order, describe):
+    """natural
+    Do with <order> and <describe> what is needed, into <:out>.
+    """
+'''
+
+
+def test_static_code_cannot_hide_the_names_of_attributes() -> None:
+    """It runs without the guard: the checks of its text refuse each way to read a hidden name."""
+    unit = Unit(Path("case.njpy"), Path(), Path("case.py"))
+    file = make_static_file(unit, SourceFile("case.njpy", STATIC.encode()), Options(mode="static"))
+    assert file is not None
+    check = file.make_code_check(file.holes[0])
+    accepted = [
+        title
+        for title, case in generate_attacks()
+        if not check(f"out = 1\n{case.replace('COMMAND', repr('x'))}")
+    ]
+    assert accepted == []
 
 
 @pytest.mark.parametrize("policy", ["guarded", "contained"])

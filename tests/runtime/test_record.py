@@ -138,10 +138,59 @@ def test_the_ids_of_tool_calls_do_not_matter() -> None:
     assert hash_conversation(conversation("a")) != hash_conversation(conversation("a")[:2])
 
 
-def test_equal_requests_get_their_replies_in_order_and_then_the_last_one(path: Path) -> None:
+@pytest.mark.parametrize("mode", ["none", "once"])
+def test_equal_requests_get_their_replies_in_order_each_once(path: Path, mode: RecordMode) -> None:
     played(path, "once", Scripted(["1", "2"]), asking("A"), asking("A"))
-    replies = played(path, "none", nobody(), *[asking("A")] * 4)
-    assert [reply.message.text for reply in replies] == ["1", "2", "2", "2"]
+    replies = played(path, mode, nobody(), *[asking("A")] * 2)
+    assert [reply.message.text for reply in replies] == ["1", "2"]
+    words = "mail.njpy:3: the recording has no reply number 3 to this request; record it with NJC_RECORD=new:"
+    with Recorder(path, mode) as recorder:
+        layered = LayeredModel(nobody(), (recorder,))
+        for _ in range(2):
+            layered.ask(asking("A"))
+        for _ in range(2):
+            with pytest.raises(RecordingMismatchError, match=words) as caught:
+                layered.ask(asking("A"))
+            assert caught.value.place == "mail.njpy:3"
+        assert len(recorder.errors) == 2
+        recorder.rewind()
+        assert layered.ask(asking("A")).message.text == "1"
+
+
+def test_new_records_a_request_that_comes_more_often(path: Path) -> None:
+    played(path, "once", Scripted(["1"]), asking("A"))
+    replies = played(path, "new", Scripted(["2"]), asking("A"), asking("A"))
+    assert [reply.message.text for reply in replies] == ["1", "2"]
+    replies = played(path, "none", nobody(), asking("A"), asking("A"))
+    assert [reply.message.text for reply in replies] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("given", "path", "mode"),
+    [
+        ("none:x.jsonl", "x.jsonl", "none"),
+        ("once:mail.jsonl", "mail.jsonl", "once"),
+        ("new:recordings/mail.jsonl", "recordings/mail.jsonl", "new"),
+        ("all:x", "x", "all"),
+        ("off", "mail.jsonl", "none"),
+        ("none", "mail.jsonl", "none"),
+        ("recordings/none:x.jsonl", "x.jsonl", "none"),
+    ],
+)
+def test_a_mode_in_the_path_is_refused(given: str, path: str, mode: str) -> None:
+    """NJC_RECORD=none:x.jsonl has the mode in its text; `record=` has it beside it."""
+    for open_it in (Recorder, lambda text: njrt.using(record=text).__enter__()):
+        with pytest.raises(njrt.ConfigurationError) as caught:
+            open_it(given)
+        assert str(caught.value).startswith(f"{given!r} is not the path of a recording")
+        assert f'record="{path}", mode="{mode}"' in str(caught.value)
+    assert not Path(given).exists()
+
+
+def test_a_recording_may_be_named_like_a_mode(tmp_path: Path) -> None:
+    for name in ("none", "none.jsonl", "once"):
+        played(tmp_path / name, "once", Scripted(["1"]), asking("A"))
+        assert (tmp_path / name).exists()
 
 
 def test_new_records_what_is_missing_and_keeps_the_rest(path: Path) -> None:

@@ -36,7 +36,7 @@ def handle(frame, event, argument):
     lines += 1
     if not inside and lines % 61 == 0:
         inside, count = True, count + 1
-        ask()
+        ask(record="inner.jsonl", mode="new")
         inside = False
     return handle
 

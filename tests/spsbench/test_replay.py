@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from njc.migrate.program import Migration, migrate_program
 
 import njrt
 from njc.compiler import compile_source
@@ -85,6 +86,56 @@ def run():
 '''
 
 
+SIGNATURES = (
+    "average_of_three: main(p, q, r)",
+    "balance_parentheses: main(prompt: str, expression: str) -> str",
+    "battle: main(enemies, player_action)",
+    "calendar_tool: main(calendar: Calendar, request: str) -> str",
+    "character_builder: main(setting: str)",
+    "coffeeshop: main(coffee_order: str)",
+    "email_classification: email_classification(email: str)",
+    "enemy: main()",
+    "fact_checking: main(passage: str)",
+    "feed_filtering: main(posts: list[str], feed_preference: str)",
+    "filter_numbers: main(numbers: List[int], prop: str)",
+    "get_enemy: main()",
+    "graph: main(queries: list[str], graph: Graph)",
+    "gsm8k: main(problem)",
+    "health_data: main(user_messages: List[str])",
+    "mask_sensitive_information: main(text: str) -> str",
+    "menu: main(inventory: Dict[str, int], orders: List[str])",
+    "pos_tagging: main(language) -> callable",
+    "proposer_verifier: proposer(query)",
+    "proposer_verifier: verifier(query, proposer_coroutine)",
+    "sentiment: main(s: str)",
+    "stores: main(prompt: str)",
+    "stream_generator: main(topic: str)",
+    "task_completion: main(tasks: List[Task])",
+    "tiny_bookshop: main(catalog: List[Book], request: str)",
+    "wordle_solver: search_across(word_pattern: str)",
+    "wordle_solver: match_check(word_pattern: str, search_coroutine)",
+)
+"""The functions with natural code in the 25 programs that the published traces were taken from."""
+OLD_FUNCTION = '''
+import nightjarpy as nj
+from typing import Any, Callable, Dict, List, Tuple
+
+
+class Calendar: ...
+class Graph: ...
+class Task: ...
+class Book: ...
+
+
+@nj.fn
+def SIGNATURE:
+    """natural
+    Make what is wanted, as <:made>, and return it.
+    """
+    return made
+'''
+
+
 def load_program(trace: Trace) -> RunChecks:
     """Return the program of a trace's name that changes objects in place, where there is one; else that of the suite."""
     file = IN_PLACE / f"{trace.program}.njpy"
@@ -100,6 +151,23 @@ def load_program(trace: Trace) -> RunChecks:
         return {f"{result.case}: {result.check}": result.passed for result in results}
 
     return play
+
+
+@pytest.mark.parametrize(
+    "effects", sorted({method.effects or "answer" for method in METHODS.values()})
+)
+@pytest.mark.parametrize("signature", SIGNATURES)
+def test_the_signatures_of_the_published_programs_compile(signature: str, effects: str) -> None:
+    """Also those with an annotation that is no type: Python runs these programs."""
+    text = OLD_FUNCTION.replace("SIGNATURE", signature.partition(": ")[2])
+    migrated = migrate_program(SourceFile("old.py", text.encode()), "new.njpy")
+    assert isinstance(migrated, Migration)
+    options = METHODS.get(effects, METHODS["natural"]).compile_options
+    assert require_compiled_code(compile_source(migrated.source, project=options))
+
+
+def test_there_are_signatures_of_all_published_programs() -> None:
+    assert len({signature.partition(":")[0] for signature in SIGNATURES}) == 25
 
 
 def played(trace: Trace, find: Callable[[Trace], RunChecks] = load_program) -> ReplayResult:

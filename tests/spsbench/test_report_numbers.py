@@ -45,9 +45,9 @@ from spsbench.report.table import (
     format_table_as_text,
     format_tables_as_csv,
 )
-from spsbench.report.tables import parse_published_cell
-from spsbench.report.writing import Report, build_report
-from spsbench.results import InputError, TrialResult
+from spsbench.report.tables import build_full_table, parse_published_cell
+from spsbench.report.writing import Report, build_report, summarize_methods
+from spsbench.results import Failure, InputError, TrialResult
 from spsbench.suite import TASK_NAMES
 
 ROOT = Path(__file__).parents[2]
@@ -400,11 +400,33 @@ def test_a_damaged_line_is_named(damage: str, said: str) -> None:
         collect_data({"bad.jsonl": [*written[:2], damage, *written[2:]]})
 
 
-def test_trials_that_a_limit_on_cost_cut_off_are_left_out_with_a_remark() -> None:
+def test_trials_without_a_result_are_left_out_with_the_reason() -> None:
     cut = replace(WHOLE[-1], ending="cost limit")
-    data = collect_data({"a.jsonl": lines((*WHOLE[:-1], cut))})
-    assert len(data.trials[SETTING]) == 7
-    assert data.remarks == ("a.jsonl: 1 trials were cut off by the limit on cost and are left out",)
+    failed = replace(WHOLE[-2], failure=Failure("server", "no reply within 120 s"))
+    for trials, reasons in (
+        ((*WHOLE[:-1], cut), ["1 trial cut off by the limit on cost, left out"]),
+        ((*WHOLE[:-2], failed, WHOLE[-1]), ["1 trial without a reply of the server, left out"]),
+    ):
+        data = collect_data({"a.jsonl": lines(trials)})
+        assert len(data.trials[SETTING]) == 7
+        assert data.remarks == tuple(f"a.jsonl: {reason}" for reason in reasons)
+
+
+@pytest.mark.parametrize(
+    ("method", "started", "is_low"),
+    [
+        ("auto", "2026-11-27T00:00:00Z", True),
+        ("auto", "2026-11-30T00:00:00Z", False),
+        ("static", "2026-11-27T00:00:00Z", False),
+    ],
+)
+def test_rows_that_an_error_of_the_method_makes_too_low_are_marked(
+    method: str, started: str, is_low: bool
+) -> None:
+    trials = [replace(each, method=method, started=started) for each in WHOLE[:1]]
+    (row,) = summarize_methods(SETTING, trials, MeasureScope(("menu",), 1), make_uniform)
+    assert build_full_table([row]).rows[0].cells[1].text == method + " (too low)" * is_low
+    assert any("too low until" in note for note in build_full_table([row]).notes) is is_low
 
 
 def test_the_later_of_two_files_counts() -> None:

@@ -107,7 +107,6 @@ CODES = [
     "y = [i for i in range(3)]\nz = [last := q for q in xs][-1] + last",
     "y = [data := q for q in xs]\nz = data\ndel data",
     "data, *seen = xs\ny, *z = [data, seen]",
-    "global other\nother = 4\ny = z = other",
     "data = 0\ndef h():\n    nonlocal data\n    data += 1\nh()\ny = z = data",
     "def twice(q):\n    return lambda *a: q(*a) + 1\n@twice\ndef h(n: int) -> int:\n    return n\ny = z = h(i)",
     "def h(**kw):\n    return kw\ny = h(data=1, seen=2)\ndata = 3\nz = dict(data=data)",

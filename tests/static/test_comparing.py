@@ -85,6 +85,27 @@ def test_modes_are_compared(studio: Studio) -> None:
     assert "<script" not in page
 
 
+def test_code_of_a_comparison_does_not_enter_the_lock_of_the_project(studio: Studio) -> None:
+    """Code that failed every run must not be built the next time; the same comparison uses it again."""
+    studio.write({"shop.njpy": SHOP})
+    command = ("compare", "--modes", "static", "-n", "1", "shop.njpy")
+    command = (*command, "--", sys.executable, "{out}/shop.py")
+    wrong = "```python\nspent += 2\n```"
+    result = studio.njc(*command, replies=[wrong])
+    assert "0/1" in rows_of(result.stdout)["static"]
+    assert not (studio.folder / "njc.lock").exists()
+    (kept,) = studio.folder.glob(".njc_cache/compare/*/njc.lock")
+    assert f"written: {kept.relative_to(studio.folder)}" in result.stderr
+    assert "spent += 2" in kept.read_text()
+    assert "0/1" in rows_of(studio.njc(*command).stdout)["static"]
+    assert studio.njc("build", "shop.njpy", "--mode", "static", replies=[GOOD]).exit_code == 0
+    before = studio.read("njc.lock")
+    result = studio.njc(*command)
+    assert "1/1" in rows_of(result.stdout)["static"], "the project's code counts"
+    assert "written" not in result.stderr
+    assert studio.read("njc.lock") == before
+
+
 def test_packages_keep_their_folders(studio: Studio) -> None:
     (studio.folder / "src/pkg").mkdir(parents=True)
     studio.write({"src/pkg/__init__.py": "", "src/pkg/shop.njpy": SHOP})

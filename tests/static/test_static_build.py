@@ -509,3 +509,32 @@ def test_code_that_was_written_while_the_lock_was_broken_is_beside_it(studio: St
     assert "njc.lock.new" in result.output
     assert "spent += price" in studio.read("njc.lock.new")
     assert studio.read("njc.lock") == "version = 1\n[[block]\n"
+
+
+MANY = "\n\n".join(
+    f'''def f{number}(x: int) -> int:
+    """natural
+    Double <x> into <:y>.
+    """
+    return y'''
+    for number in range(16)
+)
+QUICK_MODEL = """import njrt
+def open_model(name):
+    return njrt.Scripted(lambda request: "```python\\ny = x*2\\n```", protocol="text")
+"""
+
+
+def test_blocks_are_written_in_several_threads_of_a_new_process(studio: Studio) -> None:
+    """Black's compiled modules must not be imported by several threads at once."""
+    studio.write({"shop.njpy": MANY + "\n", "quick.py": QUICK_MODEL})
+    done = subprocess.run(
+        [sys.executable, "-m", "njc", "build", "shop.njpy", "--mode", "static", "-j", "8"],
+        cwd=studio.folder,
+        env={**os.environ, "NJC_MODEL": "python:quick:x", "PYTHONPATH": str(studio.folder)},
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
+    )
+    assert done.returncode == 0, done.stderr
+    assert studio.read("shop.py").count("y = x * 2") == 16

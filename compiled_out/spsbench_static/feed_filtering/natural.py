@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from feed_filtering/natural.njpy (sha256 5c80fb839cd195e3, options cc2447ed8334793a, code b920faf835dab757, abi 1)
+# compiled by njc 0.2.0 from feed_filtering/natural.njpy (sha256 5c80fb839cd195e3, options cc2447ed8334793a, code 8c3907dbff6283ad, abi 1)
 # do not edit: change feed_filtering/natural.njpy and build again
 # code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 12 checks of its program (answered by a script)
 """Show of a feed only what the reader would like to see."""
@@ -17,8 +17,9 @@ def filter_feed(feed: Sequence[str], preference: str) -> list[str]:
         f"Filter the feed for posts that the reader with the preference '{preference}' wants to see.\n\n{feed}",
         list[str],
     )
+    _nj.check_type("feed_filtering/natural.njpy:7", "shown", shown, lambda: list[str])
     # end of natural block
     return shown
 
 
-# njc lines 1=1 4:1 6=3 7:3 12=7 21:11 22=12 sha256 3d266549b431959b
+# njc lines 1=1 4:1 6=3 7:3 12=7 22:11 23=12 sha256 10125a1a73a41c7c

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from gsm8k/natural.njpy (sha256 2d3e4be2a0ca70ff, options cc2447ed8334793a, code 23b56a3d404891c6, abi 1)
+# compiled by njc 0.2.0 from gsm8k/natural.njpy (sha256 2d3e4be2a0ca70ff, options cc2447ed8334793a, code 70ef79e187b94011, abi 1)
 # do not edit: change gsm8k/natural.njpy and build again
 # code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 3 of 3 checks of its program (answered by a script)
 """Solve school problems: the prompt finds the arithmetic, Python does it."""
@@ -15,8 +15,9 @@ def solve(problem: str) -> float:
     expression = llm(
         f"Please provide the arithmetic expression for the problem.\n\n{problem}", str
     )
+    _nj.check_type("gsm8k/natural.njpy:5", "expression", expression, lambda: str)
     # end of natural block
     return float(eval(expression))
 
 
-# njc lines 1=1 4:1 5=2 7:2 11=5 19:9 20=10 sha256 233988a4532893ee
+# njc lines 1=1 4:1 5=2 7:2 11=5 20:9 21=10 sha256 a1b7c5f7c4b0221c

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from mask_sensitive_info/natural.njpy (sha256 b86fec0c5aebaa5b, options cc2447ed8334793a, code 4799944757b0a264, abi 1)
+# compiled by njc 0.2.0 from mask_sensitive_info/natural.njpy (sha256 b86fec0c5aebaa5b, options cc2447ed8334793a, code 40b8fad7cf2b8492, abi 1)
 # do not edit: change mask_sensitive_info/natural.njpy and build again
 # code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 2 checks of its program (answered by a script)
 """Make a text fit to be shown around: what is private turns into asterisks."""
@@ -16,8 +16,9 @@ def mask(text: str) -> str:
         f"Mask the text by replacing names, numbers, cards, e-mails, and passwords with asterisks.\n\n{text}",
         str,
     )
+    _nj.check_type("mask_sensitive_info/natural.njpy:5", "masked", masked, lambda: str)
     # end of natural block
     return masked
 
 
-# njc lines 1=1 4:1 5=2 7:2 11=5 20:9 21=10 sha256 ec11aa6bde4b40b0
+# njc lines 1=1 4:1 5=2 7:2 11=5 21:9 22=10 sha256 7347932915762a7c

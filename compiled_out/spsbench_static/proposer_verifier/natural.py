@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from proposer_verifier/natural.njpy (sha256 d7ab92fc441a1c49, options cc2447ed8334793a, code 47e4590e93e81f3d, abi 1)
+# compiled by njc 0.2.0 from proposer_verifier/natural.njpy (sha256 d7ab92fc441a1c49, options cc2447ed8334793a, code 55f24c1ad8caf2a9, abi 1)
 # do not edit: change proposer_verifier/natural.njpy and build again
 # code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 2 checks of its program (answered by a script); 1 of 2 blocks run live
 # pyright: reportUnboundVariable=false
@@ -15,6 +15,12 @@ def solve(riddle: str, attempts: int = 4) -> str | None:
         answer: str
         llm = _nj.llm_at("proposer_verifier/natural.njpy:7", effects="answer")
         answer = llm(f"Please provide a word that fits the riddle.\n\n{riddle}", str)
+        _nj.check_type(
+            "proposer_verifier/natural.njpy:7",
+            "answer",
+            answer,
+            lambda: str,
+        )
         # end of natural block
         fits: bool
         _nj.run(
@@ -33,4 +39,4 @@ def solve(riddle: str, attempts: int = 4) -> str | None:
     return None
 
 
-# njc lines 1=1 5:1 6=2 8:2 14=7 19:10 20=10 22:11 24=10 30:13 34=17 sha256 32db177b76d5d83d
+# njc lines 1=1 5:1 6=2 8:2 14=7 25:10 26=10 28:11 30=10 36:13 40=17 sha256 8de99921e39105e0

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from wordle_solver/natural.njpy (sha256 3cf39cf676f02d6e, options cc2447ed8334793a, code e3525d6c9e9c1368, abi 1)
+# compiled by njc 0.2.0 from wordle_solver/natural.njpy (sha256 3cf39cf676f02d6e, options cc2447ed8334793a, code 9e8e4733721b3ca4, abi 1)
 # do not edit: change wordle_solver/natural.njpy and build again
 # code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 3 of 3 checks of its program (answered by a script)
 """Play Wordle: a nested function guesses, and sees by its closure how the game has gone so far."""
@@ -21,6 +21,7 @@ def solve(words: list[str], try_word: Callable[[str], str], turns: int = 6) -> s
             f"Choose the best next guess from the given words.\n\n{', '.join(words)}",
             str,
         )
+        _nj.check_type("wordle_solver/natural.njpy:10", "guess", guess, lambda: str)
         # end of natural block
         return guess
 
@@ -32,4 +33,4 @@ def solve(words: list[str], try_word: Callable[[str], str], turns: int = 6) -> s
     return None
 
 
-# njc lines 1=1 4:1 6=3 7:3 15=10 25:15 33=23 sha256 2cd0b378ce89da93
+# njc lines 1=1 4:1 6=3 7:3 15=10 26:15 34=23 sha256 a91789e4da25ba62

@@ -46,11 +46,11 @@ from njc.evaluation.comparison.results import (
 )
 from njc.evaluation.comparison.text import format_comparison_text
 from njc.project.build import read_source
-from njc.project.config import Project, describe_result_options
-from njc.project.outputs import write_report
+from njc.project.config import LOCK_FILE_NAME, Project, describe_result_options, get_lock_path
+from njc.project.outputs import write_all, write_report
 from njc.project.units import SUFFIX, Unit, find_units, format_path
 from njc.static.build import HoleRequest
-from njc.static.lock import LockEntry
+from njc.static.lock import LockEntry, StaticLock, format_lock, read_lock
 from njc.static.write import fill_units, format_finding_messages, write_static_build
 from njc.trace_lines import read_written_trace
 from njrt.errors import ConfigurationError, NaturalError
@@ -110,14 +110,15 @@ def command(
     folder = RESULTS_FOLDER / _compute_digest(units, words, project)
     if fresh:
         (folder / "trials.jsonl").unlink(missing_ok=True)
-    rows = []
+    rows, lock_file = [], folder.absolute() / LOCK_FILE_NAME
+    before = copy_lock(get_lock_path(project, units[0].root), lock_file)
     for mode in chosen:
         options = replace(project.options, mode=mode)
         target = replace(project, options=options, out=(folder / mode).absolute())
         request = HoleRequest(attempts=attempts, jobs=jobs, notify=console.note)
         console.note(f"{mode}: building")
         with show_status(console):
-            build = _build_mode(sources, target, mode, request)
+            build = _build_mode(find_units(sources, target), target, mode, request, lock_file)
         done = () if build.failure else tuple(_run_all(console, target, sources, mode, words, runs))
         rows.append(ModeSummary(mode, build, done))
     console.result(format_comparison_text(rows))
@@ -127,12 +128,12 @@ def command(
         from njc.evaluation.comparison.page import render_comparison_page
 
         write_report(html_file, render_comparison_page(rows, shlex.join(words)))
-    for file in filter(None, (json_file, html_file)):
+    code = None if read_lock(lock_file) == before else lock_file
+    for file in filter(None, (json_file, html_file, code)):
         console.note(f"written: {format_path(file.absolute())}")
     checked = check_gates(conditions, rows)
     console.result("\n".join(map(str, checked)))
-    is_built = any(not row.build.failure for row in rows)
-    return int(not (is_built and all(result.holds for result in checked)))
+    return int(all(row.build.failure for row in rows) or not all(gate.holds for gate in checked))
 
 
 def _split_arguments(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
@@ -166,15 +167,26 @@ def _compute_digest(units: Sequence[Unit], words: Sequence[str], project: Projec
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:12]
 
 
+def copy_lock(file: Path, copy: Path) -> StaticLock:
+    """Copy the project's lock, and add the code that an earlier comparison wrote; return the first."""
+    lock, earlier = read_lock(file), read_lock(copy)
+    added = [
+        entry
+        for key, entry in earlier.entries.items()
+        if key not in lock.entries or lock.entries[key].meaning != entry.meaning
+    ]
+    write_all({copy: format_lock(lock.with_entries(added)).encode()})
+    return lock
+
+
 def _build_mode(
-    sources: Sequence[Path], project: Project, mode: str, request: HoleRequest
+    units: Sequence[Unit], project: Project, mode: str, request: HoleRequest, lock_file: Path
 ) -> ModeBuild:
     """Build in one mode; an error becomes the build's `failure`."""
     began = time.monotonic()
-    units = find_units(sources, project)
     failure, used = "", tuple[LockEntry, ...]()
     try:
-        static = fill_units(units, project, request)
+        static = fill_units(units, project, request, lock_file)
         failure, used = format_finding_messages(static.findings), static.used
         if not failure:
             failure = format_finding_messages(write_static_build(units, project, static))

@@ -47,6 +47,8 @@ from njc.project.units import SUFFIX
 from njc.target import TargetFunction, get_target, make_absolute
 from njrt.errors import ConfigurationError
 from njrt.private_files import lock_folder
+from njrt.session.layered_model import find_recorder
+from njrt.session.settings import get_settings
 
 
 @click.command("eval")
@@ -97,6 +99,8 @@ def command(
             raise ConfigurationError("--accept takes the results of one model; name one")
         with asking(names[0]):
             console.note(_accept_results(get_target(target), cases, names[0]))
+        if recorder := find_recorder(get_settings(), os.environ):
+            recorder.rewind()  # the accepted runs are evaluated too
     numbered = read_cases(cases)
     results = ResultFile(out, CaseResult)
     check_output(results.path, *inputs)

@@ -1,6 +1,6 @@
 """`njc init DIR`: a new project with a natural program, its recording, a test and a workflow.
 
-shop/pyproject.toml                   [tool.njc] src = ["src"]
+shop/pyproject.toml                   builds a wheel with the compiled files
 shop/src/support.njpy                 one natural block
 shop/tests/test_support.py            runs it on tests/recordings/support.jsonl: no key, no network
 shop/.github/workflows/test.yml       njc check, pytest
@@ -8,9 +8,11 @@ shop/.github/workflows/test.yml       njc check, pytest
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from importlib import metadata
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -33,7 +35,9 @@ _SUFFIX = ".template"
 def command(console: Console, folder: Path) -> None:
     """Create a project in DIR with a test that passes offline."""
     name = re.sub(r"[^a-z0-9]+", "-", folder.absolute().name.lower()).strip("-") or "project"
-    texts = fill_templates({"name": name, "version": __version__})
+    runtime, njpy = map(find_requirement, ("njpy-runtime", "njpy"))
+    names = {"name": name, "version": __version__, "runtime": runtime, "njpy": njpy}
+    texts = fill_templates(names)
     if existing := [path for path in texts if (folder / path).exists()]:
         raise ConfigurationError(
             f"{format_path((folder / existing[0]).absolute())} exists; choose another directory"
@@ -43,6 +47,17 @@ def command(console: Console, folder: Path) -> None:
         console.print_detail(format_path((folder / path).absolute()))
     place = "" if folder.absolute() == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
     console.note(f"created {len(texts)} files; try: {place}njc check && pytest")
+
+
+def find_requirement(name: str) -> str:
+    """Return what installs a package as it is installed here: from its place (PEP 610), or by its version."""
+    for package in metadata.distributions(name=name):
+        if origin := json.loads(package.read_text("direct_url.json") or "{}"):
+            vcs, folder = origin.get("vcs_info"), origin.get("subdirectory")
+            prefix, commit = (f"{vcs['vcs']}+", f"@{vcs['commit_id']}") if vcs else ("", "")
+            part = f"#subdirectory={folder}" if folder else ""
+            return f"{name} @ {prefix}{origin['url']}{commit}{part}"
+    return f"{name}>={__version__}"
 
 
 def fill_templates(values: Mapping[str, str]) -> dict[Path, str]:

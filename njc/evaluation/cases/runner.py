@@ -231,8 +231,7 @@ def run_case(target: TargetFunction, planned: PlannedRun, program: str) -> CaseR
     case, began = planned.numbered.case, time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder) / "trace.jsonl"
-        rule = replaying(planned.model, planned.is_repeated)
-        with watch() as account, using(trace=trace), rule:
+        with watch() as account, using(trace=trace), replaying(planned.model):
             try:
                 arguments, result = _call(target, planned.numbered)
                 problem = "; ".join(_list_problems(target, case, result, arguments))

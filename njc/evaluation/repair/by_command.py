@@ -30,7 +30,7 @@ from njc.evaluation.repair.loop import RepairBudget, repair_code
 from njc.project.config import Project
 from njc.project.units import Unit
 from njc.static.build import HoleRequest, choose_author, fill_holes
-from njc.static.fit import StaticFile, normalize_code, require_extra
+from njc.static.fit import StaticFile, import_extra, normalize_code
 from njc.static.holes import Hole
 from njc.static.lock import LockEntry, StaticLock, hash_code
 from njc.static.write import format_finding_messages, write_static_build
@@ -165,7 +165,7 @@ def repair_by_command(
     program: TestedProgram, request: HoleRequest
 ) -> Iterator[CommandRepairResult]:
     """Repair one hole after another until the command passes."""
-    require_extra()
+    import_extra()
     for file in program.files:
         for hole in filter(request.only, file.holes):
             entry, trouble = find_locked_entry(hole, program.lock)

@@ -162,7 +162,8 @@ def run_task(code: str, tests: str, seconds: float, traces: bool) -> Mapping[str
         with limit_time(seconds), recorder if traces else nullcontext():
             exec(compile(code, PROGRAM_FILENAME, "exec", dont_inherit=True), namespace)
             namespace[_EXPLAIN] = _explain
-            exec(compile(_TestRewriter().visit(tree), TESTS_FILENAME, "exec"), namespace)
+            tested = _TestRewriter().visit(tree)
+            exec(compile(tested, TESTS_FILENAME, "exec", dont_inherit=True), namespace)
     except BaseException as error:
         test, problem = _describe_failure(error, tests, seconds)
         trace = recorder.make_trace().to_json()

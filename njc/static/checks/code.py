@@ -15,16 +15,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from njc.analysis.assignment import can_reach_end, find_unbound_at_end, is_endless_loop
 from njc.analysis.inference import TypeReader
-from njc.frontend.name_resolution import Definition
-from njc.frontend.prompt_references import parse_type
+from njc.analysis.types import Typed
+from njc.frontend.name_resolution import Definition, collect_bindings
+from njc.frontend.prompt_references import list_variables, parse_type
 from njc.static.checks.attributes import find_attribute_problems
 from njc.static.holes import Hole, list_imports_on_own_lines, split_import
 from njrt.execution.checks import find_snippet_problems
 from njrt.execution.guard.check import find_guard_problems
 from njrt.execution.guard.unchecked import find_unchecked_problems
 from njrt.execution.lowering import find_host_jumps
-from njrt.execution.snippet_analysis import analyze_snippet
-from njrt.execution.symbols import SnippetNames
+from njrt.execution.snippet_analysis import SnippetAnalysis, analyze_snippet
+from njrt.execution.symbols import SnippetNames, find_names
 from njrt.execution.tracebacks import format_syntax_error
 from njrt.private_names import mangle
 from njrt.scope.scope import Scope, make_scope
@@ -56,9 +57,12 @@ def find_code_refusals(
         whole = analyze_snippet(code, hole.class_name, 0)
         static_scope = make_static_scope(hole)
         problems += find_guard_problems(whole.checked_nodes, whole.names, static_scope)
-        problems += find_unchecked_problems(whole.nodes, whole.names, static_scope)
+        private = frozenset(re.findall(r"\b_\w+", types.text))
+        problems += find_unchecked_problems(whole.nodes, whole.names, static_scope, private)
     problems += find_attribute_problems(tree, hole.block.scope, names.bound, types)
-    problems += find_choice_problems(nodes, hole.types, _format_question_template(hole))
+    problems += _find_wrong_values(nodes, hole, types)
+    problems += _find_foreign_names(analysis, hole)
+    problems += _find_early_reads(tree, hole)
     problems += [
         f"line {node.lineno}: `from __future__` imports are for the head of the file; leave it out"
         for node in nodes
@@ -184,7 +188,49 @@ def _has_exit(loop: ast.While) -> bool:
     )
 
 
-# ── whether outputs are bound to values of their `Literal` types ───────────────────────────────────
+# ── whether the code shares and reads only variables that it may ──────────────────────────────────
+
+
+def _find_foreign_names(analysis: SnippetAnalysis, hole: Hole) -> Iterator[str]:
+    """Yield the names that `global` or `nonlocal` shares with the program without the prompt."""
+    scope, outputs = hole.block.scope, set(hole.block.binds)
+    bindings = collect_bindings(analysis.tree, None)
+    is_module = scope.kind == "module"
+    shared_globals = outputs if is_module else outputs & scope.bindings.globals
+    refused = (bindings.globals - shared_globals) | (bindings.nonlocals - scope.bindings.nonlocals)
+    for node in analysis.nodes:
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            reaching = analysis.names.declared.get(node, ())
+            own = bindings.bound | outputs if isinstance(node, ast.Nonlocal) else shared_globals
+            own |= bindings.bound if is_module else set()
+            for name in node.names:
+                if name in refused or (name in reaching and name not in own):
+                    yield (
+                        f"line {node.lineno}: `{type(node).__name__.lower()} {name}` is refused: "
+                        f"`{name}` is neither an output nor a variable of the code"
+                    )
+
+
+def _find_early_reads(tree: ast.Module, hole: Hole) -> Iterator[str]:
+    """Yield the code's own variables that are read or deleted above each statement that binds them."""
+    bindings = collect_bindings(tree, None)
+    own = bindings.bound - {*hole.block.binds, *hole.visible}
+    for name in sorted(own & bindings.only_deleted):
+        yield f"`del {name}` fails, because the code does not bind `{name}`"
+    bound: set[str] = set(bindings.only_deleted)
+    for statement in tree.body:
+        names = find_names(ast.Module([statement], []), None)
+        early = set(names.bound)
+        if isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign):
+            early = {
+                node.target.id for node in ast.walk(statement) if isinstance(node, ast.NamedExpr)
+            }
+        for name in sorted((own & names.read.keys()) - names.nested.keys() - early - bound):
+            yield f"line {statement.lineno}: `{name}` is read before it is bound"
+        bound |= names.bound.keys()
+
+
+# ── whether outputs are bound to values of their types ─────────────────────────────────────────────
 
 
 _TEXT_METHODS = {
@@ -192,28 +238,71 @@ _TEXT_METHODS = {
     *("strip", "lstrip", "rstrip", "lower", "upper", "title", "capitalize", "casefold"),
 }
 """`str` methods that return arbitrary texts."""
+_DISPLAYS = (
+    (ast.List | ast.ListComp, "list"),
+    (ast.Dict | ast.DictComp, "dict"),
+    (ast.Set | ast.SetComp, "set"),
+    (ast.Tuple, "tuple"),
+)
+_FITTING = {"int": ("int", "float", "complex"), "float": ("float", "complex")}
+"""The types that values of a builtin type fit, if there are others."""
+_BUILTIN_TYPES = frozenset(
+    ("str", "int", "float", "bool", "bytes", "None", "list", "dict", "set", "tuple")
+)
 
 
-def find_choice_problems(
-    nodes: Sequence[ast.AST], types: Mapping[str, str], question: str
-) -> Iterator[str]:
-    """Check the assignments to outputs; `question` is how code asks a model, with `{}` for the type.
+def _find_wrong_values(nodes: Sequence[ast.AST], hole: Hole, types: TypeReader) -> Iterator[str]:
+    """Check the assignments to outputs.
 
-    Only assignments that no type checker accepts are reported: other constants, and texts that are cut or joined.
+    Only assignments that no type checker accepts are reported: constants and texts that a `Literal`
+    does not have, and the only value of an output if it has another builtin type. The compiled file
+    checks each value.
     """
-    choices = {path: found for path, text in types.items() if (found := _parse_choices(text))}
+    question = _format_question_template(hole)
+    assigned = [
+        ast.unparse(node) for node in nodes if isinstance(getattr(node, "ctx", 0), ast.Store)
+    ]
+    own = {name for name in assigned if name in hole.taken_here}
     for node in nodes:
         match node:
             case (
                 ast.Assign(targets=[target], value=ast.expr() as value)
                 | ast.AnnAssign(target=target, value=ast.expr() as value)
-            ) if (path := ast.unparse(target)) in choices:
-                if wrong := _describe_wrong_value(value, choices[path]):
-                    of = ", ".join(map(repr, choices[path]))
+            ) if (path := ast.unparse(target)) in hole.types:
+                declared = hole.types[path]
+                ask = f"ask for it: `{path} = {question.format(declared)}`"
+                choices = _parse_choices(declared)
+                if choices and (wrong := _describe_wrong_value(value, choices)):
+                    of = ", ".join(map(repr, choices))
                     yield (
-                        f"line {node.lineno}: `{path}` must be one of {of}, and {wrong}; choose among these, "
-                        f"or ask for it: `{path} = {question.format(types[path])}`"
+                        f"line {node.lineno}: `{path}` must be one of {of}, "
+                        f"and {wrong}; choose among these, or {ask}"
                     )
+                elif (
+                    assigned.count(path) == 1
+                    and own.isdisjoint(list_variables(value))
+                    and (wrong := _find_other_type(value, declared, hole, types))
+                ):
+                    yield (
+                        f"line {node.lineno}: `{path}` must be {declared}, "
+                        f"and `{ast.unparse(value)}` is {wrong}; convert it, or {ask}"
+                    )
+
+
+def _find_other_type(value: ast.expr, declared: str, hole: Hole, types: TypeReader) -> str:
+    """Return the builtin type of a value if it is certain and does not fit, otherwise an empty text."""
+    if isinstance(value, ast.BinOp | ast.BoolOp | ast.UnaryOp | ast.IfExp | ast.Subscript):
+        return ""  # operators and items may have another type
+    typed = types.infer(value, hole.block.scope)
+    name = next((name for kind, name in _DISPLAYS if isinstance(value, kind)), "")
+    name = name or (types.name_of(types.expand(typed)) if typed is not None else "")
+    parsed = parse_type(declared)
+    if parsed is None or name not in _BUILTIN_TYPES:
+        return ""
+    parts = types.union_parts(types.expand(Typed(parsed, hole.block.scope)))
+    known = {types.name_of(types.expand(part)) for part in parts}
+    is_other = known <= _BUILTIN_TYPES and known.isdisjoint(_FITTING.get(name, (name,)))
+    return name if is_other else ""
 
 
 def _parse_choices(type_: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""PydanticAI's models: Bedrock, Vertex, Groq, Mistral, Ollama and all others that it knows.
+"""PydanticAI's models of Bedrock, Vertex, Groq, Mistral, Ollama and others; tested with its OpenAI model.
 
     PydanticAI("groq:llama-3.3-70b-versatile")      model="pydantic-ai:groq:llama-3.3-70b-versatile"
     PydanticAI(FunctionModel(reply))                njrt.using(model=FunctionModel(reply))

@@ -25,19 +25,10 @@ from njrt.persistence.recording_file import (
     RecordingHeader,
     format_recording_lines,
 )
-from njrt.records import record
 from njrt.rendering.writer import clip
 
 _VERSION = re.compile(r"(-latest|-\d{8}|-\d{4}-\d\d-\d\d|-0)\Z")
 """The end of a model's name that denotes a version and that only some vendors write."""
-
-
-@record
-class ReplayRule:
-    """Which recorded replies are used: those by one model, or all for an empty name; and whether only once."""
-
-    model: str = ""
-    is_once: bool = False
 
 
 def is_same_model(recorded: str, asked: str) -> bool:
@@ -61,12 +52,11 @@ class OpenRecording:
         self.recorded: list[tuple[int, int, RecordedCall]] = []
         self.is_unsaved = False
         self.positions: dict[str, int] = {}
-        self.decisions = ReplayBook(old.decisions if replays else (), repeats_last=not records)
-        self.calls = ReplayBook(old.touches if replays else (), repeats_last=not records)
+        self.decisions = ReplayBook(old.decisions if replays else ())
+        self.calls = ReplayBook(old.touches if replays else ())
         self.is_appended = False
         """True if the file has been written, so that calls can be added at its end."""
         self.unfinished = old.header.unfinished and replays
-        self._continues = self.unfinished and records
         self._by_key: defaultdict[str, list[RecordedCall]] = defaultdict(list)
         self._used: dict[str, int] = {}
         for entry in old.entries:
@@ -75,36 +65,33 @@ class OpenRecording:
             if replays:
                 self._by_key[entry.key].append(entry)
 
-    def take_next_entry(self, key: str, rule: ReplayRule) -> RecordedCall | None:
-        """Return the next reply to an equal conversation, repeating the last; None if there is no such reply."""
-        entries = self._list_entries(key, rule)
-        if not entries:
+    def take_next_entry(self, key: str, model: str) -> RecordedCall | None:
+        """Return the next reply to an equal conversation, by one model or for "" by any; or None."""
+        entries = self._list_entries(key, model)
+        used = self._used.get(key + model, 0)
+        if used >= len(entries):
             return None
-        used = self._used.get(key + rule.model, 0)
         self._used.setdefault(key, 0)
-        self._used[key + rule.model] = used + 1
-        if (self._continues or rule.is_once) and used >= len(entries):
-            return None
-        return entries[min(used, len(entries) - 1)]
+        self._used[key + model] = used + 1
+        return entries[used]
 
-    def _list_entries(self, key: str, rule: ReplayRule) -> list[RecordedCall]:
+    def _list_entries(self, key: str, model: str) -> list[RecordedCall]:
         return [
             entry
             for entry in self._by_key.get(key, ())
-            if not rule.model
-            or any(is_same_model(name, rule.model) for name in _list_models(entry))
+            if not model or any(is_same_model(name, model) for name in _list_models(entry))
         ]
 
-    def describe_lack(self, key: str, rule: ReplayRule) -> str:
-        """Describe the problem if replies to a conversation are recorded, but none that the rule allows; else ""."""
+    def describe_lack(self, key: str, model: str) -> str:
+        """Describe the problem if replies to a conversation are recorded, but no further one by the model; else ""."""
         if not (recorded := self._by_key.get(key)):
             return ""
-        if entries := self._list_entries(key, rule):
+        if entries := self._list_entries(key, model):
             return f"the recording has no reply number {len(entries) + 1} to this request"
         names = ", ".join(
             dict.fromkeys(f"`{entry.reply.get('asked') or entry.model}`" for entry in recorded)
         )
-        return f"the recording has a reply of {names} to this request, and none of `{rule.model}`"
+        return f"the recording has a reply of {names} to this request, and none of `{model}`"
 
     def build(self) -> Recording:
         """Return the recording to write: old entries that are replayed, and new entries."""
@@ -217,9 +204,8 @@ T = TypeVar("T", RecordedDecision, RecordedTouch)
 class ReplayBook(Generic[T]):
     """Recorded items in order (state: which of them have been used)."""
 
-    def __init__(self, old: Iterable[T], *, repeats_last: bool) -> None:
+    def __init__(self, old: Iterable[T]) -> None:
         self.items: list[T] = list(old)
-        self._repeats_last = repeats_last
         self._slots: defaultdict[str, list[int]] = defaultdict(list)
         self._used: dict[str, int] = {}
         self._unused: defaultdict[str, set[int]] = defaultdict(set)
@@ -233,17 +219,19 @@ class ReplayBook(Generic[T]):
         """Whether the end of an item is missing."""
         return any(item.is_open for item in self.items)
 
-    def take(self, asked: T, repeats: bool = True) -> int | None:
-        """Return the number of the next recorded item that equals this one, and mark it used; None for a new item."""
+    def take(self, asked: T, repeats: bool = False) -> int | None:
+        """Return the number of the next recorded item that equals this one, and mark it used.
+
+        Without a further one, return the number of the last if it `repeats`, else None.
+        """
         identity = asked.identity
         if isinstance(asked, RecordedTouch) and asked.digest:
             older = replace(asked, digest="").identity  # as an older version of njrt wrote it
             has_older = self._used.get(older, 0) < len(self._slots[older])
-            repeats_older = self._repeats_last and not self._slots[identity]
-            identity = older if has_older or repeats_older else identity
+            identity = older if has_older or (repeats and not self._slots[identity]) else identity
         slots, used = self._slots[identity], self._used.get(identity, 0)
         self._used[identity] = used + 1
-        if used >= len(slots) and not (slots and repeats and self._repeats_last):
+        if used >= len(slots) and not (slots and repeats):
             return None
         index = slots[min(used, len(slots) - 1)]
         self._unused[asked.key].discard(index)

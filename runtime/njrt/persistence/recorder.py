@@ -3,8 +3,8 @@
     {"format": 1, "made_by": "njrt 0.1.0", "model": "gpt-4.1", "protocol": "tools", "date": "2026-03-01"}
     {"place": "mail.njpy:12", "turn": 1, "key": "9f3c…", "shown": [{"user": ["Sort <mail>.", …]}], "reply": {…}}
 
-A request is found by the text of its conversation alone. Equal conversations get the recorded replies in order, then
-the last one every time; different conversations may come in any order. Interceptors' decisions follow the replies. A
+A request is found by the text of its conversation alone. Equal conversations get the recorded replies in order, each
+once; different conversations may come in any order. Interceptors' decisions follow the replies. A
 recording of a run that was paused or killed is `unfinished`: the next run continues it, in every mode except `none`.
 Threads and tasks may share a `Recorder`; processes that record into the same place at the same time add to it.
 """
@@ -29,7 +29,7 @@ from njrt.errors import Paused, RecordingError, RecordingMismatchError, Recordin
 from njrt.message_json import hash_conversation, reply_from_json, reply_to_json
 from njrt.messages import Message, Protocol, Reply, Request, UserMessage
 from njrt.models.model import Ask
-from njrt.persistence.open_recording import OpenRecording, ReplayRule, is_same_model, list_shown
+from njrt.persistence.open_recording import OpenRecording, is_same_model, list_shown
 from njrt.persistence.recording_file import (
     RecordedCall,
     RecordedDecision,
@@ -50,16 +50,16 @@ RecordMode = Literal["none", "once", "new", "all"]
 is recorded and record the rest. `all`: record everything again. An unfinished recording is continued."""
 
 
-_rules: Around[ReplayRule] = Around()
+_models: Around[str] = Around()
 
 
-def replaying(model: str = "", is_once: bool = False) -> AbstractContextManager[ReplayRule]:
-    """Use only a model's recorded replies inside the `with`; with `is_once`, each of them only once."""
-    return _rules.opened(ReplayRule(model, is_once))
+def replaying(model: str = "") -> AbstractContextManager[str]:
+    """Use only a model's recorded replies inside the `with`, or with an empty name every model's."""
+    return _models.opened(model)
 
 
-def _get_rule() -> ReplayRule:
-    return (_rules.innermost() or (ReplayRule(),))[-1]
+def _get_replayed_model() -> str:
+    return (_models.innermost() or ("",))[-1]
 
 
 class Recorder:
@@ -146,27 +146,22 @@ class Recorder:
             return index
 
     def take_call(
-        self, asked: RecordedTouch, is_alone: bool, repeats: bool = True
+        self, asked: RecordedTouch, is_alone: bool, repeats: bool = False
     ) -> tuple[int | None, RecordedTouch | None]:
         """Return the number and the recorded form of a gated function's call; None if it is not recorded.
 
-        In a replay, the last of equal calls `repeats`, as a reply does. Raises RecordingMismatchError if other calls
-        are recorded in its place; if the call is not `is_alone`, running calls may come in another order than before.
+        In a replay, the last of equal calls may be repeated if it `repeats`. Raises RecordingMismatchError if other
+        calls are recorded in its place; if the call is not `is_alone`, running calls may come in another order.
         """
         with self._lock:
             recording = self._get_open_recording()
-            index = recording.calls.take(asked, repeats)
+            index = recording.calls.take(asked, repeats and not recording.records)
             if index is not None:
                 return index, recording.calls.items[index]
-            if recording.records:
-                expected = recording.calls.find_unused(asked.key) if is_alone else None
-            else:
-                recorded = (item.key for item in recording.calls.items)
-                is_other = repeats and not recording.unfinished and asked.key in recorded
-                expected = asked if is_other else None
-            if expected is None:
-                return None, None
-            raise self._make_call_error(expected, asked)
+            is_next = recording.records and is_alone
+            if expected := recording.calls.find_unused(asked.key) if is_next else None:
+                raise self._make_call_error(expected, asked)
+            return None, None
 
     def make_unmade_error(self, call: RecordedTouch) -> Paused | RecordingMismatchError:
         """Return the error for a call that is missing or incomplete in the replayed recording."""
@@ -231,6 +226,12 @@ class Recorder:
             if self._open.is_unsaved:
                 self._save(self._open)
 
+    def rewind(self) -> None:
+        """Replay from the first reply again."""
+        self.close()
+        with self._lock:
+            self._open = None
+
     def __enter__(self) -> Recorder:
         return self
 
@@ -268,13 +269,13 @@ class Recorder:
     def _find_reply(self, key: str, request: Request) -> Reply | None:
         with self._lock:
             recording = self._get_open_recording()
-            rule = _get_rule()
-            entry = recording.take_next_entry(key, rule)
+            model = _get_replayed_model()
+            entry = recording.take_next_entry(key, model)
             if entry is None and recording.records:
                 return None
             if entry is None:
                 name = self.place.name
-                if problem := recording.describe_lack(key, rule):
+                if problem := recording.describe_lack(key, model):
                     problem += f"; record it with NJC_RECORD=new:{name}"
                 else:
                     problem = (
@@ -303,7 +304,7 @@ class Recorder:
         keep_attachments(self.place, request.messages)
         with self._lock:
             recording = self._get_open_recording()
-            fields, asked = reply_to_json(reply), _get_rule().model
+            fields, asked = reply_to_json(reply), _get_replayed_model()
             if asked and not is_same_model(reply.model, asked):
                 fields["asked"] = asked  # the server has another name for the model
             entry = RecordedCall(request.place, request.turn, key, shown, fields, reply.model)

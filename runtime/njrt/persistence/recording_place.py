@@ -17,12 +17,23 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from njrt.errors import RecordingError, StoreError, WrongSignatureError
-from njrt.private_files import append_private_line, drop_cut_line, lock_folder, read_file, replacing
+from njrt.errors import ConfigurationError, RecordingError, StoreError, WrongSignatureError
+from njrt.private_files import (
+    append_private_line,
+    drop_cut_line,
+    exists,
+    lock_folder,
+    read_file,
+    replacing,
+)
 from njrt.stores import Store, make_store_key, update
 
 STORED_PREFIX = "store:"
 """The prefix that marks a recording's name in a store, rather than a file's path."""
+
+_MODE_IN_PATH = re.compile(
+    r"\A(?:none|once|new|all|off)\Z|(?:\A|[/\\])(?:none|once|new|all|off):(?P<path>.*)"
+)
 
 ChangeLines = Callable[[list[str]], list[str]]
 
@@ -40,7 +51,7 @@ class RecordingFile:
         self.name, self.path = str(path), path.absolute()
 
     def exists(self) -> bool:
-        return self.path.exists()
+        return exists(self.path)
 
     def read(self) -> str:
         try:
@@ -66,7 +77,7 @@ class RecordingFile:
 
     def keep_file(self, name: str, data: bytes) -> None:
         path = self.path.with_name(f"{self.path.stem}.files") / name
-        if path.exists():
+        if exists(path):
             return
         with _writing(path, f"file {path}"):
             _replace_file(path, data)
@@ -125,9 +136,18 @@ def is_stored(place: str) -> bool:
 def open_recording_place(
     place: str | Path, store_url: str | None = None, environ: Mapping[str, str] = os.environ
 ) -> RecordingPlace:
-    """Return the place of a recording that is given as a path, `store:NAME` or `URL#NAME`."""
+    """Return the place of a recording that is given as a path, `store:NAME` or `URL#NAME`.
+
+    Raises ConfigurationError for `MODE:PATH`, which only the variable NJC_RECORD may have.
+    """
     text = str(place)
     if not is_stored(text):
+        if found := _MODE_IN_PATH.search(text):
+            path, mode = found["path"] or "mail.jsonl", found[0].strip("/\\").partition(":")[0]
+            raise ConfigurationError(
+                f"{text!r} is not the path of a recording: the mode is another argument, "
+                f'such as record="{path}", mode="{mode.replace("off", "none")}"'
+            )
         return RecordingFile(Path(place))
     from njrt.persistence.open_store import get_store, hide_password
 

@@ -22,6 +22,7 @@ from itertools import islice
 from types import CellType, FunctionType
 from typing import Annotated, Any, ForwardRef, Literal, Union
 
+from njrt.errors import OutputTypeError
 from njrt.outcome import UserValue
 from njrt.records import field, record
 from njrt.rendering.signatures import format_type
@@ -71,6 +72,25 @@ def find_type_mismatch(
 
 def _format_mismatch(value: UserValue, declared: Any) -> str:
     return f"expected {format_type(declared)}, got {format_type(type(value))}"
+
+
+def check_type(place: str, path: str, value: UserValue, declare: Callable[[], Any]) -> None:
+    """Raise OutputTypeError unless the output of static code fits its type, if that can be evaluated."""
+    assert isinstance(declare, FunctionType)
+    module, code = declare.__globals__, declare.__code__
+    declared = _evaluate_declarations(declare, {*code.co_freevars, *code.co_names})
+    if declared is None:
+        return
+    try:
+        type_ = _resolve(declared, module, None, frozenset())
+    except Exception:
+        return
+    if problem := find_type_mismatch(value, type_, module):
+        error = OutputTypeError(
+            f"{place}: static code has bound `{path}` to another type: {problem}"
+        )
+        error.place = place
+        raise error
 
 
 # ── declarations ─────────────────────────────────────────────────────────────────────────────────────

@@ -120,9 +120,6 @@ ALLOWED_MEMBERS: Mapping[str, frozenset[str]] = {
 SUBMODULES = split_words("collections.abc html.entities html.parser json.decoder json.encoder")
 """The importable submodules."""
 
-DIRECT_CALL_FUNCTIONS = split_words("attrgetter methodcaller wraps")
-"""Functions that take attribute names. Code that runs without the guard's checks must call them with literals."""
-
 PROCESS_EVENTS = split_words(
     """os.exec os.fork os.forkpty os.kill os.posix_spawn os.spawn os.startfile os.startfile/2 os.system pty.spawn
     subprocess.Popen ctypes.dlopen ctypes.dlsym ctypes.call_function ctypes.cdata socket.bind socket.connect

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from types import ModuleType
 
 from njrt.execution.guard.allowed import (
@@ -155,7 +156,8 @@ def _find_member_problems(module: ModuleType, name: str, node: ast.AST) -> Itera
     path = module.__name__
     if name not in vars(module) and not name.startswith("__"):
         real = sys.modules.get(path)
-        if name.startswith("_") or hasattr(real, name) or f"{path}.{name}" in sys.modules:
+        is_submodule = hasattr(real, "__path__") and find_spec(f"{path}.{name}") is not None
+        if name.startswith("_") or hasattr(real, name) or is_submodule:
             yield f"{format_line_prefix(node)}`{path}.{name}` is refused in a block: it does more than compute"
 
 

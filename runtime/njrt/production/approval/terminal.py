@@ -26,7 +26,7 @@ from njrt.dataclass_json import InvalidJsonError, from_json, to_json
 from njrt.decisions import Abort, Accept, Decision, Edit, Pause, PendingEffect, Reject
 from njrt.effect_json import decision_from_json, decision_to_json, effect_from_json, effect_to_json
 from njrt.effects import EFFECT_KINDS, AskModel, Effect, Touch, get_effect_code
-from njrt.errors import ConfigurationError
+from njrt.errors import ConfigurationError, require_packages
 from njrt.gates import get_gated_name
 from njrt.message_json import hash_json
 from njrt.private_files import append_private_line, drop_cut_line
@@ -196,12 +196,12 @@ class Approval:
         from dataclasses import replace
 
         try:
-            from click import ClickException, edit
-        except ImportError:
-            self._terminal.write(
-                'editing needs the package click; install it with: pip install "njpy-runtime[approve]"\n'
-            )
+            require_packages("editing", "njpy-runtime[approve]", "click")
+        except ConfigurationError as error:
+            self._terminal.write(f"{error}\n")
             return pending
+        from click import ClickException, edit
+
         text, extension = _format_for_editor(pending.effect)
         try:
             edited = edit(text, extension=extension)

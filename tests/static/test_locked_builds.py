@@ -1,0 +1,139 @@
+"""What a build takes from njc.lock: text that cannot become code, entries that may be live, and a build without a model."""
+
+from __future__ import annotations
+
+import ast
+import json
+
+import pytest
+from studio import Studio
+
+import njrt
+
+SHOP = '''\
+def double(x: int) -> int:
+    """natural
+    Double <x> into <:y>.
+    """
+    return y
+'''
+FALLBACK = SHOP.replace("natural\n", 'natural(fallback="live")\n')
+GOOD = "```python\ny = x * 2\n```"
+STATIC = ("build", "shop.njpy", "--mode", "static")
+
+
+def edit(studio: Studio, file: str, before: str, after: str) -> None:
+    text = studio.read(file)
+    assert before in text
+    studio.write({file: text.replace(before, after, 1)})
+
+
+@pytest.fixture
+def locked(studio: Studio) -> Studio:
+    """A program with code in its lock, without its compiled file."""
+    studio.write({"shop.njpy": SHOP})
+    assert studio.njc(*STATIC, replies=[GOOD]).exit_code == 0
+    (studio.folder / "shop.py").unlink()
+    return studio
+
+
+INJECTED = ["a\nINJECTED = 1", "a\rINJECTED = 1", "a\r\nINJECTED = 1\n#", "a\x0cINJECTED = 1"]
+INJECTED += ["a\0INJECTED = 1", "a\x85INJECTED = 1", "a\u2028INJECTED = 1", "a\x1b[2Jb", "a\u202eb"]
+
+
+@pytest.mark.parametrize("text", INJECTED)
+@pytest.mark.parametrize("key", ["model", "date", "rationale", "contract", "checks", "name"])
+def test_no_text_of_the_lock_becomes_code(locked: Studio, key: str, text: str) -> None:
+    value = json.dumps(text)
+    if key == "checks":
+        value = f"{{ passed = 1, of = 1, by = {value} }}"
+    others = [it for it in locked.read("njc.lock").split("\n") if not it.startswith(f"{key} = ")]
+    others.insert(others.index("[[block]]") + 1, f"{key} = {value}")
+    locked.write({"njc.lock": "\n".join(others)})
+    result = locked.njc(*STATIC, "--locked")
+    assert result.exit_code == 0, result.output
+    compiled = locked.read("shop.py")
+    assert [type(node) for node in ast.parse(compiled).body] == [ast.FunctionDef]
+    assert compiled.split("\n")[3].startswith("def double")
+    assert all(line.isprintable() for line in compiled.split("\n"))
+
+
+@pytest.mark.parametrize("mode", ["static", "static-raw"])
+@pytest.mark.parametrize("character", ["\\r", "\\f", "\\u000b", "\\u0000", "\\u001b"])
+def test_code_with_a_control_character_is_refused(
+    studio: Studio, mode: str, character: str
+) -> None:
+    """Python ends a line at a carriage return, and restarts the indentation at a form feed."""
+    studio.write({"shop.njpy": SHOP})
+    assert studio.njc("build", "shop.njpy", "--mode", mode, replies=[GOOD]).exit_code == 0
+    (studio.folder / "shop.py").unlink()
+    edit(studio, "njc.lock", "'''\ny = x * 2\n'''", f'"""\ny = x * 2 #{character}z = 1\n"""')
+    result = studio.njc("build", "shop.njpy", "--mode", mode, "--locked")
+    assert result.exit_code == 1
+    assert "write it as an escape" in result.stderr
+    assert not (studio.folder / "shop.py").exists()
+
+
+@pytest.mark.parametrize("flags", [(), ("--locked",), ("--check",)])
+@pytest.mark.parametrize("code", ["y = x * 2", ""])
+def test_an_entry_made_live_by_hand_is_refused(
+    locked: Studio, flags: tuple[str, ...], code: str
+) -> None:
+    edit(locked, "njc.lock", "code = ", 'live = "it is slow"\ncode = ')
+    edit(locked, "njc.lock", "y = x * 2", code)
+    result = locked.njc(*STATIC, *flags)
+    assert result.exit_code == 1
+    assert "error[NJ404]: the live entry of `shop.njpy:double` is refused" in result.stderr
+    assert "(it is slow)" in result.stderr
+    assert not (locked.folder / "shop.py").exists()
+
+
+@pytest.mark.parametrize("flags", [(), ("--locked",)])
+def test_a_live_entry_that_the_source_allows_is_reported_by_each_build(
+    studio: Studio, flags: tuple[str, ...]
+) -> None:
+    studio.write({"shop.njpy": FALLBACK})
+    assert studio.njc(*STATIC, "--attempts", "1", replies=["no"]).exit_code == 0
+    again = studio.njc(*STATIC, *flags)
+    assert again.exit_code == 0
+    assert "note: shop.njpy:double stays live: no code passed the checks" in again.stderr
+
+
+def test_a_locked_build_honours_the_fallback(studio: Studio) -> None:
+    studio.write({"shop.njpy": FALLBACK})
+    result = studio.njc(*STATIC, "--locked")
+    assert result.exit_code == 0, result.output
+    assert "note: shop.njpy:double stays live: its code is missing" in result.stderr
+    assert "_nj.run(" in studio.read("shop.py")
+    assert studio.njc(*STATIC, replies=[GOOD]).exit_code == 0
+    edit(studio, "shop.njpy", "Double", "Triple")
+    result = studio.njc(*STATIC, "--locked")
+    assert "stays live: its code is stale: its instruction changed" in result.stderr
+    assert "_nj.run(" in studio.read("shop.py")
+
+
+@pytest.mark.parametrize(
+    ("model", "problem", "exit_code"),
+    [
+        ("", "no model is configured", 2),
+        ("nobody", "no vendor is known for model `nobody`", 2),
+        ("openai/gpt-4.1", "no key to ask openai/gpt-4.1 with; set OPENAI_API_KEY", 3),
+        ("python:nowhere:x", "No module named 'nowhere'", 2),
+    ],
+)
+def test_a_static_block_without_a_model(
+    studio: Studio, monkeypatch: pytest.MonkeyPatch, model: str, problem: str, exit_code: int
+) -> None:
+    from click.testing import CliRunner
+
+    from njc.commands import njc
+
+    if model:
+        monkeypatch.setenv("NJC_MODEL", model)
+    studio.write({"shop.njpy": SHOP})
+    with njrt.using():
+        result = CliRunner().invoke(njc, STATIC, prog_name="njc")
+    assert result.exit_code == exit_code
+    place = "shop.njpy:2: the code of the static block `shop.njpy:double` cannot be written"
+    for words in (place, problem, "--locked", 'mode="live"'):
+        assert words in result.stderr
