@@ -65,7 +65,6 @@ def test_the_table_of_the_programs_whose_prompts_change_the_state() -> None:
     assert documented == measured
 
 
-def read_repeats() -> dict[str, dict[str, list[dict[str, Any]]]]:
 PYTHON_CHANGES_THE_STATE = {"battle", "fact_checking", "health_data", "menu", "task_completion"}
 
 
@@ -165,7 +164,7 @@ def _changes_an_object(node: ast.AST) -> bool:
     return False
 
 
-def read_repeats(file: str = "qwen2.5-coder-1.5b") -> dict[str, dict[str, list[dict[str, Any]]]]:
+def read_repeats() -> dict[str, dict[str, list[dict[str, Any]]]]:
     """Return the repeated trials by method and program, in the order of their repeats."""
     lines = (ROOT / "spsbench/results/repeats/qwen2.5-coder-1.5b.jsonl").read_text("utf-8")
     trials = [line for line in map(json.loads, lines.splitlines()) if line["kind"] == "trial"]
