@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from njc.migrate.program import Migration, migrate_program
 
 import njrt
 from njc.compiler import compile_source
@@ -24,6 +23,7 @@ from spsbench.replay.agreement import NameMap, compare_answers
 from spsbench.replay.export import build_traces
 from spsbench.replay.programs import (
     RunChecks,
+    convert_program,
     load_authors_program,
     load_suite_program,
     require_compiled_code,
@@ -160,10 +160,9 @@ def load_program(trace: Trace) -> RunChecks:
 def test_the_signatures_of_the_published_programs_compile(signature: str, effects: str) -> None:
     """Also those with an annotation that is no type: Python runs these programs."""
     text = OLD_FUNCTION.replace("SIGNATURE", signature.partition(": ")[2])
-    migrated = migrate_program(SourceFile("old.py", text.encode()), "new.njpy")
-    assert isinstance(migrated, Migration)
+    source = SourceFile("new.njpy", convert_program(text).encode())
     options = METHODS.get(effects, METHODS["natural"]).compile_options
-    assert require_compiled_code(compile_source(migrated.source, project=options))
+    assert require_compiled_code(compile_source(source, project=options))
 
 
 def test_there_are_signatures_of_all_published_programs() -> None:
