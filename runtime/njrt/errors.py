@@ -4,8 +4,7 @@
     ├── ConfigurationError          no model, unknown option, a missing extra     exit code 2
     │   └── NoModelError            no model is configured
     ├── ModelError                  the model or its server failed                exit code 3
-    │   ├── AuthenticationError     the server refuses the key
-    │   │   └── MissingKeyError     no key is set                                 exit code 2
+    │   ├── AuthenticationError     the key is missing (exit code 2) or wrong
     │   ├── ModelNotFoundError      the server does not know this model
     │   ├── ServerError             unreachable, overloaded, timed out, broken reply
     │   │   └── NotAskedError       not asked: no time was left
@@ -75,13 +74,7 @@ class ModelError(NaturalError):
 
 
 class AuthenticationError(ModelError):
-    """The key is missing, or the server rejected it."""
-
-
-class MissingKeyError(AuthenticationError):
-    """No key is set."""
-
-    exit_code = 2
+    """The key is missing, or the server rejected it. If it is missing, the exit code is 2."""
 
 
 class ModelNotFoundError(ModelError):

@@ -186,7 +186,7 @@ UNBOUND = {
     '"""natural\nUse <price.net> for <:y: int>.\n"""': "prices",
     'def f():\n    """natural\n    Put <shwn> into <:y>.\n    """\n    return y': "shown",
     'for prce in prices:\n    """natural\n    Put <prcee> into <:y>.\n    """': "prce",
-    '"""natural\nPut it into <:y: list[Kart]>.\n"""': "Cart",
+    '"""natural\nPut it into <:y: list[Crat]>.\n"""': "Cart",
     '"""natural(max_efects=1)\nPut <pricess> into <:y>.\n"""': "max_effects",
 }
 """Cells that read a name which neither they nor the shell binds, and the names that they are told."""

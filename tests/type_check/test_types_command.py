@@ -185,6 +185,14 @@ def test_the_checker_is_given_the_rendered_sources(place: Path) -> None:
     assert "a.njpy" not in os.listdir(place / ".njc_types")
 
 
+def test_a_broken_link_is_not_given_to_the_checker(place: Path) -> None:
+    (place / "b.njpy").symlink_to("nowhere.njpy")
+    checker = script(place, "import os; print(sorted(os.listdir()))")
+    for words in ([], ["a.njpy"]):
+        done = run("types", *(words or ["."]), *checker, cwd=place)
+        assert (done.returncode, "'b.py'" in done.stdout) == (0, False), done.stderr
+
+
 @pytest.mark.parametrize("status", [0, 1, 2, 3, 77])
 def test_the_exit_status_of_the_checker_is_kept(place: Path, status: int) -> None:
     done = run("types", "a.njpy", *script(place, f"raise SystemExit({status})"), cwd=place)

@@ -108,7 +108,7 @@ def _find_sources(places: Sequence[Path], project: Project) -> list[Path]:
         package = find_top_package(folder, Path(folder.anchor))
         whole = package or (place if place.is_dir() else None)
         around = walk_files(whole, SUFFIX) if whole else sorted(folder.glob(f"*{SUFFIX}"))
-        found.update(dict.fromkeys(around))
+        found.update(dict.fromkeys(filter(Path.exists, around)))  # without broken links
     selected = (make_unit(file, project) for file in found)
     return [unit.source for unit in selected if is_selected(unit.source, unit.root, project)]
 

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, assert_never
 from njrt.errors import (
     AuthenticationError,
     ConfigurationError,
-    MissingKeyError,
     ModelError,
     ModelNotFoundError,
     RejectedRequestError,
@@ -47,6 +46,7 @@ from njrt.models.remote import (
     Server,
     add_file_hint,
     describe_files,
+    make_key_error,
     make_model_error,
     shorten_message,
 )
@@ -287,7 +287,7 @@ class PydanticAI(RemoteModel):
 
 
 def infer_model(name: str) -> AIModel:
-    """Return the model object of a name; raises a ConfigurationError or MissingKeyError with the missing part."""
+    """Return the model object of a name; raises a ConfigurationError or AuthenticationError with the missing part."""
     from pydantic_ai import models
     from pydantic_ai.exceptions import UserError
 
@@ -300,8 +300,8 @@ def infer_model(name: str) -> AIModel:
             f'install it with: pip install "pydantic-ai-slim[{provider}]"'
         ) from None
     except UserError as error:
-        kind = MissingKeyError if "_API_KEY" in error.message else ConfigurationError
-        raise kind(
+        make = make_key_error if "_API_KEY" in error.message else ConfigurationError
+        raise make(
             f"cannot use model `pydantic-ai:{name}`: {shorten_message(error.message)}"
         ) from None
     except Exception as error:  # from a provider that finds no credentials or no region

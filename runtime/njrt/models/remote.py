@@ -22,7 +22,6 @@ from urllib.parse import urlsplit
 from njrt.errors import (
     AuthenticationError,
     ConfigurationError,
-    MissingKeyError,
     ModelError,
     ModelNotFoundError,
     NaturalError,
@@ -459,12 +458,12 @@ def _make_model_error(failure: Exception, name: str, server: Server, key: str | 
     message = _get_server_message(getattr(failure, "body", None))
     status = getattr(failure, "status_code", None)
     said = f"(HTTP {status}: {message})"
-    kind: type[ModelError] = ServerError
+    kind: Callable[[str], ModelError] = ServerError
     match status:
         case 401 | 403:  # the server's message may repeat the key
             is_refused = key or server.key_variable != OWN_KEY_VARIABLE
             verb = "refused the key" if is_refused else "needs a key"
-            kind = AuthenticationError if is_refused else MissingKeyError
+            kind = AuthenticationError if is_refused else make_key_error
             text = f"{server.url} {verb} for {name} (HTTP {status}); check {server.key_variable}"
         case 404:
             kind = ModelNotFoundError
@@ -499,9 +498,16 @@ def format_model_location(name: str, server: Server) -> str:
     return name if server.url in name else f"{name} at {server.url}"
 
 
-def make_missing_key_error(name: str, server: Server) -> MissingKeyError:
+def make_missing_key_error(name: str, server: Server) -> AuthenticationError:
     """Return the error if no key is set."""
-    return MissingKeyError(f"no key to ask {name} with; set {server.key_variable}")
+    return make_key_error(f"no key to ask {name} with; set {server.key_variable}")
+
+
+def make_key_error(text: str) -> AuthenticationError:
+    """Return an error about a missing key, with the exit code of a wrong configuration."""
+    error = AuthenticationError(text)
+    error.exit_code = ConfigurationError.exit_code
+    return error
 
 
 class _ReportedError(MalformedReplyError):
