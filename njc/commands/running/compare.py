@@ -117,7 +117,7 @@ def command(
         request = HoleRequest(attempts=attempts, jobs=jobs, notify=console.note)
         console.note(f"{mode}: building")
         with show_status(console):
-            build = _build_mode(sources, target, mode, request)
+            build = _build_mode(sources, target, request)
         done = () if build.failure else tuple(_run_all(console, target, sources, mode, words, runs))
         rows.append(ModeSummary(mode, build, done))
     console.result(format_comparison_text(rows))
@@ -166,9 +166,7 @@ def _compute_digest(units: Sequence[Unit], words: Sequence[str], project: Projec
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:12]
 
 
-def _build_mode(
-    sources: Sequence[Path], project: Project, mode: str, request: HoleRequest
-) -> ModeBuild:
+def _build_mode(sources: Sequence[Path], project: Project, request: HoleRequest) -> ModeBuild:
     """Build in one mode; an error becomes the build's `failure`."""
     began = time.monotonic()
     units = find_units(sources, project)

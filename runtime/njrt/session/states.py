@@ -17,7 +17,6 @@ from njrt.message_json import hash_json
 from njrt.options import Options
 from njrt.outcome import UserValue
 from njrt.rendering.describe import describe_on_one_line, describe_variable
-from njrt.rendering.one_line import write_brief
 from njrt.rendering.redaction import Redactor, RedactRule
 from njrt.scope.scope import Scope
 
@@ -68,13 +67,6 @@ def render_variables(scope: Scope, options: Options) -> dict[str, str]:
         )
         for name, value in variables.items()
     }
-
-
-def write_named_value(redactor: Redactor, name: str, value: UserValue, room: int) -> str:
-    """Write a variable's value on one line of at most `room` characters, redacted."""
-    return redactor.redact_whole(
-        redactor.write_named(name, value, lambda: write_brief(value, room))
-    )
 
 
 class StateObserver:

@@ -62,20 +62,9 @@ class EncodedValues:
     lost: Mapping[str, str]
 
 
-SecretFinder = Callable[[str, UserValue], str | None]
-"""Describes the secret in a value, given its name (empty for a list item); returns None if there is no secret."""
-
-
-def encode_values(
-    values: Mapping[str, UserValue],
-    own: str = "__main__",
-    find_secret: SecretFinder = lambda name, value: None,
-) -> EncodedValues:
-    """Encode values, which may share objects; `own` is the name of the program's module.
-
-    A value is lost if `find_secret` finds a secret in it.
-    """
-    encoder = Encoder(own, find_secret)
+def encode_values(values: Mapping[str, UserValue], own: str = "__main__") -> EncodedValues:
+    """Encode values, which may share objects; `own` is the name of the program's module."""
+    encoder = Encoder(own)
     lost: dict[str, str] = {}
     for name, value in values.items():
         before = dict(encoder.seen)
@@ -100,7 +89,6 @@ class Encoder:
     """Writes values: first counts how often each object occurs, then writes each object once."""
 
     own: str
-    find_secret: SecretFinder
     classes: dict[str, str] = field(default_factory=dict)
     seen: dict[int, int] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
@@ -111,8 +99,6 @@ class Encoder:
         waiting = [(label, value)]
         while waiting:
             label, value = waiting.pop()
-            if secret := self.find_secret(label, value):
-                raise NotEncodableError(secret)
             if is_exactly(value, *_PLAIN_TYPES, float):
                 continue
             times = self.seen.get(id(value), 0)

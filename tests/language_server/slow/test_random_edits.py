@@ -11,10 +11,10 @@ from language_programs import PROGRAMS, edit_at_random, make_document, name_prog
 
 from njc.editors.language_server.answers.actions import list_corrections
 from njc.editors.language_server.answers.completion import complete
+from njc.editors.language_server.answers.folds import list_folds, list_lenses
 from njc.editors.language_server.answers.highlighting import encode_tokens, list_tokens
 from njc.editors.language_server.answers.hover import describe_place
 from njc.editors.language_server.answers.navigation import find_definitions, find_references
-from njc.editors.language_server.answers.outline import list_folds, list_lenses, list_parts
 from njc.editors.language_server.answers.rename import RenameRefused, find_renamed, rename
 from njc.editors.language_server.serving.conversion import Converter
 from njc.editors.language_server.texts.documents import Document
@@ -32,9 +32,6 @@ def ask_everything(document: Document, offset: int) -> None:
     for start, end in find_definitions(document, offset):
         assert 0 <= start <= end <= length + 3  # a prompt without an end is read as if it had one
     find_references(document, offset)
-    for part in list_parts(document):
-        converter.make_symbol(part)
-        assert part.span[0] <= part.name_span[0] <= part.name_span[1] <= part.span[1]
     for first, last in list_folds(document):
         assert first < last
     tokens = list_tokens(document)

@@ -46,7 +46,7 @@ VARIANTS = {
 }
 ENCODINGS = sorted(UNITS)
 METHODS = ("hover", "definition", "completion", "documentHighlight", "prepareRename")
-WHOLE = ("documentSymbol", "foldingRange", "semanticTokens/full", "codeLens")
+WHOLE = ("foldingRange", "semanticTokens/full", "codeLens")
 
 
 def run_session(
