@@ -210,16 +210,9 @@ def open_budgets(budget: Budget | str | Sequence[Budget] | None) -> tuple[OpenBu
 
 
 @contextmanager
-def open_settings(settings: Settings) -> Iterator[None]:
-    """Make blocks inside use exactly these settings."""
-    with _open_settings.opened(settings):
-        yield
-
-
-@contextmanager
 def wrapping(wrap: ModelWrapper) -> Iterator[None]:
     """Make blocks inside ask `wrap(model)` instead of each model that they choose."""
-    with open_settings(replace(get_settings(), wrap=wrap)):  # read on entry, not before
+    with _open_settings.opened(replace(get_settings(), wrap=wrap)):  # read on entry, not before
         yield
 
 

@@ -40,11 +40,6 @@ def watch_scopes(watcher: ScopeWatcher) -> None:
     _scope_watchers.append(watcher)
 
 
-def is_watched() -> bool:
-    """Return whether a debugger receives this process's scopes."""
-    return bool(_scope_watchers)
-
-
 def observe_scope(run: RunId, scope: Scope, rule: RedactRule | None) -> Observe:
     """Start observing a run's variables."""
     for watch in _scope_watchers:
