@@ -208,8 +208,8 @@ BUILD_OPTIONS = ("jumps", "mode", "fallback")
 def read_environment_options(environ: Mapping[str, str]) -> Options:
     """Read the options that the environment sets; an empty variable sets none."""
     for variable in VARIABLES.keys() & environ.keys():
-        if text := environ[variable]:
-            drop_removed({VARIABLES[variable]: text}, variable)
+        if environ[variable]:
+            drop_removed({VARIABLES[variable]: environ[variable]}, variable)
     values: dict[str, Any] = {}
     for variable, name in ENVIRONMENT_VARIABLES.items():
         if text := environ.get(variable):

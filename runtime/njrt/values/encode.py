@@ -69,7 +69,7 @@ def encode_values(values: Mapping[str, UserValue], own: str = "__main__") -> Enc
     for name, value in values.items():
         before = dict(encoder.seen)
         try:
-            encoder.count(name, value)
+            encoder.count(value)
         except NotEncodableError as error:
             lost[name], encoder.seen = str(error), before
         except Exception as error:  # raised by the program's own code
@@ -94,11 +94,11 @@ class Encoder:
     names: dict[int, str] = field(default_factory=dict)
     kept: list[UserValue] = field(default_factory=list)
 
-    def count(self, label: str, value: UserValue) -> None:
+    def count(self, value: UserValue) -> None:
         """Count the objects of a value; raise NotEncodableError if a part of it cannot be encoded."""
-        waiting = [(label, value)]
+        waiting = [value]
         while waiting:
-            label, value = waiting.pop()
+            value = waiting.pop()
             if is_exactly(value, *_PLAIN_TYPES, float):
                 continue
             times = self.seen.get(id(value), 0)
@@ -110,9 +110,7 @@ class Encoder:
             name, positional, named = self.take_apart(value)
             if not name.startswith(("[", "(", "{")):
                 self.kept.append((positional, named))  # so that no id is reused
-            if type(value) is dict:
-                named = {key: item for key, item in value.items() if type(key) is str}
-            waiting += [*(("", part) for part in positional), *named.items()]
+            waiting += [*positional, *named.values()]
 
     def take_apart(self, value: UserValue) -> _ConstructorParts:
         """Split an object into its constructor and the values that it holds."""
