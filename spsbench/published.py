@@ -26,17 +26,6 @@ class PublishedTable:
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedRate:
-    """The pass rate of a form of a suite, in per cent."""
-
-    suite: str
-    model: str
-    form: str
-    rate: float
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
 class PublishedFigures:
     """The contents of the file of figures."""
 
@@ -47,7 +36,6 @@ class PublishedFigures:
     methods: Mapping[str, str]
     """Our methods, by the names that the paper's tables have for them."""
     tables: tuple[PublishedTable, ...]
-    suites: tuple[PublishedRate, ...]
 
 
 PUBLISHED: PublishedFigures = validate_value(

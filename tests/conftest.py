@@ -14,12 +14,15 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from njrt.context import list_open
-from slow_tests import list_slow_files
 
 # Programs inherit this; nohup, under which tests may run, ignores the signal.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 pytest_plugins = ["pytester"]
+
+# What the slow tests of a subject import lies beside their folder, or in it.
+for slow in Path(__file__).parent.glob("*/slow"):
+    sys.path += [str(slow.parent), str(slow)]
 
 THOROUGH = bool(os.environ.get("NJC_THOROUGH"))
 
@@ -52,13 +55,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Do not read slow files if only quick tests run: reading them takes much of a short run."""
     quick = config.getoption("-m") == "not slow"
-    return True if quick and collection_path in list_slow_files() else None
+    return True if quick and collection_path.name == "slow" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    slow = list_slow_files()
     for item in items:
-        if item.path in slow:
+        if "slow" in item.path.relative_to(Path(__file__).parent).parts:
             item.add_marker(pytest.mark.slow)
 
 

@@ -116,6 +116,7 @@ def test_every_command_that_documents_name_exists() -> None:
     named = {
         name
         for document in DOCUMENTS
+        if document.name != "CHANGELOG.md"  # which names commands that have left
         for name in re.findall(r"(?:^|[`$ ])njc ([a-z]+)\b(?=[ `])", "\n".join(code_in(document)))
     }
     assert named

@@ -312,3 +312,9 @@ def test_a_flag_that_has_left_says_what_to_do_instead(
 
 def test_every_flag_that_has_left_is_tried() -> None:
     assert {flag for flags in FLAGS.values() for flag in flags} == {*removed_words.FLAGS}
+
+
+@pytest.mark.parametrize("name", [*removed.NAMES])
+def test_a_public_name_that_has_left_says_what_to_do_instead(name: str) -> None:
+    with pytest.raises(ImportError, match=re.escape(f"in njc 0.3: {removed.NAMES[name]}")):
+        exec(f"from njrt{'.models' if name.endswith('Model') else ''} import {name}")

@@ -108,7 +108,6 @@ def _list_options() -> Iterator[tuple[str, ...]]:
 
 def _list_project_keys() -> Iterator[tuple[str, ...]]:
     defaults = {field.name: field.default for field in fields(Project)}
-    building = [name for name in COMMANDS if "--required-version" in _list_flags(name)]
     for variable, key in PROJECT_VARIABLES.items():
         name = key.replace("-", "_")
         yield (
@@ -116,7 +115,7 @@ def _list_project_keys() -> Iterator[tuple[str, ...]]:
             _show_default(defaults[name]),
             _read_docstring("njc.project.config.Project", name),
             f"`{variable}`",
-            ", ".join(_find_flags(name, building)),
+            ", ".join(_find_flags(name, ("build",))),
             "project",
         )
 

@@ -268,8 +268,8 @@ def _build_attempt_pieces(lowered: GuardedBlock, site: BlockSite, runtime: str) 
     live, written = lowered.live, lowered.written
     indent, step, newline = site.indent, site.step, site.newline
     room = LINE_WIDTH - len((indent + step).expandtabs(4))
-    arguments = [*live.arguments, Argument(f"code={format_literal(written.name)}")]
-    arguments += [Argument("is_async=True")] if live.block.scope.is_async else []
+    is_async = [Argument("is_async=True")] if live.block.scope.is_async else []
+    arguments = [*live.arguments, *is_async]
     given = [line for argument in arguments for line in _format_argument(argument, room, step)]
     below = [
         *(f"{indent}{step}{line}" for line in given),

@@ -18,7 +18,7 @@ from __future__ import annotations
 import ast
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from njc.analysis.authority import Authority, may_reraise
 from njc.analysis.contracts import BlockContract
@@ -98,8 +98,6 @@ class WrittenBlock:
     """The shapes that variables must have for the attempt, by name."""
     conditions: tuple[str, ...] = ()
     """Additional conditions on the values, as expressions."""
-    name: str = ""
-    """The block's name in the lock, and a digest of its instruction and code."""
     contained: Contained | None = None
     """Additional names for the call, if it runs the code in a separate process."""
 
@@ -153,7 +151,7 @@ def serialize_written(source: SourceFile, written: Iterable[WrittenBlock], note:
     """Return everything that written code and its note add to a compiled file, whatever its line ends."""
     parts = [
         f"{start - source.text.count(_CRLF, 0, start)}"
-        f"\0{code.imports!a}\0{code.shapes!a}\0{code.conditions!a}\0{code.name}\0{code.code}"
+        f"\0{code.imports!a}\0{code.shapes!a}\0{code.conditions!a}\0\0{code.code}"
         for code in written
         for start in [code.block.start]
     ]
@@ -318,12 +316,6 @@ def _list_used_imports(block: NaturalBlock, definitions: TypeReader) -> list[str
     paths = (each.path for each in dotted if each.root not in whole)
     is_import = definitions.is_import
     return [it for it in dict.fromkeys(paths) if is_import(it.partition(".")[0], block.scope)]
-
-
-def _format_items(options: Mapping[str, object]) -> str:
-    return ", ".join(
-        f"{format_literal(name)}: {format_literal(value)}" for name, value in options.items()
-    )
 
 
 def _make_text_argument(name: str, words: Iterable[str]) -> Argument:

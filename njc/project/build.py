@@ -174,7 +174,7 @@ def plan_build(
             return True
         if unit in compiled:
             return not _is_same_text(compiled[unit].output or b"", existing[unit])
-        return not _is_fresh(unit, existing[unit], sources[unit], project)
+        return not _is_fresh(existing[unit], sources[unit], project)
 
     outdated = {unit: source for unit, source in sources.items() if is_outdated(unit)}
     results = compile_all(outdated, project, jobs, progress, compiled=compiled)
@@ -274,7 +274,7 @@ def _compile_in_processes(tasks: Sequence[CompileTask], workers: int) -> Iterato
         yield from pool.map(CompileTask.run, tasks, chunksize=max(1, len(tasks) // (workers * 8)))
 
 
-def _is_fresh(unit: Unit, existing: ExistingFile, source: SourceFile, project: Project) -> bool:
+def _is_fresh(existing: ExistingFile, source: SourceFile, project: Project) -> bool:
     header = make_header(source, project.options)
     return existing.state == "compiled" and existing.header == header
 

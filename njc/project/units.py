@@ -156,12 +156,12 @@ def format_path(path: Path) -> str:
 
 
 @contextmanager
-def explaining_failure(action: str, remedy: str = "") -> Iterator[None]:
-    """Turn an OSError into a ConfigurationError with a remedy: `cannot read mail.njpy: Permission denied`."""
+def explaining_failure(action: str) -> Iterator[None]:
+    """Turn an OSError into a ConfigurationError: `cannot read mail.njpy: Permission denied`."""
     try:
         yield
     except OSError as error:
-        raise ConfigurationError(f"cannot {action}: {error.strerror or error}{remedy}") from None
+        raise ConfigurationError(f"cannot {action}: {error.strerror or error}") from None
 
 
 def read_file(file: Path) -> bytes:

@@ -366,6 +366,3 @@ def choose_author(file: StaticFile, hole: Hole) -> Author:
     is_recorded = find_recorder(settings, os.environ) is not None
     is_remote = settings.model is None and not is_recorded and not options.base_url
     return Author(model, temperature, is_remote)
-
-
-# ── a static block's contract as a test of its code ────────────────────────────────────────────────

@@ -65,11 +65,6 @@ class LockScore:
     wrong: int
     of: int
 
-    @property
-    def rank(self) -> tuple[int, int]:
-        """The sort key for scores: a wrong answer is worse than none."""
-        return -self.wrong, self.right
-
     def __str__(self) -> str:
         left = self.of - self.right - self.wrong
         rest = f", {left} left to the live block" if left else ""

@@ -37,7 +37,6 @@ from njc.static.holes import (
     make_fresh_name,
     split_import,
 )
-from njc.static.lock import hash_code
 from njrt.execution.symbols import find_names
 from njrt.options import Options
 
@@ -106,14 +105,7 @@ def place_auto_code(code: str, hole: Hole, runtime: str, shapes: Mapping[str, st
     conditions = tuple(_format_condition(statement, code) for statement in asserts)
     body = "\n".join(kept).strip("\n") or "pass"
     expected = tuple((name, shape) for name, shape in shapes.items() if name in hole.visible)
-    return WrittenBlock(
-        hole.block, body, hoisted, True, name, expected, conditions, name_static_code(hole, code)
-    )
-
-
-def name_static_code(hole: Hole, code: str) -> str:
-    """Return the name of a block and its code in the canary store; other code has another name."""
-    return f"{hole.name} {hole.meaning.instruction}{hash_code(code)[:8]}"
+    return WrittenBlock(hole.block, body, hoisted, True, name, expected, conditions)
 
 
 def list_guard_asserts(tree: ast.Module) -> Iterator[ast.Assert]:
@@ -156,8 +148,6 @@ def _mark_exits(code: str, body: list[ast.stmt], name: str, asserts: bool) -> li
                 _wrap_expression(lines, value, f"{name}.meant(")
             case ast.Raise():
                 _insert_statement(lines, statement, f"{name}.meant()")
-            case ast.Return(value=ast.expr() as value):
-                _wrap_expression(lines, value, f"{name}.note_return(")
             case ast.Break() | ast.Continue() | ast.Return():
                 jump = type(statement).__name__.lower()
                 _insert_statement(lines, statement, f'{name}.note("{jump}")')

@@ -69,10 +69,6 @@ def keep_results(request: HoleRequest, lock: StaticLock, file: Path) -> HoleRequ
     )
 
 
-CONTRACT_SECONDS = 30.0
-"""The time limit for testing a piece of code; without a verdict by then, the code is not judged."""
-
-
 def write_static_build(
     units: Sequence[Unit], project: Project, static: StaticBuild
 ) -> tuple[Finding, ...]:

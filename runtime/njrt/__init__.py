@@ -113,6 +113,9 @@ _LOADED_LATER = {
 def __getattr__(name: str) -> "Any":
     """Load the modules that run blocks when their names are first used (PEP 562)."""
     if name not in _LOADED_LATER:
+        from njrt.options.removed import refuse_removed_name
+
+        refuse_removed_name(name)
         raise AttributeError(f"module 'njrt' has no attribute {name!r}")
     from importlib import import_module
 

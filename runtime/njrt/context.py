@@ -26,7 +26,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ContextDecorator, contextmanager
-from contextvars import Context, ContextVar, copy_context
+from contextvars import ContextVar, copy_context
 from functools import partial, wraps
 from types import FrameType
 from typing import Any, Generic, ParamSpec, TypeVar
@@ -303,13 +303,6 @@ _process = _Process()
 
 _POOLS = {"concurrent.futures.thread", "multiprocessing.pool"}
 """Modules of pools, with workers that are started by one part of a program and work for all."""
-
-
-def copy_surroundings() -> Context:
-    """Return a context for work that continues in another thread, with everything that is open here."""
-    context = copy_context()
-    context.run(carried.set, Carried(list_open(), "inherited"))
-    return context
 
 
 def start_outside(thread: threading.Thread) -> None:

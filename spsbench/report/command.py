@@ -46,10 +46,10 @@ def command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
         raise click.ClickException("the report differs from the results\n" + "\n".join(found))
 
 
-def make_report_command(name: str, module: str, *, has_markdown: bool = True) -> click.Command:
+def make_report_command(name: str, module: str) -> click.Command:
     """Return the command that reports on results files with the `REPORT` of a module."""
 
-    def command(results: tuple[Path, ...], out: Path | None = None, check: bool = False) -> None:
+    def command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
         from spsbench.report.results_report import report_files
 
         if check and out is None:
@@ -62,7 +62,7 @@ def make_report_command(name: str, module: str, *, has_markdown: bool = True) ->
         click.option("--out", type=flags.FILE, help="Write Markdown into this file."),
         click.option("--check", is_flag=True, help=about),
     )
-    for option in reversed(options if has_markdown else options[:1]):
+    for option in reversed(options):
         command = option(command)
     kind = name.removesuffix("-report")
     return click.command(name, help=f"Report the results of `spsbench {kind}`.")(command)

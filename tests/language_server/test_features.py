@@ -9,10 +9,10 @@ from language_programs import make_document
 
 from njc.editors.language_server.answers.actions import list_corrections
 from njc.editors.language_server.answers.completion import complete
+from njc.editors.language_server.answers.folds import list_folds, list_lenses
 from njc.editors.language_server.answers.highlighting import list_tokens
 from njc.editors.language_server.answers.hover import describe_place
 from njc.editors.language_server.answers.navigation import find_definitions
-from njc.editors.language_server.answers.outline import list_lenses, list_parts
 from njc.editors.language_server.texts.documents import ContentChange, apply_changes, apply_edits
 from njc.runs.trace_view.index import RunSummary
 from njc.runs.trace_view.terminal import summarize_block
@@ -170,14 +170,10 @@ def test_hover_on_a_name_with_a_ligature() -> None:
     assert ": function find(x: int) -> int" in found.markdown
 
 
-def test_the_outline_selects_names() -> None:
-    program = "class s:\n    def \\\n  e(self): pass\nasync def d(): pass\n@dec(f='f')\ndef f(): pass\ndef ﬁ(): pass\n"
-    (box, *functions) = list_parts(make_document(program))
-    parts = [box, *box.parts, *functions]
-    written = [program[slice(*part.name_span)] for part in parts]
-    assert written == ["s", "e", "d", "f", "ﬁ"]
-    before = [program[: part.name_span[0]].split()[-1] for part in parts]
-    assert before == ["class", "\\", "def", "def", "def"]
+def test_functions_classes_and_blocks_fold() -> None:
+    block = '"""natural\n        Put <x> into <:y>.\n        """'
+    program = f"class S:\n    if S:\n        async def e(self):\n            {block}\n@d\ndef f(): pass\ndef g(\n): pass\n"
+    assert list_folds(make_document(program)) == [(0, 5), (2, 5), (3, 4), (8, 9)]
 
 
 def test_no_hover_on_words() -> None:

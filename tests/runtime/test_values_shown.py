@@ -316,21 +316,6 @@ def test_a_value_is_described(value: object, text: str) -> None:
     assert describe_variable("x", value, 1000) == text
 
 
-def test_a_table_is_shown_by_its_columns() -> None:
-    pandas = pytest.importorskip("pandas")
-    table = pandas.DataFrame({"rank": [1, 2], "share": [2.5, 0.5]})
-    assert describe_variable("t", table) == (
-        "t: pandas.DataFrame, 2 rows, 2 columns = {'rank' (int64): [1, 2], 'share' (float64): [2.5, 0.5]}"
-    )
-    wide = pandas.DataFrame(numpy.zeros((1000, 500)))
-    assert describe_variable("t", wide, 140).endswith(
-        "{0 (float64): [0.0, 0.0, 0.0, ...], 1 (float64): [0.0, 0.0, 0.0, ...], ...}"
-    )
-    assert (
-        describe_variable("s", table["rank"]) == "s: pandas.Series, 2 items, dtype int64 = [1, 2]"
-    )
-
-
 class Shop:
     @functools.cached_property
     def stock(self) -> dict[str, int]:
@@ -369,22 +354,6 @@ def test_functions_behind_a_cache_are_shown() -> None:
     )
     wrapper = functools.cache(functools.partial(int, base=2))
     assert "_lru_cache_wrapper" in describe_variable("w", wrapper)
-
-
-def test_the_index_of_a_table_is_shown() -> None:
-    pandas = pytest.importorskip("pandas")
-    table = pandas.DataFrame({"city": ["Oslo", "Rome"], "size": [1, 3]})
-    named = table.set_index("city")
-    assert render_value(named) == "{'city' (index): ['Oslo', 'Rome'], 'size' (int64): [1, 3]}"
-    assert render_value(named["size"]) == "{'Oslo': 1, 'Rome': 3}"
-    assert render_value(table[1:]).startswith("{index: [1], 'city' (")
-    assert render_value(table["size"][1:]) == "{1: 3}"
-    many = pandas.Series(range(100), index=range(1, 101))
-    assert "= {1: 0, 2: 1, " in describe_variable("s", many, 120)
-    assert "index: [1, 2, 3, " in describe_variable("t", many.to_frame("n"), 140)
-    both = table.set_index(["city", "size"])
-    both["n"] = [5, 6]
-    assert "{'city' (index): ['Oslo', 'Rome'], 'size' (index): [1, 3], " in render_value(both)
 
 
 def test_an_open_file_is_named_and_not_read(tmp_path: pathlib.Path) -> None:

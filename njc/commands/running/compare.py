@@ -118,7 +118,7 @@ def command(
         request = HoleRequest(attempts=attempts, jobs=jobs, notify=console.note)
         console.note(f"{mode}: building")
         with show_status(console):
-            build = _build_mode(find_units(sources, target), target, mode, request, lock_file)
+            build = _build_mode(find_units(sources, target), target, request, lock_file)
         done = () if build.failure else tuple(_run_all(console, target, sources, mode, words, runs))
         rows.append(ModeSummary(mode, build, done))
     console.result(format_comparison_text(rows))
@@ -180,7 +180,7 @@ def copy_lock(file: Path, copy: Path) -> StaticLock:
 
 
 def _build_mode(
-    units: Sequence[Unit], project: Project, mode: str, request: HoleRequest, lock_file: Path
+    units: Sequence[Unit], project: Project, request: HoleRequest, lock_file: Path
 ) -> ModeBuild:
     """Build in one mode; an error becomes the build's `failure`."""
     began = time.monotonic()

@@ -78,7 +78,7 @@ class CommandRepairResult:
     trouble: str = ""
 
 
-def make_command_prompt(hole: Hole, code: str, evaluation: CommandEvaluation, turn: int) -> str:
+def make_command_prompt(hole: Hole, evaluation: CommandEvaluation) -> str:
     """Describe a command's failure, with the code's steps as comments in the code."""
     trace = evaluation.result.trace
     return f"""\

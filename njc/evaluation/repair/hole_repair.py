@@ -40,8 +40,8 @@ class HoleRepair(Generic[EvaluationT]):
     hole: Hole
     check: CodeCheck
     evaluate: Callable[[str], EvaluationT]
-    describe: Callable[[Hole, str, EvaluationT, int], str]
-    """Describes what went wrong with the code, given the number of the request, from 1."""
+    describe: Callable[[Hole, EvaluationT], str]
+    """Describes what went wrong with the code."""
 
     def make_request(
         self,
@@ -55,7 +55,7 @@ class HoleRepair(Generic[EvaluationT]):
         refusal: tuple[Message, ...] = ()
         if refused and refused.code:
             refusal = make_refusal_messages(refused.code, refused.refusals)
-        problem = self.describe(self.hole, code, evaluation, turn)
+        problem = self.describe(self.hole, evaluation)
         messages: tuple[Message, ...] = (UserMessage(f"{self.hole.shown}\n\n{problem}"), *refusal)
         request = make_code_request(self.hole, messages, temperature, turn)
         return replace(request, system=REPAIR_SYSTEM_PROMPT)

@@ -2,9 +2,9 @@
 
     code ─> evaluation ─> request ─> reply ─> proposal ─> evaluation ─> the better code ─> request ─> ...
 
-A `CodeRepair` defines the tests, the prompts and the reading of replies: for static blocks tested on recorded runs
-(`njc.evaluation.learning`) or by a command, and for programs with tests (`spsbench.repair`). The best code so far is
-sent to the model; code that is not better is dropped.
+A `CodeRepair` defines the tests, the prompts and the reading of replies: for static blocks tested by a command, and
+for programs with tests (`spsbench.repair`). The best code so far is sent to the model; code that is not better is
+dropped.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from collections.abc import Generator, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from njc.static.generate import NO_CODE, TEMPERATURE_STEP, GenerationAttempt, GenerationCost
-from njrt.errors import NaturalError
 from njrt.messages import Reply, Request
 from njrt.records import field, record
 
@@ -113,12 +112,10 @@ class Repaired(Generic[EvaluationT]):
     """Empty if the code is the original code."""
     attempts: tuple[GenerationAttempt, ...] = ()
     cost: GenerationCost = field(default_factory=GenerationCost)
-    failure: NaturalError | None = None
-    """The error that ended the repair, if errors are returned."""
 
 
 def repair_code(
-    repair: CodeRepair[EvaluationT], code: str, budget: RepairBudget, returns_error: bool = False
+    repair: CodeRepair[EvaluationT], code: str, budget: RepairBudget
 ) -> Generator[Request, Reply, Repaired[EvaluationT]]:
     """Have code corrected until it passes its tests, the budget is used up, or the model fails."""
     best = first = repair.evaluate(code)
@@ -128,12 +125,7 @@ def repair_code(
     while best.can_improve and budget.allows(len(attempts), cost):
         calls = len(attempts)
         temperature = budget.choose_temperature(calls)
-        try:
-            reply = yield repair.make_request(code, best, refused, calls + 1, temperature)
-        except NaturalError as error:
-            if not returns_error:
-                raise
-            return Repaired(code, best, first, rationale, attempts, cost, error)
+        reply = yield repair.make_request(code, best, refused, calls + 1, temperature)
         cost = cost.add_reply(reply)
         proposal = repair.read_reply(reply.message.text)
         verdict = refusals = _find_refusals(repair, proposal, tried)

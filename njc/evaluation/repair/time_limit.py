@@ -37,15 +37,3 @@ def limit_time(seconds: float) -> Iterator[None]:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-
-
-@contextmanager
-def pause_time_limit() -> Iterator[None]:
-    """Stop the timer during the `with`."""
-    has_timer = hasattr(signal, "setitimer")
-    left, interval = signal.setitimer(signal.ITIMER_REAL, 0) if has_timer else (0.0, 0.0)
-    try:
-        yield
-    finally:
-        if left:
-            signal.setitimer(signal.ITIMER_REAL, left, interval)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, overload
 
@@ -274,13 +274,6 @@ class Timeline(Sequence[Step]):
 
     def variables_before(self, position: Position) -> Variables:
         """Return the variables of the step's run as text, as they were before the step; empty for an entry."""
-        return self._add_changes(position, lambda other: other < position)
-
-    def variables_after(self, position: Position) -> Variables:
-        """Return the variables of the step's run as text, as they are after the step."""
-        return self._add_changes(position, lambda other: other <= position)
-
-    def _add_changes(self, position: Position, counts: Callable[[Position], bool]) -> Variables:
         here = self.at(position)
         if here is None:
             return {}
@@ -290,7 +283,7 @@ class Timeline(Sequence[Step]):
                 steps += [line for line in self.lines_after(number) if line.run == here.run]
         variables: dict[str, str] = {}
         for step in steps:
-            if counts(step.position):
+            if step.position < position:
                 variables = apply_changes(variables, step.changes)
         return variables
 

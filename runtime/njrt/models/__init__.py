@@ -46,19 +46,14 @@ _LOADED_LATER = {
     "is_unusable_reply": "retry_and_fallback",
 }
 
-_REMOVED = {
-    "BreakerModel": "use FallbackModel, whose second model answers while the first fails",
-    "CascadeModel": "use a stronger model",
-    "RateLimitModel": "limit the requests at the server or in your own model class",
-    "VoteModel": "use a stronger model",
-}
-
 
 def __getattr__(name: str) -> object:
     """Load a public name when it is first used (PEP 562)."""
     if name not in _LOADED_LATER:
-        removed = f": {_REMOVED[name]} (removed in njc 0.3)" if name in _REMOVED else ""
-        raise AttributeError(f"module 'njrt.models' has no attribute {name!r}{removed}")
+        from njrt.options.removed import refuse_removed_name
+
+        refuse_removed_name(name)
+        raise AttributeError(f"module 'njrt.models' has no attribute {name!r}")
     from importlib import import_module
 
     value = getattr(import_module(f"njrt.models.{_LOADED_LATER[name]}"), name)

@@ -98,17 +98,17 @@ class Anthropic(RemoteModel):
     def make_body(self, request: Request) -> Body:
         return make_message_body(request, self._model)
 
-    def read_response(self, response: Any, request: Request, *, is_batch: bool = False) -> Reply:
-        reply = self._make_reply(response, is_batch)
+    def read_response(self, response: Any, request: Request) -> Reply:
+        reply = self._make_reply(response)
         return reply if request.schema is None else restore_strict_reply(reply, request.schema)
 
-    def _make_reply(self, response: Any, is_batch: bool) -> Reply:
+    def _make_reply(self, response: Any) -> Reply:
         message = validate_reply(response, MessageResponse)
         usage, cache_writes = parse_message_usage(message.usage or MessageUsage())
         return Reply(
             parse_content(message.content, response["content"], self.name),
             _STOP_REASONS.get(message.stop_reason, "end"),
-            self.price(usage, cache_writes, is_batch),
+            self.price(usage, cache_writes),
             message.model or self._model,
         )
 

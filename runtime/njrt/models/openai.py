@@ -138,9 +138,9 @@ class OpenAI(RemoteModel):
             raise ConfigurationError(f"name the model of {self.server.url} in NJC_MODEL")
         return make_completion_body(request, self._model, self.is_own_server)
 
-    def read_response(self, response: Any, request: Request, *, is_batch: bool = False) -> Reply:
+    def read_response(self, response: Any, request: Request) -> Reply:
         completion = validate_reply(response, Completion)
-        reply = self._make_reply(completion, request, is_batch)
+        reply = self._make_reply(completion, request)
         if request.schema is None or self.is_own_server:
             return reply
         return restore_strict_reply(reply, request.schema)
@@ -148,8 +148,8 @@ class OpenAI(RemoteModel):
     def parse_usage(self, usage: Any) -> tuple[Usage, int]:
         return parse_completion_usage(validate_reply(usage, CompletionUsage))
 
-    def price(self, usage: Usage, cache_writes: int, is_batch: bool) -> Usage:
-        return usage if self.is_own_server else super().price(usage, cache_writes, is_batch)
+    def price(self, usage: Usage, cache_writes: int) -> Usage:
+        return usage if self.is_own_server else super().price(usage, cache_writes)
 
     async def _find_first_model(self, sender: RetryingSender) -> str:
         list_models = partial(self.call_server, self.get_client().models.with_raw_response.list)
@@ -158,12 +158,12 @@ class OpenAI(RemoteModel):
             return model.id
         raise ModelNotFoundError(f"{self.server.url} lists no model; set NJC_MODEL to its name")
 
-    def _make_reply(self, completion: Completion, request: Request, is_batch: bool) -> Reply:
+    def _make_reply(self, completion: Completion, request: Request) -> Reply:
         if not completion.choices:
             raise MalformedReplyError("choices: empty")
         message, stop = parse_choice(completion.choices[0], len(request.messages))
         usage, cache_writes = parse_completion_usage(completion.usage or CompletionUsage())
-        usage = self.price(usage, cache_writes, is_batch)
+        usage = self.price(usage, cache_writes)
         reply = Reply(message, stop, usage, completion.model or self._model or "")
         found = completion.choices[0].logprobs
         if not request.wants_probability or found is None or not found.content:

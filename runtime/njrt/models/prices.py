@@ -3,26 +3,18 @@
     compute_cost("openai/gpt-4.1", Usage(input=1_000_000, output=10_000))        ->  2.08
     compute_cost("openai/unknown", Usage(input=1_000_000, output=10_000))        ->  None
 
-They are those at the package's release, for the standard tier and for batches.
+They are those at the package's release, for the standard tier.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from njrt.messages import Usage
 
-BATCH_FACTOR = 0.5
-"""The share of the standard price that a batch costs, according to OpenAI's and Anthropic's price lists."""
 
-
-def compute_cost(
-    name: str, usage: Usage, cache_writes: int = 0, *, is_batch: bool = False
-) -> float | None:
+def compute_cost(name: str, usage: Usage, cache_writes: int = 0) -> float | None:
     """Return the price of one call of the model `name`, such as `openai/gpt-4.1`; None if it is not known.
 
-    `cache_writes` of the input tokens were written to the vendor's prompt cache. With `is_batch` the price is the one
-    of the vendor's Batch API: from genai-prices if it has one, else `BATCH_FACTOR` times the standard price.
+    `cache_writes` of the input tokens were written to the vendor's prompt cache.
     """
     try:
         import genai_prices  # takes 0.3 s
@@ -38,15 +30,6 @@ def compute_cost(
         output_tokens=usage.output,
     )
     try:
-        standard = genai_prices.calc_price(tokens, model, provider_id=provider).total_price
-        if not is_batch:
-            return float(standard)
-        with suppress(TypeError):  # from a version without batch prices
-            price = genai_prices.calc_price(
-                tokens, model, provider_id=provider, price_context={"processing": "batch"}
-            ).total_price
-            if price < standard:
-                return float(price)
-        return float(standard) * BATCH_FACTOR
+        return float(genai_prices.calc_price(tokens, model, provider_id=provider).total_price)
     except (LookupError, ValueError):  # an unknown model, or counts that contradict each other
         return None

@@ -21,7 +21,6 @@ from urllib.parse import urlsplit
 
 from njrt.errors import (
     AuthenticationError,
-    ConfigurationError,
     ModelError,
     ModelNotFoundError,
     NaturalError,
@@ -150,38 +149,28 @@ class RemoteModel(CallLister):
         raise NotImplementedError
 
     def make_body(self, request: Request) -> dict[str, Any]:
-        """Return the JSON of `request` for the server; raise ConfigurationError if requests are not sent as JSON."""
-        raise ConfigurationError(f"no Batch API is known for {self.name}")
+        """Return the JSON of `request` for the server."""
+        raise NotImplementedError
 
-    def read_response(self, response: Any, request: Request, *, is_batch: bool = False) -> Reply:
-        """Return the reply in a response's JSON; with `is_batch` it is priced as part of a batch.
+    def read_response(self, response: Any, request: Request) -> Reply:
+        """Return the reply in a response's JSON; raise MalformedReplyError if there is none."""
+        raise NotImplementedError
 
-        Raises MalformedReplyError.
-        """
-        raise ConfigurationError(f"no Batch API is known for {self.name}")
-
-    def read_usage(self, response: Any, *, is_batch: bool = False) -> Usage | None:
+    def read_usage(self, response: Any) -> Usage | None:
         """Return the usage that a response reports, even if it is not a reply; None if it reports no usage.
 
         Raises MalformedReplyError if the usage cannot be read.
         """
         usage = response.get("usage") if isinstance(response, dict) else None
-        return None if usage is None else self.price(*self.parse_usage(usage), is_batch)
+        return None if usage is None else self.price(*self.parse_usage(usage))
 
     def parse_usage(self, usage: Any) -> tuple[Usage, int]:
         """Return the usage in a response's JSON, and the number of tokens written to the vendor's cache."""
         raise NotImplementedError
 
-    def price(self, usage: Usage, cache_writes: int, is_batch: bool) -> Usage:
+    def price(self, usage: Usage, cache_writes: int) -> Usage:
         """Return the usage with its price, if the price is known."""
-        return replace(usage, usd=compute_cost(self.name, usage, cache_writes, is_batch=is_batch))
-
-    def call_client(self, call: Callable[[Any], Awaitable[T]], seconds: float) -> T:
-        """Call another method of the SDK's client, for at most `seconds`; failures become `ModelError`s."""
-        options = {"max_retries": self._retries}
-        return get_network().run(
-            self._call_with_errors(lambda: call(self.get_client().with_options(**options)), seconds)
-        )
+        return replace(usage, usd=compute_cost(self.name, usage, cache_writes))
 
     def get_failure_types(self) -> tuple[type[Exception], ...]:
         return (getattr(import_module(self.sdk), self.error_name),)

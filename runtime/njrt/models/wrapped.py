@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 import time
-import typing
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,8 +21,6 @@ from typing import Any
 from njrt.errors import ConfigurationError, LimitError, ModelError, NaturalError, NotAskedError
 from njrt.messages import CallAttempt, Protocol, Reply, Request, Usage, add_usage
 from njrt.models.model import CallLister, LayeredModel, Model, run_without_waiting
-
-T = typing.TypeVar("T")
 
 
 class BlockingCalls:

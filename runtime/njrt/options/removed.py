@@ -39,6 +39,14 @@ REFUSED: Mapping[str, str] = {
 }
 """Options, arguments and variables that restricted a program."""
 
+NAMES: Mapping[str, str] = {
+    "BreakerModel": "use FallbackModel, whose second model answers while the first fails",
+    "CascadeModel": "use a stronger model",
+    "RateLimitModel": "limit the requests at the server or in a model class of your own",
+    "VoteModel": "use a stronger model",
+    "durable": "call blocks in steps of DBOS, as docs/workflows.md shows",
+}
+"""Public names of `njrt` and `njrt.models`."""
 
 VARIABLES = {f"NJC_{name.upper()}": name for name in (*DROPPED, *REFUSED)}
 """The variables of the environment that set them."""
@@ -48,6 +56,12 @@ def find_removed(name: str) -> str | None:
     """Describe an option that has left, in one short line; None for any other name."""
     way_out = DROPPED.get(name) or REFUSED.get(name)
     return way_out and f"`{name}` was removed in njc 0.3: {way_out}"
+
+
+def refuse_removed_name(name: str) -> None:
+    """Raise ImportError if a public name has left; `from njrt import NAME` would hide an AttributeError's text."""
+    if name in NAMES:
+        raise ImportError(f"{name} was removed in njc 0.3: {NAMES[name]}", name=name)
 
 
 def drop_removed(settings: Mapping[str, Any], where: str) -> dict[str, Any]:

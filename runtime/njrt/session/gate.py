@@ -331,7 +331,7 @@ class RunGate:
             except Exception as error:
                 if record is None:
                     raise
-                failure = failure_to_json(error, keeps_kind=True)
+                failure = failure_to_json(error)
                 call.write("failed", failure)
                 # As in a replay, which does not have the function's frames.
                 if failure["at"]:
@@ -446,7 +446,7 @@ def read_call_result(recorded: RecordedTouch) -> Any:
     """Return an earlier call's result, or raise its exception; raise CallInDoubtError if it could not be stored."""
     result = recorded.result
     if recorded.state == "failed":
-        raise failure_from_json(dict(result), CALL_NOTE)
+        raise failure_from_json(dict(result))
     if "text" not in result:
         raise CallInDoubtError(
             f"{recorded.place}: the call {format_call(recorded.effect)} was made before, but its result could not be stored "

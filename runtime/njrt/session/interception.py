@@ -237,8 +237,7 @@ async def call_interceptor(decide: Interceptor, name: str, pending: PendingEffec
         raise
     except Exception as error:
         problem = f"the interceptor `{name}` raised {type(error).__name__}: {error}"
-        # A workflow stores the place of the innermost frame, not the cause.
-        raise InterceptorError(problem).with_traceback(error.__traceback__) from error
+        raise InterceptorError(problem) from error
     decision = cast(object, answer)
     if not isinstance(decision, Decision):
         raise InterceptorError(

@@ -34,7 +34,7 @@ from njrt.execution.execute import end_by_error, end_by_result, execute, start_s
 from njrt.interface import Interface
 from njrt.jumps import Break, Continue, Return
 from njrt.messages import Protocol
-from njrt.options import OPTION_NAMES, Options
+from njrt.options import Options
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
 from njrt.records import record, replace
 from njrt.scope.scope import make_scope
@@ -42,7 +42,6 @@ from njrt.session.block_conversation import converse_about
 from njrt.session.drive import drive_conversation
 from njrt.session.question import make_asker
 from njrt.session.session import Session, add_place_note, hidden_frames, open_session
-from njrt.session.settings import get_settings, resolve_options
 from njrt.timeouts import call_with_timeout
 
 FRAMES = 3
@@ -212,26 +211,18 @@ def apply_outcome(outcome: Outcome, place: str, reraises: bool = False) -> bool:
 
 @record
 class LiveBlock:
-    """The live block behind static code: the arguments of `run`; `code` names the block and its static code."""
+    """The live block behind static code: the arguments of `run`."""
 
     prompt: str
     variables: VariablesLambda
     place: str
-    code: str
     is_async: bool
     arguments: Mapping[str, Any]
 
-    def resolve_options(self) -> Options:
-        """Return the block's options, with all layers merged."""
-        own = {name: value for name, value in self.arguments.items() if name in OPTION_NAMES}
-        project = self.arguments.get("project")
-        return resolve_options(own, project, get_settings().options, self.place)
-
-    def run(self, variables: VariablesLambda | None = None, **more: Any) -> Any:
-        """Run the block, on `variables` if given, or return a coroutine that runs it."""
-        given = variables or self.variables
+    def run(self, tried: str) -> Any:
+        """Run the block, or return a coroutine that runs it."""
         start = arun if self.is_async else run
-        return start(self.prompt, given, at=self.place, **more, **self.arguments)
+        return start(self.prompt, self.variables, at=self.place, tried=tried, **self.arguments)
 
 
 def start_block(

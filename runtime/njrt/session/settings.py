@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -52,29 +51,6 @@ T = TypeVar("T")
 EMPTY_OPTIONS = Options()
 
 ModelWrapper = Callable[[Model], Model]
-
-
-class DurableSteps(typing.Protocol):
-    """Stores the steps of a workflow, so that they are not repeated after a crash."""
-
-    def read_clock(self) -> float:
-        """Return seconds that are the same at a point of the workflow in each run."""
-
-    def wrap_model(self, model: Model) -> Model:
-        """Return a model that makes its calls steps."""
-
-    def wrap_interceptor(self, decide: Interceptor, name: str) -> Interceptor:
-        """Return an interceptor that makes its decisions steps."""
-
-    async def call_once(
-        self,
-        function: Callable[..., Any],
-        find: Any,
-        args: tuple[Any, ...],
-        named: dict[str, Any],
-        is_async: bool,
-    ) -> Any:
-        """Call a function once, as a step; `find` looks up a call that a crash interrupted."""
 
 
 @record
@@ -234,16 +210,9 @@ def open_budgets(budget: Budget | str | Sequence[Budget] | None) -> tuple[OpenBu
 
 
 @contextmanager
-def open_settings(settings: Settings) -> Iterator[None]:
-    """Make blocks inside use exactly these settings."""
-    with _open_settings.opened(settings):
-        yield
-
-
-@contextmanager
 def wrapping(wrap: ModelWrapper) -> Iterator[None]:
     """Make blocks inside ask `wrap(model)` instead of each model that they choose."""
-    with open_settings(replace(get_settings(), wrap=wrap)):  # read on entry, not before
+    with _open_settings.opened(replace(get_settings(), wrap=wrap)):  # read on entry, not before
         yield
 
 

@@ -17,7 +17,6 @@ from njrt.message_json import hash_json
 from njrt.options import Options
 from njrt.outcome import UserValue
 from njrt.rendering.describe import describe_on_one_line, describe_variable
-from njrt.rendering.one_line import write_brief
 from njrt.rendering.redaction import Redactor, RedactRule
 from njrt.scope.scope import Scope
 
@@ -39,11 +38,6 @@ _scope_watchers: list[ScopeWatcher] = []
 def watch_scopes(watcher: ScopeWatcher) -> None:
     """Give a debugger the scopes of all runs in this process that start from now on."""
     _scope_watchers.append(watcher)
-
-
-def is_watched() -> bool:
-    """Return whether a debugger receives this process's scopes."""
-    return bool(_scope_watchers)
 
 
 def observe_scope(run: RunId, scope: Scope, rule: RedactRule | None) -> Observe:
@@ -68,13 +62,6 @@ def render_variables(scope: Scope, options: Options) -> dict[str, str]:
         )
         for name, value in variables.items()
     }
-
-
-def write_named_value(redactor: Redactor, name: str, value: UserValue, room: int) -> str:
-    """Write a variable's value on one line of at most `room` characters, redacted."""
-    return redactor.redact_whole(
-        redactor.write_named(name, value, lambda: write_brief(value, room))
-    )
 
 
 class StateObserver:

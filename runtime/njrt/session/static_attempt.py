@@ -1,8 +1,7 @@
 """Code that was written when the program was built, with the live block as its fallback: the mode `auto`.
 
 with _nj.attempt(
-    prompt, lambda: (query, graph, answer), writes="answer", labels="break", at="citations.njpy:15",
-    code="citations.njpy:cite 51f0a2c37d8e4b66",                    names block and code
+    prompt, lambda: (query, graph, answer), writes="answer", labels="break", at="citations.njpy:15"
 ) as _nj_try:
     _nj_try.expect(query="str", graph="dict[int, set[int]]")       the types and shapes that the code was tested on
     ...                                                             `guard`, the code, `note` before a jump, `check`
@@ -125,6 +124,7 @@ class Attempt:
         return False
 
     def note_return(self, value: T) -> T:
+        """Return the value; files of njc 0.2 call this."""
         return value
 
     def run(self) -> bool:
@@ -180,5 +180,5 @@ def attempt(
     is_async: bool = False,
     **arguments: Any,
 ) -> Attempt:
-    """Start an attempt; `code` names the block and its code, `run` documents the other arguments."""
-    return Attempt(LiveBlock(prompt, variables, at, code, is_async, arguments))
+    """Start an attempt; `run` documents the arguments. `code` is in files of njc 0.2, and not used."""
+    return Attempt(LiveBlock(prompt, variables, at, is_async, arguments))

@@ -18,7 +18,7 @@ def digest_value(value: UserValue) -> str:
 
     Raises NotEncodableError for objects with unknown state, and the exceptions of the program's own code.
     """
-    return _Digester("", lambda name, value: None).digest(value)[:_DIGITS]
+    return _Digester("").digest(value)[:_DIGITS]
 
 
 @dataclass(slots=True)

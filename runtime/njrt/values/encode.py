@@ -62,25 +62,14 @@ class EncodedValues:
     lost: Mapping[str, str]
 
 
-SecretFinder = Callable[[str, UserValue], str | None]
-"""Describes the secret in a value, given its name (empty for a list item); returns None if there is no secret."""
-
-
-def encode_values(
-    values: Mapping[str, UserValue],
-    own: str = "__main__",
-    find_secret: SecretFinder = lambda name, value: None,
-) -> EncodedValues:
-    """Encode values, which may share objects; `own` is the name of the program's module.
-
-    A value is lost if `find_secret` finds a secret in it.
-    """
-    encoder = Encoder(own, find_secret)
+def encode_values(values: Mapping[str, UserValue], own: str = "__main__") -> EncodedValues:
+    """Encode values, which may share objects; `own` is the name of the program's module."""
+    encoder = Encoder(own)
     lost: dict[str, str] = {}
     for name, value in values.items():
         before = dict(encoder.seen)
         try:
-            encoder.count(name, value)
+            encoder.count(value)
         except NotEncodableError as error:
             lost[name], encoder.seen = str(error), before
         except Exception as error:  # raised by the program's own code
@@ -100,19 +89,16 @@ class Encoder:
     """Writes values: first counts how often each object occurs, then writes each object once."""
 
     own: str
-    find_secret: SecretFinder
     classes: dict[str, str] = field(default_factory=dict)
     seen: dict[int, int] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
     kept: list[UserValue] = field(default_factory=list)
 
-    def count(self, label: str, value: UserValue) -> None:
+    def count(self, value: UserValue) -> None:
         """Count the objects of a value; raise NotEncodableError if a part of it cannot be encoded."""
-        waiting = [(label, value)]
+        waiting = [value]
         while waiting:
-            label, value = waiting.pop()
-            if secret := self.find_secret(label, value):
-                raise NotEncodableError(secret)
+            value = waiting.pop()
             if is_exactly(value, *_PLAIN_TYPES, float):
                 continue
             times = self.seen.get(id(value), 0)
@@ -124,9 +110,7 @@ class Encoder:
             name, positional, named = self.take_apart(value)
             if not name.startswith(("[", "(", "{")):
                 self.kept.append((positional, named))  # so that no id is reused
-            if type(value) is dict:
-                named = {key: item for key, item in value.items() if type(key) is str}
-            waiting += [*(("", part) for part in positional), *named.items()]
+            waiting += [*positional, *named.values()]
 
     def take_apart(self, value: UserValue) -> _ConstructorParts:
         """Split an object into its constructor and the values that it holds."""

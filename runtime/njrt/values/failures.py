@@ -3,8 +3,8 @@
     ShopError("closed", 7)     {"module": "shop", "name": "ShopError", "args": ["closed", 7], "fields": {}, "at": "shop.py:12"}
 
 Values in slots and attributes of built-in exceptions, such as `ImportError.name`, are `members`. If a class cannot be
-imported or parts are not JSON, the program gets a `StepFailedError` with name and message (in a workflow also in the
-first run), or for a gated call, if possible, a subclass with the JSON attributes. Cause and traceback are not stored.
+imported or parts are not JSON, the program gets, if possible, an exception of a subclass with the JSON attributes, else
+a `StepFailedError` with name and message. Cause and traceback are not stored.
 """
 
 from __future__ import annotations
@@ -23,17 +23,15 @@ from njrt.values.introspection import is_exactly
 UNSTORED = ("run", "attempts", "__notes__", "__suppress_context__")
 """Attributes of exceptions that are not stored."""
 
-NOTE = "raised in a step of a workflow, at "
 CALL_NOTE = "raised in a gated call, at "
-_NOTES = (NOTE, CALL_NOTE)
 
 
 class StepFailedError(NaturalError):
-    """An effect, a model or a workflow has raised an exception that cannot be stored, and which the text names."""
+    """A gated call has raised an exception that cannot be stored, and which the text names."""
 
 
-def failure_to_json(error: Exception, keeps_kind: bool = False) -> dict[str, Any]:
-    """Return an exception's stored form; `keeps_kind` keeps the class and JSON attributes of an unstorable one."""
+def failure_to_json(error: Exception) -> dict[str, Any]:
+    """Return an exception's stored form; of one that cannot be stored whole, the class and the JSON attributes."""
     kind = type(error)
     fields = {name: value for name, value in vars(error).items() if name not in UNSTORED}
     failure = {
@@ -50,7 +48,7 @@ def failure_to_json(error: Exception, keeps_kind: bool = False) -> dict[str, Any
         failure |= {"module": __name__, "name": "StepFailedError", "args": [text], "fields": {}}
         failure.pop("members", None)
         found: dict[str, Any] = {"args": list(error.args), **read_members(error), **fields}
-        if keeps_kind and find_class(kind.__module__, kind.__qualname__) is kind:
+        if find_class(kind.__module__, kind.__qualname__) is kind:
             kept = {name: value for name, value in found.items() if is_whole_json(value)}
             text = text.removeprefix(f"{kind.__qualname__}: ")
             place = {"module": kind.__module__, "name": kind.__qualname__}
@@ -81,7 +79,7 @@ def list_members(kind: type[Exception]) -> dict[str, MemberDescriptorType]:
     }
 
 
-def failure_from_json(failure: dict[str, Any], note: str = NOTE) -> Exception:
+def failure_from_json(failure: dict[str, Any]) -> Exception:
     """Return the stored exception, with its place in a note."""
     error = make_similar(**failure["like"]) if "like" in failure else None
     if error is None:
@@ -97,7 +95,7 @@ def failure_from_json(failure: dict[str, Any], note: str = NOTE) -> Exception:
             with suppress(AttributeError, KeyError, TypeError):
                 slots[name].__set__(error, value)
     if failure["at"]:
-        add_place(error, note + failure["at"])
+        add_place(error, CALL_NOTE + failure["at"])
     return error
 
 
@@ -146,8 +144,8 @@ def find_class(module: str, name: str) -> type[Exception] | None:
 def find_place(error: Exception) -> str:
     """Return the place that raised an exception: the one in its note, or the innermost in its traceback."""
     for note in vars(error).get("__notes__", ()):
-        if note.startswith(_NOTES):
-            return str(note.removeprefix(NOTE).removeprefix(CALL_NOTE))
+        if note.startswith(CALL_NOTE):
+            return str(note.removeprefix(CALL_NOTE))
     for frame in traceback.extract_tb(error.__traceback__)[-1:]:
         name = frame.filename.replace("\\", "/").rpartition("/")[2]
         return f"{name}:{frame.lineno}"
@@ -157,7 +155,7 @@ def find_place(error: Exception) -> str:
 def add_place(error: Exception, place: str) -> None:
     """Add a note with an exception's place, unless it has one; `add_note` is avoided, as classes may make it fail."""
     notes = vars(error).get("__notes__", [])
-    if not any(note.startswith(_NOTES) for note in notes):
+    if not any(note.startswith(CALL_NOTE) for note in notes):
         vars(error)["__notes__"] = [*notes, place]
 
 

@@ -182,22 +182,17 @@ def read_slots(slots: tuple[Slot, ...], value: UserValue) -> Iterator[tuple[str,
             yield name, member.__get__(value)
 
 
-def has_known_state(cls: type, base: type = object) -> bool:
-    """Return whether all state of a class's instances, except the state of `base`, is in attributes and slots.
+def has_known_state(cls: type) -> bool:
+    """Return whether all state of a class's instances is in attributes and slots.
 
-    This holds if the class leaves pickling to `base` and has no extension type among its ancestors.
+    This holds if the class leaves pickling to `object` and has no extension type among its ancestors.
     """
     own_size = cls.__basicsize__ - 8 * len(list_slots(cls))
     is_extension = own_size > object.__basicsize__ + 16 or not cls.__flags__ & _HEAP_TYPE
-    return not (base is object and is_extension) and all(
-        find_member(cls, name) is find_member(base, name)
+    return not is_extension and all(
+        find_member(cls, name) is find_member(object, name)
         for name in ("__reduce__", "__reduce_ex__")
     )
-
-
-def find_built_in_base(cls: type) -> type:
-    """Return the nearest ancestor that was not made by a class statement."""
-    return next(known for known in get_mro(cls) if not known.__flags__ & _HEAP_TYPE)
 
 
 def is_exactly(value: UserValue, *classes: type) -> bool:

@@ -1,31 +1,23 @@
-"""Infer the shape of values (their types and their items' types) as a Python expression.
+"""Compare values with a shape: their types and their items' types, as a Python expression.
 
-    infer_shape(["a", "b"])                   "list[str, ...]"          not empty; `list[str]` may be empty
-    infer_shape({"name": "a", "age": 3})      "{'name': str, 'age': int}"
-    infer_shape(Mail("a", urgent=False))      "Mail(sender=str, urgent=bool)"
-    merge_shapes(["list[int, ...]", "list[str]", "None"])     "list[int | str] | None"
+    has_shape(["a", "b"], "list[str, ...]")                           True; a `list[str]` may be empty
+    has_shape({"name": "a", "age": 3}, "{'name': str, 'age': int}")   True
+    has_shape(Mail("a", urgent=False), "Mail(sender=str)")            True
 
-`object` is the shape of any value. Not detected: items after the first `_MAX_ITEMS`, nesting deeper than `_MAX_DEPTH`,
-attributes in slots; classes are compared by name.
+`object` is the shape of any value. Items after the first `_MAX_ITEMS` are not looked at; classes are compared by name.
 """
 
 from __future__ import annotations
 
 import ast
-import enum
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from itertools import islice
 
 from njrt.outcome import UserValue
-from njrt.values.introspection import is_exactly
 
-_MAX_DEPTH = 3
 _MAX_ITEMS = 1_000
 """Most items of a collection that are inspected."""
-_MAX_KEYS = 12
-_MAX_TYPES = 4
-"""Most different shapes in one place; more become `object`."""
 _BUILTIN_TYPES: Mapping[str, type | tuple[type, ...]] = {
     "list": list,
     "set": set,
@@ -36,91 +28,6 @@ _BUILTIN_TYPES: Mapping[str, type | tuple[type, ...]] = {
     "complex": (complex, float, int),
 }
 ANY_SHAPE = "object"
-
-
-def infer_shape(value: UserValue, depth: int = 0) -> str:
-    """Return the shape of one value."""
-    cls = type(value)
-    name = "None" if value is None else cls.__qualname__.rpartition(".")[2]
-    if is_exactly(value, list, set, frozenset) and depth < _MAX_DEPTH:
-        return _infer_collection_shape(name, [value], depth)
-    if cls is dict and depth < _MAX_DEPTH:
-        if value and len(value) <= _MAX_KEYS and all(type(key) is str for key in value):
-            fields = (f"{key!r}: {infer_shape(item, depth + 1)}" for key, item in value.items())
-            return f"{{{', '.join(fields)}}}"
-        return _infer_collection_shape(name, [value.keys(), value.values()], depth)
-    if cls is tuple and 0 < len(value) <= _MAX_TYPES and depth < _MAX_DEPTH:
-        return f"tuple[{', '.join(infer_shape(item, depth + 1) for item in value)}]"
-    held = getattr(value, "__dict__", None)
-    has_fields = cls.__module__ != "builtins" and not isinstance(value, type | enum.Enum)
-    if type(held) is not dict or not has_fields or depth >= _MAX_DEPTH - 1:
-        return name
-    if not 0 < len(held) <= _MAX_KEYS or not all(map(str.isidentifier, held)):
-        return name
-    fields = (f"{key}={infer_shape(item, depth + 1)}" for key, item in held.items())
-    return f"{name}({', '.join(fields)})"
-
-
-def _infer_collection_shape(name: str, parts: Sequence[Iterable[UserValue]], depth: int) -> str:
-    items = [list(islice(part, _MAX_ITEMS)) for part in parts]
-    if not items[0]:
-        return name
-    inner = (merge_shapes(infer_shape(item, depth + 1) for item in part) for part in items)
-    return f"{name}[{', '.join(inner)}, ...]"
-
-
-def merge_shapes(shapes: Iterable[str]) -> str:
-    """Return the shape of all values that have any of these shapes."""
-    found = dict.fromkeys(part for shape in shapes for part in _split_union(shape))
-    merged: dict[str, str] = {}  # by their kinds
-    for shape in found:
-        kind = _get_shape_kind(shape)
-        merged[kind] = _merge_pair(merged[kind], shape) if kind in merged else shape
-    if len(merged) > _MAX_TYPES:
-        return ANY_SHAPE
-    return " | ".join(sorted(merged.values(), key=lambda shape: (shape == "None", shape)))
-
-
-def _split_union(shape: str) -> list[str]:
-    match _parse_shape(shape):
-        case ast.BinOp(left=left, right=right):
-            return [*_split_union(ast.unparse(left)), *_split_union(ast.unparse(right))]
-    return [shape]
-
-
-def _get_shape_kind(shape: str) -> str:
-    match _parse_shape(shape):
-        case ast.Subscript(value=ast.Name(id=name)) | ast.Call(func=ast.Name(id=name)):
-            return name
-        case ast.Dict():
-            return "dict"
-        case node:
-            return ast.unparse(node)
-
-
-def _merge_pair(left: str, right: str) -> str:
-    kind = _get_shape_kind(left)
-    match _parse_shape(left), _parse_shape(right):
-        case (ast.Call() | ast.Dict()) as one, (ast.Call() | ast.Dict()) as other:
-            fields, more = _read_fields(one), _read_fields(other)
-            merged = {
-                key: merge_shapes([ast.unparse(fields[key]), ast.unparse(more[key])])
-                for key in fields
-                if key in more
-            }
-            if isinstance(one, ast.Call) and isinstance(other, ast.Call):
-                return f"{kind}({', '.join(f'{key}={shape}' for key, shape in merged.items())})"
-            if merged.keys() == fields.keys() == more.keys():
-                return f"{{{', '.join(f'{key!r}: {shape}' for key, shape in merged.items())}}}"
-        case ast.Subscript() as one, ast.Subscript() as other:
-            inner = _list_item_shapes(one), _list_item_shapes(other)
-            if len(inner[0]) == len(inner[1]):
-                items = [merge_shapes(pair) for pair in zip(*inner, strict=True)]
-                end = ", ..." if _is_nonempty(one) and _is_nonempty(other) else ""
-                return f"{kind}[{', '.join(items)}{end}]"
-        case (ast.Subscript() as one, ast.Name()) | (ast.Name(), ast.Subscript() as one):
-            return f"{kind}[{', '.join(_list_item_shapes(one))}]"
-    return kind
 
 
 def _read_fields(node: ast.expr) -> dict[UserValue, ast.expr]:
@@ -138,11 +45,6 @@ def _list_elements(node: ast.Subscript) -> list[ast.expr]:
 def _is_nonempty(node: ast.Subscript) -> bool:
     last = _list_elements(node)[-1]
     return isinstance(last, ast.Constant) and last.value is ...
-
-
-def _list_item_shapes(node: ast.Subscript) -> list[str]:
-    elements = _list_elements(node)
-    return [ast.unparse(item) for item in (elements[:-1] if _is_nonempty(node) else elements)]
 
 
 @lru_cache(maxsize=512)

@@ -8,7 +8,6 @@ from lsprotocol import types as lsp
 
 from njc.editors.language_server.answers.actions import Correction, get_span
 from njc.editors.language_server.answers.completion import Suggestion
-from njc.editors.language_server.answers.outline import ProgramPart
 from njc.editors.language_server.texts.documents import Document, PositionEncoding, TextEdit
 from njc.frontend.diagnostics import Diagnostic
 from njrt.records import record
@@ -83,16 +82,6 @@ class Converter:
             [self.make_diagnostic(correction.finding)],
             is_preferred=correction.is_preferred or None,
             edit=self.make_workspace_edit(correction.edits, with_version=with_version),
-        )
-
-    def make_symbol(self, part: ProgramPart) -> lsp.DocumentSymbol:
-        return lsp.DocumentSymbol(
-            part.title,
-            lsp.SymbolKind["Event" if part.kind == "block" else part.kind.capitalize()],
-            self.make_range(*part.span),
-            self.make_range(*part.name_span),
-            part.detail or None,
-            children=[self.make_symbol(inner) for inner in part.parts],
         )
 
 

@@ -15,6 +15,7 @@ from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
 from njc.editors.language_server.answers.actions import list_corrections
 from njc.editors.language_server.answers.completion import complete
+from njc.editors.language_server.answers.folds import list_folds, list_lenses
 from njc.editors.language_server.answers.highlighting import (
     TOKEN_MODIFIERS,
     TOKEN_TYPES,
@@ -23,7 +24,6 @@ from njc.editors.language_server.answers.highlighting import (
 )
 from njc.editors.language_server.answers.hover import describe_place
 from njc.editors.language_server.answers.navigation import find_definitions, find_references
-from njc.editors.language_server.answers.outline import list_folds, list_lenses, list_parts
 from njc.editors.language_server.answers.rename import RenameRefused, find_renamed, rename
 from njc.editors.language_server.serving.conversion import Converter, choose_encoding
 from njc.editors.language_server.serving.protocol import answer_errors
@@ -204,10 +204,6 @@ def _rename(at: RequestedPlace, params: lsp.RenameParams) -> Answer:
     return at.converter.make_workspace_edit(edits, with_version=with_version)
 
 
-def _list_symbols(at: RequestedPlace, params: lsp.DocumentSymbolParams) -> Answer:
-    return [at.converter.make_symbol(part) for part in list_parts(at.document)]
-
-
 def _list_folds(at: RequestedPlace, params: lsp.FoldingRangeParams) -> Answer:
     return [lsp.FoldingRange(first, last) for first, last in list_folds(at.document)]
 
@@ -320,7 +316,6 @@ _REQUESTS: Mapping[str, Callable[[RequestedPlace, Params], Answer]] = {
     lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT: _highlight,
     lsp.TEXT_DOCUMENT_PREPARE_RENAME: _prepare_rename,
     lsp.TEXT_DOCUMENT_RENAME: _rename,
-    lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: _list_symbols,
     lsp.TEXT_DOCUMENT_FOLDING_RANGE: _list_folds,
     lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL: _list_tokens,
     lsp.TEXT_DOCUMENT_CODE_ACTION: _list_actions,
@@ -328,7 +323,6 @@ _REQUESTS: Mapping[str, Callable[[RequestedPlace, Params], Answer]] = {
 }
 _ABOUT_WHOLE_TEXTS = frozenset(
     {
-        lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL,
         lsp.TEXT_DOCUMENT_FOLDING_RANGE,
         lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL,
         lsp.TEXT_DOCUMENT_CODE_ACTION,

@@ -1,4 +1,4 @@
-"""Approve effects: an effect's needs, a person's approval, a manifest of allowed needs.
+"""Approve effects: a person's approval at the terminal.
 
 These are interceptors (`njrt.decisions`): they perform no effects.
 """

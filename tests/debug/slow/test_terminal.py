@@ -1,0 +1,219 @@
+"""`njc debug` on a real terminal, as over ssh: sizes, resizing, Ctrl+C, the end, a lost connection.
+
+The terminal is a pair of a pty, drawn by pyte, a terminal emulator of its own.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pyte
+import pytest
+from piped import SCRIPTED
+
+from loopback import Stream
+from openai_server import KEY, OpenAIServer, calls, split_completion
+
+SECONDS = 90.0
+ROOT = Path(__file__).parents[3]
+SOURCE = '"""natural\nBind <:x>, a number.\n"""\nprint("x is", x)\n'
+
+
+def take_terminal() -> None:
+    """In a new process: make its standard input its terminal, and let signals have their default effect.
+
+    What is started under `nohup` or in the background of a shell ignores some of them, and children inherit that.
+    """
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
+class Terminal:
+    """A program on a terminal (state: what the terminal shows)."""
+
+    def __init__(self, size: tuple[int, int], *arguments: object, **environment: str) -> None:
+        self.master, self.terminal = os.openpty()
+        self._set_size(size)
+        self.modes = termios.tcgetattr(self.terminal)
+        self.screen = pyte.Screen(*size)
+        self._stream = pyte.ByteStream(self.screen)
+        self.written = b""
+        self.is_closed = False
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "njc", "debug", *map(str, arguments)],
+            stdin=self.terminal,
+            stdout=self.terminal,
+            stderr=self.terminal,
+            cwd=ROOT,
+            env={**os.environ, "TERM": "xterm-256color", "NJC_CACHE": "off", **environment},
+            start_new_session=True,
+            preexec_fn=take_terminal,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _set_size(self, size: tuple[int, int]) -> None:
+        columns, rows = size
+        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def _read(self) -> None:
+        with suppress(OSError):
+            while not self.is_closed:
+                if select.select([self.master], [], [], 0.05)[0]:
+                    data = os.read(self.master, 65536)
+                    self.written += data
+                    self._stream.feed(data)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(line.rstrip() for line in self.screen.display)
+
+    def send(self, text: str) -> None:
+        os.write(self.master, text.encode())
+
+    def resize(self, columns: int, rows: int) -> None:
+        self.screen.resize(rows, columns)
+        self._set_size((columns, rows))
+
+    def hang_up(self) -> None:
+        """Close the terminal; a file that is being read would stay open."""
+        self.is_closed = True
+        self._reader.join(SECONDS)
+        for handle in (self.terminal, self.master):
+            with suppress(OSError):
+                os.close(handle)
+
+    def wait(self, is_so: Callable[[str], object]) -> str:
+        """Wait until the screen shows something; the screen."""
+        deadline = time.monotonic() + SECONDS
+        while not is_so(self.text):
+            assert time.monotonic() < deadline, self.text
+            assert self.process.poll() is None, self.text
+            time.sleep(0.02)
+        return self.text
+
+    def wait_for(self, *texts: str) -> str:
+        return self.wait(lambda screen: all(text in screen for text in texts))
+
+    def end(self) -> int:
+        """Wait for the end of the program; its exit code."""
+        code = self.process.wait(SECONDS)
+        assert termios.tcgetattr(self.terminal) == self.modes, "the terminal is as it was"
+        return code
+
+
+@contextmanager
+def opened(size: tuple[int, int], *arguments: object, **environment: str) -> Iterator[Terminal]:
+    terminal = Terminal(size, *arguments, **environment)
+    try:
+        yield terminal
+    finally:
+        with suppress(OSError):
+            terminal.process.kill()
+        terminal.process.wait()
+        if not terminal.is_closed:
+            terminal.hang_up()
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    file = tmp_path / "program.njpy"
+    file.write_text(SOURCE)
+    return file
+
+
+def make_slow_reply() -> Stream:
+    code = "x = 1\n" + "".join(f"x += {number}\n" for number in range(12))
+    answer = calls(("run", json.dumps({"code": code, "done": True})))
+    return Stream(list(split_completion(answer.body, 4)), pause=0.05)
+
+
+def test_the_full_screen_leaves_the_terminal_as_it_was(tmp_path: Path) -> None:
+    program = tmp_path / "program.njpy"
+    program.write_text(SCRIPTED)
+    with opened((80, 24), program) as terminal:
+        terminal.wait_for("program.njpy:14, step 0: entry", "╭─ 0 source", "╭─ 2 variables")
+        terminal.send("s")
+        terminal.wait_for("step 1: before Run", "partial = double(4)")
+        terminal.send("q")
+        assert terminal.end() == 0
+        assert terminal.written.rstrip().rfind(b"\x1b[?1049l") > terminal.written.rfind(
+            b"\x1b[?1049h"
+        )
+
+
+def test_a_reply_comes_in_and_ctrl_c_stops_behind_it(program: Path) -> None:
+    with OpenAIServer([make_slow_reply()]) as server:
+        environment = {"NJC_BASE_URL": server.base_url, "NJC_API_KEY": KEY}
+        arguments = ("--model", "openai/gpt-4.1", program)
+        with opened((80, 24), *arguments, **environment) as terminal:
+            terminal.wait_for("step 0: entry")
+            terminal.send("c")
+            terminal.wait_for("characters so far", "The model replies:", "~ x = 1")
+            terminal.send("\x03")
+            terminal.wait_for("stopped by ctrl+c", "step 1: before Run")
+            terminal.send("c")
+            terminal.wait_for("the program has ended")
+            terminal.send("q")
+            assert terminal.end() == 0
+
+
+def test_lines_on_a_terminal(program: Path) -> None:
+    with OpenAIServer([make_slow_reply()]) as server:
+        environment = {"NJC_BASE_URL": server.base_url, "NJC_API_KEY": KEY}
+        arguments = ("--plain", "--model", "openai/gpt-4.1", program)
+        with opened((100, 60), *arguments, **environment) as terminal:
+            terminal.wait_for("entry of the block", "(njc)")
+            terminal.send("\x03")
+            terminal.wait_for("`q` ends the debugger")
+            terminal.send("c\n")
+            terminal.wait_for("~ x = 1")
+            terminal.send("\x03")
+            terminal.wait_for("the program is to stop at its next step", "before Run")
+            terminal.send("edit\n")
+            terminal.wait_for("(edit)")
+            terminal.send("x = 7\n.\n")
+            terminal.wait_for("the edited effect will be performed")
+            terminal.send("c\n")
+            terminal.wait_for("| x is 7", "the program has ended")
+            terminal.send("\x04")
+            assert terminal.end() == 0
+
+
+@pytest.mark.parametrize("face", ["full screen", "lines"])
+def test_a_lost_connection_ends_the_debugger_and_the_program(tmp_path: Path, face: str) -> None:
+    program, pid_file = tmp_path / "program.njpy", tmp_path / "pid"
+    note = f"import os\nopen({str(pid_file)!r}, 'w').write(str(os.getpid()))\n"
+    program.write_text(note + SCRIPTED)
+    with opened((80, 24), *["--plain"] * (face == "lines"), program) as terminal:
+        terminal.wait_for("step 0: entry")
+        pid = int(pid_file.read_text())
+        terminal.hang_up()
+        ends = (-signal.SIGHUP,) if face == "full screen" else (-signal.SIGHUP, 0, 1)
+        assert terminal.process.wait(SECONDS) in ends
+        deadline = time.monotonic() + SECONDS
+        while is_running(pid):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,523 @@
+"""Tools of MCP servers as functions: modules and the lock, calls by programs and blocks, recordings, lost connections."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import njrt
+from njc import hook
+from njc.commands import njc as njc_command
+from njc.static.lock import read_lock
+from njrt.errors import ConfigurationError, RecordingMissingError
+from njrt.mcp import McpServer, Progress, ToolConnectionError, ToolError, ToolText, ToolTimeoutError
+from njrt.models.scripted import run
+
+SERVER = Path(__file__).parents[2] / "servers" / "tool_server.py"
+ROOT = Path(__file__).parents[3]
+MYPY = ("-m", "mypy", "--config-file", ROOT / "pyproject.toml", "--cache-dir", ROOT / ".mypy_cache")
+"""Strict, as `make types`, whose cache saves most of the time."""
+
+
+def njc(*words: str) -> Result:
+    return CliRunner().invoke(njc_command, ["mcp", *words], prog_name="njc")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield tmp_path
+    for name in [
+        name for name in sys.modules if name.startswith("box_") or name in ("tools_prog", "clock")
+    ]:
+        module = sys.modules.pop(name)
+        if isinstance(server := getattr(module, "server", None), McpServer):
+            server.close()
+
+
+def add(folder: Path, *options: str) -> Any:
+    """Add the server of the tests under a name of its own, and import its module."""
+    name = f"box_{folder.name}"
+    added = njc("add", name, *options, "--", sys.executable, str(SERVER), str(folder))
+    assert added.exit_code == 0, added.output
+    return importlib.import_module(name)
+
+
+def read_calls(folder: Path) -> list[str]:
+    file = folder / "calls.txt"
+    return file.read_text().splitlines() if file.exists() else []
+
+
+def test_functions_are_typed_and_results_are_objects(folder: Path) -> None:
+    box = add(folder)
+    user = box.find_user("Ann", kind="guest")
+    assert type(user) is box.FindUserResult or type(user) is box.User
+    assert (user.name, user.langs, user.boss.name) == ("Ann", ["de"], "Kim")
+    assert box.add(2, 3) == 5
+    assert asyncio.run(box.add_async(4, 5)) == 9
+    assert box.pay("7") == "paid 7"
+    assert read_calls(folder)[-1] == "pay 7 None"
+    line = box.OrderFilter(
+        kind=None, until=None, parts=[box.OrderFilter(until="2", parts=None)], X=None
+    )
+    assert json.loads(box.list_sent(line, [{"a": line}])) == (
+        {"filter": {"until": None, "parts": [{"until": "2"}], "X": None}}
+        | {"more": [{"a": {"until": None, "parts": [{"until": "2"}], "X": None}}]}
+    )
+    assert box.clear() is None
+    picture = box.draw()
+    assert isinstance(picture, str)
+    assert isinstance(picture, ToolText)
+    assert [type(part) for part in picture.parts] == [str, njrt.Image]
+    with pytest.raises(ToolError, match=r"fail: .*no such thing"):
+        box.fail("no such thing")
+    checked = subprocess.run(
+        [sys.executable, *MYPY, f"{box.__name__}.py"],
+        capture_output=True,
+        text=True,
+    )
+    assert "Success" in checked.stdout, checked.stdout
+
+
+def test_the_lock_says_when_a_server_changes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    box = add(folder, "--env", "TOOLBOX_EXTRA", "--env", "TOOLBOX_VERSION")
+    section = read_lock(folder / "njc.lock").servers[box.__name__]
+    assert (section.server, section.file) == ("toolbox 1.0", f"{box.__name__}.py")
+    assert njc("check").exit_code == 0
+    monkeypatch.setenv("TOOLBOX_VERSION", "1.1")
+    changed = njc("check")
+    assert changed.exit_code == 0, changed.output  # the same tools
+    assert "toolbox 1.1" in changed.output
+    monkeypatch.setenv("TOOLBOX_EXTRA", "1")
+    changed = njc("check")
+    assert changed.exit_code == 1
+    assert "+ extra: new" in changed.output
+    assert njc("update").exit_code == 0
+    assert njc("check").exit_code == 0
+    file = folder / section.file
+    assert "def extra(" in file.read_text()
+    file.write_text(file.read_text() + "# mine\n")
+    assert "the module was edited" in njc("check").output
+    refused = njc("update")
+    assert refused.exit_code == 2
+    assert "was edited" in refused.output
+    assert "# mine" in file.read_text()
+    assert njc("remove", box.__name__).exit_code == 2
+    file.unlink()
+    assert "is missing" in njc("check").output
+    assert njc("remove", box.__name__).exit_code == 0
+    assert not read_lock(folder / "njc.lock").servers
+
+
+def test_all_servers_are_reported_if_some_cannot_be_reached(folder: Path) -> None:
+    server = folder / "named.py"
+    server.write_text(NAMED_SERVER)
+    names = [f"box_{folder.name}_{number}" for number in range(3)]
+    for name in names:
+        assert (
+            njc("add", name, "--", sys.executable, str(server), str(folder / name)).exit_code == 0
+        )
+    for name in names[:2]:
+        (folder / name).write_text("x")
+    checked = njc("check")
+    assert checked.exit_code == 2
+    for name in names[:2]:
+        assert f"{name}: its tools are not known" in checked.output
+        assert f"{name}.tools/list: no connection to" in checked.output.replace("\n", " ")
+    assert f"{names[2]}: as in the lock" in checked.output
+    (folder / f"{names[2]}.py").unlink()
+    updated = njc("update")
+    assert updated.exit_code == 2
+    assert f"{names[2]}.py: 1 tool of named" in updated.output
+    (folder / names[0]).unlink()
+    assert njc("check", names[0]).exit_code == 0
+
+
+NAMED_SERVER = """\
+import sys
+from pathlib import Path
+
+from mcp.server import MCPServer
+
+if Path(sys.argv[1]).exists():
+    sys.exit("out of order")
+server = MCPServer("named")
+
+
+@server.tool()
+def get_name() -> str:
+    "Return the name."
+    return "named"
+
+
+server.run()
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["json", "--", "x"], "would hide the module `json`"),
+        (["mcp", "--", "x"], "would hide the module `mcp`"),
+        (["a-b", "--", "x"], "cannot be imported"),
+        (["box", "--out", "other.py", "--", "x"], "njc did not write it"),
+        (["box"], "name a command after --, or a --url"),
+        (["box", "--url", "http://127.0.0.1:9/mcp"], "no connection"),
+        (["box", "--header", "x", "--url", "http://127.0.0.1:9/mcp"], "--header is NAME=VALUE"),
+        (["box", "--", "no-such-program"], "no connection to `no-such-program`"),
+        (["box", "--", sys.executable, "-c", "import sys; sys.exit('boom')"], "the server has written: boom"),
+        (["box", "--allow", "ad", "--", sys.executable, str(SERVER), "."], "has no tool `ad`"),
+    ],
+)  # fmt: skip
+def test_mistakes_write_nothing(folder: Path, words: list[str], message: str) -> None:
+    (folder / "other.py").write_text("mine")
+    if "other.py" in words:
+        words = [*words[:-1], sys.executable, str(SERVER), str(folder)]
+    made = njc("add", *words)
+    assert made.exit_code == 2
+    assert message in made.output.replace("\n", " ")
+    assert sorted(file.name for file in folder.iterdir()) == ["other.py"]
+
+
+def test_only_named_variables_reach_a_server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BOX_TOKEN", "secret")
+    monkeypatch.setenv("OTHER_TOKEN", "secret")
+    box = add(folder, "--env", "BOX_TOKEN")
+    assert (box.get_variable("BOX_TOKEN"), box.get_variable("OTHER_TOKEN")) == ("secret", "")
+    assert "secret" not in (folder / f"{box.__name__}.py").read_text()
+    assert "secret" not in (folder / "njc.lock").read_text()
+    server = McpServer("web", url="http://127.0.0.1:9/mcp", headers={"Authorization": "Bearer ${NO_SUCH}"})  # fmt: skip
+    with pytest.raises(ConfigurationError, match="needs the variable NO_SUCH"):
+        server.call("x", {})
+
+
+# ── blocks ───────────────────────────────────────────────────────────────────────────────────────
+
+PROGRAM = '''\
+import asyncio
+
+import {box} as box
+
+
+def find(name: str) -> str:
+    """natural
+    Find <name> with <box.find_user>, and put the boss into <:boss: str>.
+    """
+    return boss
+
+
+def settle(order: str) -> str:
+    """natural
+    Pay <order> with <box.pay> and put what comes back into <:paid: str>.
+    """
+    return paid
+
+
+async def total(a: int, b: int) -> int:
+    """natural
+    Put the sum by <box.add_async> of <a> and <b> into <:sum: int>.
+    """
+    return sum
+'''
+
+
+def load_program(folder: Path, box: Any) -> Any:
+    hook.install()
+    (folder / "tools_prog.njpy").write_text(PROGRAM.replace("{box}", box.__name__))
+    return importlib.import_module("tools_prog")
+
+
+def shown(trace: Path) -> str:
+    lines = map(json.loads, trace.read_text().splitlines())
+    return next("\n".join(line["shown"][0]["user"]) for line in lines if line["event"] == "asked")
+
+
+@pytest.mark.parametrize("policy", ["guarded", "contained"])
+def test_a_block_calls_the_tools_that_it_names_and_no_other(folder: Path, policy: str) -> None:
+    box = add(folder, "--allow", "pay")
+    program = load_program(folder, box)
+    right = run("boss = box.find_user(name).boss.name", done=True)
+    wrong = run("boss = box.pay('7')", done=True)
+    hidden = run("boss = getattr(box, 'p' + 'ay')('7')", done=True)
+    trace = folder / "trace.jsonl"
+    with njrt.using(model=njrt.Scripted([wrong, hidden, right]), trace=trace, policy=policy):
+        assert program.find("Ann") == "Kim"
+    assert read_calls(folder) == ["find_user Ann staff"]
+    prompt = shown(trace)
+    assert "box.find_user: function find_user(name: str" in prompt
+    assert "Find a user by name." in prompt
+    assert "langs: list[str]" in prompt
+    assert "pay" not in prompt
+    assert "the prompt does not name" in trace.read_text()
+
+
+def test_a_tool_that_changes_things_is_decided_by_the_interceptors(folder: Path) -> None:
+    program = load_program(folder, add(folder))
+    code = run("try:\n    paid = box.pay(order)\nexcept PermissionError as error:\n    paid = str(error)", done=True)  # fmt: skip
+    with njrt.using(model=njrt.Scripted([code])):
+        assert "nobody decides about calls of" in program.settle("7")
+    asked: list[Any] = []
+
+    def decide(pending: njrt.PendingEffect) -> njrt.Decision:
+        if isinstance(pending.effect, njrt.Touch):
+            asked.append(pending.effect.arguments)
+        return njrt.Accept()
+
+    with njrt.using(model=njrt.Scripted([code]), intercept=decide):
+        assert program.settle("7") == "paid 7"
+    assert asked == [{"order": "7"}]
+
+
+@pytest.mark.parametrize("policy", ["guarded", "contained"])
+def test_a_recording_answers_for_the_server(folder: Path, policy: str) -> None:
+    box = add(folder)
+    program = load_program(folder, box)
+    replies = [
+        run("boss = box.find_user(name, kind='nobody').name", done=True),
+        run("boss = box.find_user(name).boss.name", done=True),
+    ]
+    awaited = [run("sum = await box.add_async(a, b)", done=True)]
+
+    def play(mode: Any) -> tuple[Any, ...]:
+        using = njrt.using(
+            model=njrt.Scripted([*replies, *(awaited if policy == "guarded" else [])]),
+            record=folder / "r.jsonl",
+            mode=mode,
+            policy=policy,
+        )
+        with using:
+            found = program.find("Ann")
+            total = asyncio.run(program.total(2, 3)) if policy == "guarded" else 5
+            try:
+                box.fail("no")
+            except ToolError as error:
+                failure = str(error)
+            found_bo = box.find_user("Bo").name
+            drawn = box.draw(), box.draw().parts, box.clear(), box.pay("7")
+            return found, total, box.add(1, 1), box.add(1, 1), found_bo, failure, drawn
+
+    live = play("once")
+    assert live[:5] == ("Kim", 5, 2, 2, "Bo")
+    assert [type(part) for part in live[-1][1]] == [str, njrt.Image]
+    assert live[-1][2:] == (None, "paid 7")
+    calls = read_calls(folder)
+    box.server.close()
+    box.server.command = ("no-such-program",)
+    assert play("none") == live
+    assert read_calls(folder) == calls
+    missing = pytest.raises(RecordingMissingError, match=r"has no call .*pay\(order='9'\)")
+    with njrt.using(record=folder / "r.jsonl", mode="none"), missing:
+        box.pay("9")
+    missing = pytest.raises(
+        RecordingMissingError, match=r"has no call .*pay\(order='7'\), or not so"
+    )
+    with njrt.using(record=folder / "r.jsonl", mode="none"):
+        assert [box.add(1, 1) for _ in range(5)] == [2] * 5  # read-only: as often as it is made
+        assert box.pay("7") == "paid 7"
+        with missing:
+            box.pay("7")
+
+
+# ── sessions ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_time_limits_cancellation_and_progress(folder: Path) -> None:
+    box = add(folder, "--allow", "*")
+    seen: list[Progress] = []
+    box.server.on_progress = seen.append
+    assert box.wait(0.2) == "waited"
+    assert [each.done for each in seen] == list(range(1, 11))
+    assert (seen[0].total, seen[0].message) == (10, "step 1")
+    box.server.timeout = 0.3
+    with pytest.raises(ToolTimeoutError, match=r"has not answered in 0\.3 seconds"):
+        box.wait(20)
+    box.server.timeout = 60
+
+    async def cancel() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.3):
+                await box.wait_async(20)
+
+    asyncio.run(cancel())
+    wait_for(lambda: read_calls(folder).count("wait cancelled") == 2)
+    # Ctrl-C ends a call that waits.
+    interrupt = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    interrupt.start()
+    with pytest.raises(KeyboardInterrupt):
+        box.wait(20)
+    wait_for(lambda: read_calls(folder).count("wait cancelled") == 3)
+    assert box.add(1, 2) == 3
+
+
+def wait_for(holds: Any) -> None:
+    until = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_a_lost_connection_is_opened_again_and_no_call_is_made_twice(folder: Path) -> None:
+    box = add(folder, "--allow", "*")
+    assert box.add(1, 1) == 2
+    with pytest.raises(ToolConnectionError, match="the call may have been made"):
+        box.crash()
+    assert box.add(1, 2) == 3
+    assert read_calls(folder).count("crash") == 1
+    assert box.crash_once() == "alive"  # the server says that it may be repeated
+    assert read_calls(folder).count("crash_once") == 2
+    found = subprocess.run(["pgrep", "-f", f"tool_server.py {folder}"], capture_output=True)
+    os.kill(int(found.stdout), signal.SIGKILL)  # while no call is under way
+    wait_for(box.server._is_ended)
+    assert box.pay("7") == "paid 7"
+    assert read_calls(folder).count("pay 7 None") == 1
+
+
+def test_a_server_at_a_url_may_be_started_again(folder: Path) -> None:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        port = bound.getsockname()[1]
+    process = serve_http(folder, port)
+    name = f"box_{folder.name}"
+    try:
+        added = njc("add", name, "--url", f"http://127.0.0.1:{port}/mcp", "--allow", "*")
+        assert added.exit_code == 0, added.output
+        box = importlib.import_module(name)
+        assert box.add(1, 2) == 3
+        stop(process)
+        with pytest.raises(ToolConnectionError, match="no connection to http://127") as raised:
+            box.pay("7")
+        assert "may have been made" not in str(raised.value)  # it has not reached the server
+        process = serve_http(folder, port)
+        assert box.add(2, 2) == 4
+        assert box.pay("8") == "paid 8"
+        box.server.close()
+    finally:
+        stop(process)
+    assert read_calls(folder).count("pay 8 None") == 1
+
+
+def serve_http(folder: Path, port: int) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(
+        [sys.executable, str(SERVER), str(folder), str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+    def is_served() -> bool:
+        with socket.socket() as tried:
+            return tried.connect_ex(("127.0.0.1", port)) == 0
+
+    wait_for(is_served)
+    return process
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait(20)
+
+
+def test_a_server_that_never_answers_is_given_up(folder: Path) -> None:
+    server = McpServer("silent", command=["sleep", "1000.25"], timeout=0.5)
+    with pytest.raises(ToolTimeoutError):
+        server.call("x", {})
+    server.close()
+    wait_for(lambda: subprocess.run(["pgrep", "-f", "sleep 1000.25"], capture_output=True).stdout == b"")  # fmt: skip
+
+
+def test_progress_cannot_wait_for_a_tool(folder: Path) -> None:
+    box = add(folder, "--allow", "*")
+    refused: list[ToolError] = []
+
+    def call_again(_: Progress) -> None:
+        try:
+            box.add(1, 1)
+        except ToolError as error:
+            refused.append(error)
+
+    box.server.on_progress = call_again
+    assert box.wait(0.1) == "waited"
+    assert "cannot wait for a tool" in str(refused[0])
+
+
+def test_an_error_in_on_progress_is_a_warning(folder: Path) -> None:
+    box = add(folder, "--allow", "*")
+
+    def fail(progress: Progress) -> None:
+        raise ValueError(progress.message)
+
+    box.server.on_progress = fail
+    with pytest.warns(UserWarning, match=r"on_progress of box_.*\.wait: ValueError\('step 1'\)$"):
+        assert box.wait(0.1) == "waited"
+
+
+def test_threads_tasks_and_forks_share_a_server(folder: Path) -> None:
+    box = add(folder)
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda n: box.add(n, 1), range(20))) == list(range(1, 21))
+
+    async def gather() -> list[int]:
+        return list(await asyncio.gather(*(box.add_async(n, 1) for n in range(20))))
+
+    assert asyncio.run(gather()) == list(range(1, 21))
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(int(box.add(3, 4) != 7))
+        finally:
+            os._exit(9)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert box.add(1, 1) == 2
+
+
+def test_a_program_ends_the_servers_that_it_started(folder: Path) -> None:
+    box = add(folder)
+    box.server.close()
+    code = f"import {box.__name__} as box\nprint(box.add(1, 2))"
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, timeout=60
+    )
+    assert (ended.stdout, ended.stderr, ended.returncode) == ("3\n", "", 0)
+    found = subprocess.run(["pgrep", "-f", f"tool_server.py {folder}"], capture_output=True)
+    assert found.stdout == b""
+
+
+def test_a_server_of_the_package_index_as_on_the_page_mcp_md(folder: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "mcp.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```(?:python|console)\n(.*?)```", page, re.DOTALL)
+    command, written = blocks[0].splitlines()
+    words = shlex.split(command.removeprefix("$ njc mcp "))
+    words = [sys.executable if word == "python" else word for word in words]
+    made = njc(*words)
+    assert made.exit_code == 0, made.output
+    assert re.sub(r"[\d.]+$", "", made.output.strip()) == re.sub(r"[\d.]+$", "", written)
+    assert blocks[1] in Path("clock.py").read_text()
+    hook.install()
+    Path("tools_prog.njpy").write_text(blocks[2])
+    clock = importlib.import_module("clock")
+    program = importlib.import_module("tools_prog")
+    code = run("text = clock.get_current_time('Europe/Berlin').datetime[11:16]", done=True)
+    with njrt.using(model=njrt.Scripted([code])):
+        assert re.fullmatch(r"\d\d:\d\d", program.time_in("Berlin"))
+    moved = clock.convert_time("UTC", "12:00", "Asia/Tokyo")
+    assert moved.time_difference == "+9.0h"
+    assert moved.target.datetime.partition("T")[2].startswith("21:00")
+    with pytest.raises(ToolError, match="Nowhere"):
+        clock.get_current_time("Nowhere")

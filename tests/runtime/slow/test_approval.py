@@ -1,0 +1,406 @@
+"""`njrt.approve`: a person at a terminal decides; decisions are remembered in a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import njrt
+from njrt.decisions import PendingEffect
+from njrt.effects import Assign, BindOutputs, Effect, Run
+from njrt.models.scripted import run
+from njrt.production.approval.question import describe_names, describe_question, format_code
+from njrt.production.approval.terminal import PROMPT as PROMPT_TEXT
+from njrt.production.approval.terminal import ApprovalsFile
+
+PROGRAM = '''
+import sys
+import njrt
+from njrt.models.scripted import Scripted, run
+
+def add(total):
+    njrt.run("""natural
+    Add to <total>, giving <:total>.
+    """, lambda: (total,), writes="total", at="add.njpy:1", effects="direct")
+    return total
+
+def reply(request):
+    words = str(request.messages[-1])
+    return run("total = total + 50" if "be quick" in words else "total = total + 1", done=True)
+
+total = 0
+with njrt.using(model=Scripted(reply), intercept=njrt.approve(decisions="approvals.jsonl", **OPTIONS), **SETTINGS):
+    for _ in range(3):
+        total = add(total)
+print("total", total)
+'''
+PROMPT = "always [?] "
+SECONDS = 90.0
+
+
+class Person:
+    """Runs the program on a pseudo-terminal and types answers, each after its prompt."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.seen = ""
+        self.output = ""
+
+    def run(
+        self,
+        *answers: str,
+        options: str = "",
+        settings: str = "",
+        source: str = PROGRAM,
+        **environment: str,
+    ) -> int:
+        """Run the program; gives its exit code. An answer may be `PROMPT text` pairs split at `|`."""
+        source = source.replace("OPTIONS", f"dict({options})").replace(
+            "SETTINGS", f"dict({settings})"
+        )
+        (self.folder / "program.py").write_text(source)
+        master, slave = pty.openpty()
+        process = subprocess.Popen(
+            [sys.executable, "program.py"],
+            cwd=self.folder,
+            stdin=slave,
+            stderr=slave,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={
+                "PATH": os.environ["PATH"],
+                "PYTHONPATH": ":".join(sys.path),
+                "TERM": "xterm",
+                "PYTHON_COLORS": "0",
+            }
+            | environment,
+        )
+        os.close(slave)
+        self.seen, start = "", 0
+        try:
+            for answer in answers:
+                prompt, _, typed = answer.rpartition("|")
+                start = self._read_until(master, prompt or PROMPT, start)
+                os.write(master, b"\x04" if typed == "EOF" else typed.encode() + b"\n")
+            self._read_until(master, None, start)
+            self.output = process.communicate(timeout=SECONDS)[0]
+        finally:
+            process.kill()
+            process.wait()
+            os.close(master)
+        return process.returncode
+
+    def _read_until(self, master: int, expected: str | None, start: int) -> int:
+        """Read until the text has been shown, or to the end; gives where it ends."""
+        deadline = time.monotonic() + SECONDS
+        while expected is None or expected not in self.seen[start:]:
+            assert time.monotonic() < deadline, f"not shown: {expected}; but: {self.seen}"
+            if not select.select([master], [], [], 1)[0]:
+                continue
+            try:
+                read = os.read(master, 65536)
+            except OSError:  # how Linux reports that the other side is closed
+                read = b""
+            if not read:
+                assert expected is None, f"not shown: {expected}; but: {self.seen}"
+                break
+            self.seen += read.decode(errors="replace")
+        return 0 if expected is None else self.seen.index(expected, start) + len(expected)
+
+    def decisions(self) -> list[dict[str, Any]]:
+        return [
+            json.loads(line) for line in (self.folder / "approvals.jsonl").read_text().splitlines()
+        ]
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> Person:
+    return Person(tmp_path)
+
+
+def test_a_person_accepts_rejects_and_edits(person: Person, tmp_path: Path) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\nsed -i 's/1/700/' \"$1\"\n")
+    editor.chmod(0o755)
+    code = person.run(
+        "y", "n", "model? |be quick", "y", "?", "e", "y", EDITOR=str(editor), PYTHONWARNINGS="error"
+    )  # fmt: skip
+    assert (code, person.output) == (0, "total 751\n"), person.seen
+    assert "add.njpy:1  Run, effect 1 of this run" in person.seen
+    assert "Add to <total>, giving <:total>." in person.seen
+    assert "binds    total (now int = 0)" in person.seen
+    assert "and ends the block" in person.seen
+    assert "perform it, and from now on every equal effect" in person.seen
+    found = [(line["scope"], line["decision"]["decision"]) for line in person.decisions()]
+    assert found == [("once", "accept"), ("once", "reject"), ("once", "accept"), ("once", "edit")]
+    assert (tmp_path / "approvals.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("key", ["c", "k"])
+def test_always_is_remembered_in_the_next_process(person: Person, key: str) -> None:
+    assert person.run(key) == 0
+    assert person.output == "total 3\n"
+    assert person.run() == 0, person.seen
+    assert person.output == "total 3\n"
+    changed = PROGRAM.replace("total + 1", "total + 2")
+    assert person.run(*(["a"] if key == "c" else []), source=changed) == (1 if key == "c" else 0)
+    changed = PROGRAM.replace("Add to", "Now add to")
+    assert person.run("a", source=changed) == 1
+    assert "PolicyError: add.njpy:1: aborted by the interceptor `approve`" in person.seen
+
+
+def test_an_edit_may_be_accepted_always(person: Person, tmp_path: Path) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\nsed -i 's/1/700/' \"$1\"\n")
+    editor.chmod(0o755)
+    assert person.run("e", "k", "c", EDITOR=str(editor)) == 0
+    assert person.output == "total 2100\n"
+    assert "can only be accepted with y or c" in person.seen
+
+
+def test_a_failing_editor_and_one_that_changes_nothing_ask_again(person: Person) -> None:
+    assert person.run("e", "a", EDITOR="/no/such/editor") == 1
+    assert "set EDITOR to an editor" in person.seen
+    assert person.run("e", "a", EDITOR="true") == 1
+    assert "nothing was changed" in person.seen
+
+
+def test_a_pause_continues_in_the_next_process(person: Person) -> None:
+    settings = "record='run.jsonl', mode='all'"
+    assert person.run("y", "p", settings=settings) == 1
+    assert "Paused: add.njpy:1: paused by the interceptor `approve`" in person.seen
+    assert person.run("y", "y", settings=settings) == 0, person.seen
+    assert person.output == "total 3\n"
+    assert "total (now int = 0)" not in person.seen
+
+
+def test_a_person_may_think_longer_than_the_limits_allow(person: Person) -> None:
+    source = PROGRAM.replace(
+        "total = 0\n",
+        """
+def outer():
+    done = None
+    njrt.run("natural\\nCall <step> for <:done>.", lambda: (step, done), writes="done", at="o.njpy:1", effects="direct")
+    return done
+
+def step():
+    return add(0)
+
+def reply(request):
+    opening = request.messages[0].text
+    return run("done = step()" if "step" in opening else "total = total + 1", done=True)
+
+import threading, time
+total = 0
+""",
+    ).replace("total = add(total)", "total += outer()")
+    source = source.replace("range(3)", "range(1)")
+    source = source.replace("import sys\n", "import sys, time\n")
+    slow = "import os, njrt.production.approval.terminal as t\nask = t.Terminal.ask\ndef wait(self, prompt):\n    from njrt.timeouts import clock\n    clock._stopped_seconds -= 1000\n    return ask(self, prompt)\nt.Terminal.ask = wait\n"
+    settings = "max_code_seconds=60, max_seconds=60"
+    assert person.run("y", "y", settings=settings, source=slow + source) == 0, person.seen
+    assert person.output == "total 1\n"
+
+
+def test_the_end_of_input_and_no_terminal(person: Person, tmp_path: Path) -> None:
+    assert person.run("EOF") == 1
+    ended = "an effect needs approval, but the input has ended (Ctrl-D); type a letter, or choose "
+    assert ended in " ".join(person.seen.split())
+    for otherwise, error in (
+        ("abort", "PolicyError"),
+        ("pause", "Paused"),
+        ("reject", "EffectLimitError"),
+    ):
+        (tmp_path / "program.py").write_text(
+            PROGRAM.replace("OPTIONS", f"dict(otherwise={otherwise!r})").replace(
+                "SETTINGS", "dict(max_effects=2)"
+            )
+        )
+        done = subprocess.run(
+            [sys.executable, "program.py"],
+            cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            env={"PYTHONPATH": ":".join(sys.path)},
+        )
+        assert f"errors.{error}: " in done.stderr
+    with pytest.raises(njrt.ConfigurationError, match="reject, pause, abort, not 'accept'"):
+        njrt.approve(otherwise="accept")  # type: ignore[arg-type]
+
+
+# ── what is shown, what is remembered ────────────────────────────────────────────────────────────
+
+
+def make_pending(effect: Effect, **changes: Any) -> PendingEffect:
+    pending = PendingEffect(
+        "r", None, "a.njpy:3", 1, 1, effect, "direct", "Do <x>.", False,
+        lambda: {"x": "x: int = 3\n    more", "box": "box: Box"},
+    )  # fmt: skip
+    return replace(pending, **changes)
+
+
+def test_what_is_named_and_changed_is_shown() -> None:
+    code = "import json\ny = box.count(x)\nbox.lid = json.loads(t)[0]\nbreak"
+    assert list(describe_names(make_pending(Run(code, False)))) == [
+        "  imports  json",
+        "  reads    x (now int = 3), box (now Box)",
+        "  binds    y",
+        "  changes  box.lid",
+        "  calls    box.count, json.loads",
+        "  jumps    break",
+    ]
+    assert list(describe_names(make_pending(BindOutputs({"x": 4})))) == [
+        "  binds    x (now int = 3)"
+    ]
+    assert list(describe_names(make_pending(Assign("z", 4)))) == ["  binds    z"]
+    assert "will be refused" in next(describe_names(make_pending(Run("x = (", True))))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\x1b[2J", "a\rb", "\u202e)(", "\x9b2J", "\u2066x", "\x00", "\x08\x08", "\x85", "\u2028"],
+)
+def test_code_cannot_steer_the_terminal(text: str) -> None:
+    pending = make_pending(Run(f"x = '{text}'\n# {text}", True), instruction=f"Do {text}")
+    shown = [*describe_question(pending), *format_code(pending.effect)[0].split("\n")]
+    shown += describe_names(make_pending(Run(f"x['{text}'] = 1", True)))
+    shown += format_code(BindOutputs({"x": text}))[0].split("\n")
+    assert all(line.isprintable() for line in shown)
+
+
+def apply_to(line_of: PendingEffect, scope: Any, other: PendingEffect, path: Path) -> bool:
+    ApprovalsFile(path).add(line_of, line_of.effect, njrt.Accept(), scope, "now")
+    return ApprovalsFile(path).find(other) is not None
+
+
+def test_a_file_of_decisions_without_a_last_line_end_is_continued(tmp_path: Path) -> None:
+    path = tmp_path / "decisions.jsonl"
+    pending = make_pending(Run("x = 1", True))
+    for text in ("x = 1", "x = 2"):
+        ApprovalsFile(path).add(pending, Run(text, True), njrt.Accept(), "kind", "now")
+        path.write_bytes(path.read_bytes().rstrip(b"\n"))
+    assert len(ApprovalsFile(path).lines) == 2
+
+
+CHANGES: list[tuple[str, dict[str, Any], bool, bool]] = [
+    ("the same", {}, True, True),
+    ("another line and run", {"place": "a.njpy:9", "run": "s", "turn": 3, "number": 4}, True, True),
+    ("other code", {"effect": Run("x = 2", True)}, False, True),
+    ("not done", {"effect": Run("x = 1", False)}, False, True),
+    ("another kind", {"effect": Assign("x", 1)}, False, False),
+    ("another instruction", {"instruction": "Do <y>."}, False, False),
+    ("another file", {"place": "b.njpy:3"}, False, False),
+    ("other effects", {"effects": "nightjar"}, False, False),
+]
+
+
+@pytest.mark.parametrize(("what", "changes", "by_code", "by_kind"), CHANGES)
+def test_what_a_remembered_decision_applies_to(
+    tmp_path: Path, what: str, changes: dict[str, Any], by_code: bool, by_kind: bool
+) -> None:
+    pending = make_pending(Run("x = 1", True))
+    other = replace(pending, **changes)
+    assert apply_to(pending, "once", other, tmp_path / "once") is False
+    assert apply_to(pending, "code", other, tmp_path / "code") is by_code
+    assert apply_to(pending, "kind", other, tmp_path / "kind") is by_kind
+
+
+def bind_x() -> None:
+    x = None
+    njrt.run("natural\n<:x>", lambda: (x,), writes="x", at="a:1")
+
+
+def test_a_damaged_file_of_decisions_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "approvals.jsonl"
+    path.write_text('\n{"at": "now"}\n')
+    with (
+        njrt.using(
+            model=njrt.Scripted([run("x = 1", done=True)]), intercept=njrt.approve(decisions=path)
+        ),
+        pytest.raises(
+            njrt.ConfigurationError, match=r"approvals.jsonl:2: this line is not a decision \(scope"
+        ),
+    ):
+        bind_x()
+
+
+NO_RICH = "import sys\nsys.modules['rich'] = sys.modules['rich.console'] = None\n"
+
+
+def test_without_rich_the_code_is_plain_and_with_it_in_colour(person: Person) -> None:
+    assert person.run("a") == 1
+    assert "\x1b[" in person.seen
+    assert person.run("a", source=NO_RICH + PROGRAM) == 1
+    assert "    1  total = total + 1" in person.seen
+
+
+def test_the_question_of_the_document_is_what_is_shown() -> None:
+    document = (Path(__file__).parents[3] / "docs" / "approval.md").read_text()
+    variables = {"prices": "prices: list[int], 2 items = [1, 2]", "total": "total: int = 0"}
+    pending = make_pending(
+        Run("total = sum(prices)", True),
+        place="shop.njpy:3",
+        instruction="Add up <prices> in <:total>.",
+        render_variables=lambda: variables,
+    )
+    code = "    1  total = sum(prices)"
+    shown = [*describe_question(pending), code, *describe_names(pending), PROMPT_TEXT.strip()]
+    assert "\n".join(shown) in document
+
+
+CALLS = """
+import njrt
+from njrt.models.scripted import Scripted, run
+
+@njrt.gated
+def pay(order, cents=1):
+    print("paid", order, cents)
+
+orders = [3, 4, 5]
+code = "for order in orders:\\n    try:\\n        pay(order)\\n    except PermissionError as error:\\n        print(error)"
+with njrt.using(model=Scripted([run(code, done=True)]), intercept=njrt.approve(calls=True, **OPTIONS), **SETTINGS):
+    njrt.run("natural\\nPay <orders> by <pay>.", lambda: (orders, pay), at="shop.njpy:1")
+"""
+
+
+def test_a_person_decides_about_calls_alone(person: Person, tmp_path: Path) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\nsed -i 's/: 5/: 50/' \"$1\"\n")
+    editor.chmod(0o755)
+    code = person.run("y", "n", "model? |not this one", "e", "y", source=CALLS, EDITOR=str(editor))
+    assert code == 0, person.seen
+    assert person.output.splitlines() == ["paid 3 1", "not this one", "paid 50 1"], person.seen
+    assert "shop.njpy:1  Touch, call 1 of this run" in person.seen
+    assert "for order in orders" not in person.seen
+
+
+CUT_CALLS = CALLS.replace(
+    "orders = [3, 4, 5]",
+    "from dataclasses import dataclass\n@dataclass\nclass Order:\n    to: str\n    by: str\n    at: str\n    note: str\n    cents: int\n"
+    "orders = [Order(*['x' * 90] * 4, 5), Order(*['x' * 90] * 4, 6), Order(*['x' * 90] * 4, 5)]",
+).replace('print("paid", order, cents)', 'print("paid", order.cents)')
+
+
+def test_an_approval_of_equal_calls_is_for_the_whole_arguments(person: Person) -> None:
+    assert person.run("c", "y", source=CUT_CALLS) == 0, person.seen
+    assert person.output.splitlines() == ["paid 5", "paid 6", "paid 5"], person.seen
+    assert re.search(r"order is cut: … \d\d+ characters more", person.seen)
+
+
+def test_a_wrong_command_of_the_editor_is_told(person: Person) -> None:
+    assert person.run("e", "y", "y", "y", source=CALLS, EDITOR="vi 'a") == 0, person.seen
+    assert "the command in EDITOR is wrong: No closing quotation" in person.seen
+    assert person.output.splitlines() == ["paid 3 1", "paid 4 1", "paid 5 1"]

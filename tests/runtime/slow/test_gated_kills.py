@@ -1,0 +1,58 @@
+"""Programs that pay in a loop of model-written code are killed at any moment: each order is paid once."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from njrt.execution.contained.platforms import find_obstacle
+
+PROGRAM = Path(__file__).parents[1] / "gated_program.py"
+ORDERS = 30
+
+
+def run_killed(folder: Path, policy: str, seconds: float) -> bool:
+    """Run the program, and kill it after this time in its block; return whether it was killed before its end."""
+    command = [sys.executable, str(PROGRAM), str(folder), policy, str(ORDERS)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+        return process.wait() != 0
+
+
+def settle_with_kills(folder: Path, policy: str, chance: random.Random, most: int) -> int:
+    """Kill a program until it has paid all orders; return how often."""
+    kills = 0
+    while run_killed(folder, policy, chance.uniform(0.03, 0.2) if kills < most else 60):
+        kills += 1
+    ledger = [line.split() for line in (folder / "ledger.txt").read_text().splitlines()]
+    expected = [f"receipt-{order}" for order in range(ORDERS)]
+    assert [receipt for _, receipt in ledger] == expected
+    assert len({key for key, _ in ledger}) == ORDERS
+    assert (folder / "receipts.txt").read_text().split("\n") == expected
+    return kills
+
+
+@pytest.mark.parametrize("policy", ["guarded", "contained"])
+def test_each_order_is_paid_once(policy: str, tmp_path: Path) -> None:
+    if policy == "contained" and find_obstacle() is not None:
+        pytest.skip("this system cannot contain code")
+    chance = random.Random(policy)
+    kills, job, began = 0, 0, time.monotonic()
+    while kills < 50:
+        folder = tmp_path / str(job)
+        folder.mkdir()
+        kills += settle_with_kills(folder, policy, chance, most=50 - kills)
+        job += 1
+        assert time.monotonic() - began < 240
+    assert kills == 50

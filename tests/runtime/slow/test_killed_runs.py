@@ -1,0 +1,30 @@
+"""A small share of `python tests/runtime/killed_runs.py`: programs under approval, killed at every event."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs copies of processes")
+def test_programs_that_are_killed_at_every_event_come_to_the_same_end() -> None:
+    script = Path(__file__).parents[1] / "killed_runs.py"
+    names = ("mailbox", "tickets", "enemy")
+    done = subprocess.run(
+        [sys.executable, str(script), *names],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    lines = done.stdout.splitlines()
+    assert [line for line in lines if not line.endswith("as in one go")] == [], done.stderr
+    assert {line.split()[0] for line in lines} == set(names)
+    counts = [tuple(map(int, re.findall(r"(\d+) \w+s ", line))) for line in lines]
+    assert all(kills >= 2 * questions > 0 for kills, questions, _ in counts)
+    assert done.returncode == 0

@@ -1,0 +1,133 @@
+"""docs/prediction.md and its details have the figures of the published results."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from njc.commands.running.debug import command as debug
+from spsbench.cli import main
+from spsbench.journal import read_rows
+from spsbench.neural.curve import read_curve
+from spsbench.neural.evaluation import ScoreRow
+
+ROOT = Path(__file__).parents[4]
+RESULTS = ROOT / "spsbench" / "results" / "prediction"
+GUIDE = (ROOT / "docs" / "prediction.md").read_text(encoding="utf-8")
+DETAILS = (ROOT / "docs" / "reference" / "prediction.md").read_text(encoding="utf-8")
+ROWS = {
+    size: read_rows(RESULTS / f"neural-{size}.jsonl", ScoreRow, "not a row")
+    for size in ("medium", "large")
+}
+
+
+def find_rows(label: str) -> list[ScoreRow]:
+    """Return the rows of the columns for the first cell of a line: the baselines, and the networks."""
+    name = label.strip("`").removeprefix("depth ").replace("CruxEval: ", "").replace("`", "")
+    found = {
+        size: {row.predictor: row for row in rows if row.name == name}
+        for size, rows in ROWS.items()
+    }
+    baselines = [found["large"][predictor] for predictor in ("last state", "n-gram")]
+    return [*baselines, *(rows["network"] for rows in found.values())]
+
+
+@pytest.mark.parametrize(("page", "rows_of_page"), [(GUIDE, 5), (DETAILS, 17)])
+def test_the_table_has_the_published_results(page: str, rows_of_page: int) -> None:
+    lines = re.findall(
+        r"^\| (.+?) \| ([\d,]+) \|" + r" (\d\.\d\d) \|" * 4 + "$", page, re.MULTILINE
+    )
+    assert len(lines) == rows_of_page
+    for label, steps, *shares in lines:
+        found = find_rows(label)
+        assert [f"{row.exact / row.steps:.2f}" for row in found] == shares, label
+        assert {f"{row.steps:,}" for row in found} == {steps}
+
+
+def test_the_figures_of_the_text_are_those_of_the_results() -> None:
+    network = {
+        (row.group, row.name): row
+        for row in ROWS["large"]
+        if (row.predictor, row.part) == ("network", "test")
+    }
+    whole = network["all", "all"]
+    assert whole.place is not None
+    assert whole.values is not None
+    shown = f"right line in {whole.place / whole.steps:.2f} of all steps, and the right values in {whole.values / whole.steps:.2f}"  # fmt: skip
+    assert all(shown in " ".join(page.split()) for page in (GUIDE, DETAILS))
+    for name, text in (("int", "right in {} of"), ("several", "at once in {}.")):
+        row = network["kind of value", name]
+        assert text.format(f"{row.exact / row.steps:.2f}") in DETAILS
+    last = {point.size: point for point in read_curve(RESULTS / "neural-curve.jsonl")}
+    small, medium, large = (last[size] for size in ("small", "medium", "large"))
+    assert (
+        f"small reaches {small.exact:.2f} and medium {medium.exact:.2f} after {medium.programs:,} "
+        f"programs, large {large.exact:.2f} after {large.programs:,}]" in GUIDE
+    )
+    assert small.programs == medium.programs
+    for text in (
+        f"| {medium.parameters / 1e6:.2f} million parameters",
+        f"| {large.parameters / 1e6:.2f} million |",
+        f"| {medium.programs:,} | {large.programs:,},",
+        f"| {medium.seconds:.0f} s on an {medium.device} | {large.seconds:.0f} s there |",
+        f"{medium.step:,} batches of 8 programs",
+        f"{large.step:,} batches of 128 programs",
+    ):
+        assert text in DETAILS
+
+
+def test_the_debugger_of_the_page_is_given_predictions() -> None:
+    """A flag behind the program would be an argument of the program, which would run."""
+    (shown,) = re.findall(r"^\$ njc (debug .+)$", GUIDE, re.MULTILINE)
+    name, *arguments = shlex.split(shown)
+    given = debug.make_context(name, arguments).params
+    assert given["predicted"].startswith("spsbench.neural.debugging:")
+    assert given["call"]
+    assert not given["arguments"]
+
+
+def test_the_commands_of_the_page_exist_and_make_a_network(tmp_path: Path) -> None:
+    """In docs/prediction.md they are larger."""
+    pytest.importorskip("flax")
+    names = re.findall(r"^\$ spsbench (\w+)", GUIDE, re.MULTILINE)
+    assert names == ["trajectories", "train", "predict"]
+    data, out, results = (str(tmp_path / name) for name in ("data", "out", "results.jsonl"))
+    commands = [
+        ["trajectories", "--seed", "1", "--programs", "500", "--out", data],
+        ["train", data, "--size", "tiny", "--steps", "2", "--every", "2", "--out", out],
+        ["predict", data, "--model", f"{out}/model.npz", "--programs", "2", "--out", results],
+    ]
+    for command in commands:
+        done = CliRunner().invoke(main, command)
+        assert done.exit_code == 0, done.output
+    assert {row.predictor for row in read_rows(Path(results), ScoreRow, "not a row")} == {
+        "last state",
+        "n-gram",
+        "network",
+    }
+
+
+def test_the_picture_is_drawn_from_the_published_curve(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    out = tmp_path / "curve.svg"
+    curve, results = (str(RESULTS / f"neural-{name}.jsonl") for name in ("curve", "large"))
+    done = CliRunner().invoke(main, ["curve", curve, "--results", results, "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    committed = ROOT / "docs" / "site" / "assets" / "neural-curve.svg"
+    assert len(re.findall("<path", out.read_text())) == len(
+        re.findall("<path", committed.read_text())
+    )
+
+
+def test_the_weights_of_a_release_are_made_by_the_commands_of_the_page() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    values = dict(re.findall(r"^(WEIGHTS_\w+) := (\d+)$", makefile, re.MULTILINE))
+    recipes = re.sub(r"\$\((WEIGHTS_\w+)\)", lambda found: values[found[1]], makefile)
+    for command in ("trajectories --seed", "train data --size"):
+        documented = re.search(rf"spsbench {command}.*? --out \w+", GUIDE)
+        assert documented is not None
+        assert documented[0] in recipes.replace("build/weights/", "")

@@ -1,0 +1,557 @@
+"""One table of behaviour for every store: a file, the memory, and a program's own on a server."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from njrt.errors import ConfigurationError, DamagedStoreError, StoreError
+from njrt.persistence.memory_store import MemoryStore
+from njrt.persistence.open_store import hide_password, make_store_url, open_store
+from njrt.persistence.sqlite_store import SqliteStore
+from njrt.stores import Store, make_store_key, split_store_key, update
+from waiting import HANG_SECONDS, wait_until
+
+KINDS = ("memory", "sqlite", "redis")
+SHARED = KINDS[1:]
+
+every_store = pytest.mark.parametrize("kind", KINDS)
+every_shared_store = pytest.mark.parametrize("kind", SHARED)
+every_server = pytest.mark.parametrize("kind", ["redis"])
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+TEXTS = (
+    "",
+    "a",
+    "ß\n\t\r\n",
+    "\0 nul \0",
+    "😀" * 1000,
+    "'; DROP TABLE njc_texts; --",
+    "%s {} \\",
+    "x" * 300_000,
+)
+
+
+# --- what each method does
+
+
+@every_store
+@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
+def test_texts_come_back_as_they_were(store: Store, text: str) -> None:
+    store.put("put", text)
+    assert store.swap("swapped", None, text)
+    store.append("log", text)
+    assert [store.get("put"), store.get("swapped"), *store.read_log("log")] == [text] * 3
+    assert store.measure("").size == 3 * len(text.encode())
+
+
+CALLS: list[tuple[list[tuple[Any, ...]], list[Any]]] = [
+    ([("get", "k")], [None]),
+    ([("put", "k", "a"), ("put", "k", "b"), ("get", "k")], [None, None, "b"]),
+    ([("swap", "k", None, "a"), ("get", "k")], [True, "a"]),
+    ([("swap", "k", "a", "b"), ("get", "k")], [False, None]),
+    ([("put", "k", "a"), ("swap", "k", None, "b"), ("get", "k")], [None, False, "a"]),
+    ([("put", "k", "a"), ("swap", "k", "b", "c"), ("get", "k")], [None, False, "a"]),
+    ([("put", "k", "a"), ("swap", "k", "a", "b"), ("get", "k")], [None, True, "b"]),
+    ([("put", "k", "a"), ("swap", "k", "a", None), ("get", "k")], [None, True, None]),
+    ([("put", "k", "a"), ("swap", "k", "b", None), ("get", "k")], [None, False, "a"]),
+    ([("swap", "k", None, None), ("put", "k", ""), ("swap", "k", None, None)], [True, None, False]),
+    ([("put", "k", ""), ("swap", "k", "", "a"), ("get", "k")], [None, True, "a"]),
+    ([("swap", "k", "a", "a"), ("put", "k", "a"), ("swap", "k", "a", "a")], [False, None, True]),
+    ([("append", "l", "a"), ("append", "l", "b"), ("append", "m", "c")], [1, 2, 1]),
+    ([("append", "l", "a"), ("append", "l", "a"), ("read_log", "l")], [1, 2, ["a", "a"]]),
+    ([("append", "l", "a"), ("append", "l", "b"), ("read_log", "l", 1)], [1, 2, ["b"]]),
+    ([("append", "l", "a"), ("read_log", "l", 7), ("read_log", "m")], [1, [], []]),
+    (
+        [("put", "b/2", ""), ("append", "b/1", ""), ("put", "c", ""), ("list_keys", "b/")],
+        [None, 1, None, ["b/1", "b/2"]],
+    ),
+    (
+        [("put", "a", ""), ("put", "B", ""), ("put", "a/%20", ""), ("list_keys", "")],
+        [None, None, None, ["B", "a", "a/%20"]],
+    ),
+    (
+        [("put", "a*b", ""), ("put", "axb", ""), ("list_keys", "a*"), ("clear", "a*")],
+        [None, None, ["a*b"], 1],
+    ),
+    (
+        [("put", "a_b", ""), ("put", "axb", ""), ("list_keys", "a_"), ("clear", "a_")],
+        [None, None, ["a_b"], 1],
+    ),
+    ([("put", "a[b", ""), ("put", "a\\b", ""), ("list_keys", "a[")], [None, None, ["a[b"]]),
+    (
+        [
+            ("put", "a", "1"),
+            ("append", "a2", "1"),
+            ("append", "a2", "2"),
+            ("clear", "a"),
+            ("list_keys", ""),
+        ],
+        [None, 1, 2, 3, []],
+    ),
+    (
+        [("append", "l", "a"), ("clear", "l"), ("append", "l", "b"), ("read_log", "l")],
+        [1, 1, 1, ["b"]],
+    ),
+    ([("clear", ""), ("list_keys", "")], [0, []]),
+]
+
+
+@every_store
+@pytest.mark.parametrize("number", range(len(CALLS)))
+def test_what_the_calls_return(store: Store, number: int) -> None:
+    calls, expected = CALLS[number]
+    assert [getattr(store, name)(*arguments) for name, *arguments in calls] == expected
+
+
+@every_store
+def test_the_clock_is_the_time(store: Store) -> None:
+    assert abs(store.now() - time.time()) < 60
+
+
+@every_store
+def test_a_closed_store_opens_again(store: Store) -> None:
+    store.put("k", "a")
+    store.close()
+    store.close()
+    assert store.get("k") == "a"
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """Random calls on a store do what they do on a dict."""
+
+    opened: Store = MemoryStore()
+    keys = st.sampled_from(["a", "a/b", "b", "%41", "a%"])
+    texts = st.none() | st.sampled_from(["", "1", "2", "ß\0"])
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened.clear("")
+        self.model = MemoryStore()
+
+    @rule(key=keys, text=st.sampled_from(["", "1", "2"]))
+    def put(self, key: str, text: str) -> None:
+        self.opened.put(key, text)
+        self.model.put(key, text)
+
+    @rule(key=keys, old=texts, new=texts)
+    def swap(self, key: str, old: str | None, new: str | None) -> None:
+        assert self.opened.swap(key, old, new) == self.model.swap(key, old, new)
+
+    @rule(key=keys, line=st.sampled_from(["", "1", "ß"]))
+    def append(self, key: str, line: str) -> None:
+        assert self.opened.append(f"log/{key}", line) == self.model.append(f"log/{key}", line)
+
+    @rule(prefix=st.sampled_from(["a", "a/", "log/", "b", "zz"]))
+    def clear(self, prefix: str) -> None:
+        assert self.opened.clear(prefix) == self.model.clear(prefix)
+
+    @invariant()
+    def is_equal(self) -> None:
+        assert self.opened.list_keys("") == self.model.list_keys("")
+        for key in self.model.list_keys(""):
+            assert self.opened.get(key) == self.model.get(key)
+            assert self.opened.read_log(key) == self.model.read_log(key)
+
+
+@every_shared_store
+def test_any_calls_do_what_they_do_in_memory(store: Store) -> None:
+    machine = type("Machine", (StoreMachine,), {"opened": store})
+    run_state_machine_as_test(
+        machine, settings=settings(max_examples=6, stateful_step_count=15, deadline=None)
+    )
+
+
+# --- keys and URLs
+
+
+@given(st.lists(st.text(max_size=10), min_size=1, max_size=4))
+def test_keys_give_their_parts_again(parts: list[str]) -> None:
+    key = make_store_key(*parts)
+    assert split_store_key(key) == tuple(parts)
+    assert key.isascii()
+    assert " " not in key
+
+
+def test_a_key_has_a_limit() -> None:
+    with pytest.raises(StoreError, match="512 fit"):
+        make_store_key("budget", "x" * 600)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("python:stores:redis://:secret@host:1/0", "python:stores:redis://@host:1/0"),
+        ("python:stores:pg://me:s@e/cret@host/db?password=x", "python:stores:pg://me@host/db"),
+        ("python:stores:main", "python:stores:main"),
+        ("sqlite:////tmp/a.sqlite3", "sqlite:////tmp/a.sqlite3"),
+    ],
+)
+def test_messages_show_no_password(url: str, shown: str) -> None:
+    assert hide_password(url) == shown
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mysql://host/db",
+        "sqlite://host/db",
+        "sqlite:///",
+        "redis://:secret@host/0",
+        "rediss://host/0",
+        "valkey://host/0",
+        "postgresql://me:secret@host/db",
+    ],
+)
+def test_a_wrong_url_is_refused_with_the_right_ones(url: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"python:MODULE:NAME .*redis_store\.py") as caught:
+        open_store(url)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_path_is_the_url_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "with blank%41.sqlite3"
+    open_store(str(path)).put("k", "a")
+    assert path.exists()
+    assert open_store(make_store_url(str(path))).get("k") == "a"
+
+
+@pytest.mark.parametrize(
+    "url", ["python:redis_store:redis://127.0.0.1:1/0", "/proc/none/store.sqlite3"]
+)
+def test_a_store_that_is_not_there_says_so(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "redis" in url:
+        pytest.importorskip("redis")
+        monkeypatch.syspath_prepend(EXAMPLES)
+    store = open_store(url)
+    calls = [
+        lambda: store.get("k"),
+        lambda: store.put("k", "a"),
+        lambda: store.swap("k", None, "a"),
+        lambda: store.append("k", "a"),
+        lambda: store.read_log("k"),
+        lambda: store.list_keys(""),
+    ]
+    for call in calls:
+        with pytest.raises(StoreError, match="cannot be used"):
+            call()
+
+
+# --- a file
+
+
+def test_a_file_of_the_version_before_is_read(tmp_path: Path) -> None:
+    import sqlite3
+    import zlib
+
+    path = tmp_path / "old.sqlite3"
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.executescript(
+        "PRAGMA journal_mode=WAL; CREATE TABLE kept(key TEXT PRIMARY KEY, text TEXT NOT NULL, checksum INTEGER NOT NULL, "
+        "size INTEGER NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID; PRAGMA user_version = 1;"
+    )
+    checksum = zlib.crc32(b"text", zlib.crc32(b"key"))
+    connection.execute("INSERT INTO kept VALUES ('key', 'text', ?, 4, 0)", (checksum,))
+    connection.close()
+    path.chmod(0o600)
+    store = SqliteStore(path)
+    assert store.get("key") == "text"
+    assert store.append("log", "line") == 1
+
+
+def test_what_must_not_be_lost_is_not_evicted(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "s", max_bytes=20_000)
+    assert store.swap("kept", None, "x" * 30_000)
+    for number in range(200):
+        store.put(f"{number}", "x" * 1000)
+    assert len(store.list_keys("")) < 150
+    assert store.get("kept") is not None
+
+
+def test_a_damaged_file_is_an_error_and_stays(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    store = SqliteStore(path)
+    assert store.swap("budget", None, "1")
+    store.close()
+    path.write_bytes(random.Random(3).randbytes(9000))
+    for _ in range(2):
+        with pytest.raises(DamagedStoreError):
+            SqliteStore(path).get("budget")
+    assert path.exists()
+
+
+# --- many writers
+
+COUNTER = """
+import sys
+from njrt.persistence.open_store import open_store
+from njrt.stores import update
+store, count, log = open_store(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(count):
+    update(store, "counter", lambda text: str(int(text or 0) + 1))
+    store.append("log", f"{log} {number}")
+    print(number, flush=True)
+"""
+
+
+def start(url: str, count: int, log: str, program: str = COUNTER) -> subprocess.Popen[str]:
+    child = subprocess.Popen(
+        [sys.executable, "-c", program, url, str(count), log],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n"
+    return child
+
+
+def go(child: subprocess.Popen[str]) -> None:
+    assert child.stdin is not None
+    child.stdin.write("go\n")
+    child.stdin.flush()
+
+
+@every_shared_store
+def test_no_change_of_many_processes_is_lost(url: str, store: Store) -> None:
+    children = [start(url, 40, str(number)) for number in range(4)]
+    for child in children:
+        go(child)
+    for child in children:
+        child.communicate(timeout=HANG_SECONDS)
+    assert [child.returncode for child in children] == [0] * 4
+    assert store.get("counter") == "160"
+    lines = store.read_log("log")
+    for number in range(4):
+        mine = [line for line in lines if line.startswith(f"{number} ")]
+        assert mine == [f"{number} {turn}" for turn in range(40)]
+
+
+@every_store
+def test_no_change_of_many_threads_is_lost(store: Store) -> None:
+    def work() -> None:
+        for _ in range(20):
+            update(store, "counter", lambda text: str(int(text or 0) + 1))
+            store.append("log", "line")
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(HANG_SECONDS)
+    assert (store.get("counter"), len(store.read_log("log"))) == ("80", 80)
+
+
+@every_shared_store
+def test_a_killed_writer_leaves_what_was_confirmed(url: str, store: Store) -> None:
+    generator = random.Random(5)
+    for _ in range(3):
+        before = int(store.get("counter") or 0), len(store.read_log("log"))
+        child = start(url, 100_000, "w")
+        go(child)
+        assert child.stdout is not None
+        said = [child.stdout.readline() for _ in range(generator.randint(1, 30))]
+        child.send_signal(signal.SIGKILL)
+        said += child.stdout.readlines()
+        child.communicate(timeout=HANG_SECONDS)
+        confirmed = sum(line.endswith("\n") for line in said)
+        after = int(store.get("counter") or 0), len(store.read_log("log"))
+        for old, new in zip(before, after, strict=True):
+            assert confirmed <= new - old <= confirmed + 1
+
+
+@every_shared_store
+def test_a_forked_child_has_connections_of_its_own(url: str, store: Store) -> None:
+    program = """
+import os, sys
+from njrt.persistence.open_store import open_store
+store = open_store(sys.argv[1])
+store.put("before", "x")
+child = os.fork()
+if child == 0:
+    for number in range(20):
+        store.append("log", "child")
+    os._exit(0 if store.get("before") == "x" else 1)
+for number in range(20):
+    store.append("log", "parent")
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert store.get("before") == "x"
+"""
+    subprocess.run([sys.executable, "-c", program, url], check=True, timeout=HANG_SECONDS)
+    lines = store.read_log("log")
+    assert (lines.count("child"), lines.count("parent")) == (20, 20)
+
+
+THREADS_THAT_END = """
+import sys, threading
+from njrt.persistence.open_store import open_store
+store = open_store(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(int(sys.argv[2])):
+    store.get("key")
+    thread = threading.Thread(target=store.append, args=("log", f"{sys.argv[3]} {number}"))
+    thread.start()
+    thread.join()
+    if number % 3 == 0:
+        store.close()
+"""
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_threads_that_begin_and_end_in_many_processes_lose_nothing(url: str, store: Store) -> None:
+    children = [start(url, 30, str(number), THREADS_THAT_END) for number in range(3)]
+    for child in children:
+        go(child)
+    for child in children:
+        child.communicate(timeout=HANG_SECONDS)
+    assert [child.returncode for child in children] == [0] * 3
+    assert sorted(store.read_log("log")) == sorted(
+        f"{name} {number}" for name in range(3) for number in range(30)
+    )
+
+
+FORK = """
+import os, sys, threading
+from njrt.persistence.open_store import open_store
+store = open_store(sys.argv[1])
+used, forked = threading.Event(), threading.Event()
+def work():
+    store.append("log", "thread")
+    used.set()
+    forked.wait()
+    store.append("log", "thread again")
+thread = threading.Thread(target=work)
+thread.start()
+used.wait()
+store.append("log", "parent")
+(read, written), (go, gone) = os.pipe(), os.pipe()
+child = os.fork()
+if child == 0:
+    store.append("log", "child")
+    os.write(written, b".")
+    os.read(go, 1)
+    store.append("log", "child again")
+    os._exit(0)
+forked.set()
+thread.join()
+os.read(read, 1)
+store.close()
+os.write(gone, b".")
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+"""
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_a_forked_child_loses_nothing_when_its_parent_closes_the_store(
+    url: str, store: Store
+) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", FORK, url]
+    subprocess.run(command, check=True, timeout=HANG_SECONDS)
+    assert sorted(store.read_log("log")) == [
+        "child", "child again", "parent", "thread", "thread again",
+    ]  # fmt: skip
+
+
+def test_forks_wait_for_what_threads_write_and_close_nothing_that_is_in_use(tmp_path: Path) -> None:
+    store, stopped = SqliteStore(tmp_path / "s"), threading.Event()
+    failures: list[StoreError] = []
+    counts = [0, 0, 0]
+
+    def work(number: int) -> None:
+        while not stopped.is_set():
+            try:
+                store.append(f"log/{number}", "line")
+                counts[number] += 1
+            except StoreError as error:
+                failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(len(counts))]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(8):
+            wanted = sum(counts) + 6
+            child = os.fork()
+            if child == 0:
+                os._exit(0)
+            os.waitpid(child, 0)
+            wait_until(lambda wanted=wanted: failures or sum(counts) >= wanted)
+    finally:
+        stopped.set()
+        for thread in threads:
+            thread.join(HANG_SECONDS)
+    assert failures == []
+    assert [len(store.read_log(f"log/{number}")) for number in range(len(counts))] == counts
+
+
+# --- a server that dies
+
+
+@every_server
+def test_a_killed_server_loses_nothing_that_was_confirmed(
+    url: str, store: Store, redis_server: Any
+) -> None:
+    confirmed = attempted = 0
+    stopped = threading.Event()
+
+    def work() -> None:
+        nonlocal confirmed, attempted
+        while not stopped.is_set():
+            attempted += 1
+            try:
+                store.append("log", str(attempted))
+                update(store, "counter", lambda text: str(int(text or 0) + 1), seconds=1)
+                confirmed += 1
+            except StoreError:
+                time.sleep(0.02)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for _ in range(2):
+            wait_until(lambda seen=confirmed: confirmed > seen)
+            redis_server.kill()
+            with pytest.raises(StoreError):
+                open_store(url).get("log")
+            redis_server.start()
+        seen = confirmed
+        wait_until(lambda: confirmed >= seen + 5, lambda: "the store does not come back")
+    finally:
+        stopped.set()
+        thread.join(HANG_SECONDS)
+    lines = store.read_log("log")
+    assert len(lines) == len(set(lines))
+    assert confirmed <= len(lines) <= attempted
+    assert confirmed <= int(store.get("counter") or 0) <= attempted
+
+
+@every_server
+def test_idle_connections_that_the_server_closed_are_not_used(
+    store: Store, redis_server: Any
+) -> None:
+    assert store.append("log", "before") == 1
+    redis_server.kill()
+    redis_server.start()
+    assert store.append("log", "after") == 2
+
+
+def test_two_stores_of_one_process_share_a_file(tmp_path: Path) -> None:
+    first, second = (SqliteStore(tmp_path / "s") for _ in range(2))
+    assert first.swap("k", None, "1")
+    assert not second.swap("k", None, "2")
+    assert os.stat(tmp_path / "s").st_mode & 0o77 == 0
