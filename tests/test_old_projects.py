@@ -19,6 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 import njrt
+from njc import hook
 from njc.commands import COMMANDS, njc
 from njc.commands.terminal import removed as removed_words
 from njc.static.lock import read_lock
@@ -54,7 +55,11 @@ def answer(request: Request) -> Any:
 
 @pytest.fixture
 def old_modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Make the compiled files importable, without writing bytecode beside them."""
+    """Make the compiled files importable, without writing bytecode beside them.
+
+    Commands of other tests install the import hook, which prefers the sources.
+    """
+    hook.uninstall()
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.syspath_prepend(OLD)
     yield

@@ -70,8 +70,8 @@ def test_a_price_that_is_not_known_is_not_zero(
     reply = Reply(ModelMessage("3"), usage=Usage(1000, 200))
     with njrt.using(model=Scripted([reply]), budget="tokens=5000 per=total"):
         njrt.llm("How many?")
-    assert "  price unknown  " in here.njc("usage").stdout
-    (account,) = json.loads(here.njc("usage", "--json").stdout)["accounts"]
+    assert "  price unknown  " in here.njc("store", "usage").stdout
+    (account,) = json.loads(here.njc("store", "usage", "--json").stdout)["accounts"]
     assert (account["usd"], account["tokens"]) == (None, 1200)
 
 

@@ -108,7 +108,7 @@ def test_modle_is_never_taken_for_mode(
         ("eval --modle x", " Did you mean `--model`?"),
         ("eval --repeat 3", " Did you mean `--repeats`?"),
         ("doctor --ofline", " Did you mean `--offline`?"),
-        ("cache --modle", ""),
+        ("init --modle", ""),
     ],
 )
 def test_flags(command: str, hint: str) -> None:

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from njrt.errors import (
     AuthenticationError,
+    ConfigurationError,
     ModelError,
     ModelNotFoundError,
     NaturalError,
