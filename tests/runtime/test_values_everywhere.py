@@ -146,6 +146,12 @@ PROGRAM = Program('''
         assert n == 1 or v is n, f"{n}"
         return n
 ''')
+NOT_SHOWN_WHOLE = {
+    *("huge", "long", "deep", "repr", "repr of another type", "str", "int", "exception", "group"),
+    *("mixed", "keys", "defaults", "view"),
+}
+"""Values that a block is not asked about as data: it answers with code."""
+
 DONE = run("n = 1", done=True)
 RUNS: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
     "code": ("code", [run("out.append(v)\nn = 1", done=True)], {}),
@@ -184,6 +190,8 @@ if find_obstacle() is None:
 def test_a_hostile_value_disturbs_no_part_of_a_run(name: str, tmp_path: Path) -> None:
     for kind, (function, replies, options) in RUNS.items():
         value = make_values()[name]
+        if kind == "answer" and name in NOT_SHOWN_WHOLE:
+            replies = [DONE]
         recording, trace = tmp_path / f"{kind}.jsonl", tmp_path / f"{kind}.trace.jsonl"
 
         def show_all(pending: njrt.PendingEffect) -> njrt.Decision:

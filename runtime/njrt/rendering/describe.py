@@ -116,7 +116,7 @@ def describe_whole(name: str, value: UserValue, writer: WholeWriter) -> str:
 
 def describe_size(value: UserValue) -> str:
     """Return the type and size of a value, such as `list[str], 201 items` or `str, 45,000 characters`."""
-    length = f", {len(value):,} characters" if is_a(value, str) else ""
+    length = f", {str.__len__(value):,} characters" if is_a(value, str) else ""
     return _format_title(value) + length
 
 

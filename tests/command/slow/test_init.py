@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -63,14 +62,14 @@ def test_what_the_files_say(project: Workplace) -> None:
         "tests/test_support.py",
     ]
     assert 'name = "my-shop"' in project.read("pyproject.toml")
-    njpy = find_requirement(metadata.distributions(name="njpy"))
+    runtime, njpy = map(find_requirement, ("njpy-runtime", "njpy"))
     settings = tomllib.loads(project.read("pyproject.toml"))
     assert settings["project"]["dependencies"] == [f"njpy-runtime>={__version__}"]
-    assert settings["build-system"]["requires"][1:] == [njpy]
-    assert f'pip install "{njpy}" pytest' in project.read("README.md")
+    assert settings["build-system"]["requires"][1:] == [runtime, njpy]
+    assert f'pip install "{runtime}" "{njpy}" pytest' in project.read("README.md")
     steps = yaml.safe_load(project.read(".github/workflows/test.yml"))["jobs"]["test"]["steps"]
     assert [step.get("run") for step in steps[2:]] == [
-        f'pip install "{njpy}" pytest',
+        f'pip install "{runtime}" "{njpy}" pytest',
         "NJC_WARNINGS=error njc check",
         "pytest",
     ]
@@ -91,10 +90,21 @@ def test_what_the_files_say(project: Workplace) -> None:
             {"url": "https://git.test/njpy", "vcs_info": {"vcs": "git", "commit_id": "0a1b"}},
             "njpy @ git+https://git.test/njpy@0a1b",
         ),
+        (
+            {
+                "url": "https://git.test/njpy",
+                "vcs_info": {"vcs": "git", "commit_id": "0a1b"},
+                "subdirectory": "runtime",
+            },
+            "njpy @ git+https://git.test/njpy@0a1b#subdirectory=runtime",
+        ),
     ],
 )
 def test_njpy_is_required_from_the_place_that_it_was_installed_from(
-    tmp_path: Path, origin: dict[str, Any] | None, requirement: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    origin: dict[str, Any] | None,
+    requirement: str,
 ) -> None:
     """No package index has it."""
     folder = tmp_path / "njpy-1.dist-info"
@@ -102,10 +112,10 @@ def test_njpy_is_required_from_the_place_that_it_was_installed_from(
     (folder / "METADATA").write_text("Name: njpy\nVersion: 1\n")
     if origin is not None:
         (folder / "direct_url.json").write_text(json.dumps(origin))
-    found = metadata.distributions(name="njpy", path=[str(tmp_path)])
-    assert find_requirement(found) == requirement
+    monkeypatch.setattr("sys.path", [str(tmp_path)])
+    assert find_requirement("njpy") == requirement
     assert Requirement(requirement).name == "njpy"
-    assert find_requirement([]) == f"njpy>={__version__}"
+    assert find_requirement("njpy-runtime") == f"njpy-runtime>={__version__}"
 
 
 def test_it_builds_a_wheel_with_its_compiled_file(project: Workplace) -> None:

@@ -46,7 +46,7 @@ def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PageRunner:
 
 def run_page(page: Path, runner: PageRunner) -> None:
     if page.name == "SKILL.md":  # for a project that is there
-        values = {"name": "shop", "version": "0", "njpy": "njpy"}
+        values = {"name": "shop", "version": "0", "runtime": "njpy-runtime", "njpy": "njpy"}
         for path, text in fill_templates(values).items():
             (runner.folder / path).parent.mkdir(parents=True, exist_ok=True)
             (runner.folder / path).write_text(text)
