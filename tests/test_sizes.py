@@ -30,7 +30,7 @@ LIMITS = {
     "words": (63_200, 36_000),
     "commands": (20, 20),
     "flags": (108, 95),
-    "options of a block": (25, 30),
+    "options of a block": (30, 30),
     "public names": (63, 58),
     "long lines": (2_783, 0),
     "long modules": (20, 0),
