@@ -16,7 +16,6 @@ from enum import Enum, Flag
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import pytest
 from programs import Program, told
 from pydantic import BaseModel, ConfigDict
@@ -123,8 +122,6 @@ WHOLE: dict[str, tuple[Any, str]] = {
     "40 levels": (nest(40), "['the innermost']" + "}" * 40),
     "error": (ValueError(LONG), f"ValueError({LONG!r})"),
     "numpy": (np.arange(3_000), "2998, 2999]"),
-    "table": (pd.DataFrame({"n": range(300), "k" * 90: range(300)}), "k' (int64): [0, 1"),
-    "column": (pd.Series(range(300)), "298, 299]"),
     "cycle": ((loop := [1]).append(loop) or loop, "[1, [...]]"),  # as in Python
 }  # fmt: skip
 
@@ -171,7 +168,6 @@ HIDDEN: dict[str, tuple[Callable[[], Any], str]] = {
         "holds `<mappingproxy>`",
     ),
     "memory": (lambda: memoryview(b"ab"), "holds `<memory>`"),
-    "shortened by its library": (lambda: pd.Index([n * n for n in range(500)]), "holds `Index(["),
     "broken": (refuse_repr, "whose __repr__ raised ValueError: no>`"),
     "in brackets": (bracket_repr, "holds `<Order 5>`"),
     "huge number": (lambda: 10**700, "holds `<int of 2,326 bits>`"),

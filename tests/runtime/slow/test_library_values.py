@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy
 import pytest
+from programs import Program
 
+import njrt
 from njrt.rendering.describe import describe_variable, render_value
 from njrt.rendering.one_line import write_brief
 from njrt.rendering.redaction import Redactor
@@ -29,6 +31,26 @@ def test_a_table_is_shown_by_its_columns() -> None:
     assert (
         describe_variable("s", table["rank"]) == "s: pandas.Series, 2 items, dtype int64 = [1, 2]"
     )
+
+
+def test_a_block_with_data_is_shown_a_table_whole_or_not_at_all() -> None:
+    pandas = pytest.importorskip("pandas")
+    program = Program('''
+        def judge(x):
+            """natural(effects="answer")
+            Put into <:y: bool> whether <x> is urgent.
+            """
+            return y
+    ''')
+    for value, end in (
+        (pandas.DataFrame({"n": range(300), "k" * 90: range(300)}), "298, 299]}"),
+        (pandas.Series(range(300)), "298, 299]"),
+    ):
+        assert program.call("judge", value, says=[{"y": True}]) is True
+        assert end in program.told()[0]
+    shortened = pandas.Index([n * n for n in range(500)])
+    with pytest.raises(njrt.PolicyError, match=r"holds `Index\(\["):
+        program.call("judge", shortened, says=[], authority="strict")
 
 
 def test_the_index_of_a_table_is_shown() -> None:
