@@ -24,7 +24,7 @@ LIMITS = {
     #                        now     in the end
     "statements": (50_904, 37_000),
     "lines": (83_399, 64_000),
-    "lines of tests": (79_360, 64_000 * 11 // 10),
+    "lines of tests": (79_368, 64_000 * 11 // 10),
     "lines of bench": (3_092, 2_200),
     "pages": (62, 40),
     "words": (63_200, 36_000),
