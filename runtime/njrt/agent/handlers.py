@@ -29,7 +29,7 @@ from njrt.agent.answer import (
     find_output_form,
     find_return_form,
 )
-from njrt.agent.block_warnings import State, find_warnings, read_state
+from njrt.agent.block_warnings import find_warnings, read_before
 from njrt.agent.interface_effects import InterfaceEffect, OpenInterface
 from njrt.agent.object_references import ReferenceTable, WireVariables
 from njrt.block import Block
@@ -167,14 +167,10 @@ class Handlers:
         self.misfits = 0
         self.checked: Mapping[str, UserValue] = {}
         self.codes: list[str] = []
-        """Code that has run."""
-        self.failed_codes: list[str] = []
-        """Code that has run up to an exception."""
-        self.state: State | None = None
-        if block.options.effects != "answer" and not (scope.outputs or block.labels):
-            self.state = read_state(scope.list_variables().values())
-        self.given = scope.list_variables(block.reads) if block.reads else {}
-        """Values from before the block of the outputs that the prompt also reads."""
+        """Code that has run, or has run up to an exception."""
+        binds_or_jumps = scope.outputs or block.labels or block.options.effects == "answer"
+        self.before = None if binds_or_jumps else read_before(scope)
+        """The state of the objects that the block may change, if it is to change any."""
         self.contract = contract
         self.interface = interface
         self.choices: Choices = NO_CHOICES
@@ -489,8 +485,7 @@ class Handlers:
                 if self.block.code:
                     snippet = replace(snippet, raises_mistakes=True)
                 execution = yield snippet
-                codes = self.failed_codes if isinstance(execution, Failed) else self.codes
-                codes.append(code)
+                self.codes.append(code)
                 return self.make_result(execution, silent, code)
 
     def make_result(self, execution: Execution, silent: str, code: str) -> EffectResult:
@@ -679,14 +674,10 @@ class Handlers:
         return cut_middle(self.redactor.redact_whole(text), MAX_QUOTED) if is_long else text
 
     def list_warnings(self, outcome: Outcome) -> tuple[str, ...]:
-        """Return warnings that the block may not have done what its text asks for."""
+        """Return warnings that the block may have done nothing."""
         if isinstance(outcome, Raised) or self.block.code or self.interface:
             return ()
-        try:
-            evidence = self.codes, self.failed_codes, self.scope, self.state, self.given
-            return tuple(find_warnings(self.block.instruction, *evidence))
-        except (RecursionError, MemoryError):  # from the compiler, for deeply nested code
-            return ()
+        return tuple(find_warnings(self.codes, self.scope, self.before))
 
     @property
     def policy(self) -> Policy:
