@@ -18,11 +18,8 @@ Block + Scope -> (Request <-> Reply) -> Effect -> Result -> Outcome -> return, j
 
 from __future__ import annotations
 
-import sys
-import threading
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from functools import lru_cache, partial
-from types import TracebackType
 from typing import Any, assert_never
 
 from njrt.agent.conversation import Conversation
@@ -43,63 +40,6 @@ from njrt.session.drive import drive_conversation
 from njrt.session.question import make_asker
 from njrt.session.session import Session, add_place_note, hidden_frames, open_session
 from njrt.timeouts import call_with_timeout
-
-FRAMES = 3
-"""Frames that each nested block adds: `run`, the time limit, and the model's code."""
-STRIDE = 16  # levels between two changes of the recursion limit
-
-
-class RecursionRoom:
-    """A context manager around each block that keeps room in Python's recursion limit for the runtime's frames.
-
-    Only the program's own frames count towards its recursion limit: every `STRIDE` levels the limit is raised to fit
-    the runtime's frames, and lowered when these levels are left (state: the levels in each thread, and the increase
-    of the limit). `async` blocks are not counted, because each runs as a task.
-    """
-
-    def __init__(self) -> None:
-        self._levels = threading.local()
-        self._lock = threading.RLock()
-        self._raised: list[int] = []
-        """Levels that raised the limit, in all threads."""
-        self._extra = 0
-        self._limit = 0
-        """Last limit that was set here; the program may have changed it since."""
-
-    def __enter__(self) -> None:
-        level = self._levels.count = getattr(self._levels, "count", 0) + 1
-        if level % STRIDE == 0:
-            with self._lock:
-                self._raised.append(level)
-                try:
-                    self._set_limit()
-                except RecursionError:  # no room for the call itself
-                    self._raised.remove(level)
-                    self._levels.count = level - 1
-                    raise
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
-        level = self._levels.count
-        self._levels.count = level - 1
-        if level % STRIDE == 0:
-            with self._lock:
-                self._raised.remove(level)
-                self._set_limit()
-
-    def _set_limit(self) -> None:
-        limit = sys.getrecursionlimit()
-        own = limit - self._extra if limit == self._limit else limit
-        extra = FRAMES * max(self._raised, default=0)
-        try:
-            sys.setrecursionlimit(own + extra)
-        except RecursionError:  # this thread is deeper than the new limit; the next level sets it
-            return
-        self._extra, self._limit = extra, own + extra
-
-
-recursion_room = RecursionRoom()
 
 VariablesLambda = Callable[[], tuple[Any, ...]]
 """A lambda that names a block's variables; only its closure and globals are used."""
@@ -132,7 +72,7 @@ def run(
     # recursively, and each level should use few frames.
     snippet = execution = None
     ending: list[Outcome] = []
-    with hidden_frames, recursion_room:
+    with hidden_frames:
         session, conversation = start_block(prompt, variables, at=at, is_async=False, **arguments)
         coroutine = drive_conversation(session, conversation, is_async=False)
         try:
@@ -140,8 +80,7 @@ def run(
             while True:
                 try:
                     if snippet.is_contained:
-                        with recursion_room, recursion_room:  # for `contained/door.py`
-                            execution = execute(snippet, seconds=session.get_code_seconds())
+                        execution = execute(snippet, seconds=session.get_code_seconds())
                     else:
                         seconds = session.get_code_seconds()
                         try:

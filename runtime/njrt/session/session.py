@@ -147,7 +147,11 @@ def add_place(error: NaturalError, place: str) -> NaturalError:
 
 def add_place_note(error: BaseException, place: str) -> None:
     """Note on an exception which block it leaves; each block is noted once."""
-    note = f"natural block at {place}"
+    add_note(error, f"natural block at {place}")
+
+
+def add_note(error: BaseException, note: str) -> None:
+    """Add a note to an exception, once."""
     with suppress(Exception):  # the program's class may refuse notes
         if note not in getattr(error, "__notes__", ()):
             BaseException.add_note(error, note)
@@ -169,8 +173,15 @@ def make_ending_error(decision: Abort | Pause, interceptor: str, session: Sessio
     return paused
 
 
+RECURSION_NOTE = "natural blocks that call each other use Python's stack; sys.setrecursionlimit(...) allows more levels"
+
+
 class FrameHider:
-    """A context manager that removes the runtime's own frames from a `NaturalError`'s traceback."""
+    """A context manager around each block, which completes the error that leaves it.
+
+    The runtime's own frames are removed from a `NaturalError`'s traceback. A `RecursionError` of blocks that call
+    each other gets a note, since the frames between them are not the program's own.
+    """
 
     def __enter__(self) -> None:
         return
@@ -180,6 +191,8 @@ class FrameHider:
     ) -> None:
         if isinstance(error, NaturalError):
             error.__traceback__ = None
+        elif isinstance(error, RecursionError) and get_current_run() is not None:
+            add_note(error, RECURSION_NOTE)
 
 
 hidden_frames = FrameHider()
