@@ -11,7 +11,7 @@ import njrt
 from njrt.models.scripted import run
 from njrt.session.session import RECURSION_NOTE
 
-DEPTH = 190
+DEPTH = 140
 """Levels of two frames of the program each that docs/reference/runtime.md names for the usual limit."""
 
 

@@ -29,7 +29,6 @@ from njrt.agent.answer import (
     find_output_form,
     find_return_form,
 )
-from njrt.agent.block_warnings import find_warnings, read_before
 from njrt.agent.interface_effects import InterfaceEffect, OpenInterface
 from njrt.agent.object_references import ReferenceTable, WireVariables
 from njrt.block import Block
@@ -168,9 +167,6 @@ class Handlers:
         self.checked: Mapping[str, UserValue] = {}
         self.codes: list[str] = []
         """Code that has run, or has run up to an exception."""
-        binds_or_jumps = scope.outputs or block.labels or block.options.effects == "answer"
-        self.before = None if binds_or_jumps else read_before(scope)
-        """The state of the objects that the block may change, if it is to change any."""
         self.contract = contract
         self.interface = interface
         self.choices: Choices = NO_CHOICES
@@ -672,12 +668,6 @@ class Handlers:
         """Shorten program text that a message to the model quotes, after redacting all of it."""
         is_long = len(text) > MAX_QUOTED
         return cut_middle(self.redactor.redact_whole(text), MAX_QUOTED) if is_long else text
-
-    def list_warnings(self, outcome: Outcome) -> tuple[str, ...]:
-        """Return warnings that the block may have done nothing."""
-        if isinstance(outcome, Raised) or self.block.code or self.interface:
-            return ()
-        return tuple(find_warnings(self.codes, self.scope, self.before))
 
     @property
     def policy(self) -> Policy:

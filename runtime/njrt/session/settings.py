@@ -286,8 +286,8 @@ def get_environment_recorder(text: str) -> Recorder:
 
 
 def resolve_options(
-    block: Mapping[str, Any],
-    project: Mapping[str, Any] | None,
+    block: FrozenOptions,
+    project: FrozenOptions,
     using: Options,
     place: str,
     environ: Mapping[str, str] | None = None,
@@ -296,9 +296,9 @@ def resolve_options(
     environ = read_environment() if environ is None else environ
     layers = (
         using,
-        freeze_options(block),
+        block,
         tuple([(name, environ[name]) for name in environ if name in _OPTION_VARIABLES]),
-        freeze_options(project),
+        project,
         place,
     )
     try:

@@ -21,7 +21,13 @@ import njrt
 from njrt.errors import ConfigurationError
 from njrt.models.scripted import Scripted, run
 from njrt.options import DEFAULTS, OPTION_CHOICES, OPTION_NAMES, Options
-from njrt.session.settings import NO_SETTINGS, get_settings, read_environment, resolve_options
+from njrt.session.settings import (
+    NO_SETTINGS,
+    freeze_options,
+    get_settings,
+    read_environment,
+    resolve_options,
+)
 from openai_server import KEY, OpenAIServer, calls, says
 
 FOREIGN = ("NJC_", "OPENAI_", "ANTHROPIC_", "PYTHON", "HTTP_PROXY", "http_proxy")
@@ -223,7 +229,8 @@ def test_a_wrong_value_is_named(
 def chosen(**layers: dict[str, Any]) -> Options:
     with njrt.using(**layers.get("using", {})):
         using = get_settings().options
-        return resolve_options(layers.get("block", {}), layers.get("project"), using, "x:1")
+        block, project = freeze_options(layers.get("block")), freeze_options(layers.get("project"))
+        return resolve_options(block, project, using, "x:1")
 
 
 def test_the_nearest_wins(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,10 +314,10 @@ def test_options_on_the_block_and_in_the_file_reach_the_runtime() -> None:
     ],
 )
 def test_wrong_options_are_refused_each_time(options: dict[str, Any], message: str) -> None:
-    resolve_options({"max_calls": 1}, None, NO_SETTINGS.options, "x:1")
+    resolve_options(freeze_options({"max_calls": 1}), (), NO_SETTINGS.options, "x:1")
     for _ in range(2):
         with pytest.raises(ConfigurationError) as caught:
-            resolve_options(options, None, NO_SETTINGS.options, "x:1")
+            resolve_options(freeze_options(options), (), NO_SETTINGS.options, "x:1")
         assert message in str(caught.value)
 
 
