@@ -136,6 +136,11 @@ def list_checks() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "nested", partial(tests.test_effects_of_nested_blocks_are_shown, "answer")
     for number, ask in enumerate(tests.QUESTIONS, 1):
         yield f"question {number}", partial(tests.test_questions_from_code_are_shown, ask)
+    yield (
+        "code before a question",
+        tests.test_asking_for_code_before_a_model_is_asked_is_shown_and_can_be_rejected,
+    )
+    yield "static code", tests.test_static_code_is_counted_and_reported_but_not_shown
     yield "attempt", tests.test_questions_of_static_code_and_the_block_behind_it_are_shown
     for name in ("sync", "async"):
         check = getattr(tests, f"test_questions_in_the_code_of_{name}_blocks_are_shown")

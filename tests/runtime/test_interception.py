@@ -374,6 +374,42 @@ def test_asking_for_code_can_be_rejected() -> None:
     assert "no code" in str(model.requests[1].messages[-1])
 
 
+def block_with_long_input(script: list[Said]) -> Any:
+    """Run a block whose input is too long to be shown, so that it needs code before a model is asked."""
+    x, y = "x" * 500, None
+    with njrt.using(model=njrt.Scripted(script), max_prompt_chars=100):
+        njrt.run(
+            "natural\nCount <x> into <:y>.",
+            lambda: (x, y),
+            writes="y",
+            at="case.njpy:1",
+            effects="answer",
+        )
+    return y
+
+
+def test_asking_for_code_before_a_model_is_asked_is_shown_and_can_be_rejected() -> None:
+    with logged() as log:
+        assert block_with_long_input([run("y = len(x)", done=True)]) == 500
+    assert [type(effect) for effect in check_each_shown_once(log)] == [NeedsCode, Run]
+    with (
+        njrt.using(intercept=lambda _: Reject("no code")),
+        pytest.raises(njrt.PolicyError, match="no code"),
+    ):
+        block_with_long_input([])
+
+
+def test_static_code_is_counted_and_reported_but_not_shown() -> None:
+    y = None
+    code = {"code": "\n    y = 4\n"}
+    with logged() as log:
+        njrt.run("natural: <:y>", lambda: (y,), writes="y", at="case.njpy:1", **code)
+    assert [what for what, _, _ in log] == ["performed"]
+    assert y == 4
+    with pytest.raises(njrt.TimeLimitError):
+        njrt.run("natural: <:y>", lambda: (y,), writes="y", at="case.njpy:1", max_seconds=0, **code)
+
+
 def test_an_abort_raises_its_error() -> None:
     with pytest.raises(njrt.PolicyError, match="aborted by the interceptor `decide`") as caught:
         block_under([Abort()], [run("y = 4", done=True)])

@@ -11,7 +11,7 @@ import njrt
 from njrt.models.scripted import run
 from njrt.session.session import RECURSION_NOTE
 
-DEPTH = 140
+DEPTH = 130
 """Levels of two frames of the program each that docs/reference/runtime.md names for the usual limit."""
 
 

@@ -30,7 +30,7 @@ from njrt.agent.prompt import build_opening
 from njrt.block import Block, extract_instruction
 from njrt.effects import Answer, Effect, NeedsCode, Refusal
 from njrt.effects import Run as RunCode
-from njrt.errors import ConfigurationError, ReplyError
+from njrt.errors import ConfigurationError, PolicyError, ReplyError
 from njrt.events import wants_states
 from njrt.execution.contracts import make_contract
 from njrt.gates import is_used, open_gate
@@ -157,8 +157,10 @@ class BlockRun(Run):
         )
 
     def request_code(self, reason: str) -> AnswerConversation:
-        """Ask for code in the model's place; an error if no code is allowed."""
-        yield from self.serve(NeedsCode(reason), 1)
+        """Ask for code in the model's place; raise PolicyError if none is allowed."""
+        result = yield from self.serve(NeedsCode(reason), 1)
+        if isinstance(result, Refusal):
+            raise PolicyError(f"the block needs code ({reason}): {result.message}")
         return CodeNeeded(0)
 
     def ask_for_code(self, first_turn: int = 1) -> AnswerConversation:
