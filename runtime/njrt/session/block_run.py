@@ -28,8 +28,7 @@ from njrt.agent.handlers import EffectGenerator, Handlers, redact_secrets
 from njrt.agent.interface_effects import make_interface_form, open_interface
 from njrt.agent.prompt import build_opening
 from njrt.block import Block, extract_instruction
-from njrt.effects import Answer, Effect, NeedsCode, Refusal
-from njrt.effects import Run as RunCode
+from njrt.effects import Answer, Effect, NeedsCode, Refusal, Run
 from njrt.errors import ConfigurationError, PolicyError, ReplyError
 from njrt.events import wants_states
 from njrt.execution.contracts import make_contract
@@ -43,7 +42,7 @@ from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import make_scope
 from njrt.session.block_call import NO_INTERFACE, BlockCall, RunArguments
 from njrt.session.question import make_asker
-from njrt.session.run import Run
+from njrt.session.run import BaseRun
 from njrt.session.session import open_session
 from njrt.session.states import observe_scope, render_variables
 
@@ -51,7 +50,7 @@ if typing.TYPE_CHECKING:
     from njrt.session.gate import RunGate
 
 
-class BlockRun(Run):
+class BlockRun(BaseRun):
     """One run of a block (state: its handlers, which change if the block needs code, and its gate)."""
 
     def __init__(self, call: BlockCall, prompt: str, arguments: RunArguments) -> None:
@@ -128,7 +127,7 @@ class BlockRun(Run):
 
         Raises ReplyError if the code cannot run here, or did not bind the outputs.
         """
-        result = yield from self.serve(RunCode(self.block.code, done=True), 1)
+        result = yield from self.serve(Run(self.block.code, done=True), 1)
         match result:
             case Answer(text) | Refusal(text):
                 raise ReplyError(f"the static code of this block failed: {text}")

@@ -31,7 +31,7 @@ from njrt.messages import (
 from njrt.outcome import Outcome, Returned, UserValue
 from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import Scope
-from njrt.session.run import Run
+from njrt.session.run import BaseRun
 from njrt.session.session import Session, hidden_frames, open_session
 from njrt.session.settings import freeze_options
 from njrt.values.json_choices import flatten_alternatives, read_choices
@@ -119,7 +119,7 @@ def read_outcome(outcome: Outcome) -> UserValue:
     return outcome.value
 
 
-class QuestionRun(Run):
+class QuestionRun(BaseRun):
     """The run of one question, which is its only effect."""
 
     effects = "llm"

@@ -46,7 +46,7 @@ _warned: dict[Any, Any] = {}
 """The warnings that were shown, each once by default."""
 
 
-class Run(ABC):
+class BaseRun(ABC):
     """One run (state: when it began, and what its subclass keeps)."""
 
     effects = ""

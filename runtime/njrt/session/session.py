@@ -48,6 +48,8 @@ class Session:
     meter: Meter
     model: Model
     """The model behind all its layers."""
+    protocol: Protocol
+    """The protocol of the conversation: the option's, or else the model's."""
     interceptors: tuple[OpenInterceptor, ...]
     """Interceptors to ask about each effect, innermost first."""
     record: DecisionRecord | None
@@ -55,10 +57,6 @@ class Session:
     parent: RunId | None
     environ: Mapping[str, str]
     """The environment variables of njrt that are set."""
-
-    @property
-    def protocol(self) -> Protocol:
-        return self.options.protocol or self.model.protocol
 
     def get_code_seconds(self) -> float | None:
         """Return the seconds that the next piece of code may run; None for no limit."""
@@ -116,8 +114,10 @@ def open_session(
         raise add_place(error, place or "njrt.llm") from None
     interceptors = list_interceptors(settings.interceptors)
     parent = get_current_run()
+    protocol = merged.protocol or model.protocol
     return Session(
-        run, place, settings, merged, listener, meter, model, interceptors, record, parent, environ
+        *(run, place, settings, merged, listener, meter, model, protocol),
+        *(interceptors, record, parent, environ),
     )
 
 
