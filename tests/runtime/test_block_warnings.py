@@ -28,7 +28,7 @@ def warned(prompt: str, code: str | dict[str, Any], writes: str = "", reads: str
     )
 
     reply = run(code, done=True) if isinstance(code, str) else code
-    options = {"effects": "answer"} if isinstance(code, dict) else {}
+    options: dict[str, Any] = {"effects": "answer"} if isinstance(code, dict) else {}
     model = njrt.Scripted([reply], protocol="text")
     with warnings.catch_warnings(record=True) as caught, njrt.using(model=model):
         warnings.simplefilter("always")
@@ -39,7 +39,7 @@ def warned(prompt: str, code: str | dict[str, Any], writes: str = "", reads: str
             reads=reads,
             at="mail.njpy:7",
             **options,
-        )  # type: ignore[arg-type]
+        )
     # Python may warn of something of another test meanwhile, as of a file that nobody has closed.
     ours = [each for each in caught if each.category is njrt.BlockWarning]
     assert all((each.filename, each.lineno) == ("mail.njpy", 7) for each in ours)

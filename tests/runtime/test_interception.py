@@ -401,7 +401,7 @@ def test_asking_for_code_before_a_model_is_asked_is_shown_and_can_be_rejected() 
 
 def test_static_code_is_counted_and_reported_but_not_shown() -> None:
     y = None
-    code = {"code": "\n    y = 4\n"}
+    code: dict[str, Any] = {"code": "\n    y = 4\n"}
     with logged() as log:
         njrt.run("natural: <:y>", lambda: (y,), writes="y", at="case.njpy:1", **code)
     assert [what for what, _, _ in log] == ["performed"]

@@ -39,7 +39,7 @@ from njrt.options import Options
 from njrt.outcome import Outcome, Raised
 from njrt.records import replace
 from njrt.rendering.redaction import Redactor
-from njrt.scope.scope import make_scope
+from njrt.scope.scope import Scope, make_scope
 from njrt.session.block_call import NO_INTERFACE, BlockCall, RunArguments
 from njrt.session.question import make_asker
 from njrt.session.run import BaseRun
@@ -52,6 +52,8 @@ if typing.TYPE_CHECKING:
 
 class BlockRun(BaseRun):
     """One run of a block (state: its handlers, which change if the block needs code, and its gate)."""
+
+    scope: Scope
 
     def __init__(self, call: BlockCall, prompt: str, arguments: RunArguments) -> None:
         session = open_session(call.place, call.options, call.project, is_static=bool(call.code))
@@ -172,10 +174,10 @@ class BlockRun(BaseRun):
         opening = reopen()
         if self.may_bind_data():
             block = replace(block, data_outputs=find_data_outputs(block, scope, opening))
-        form = self.interface and make_interface_form(self.interface, self.session.protocol)
+        protocol, interface = self.session.protocol, self.interface
         return converse(
             block,
-            self.session.protocol,
+            protocol,
             opening,
             self.serve,
             first_turn=first_turn,
@@ -183,7 +185,7 @@ class BlockRun(BaseRun):
                 find_attachments(scope.list_inputs(block.reads), handlers.redactor).found
             ),
             reopen=reopen,
-            interface=form,
+            interface=make_interface_form(interface, protocol) if interface else None,
         )
 
     def may_bind_data(self) -> bool:
