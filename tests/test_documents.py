@@ -170,6 +170,6 @@ def test_the_arguments_that_are_listed_are_those_of_a_call() -> None:
     parameters = {name for call in (run, attempt) for name in inspect.signature(call).parameters}
     parameters |= {each.name for kind in (BlockCall, RunArguments) for each in fields(kind)}
     keywords = parameters - {"prompt", "variables", "options", "arguments"}
-    keywords -= {"place", "keywords", "sets_effects"}
+    keywords -= {"place", "sets_effects"}
     options = {field.name for field in dataclasses.fields(Options)}
     assert listed - options == keywords - {"tried", "observer"}  # given by the runtime itself

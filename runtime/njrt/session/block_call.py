@@ -9,10 +9,11 @@ RunArguments(lambda: ..., types=lambda: ...)        how one run reaches the prog
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping
+from functools import lru_cache
 from typing import Any
 
 from njrt.block import extract_code
-from njrt.records import field, fields, record
+from njrt.records import fields, record
 from njrt.session.settings import FrozenOptions, freeze_options
 
 VariablesLambda = Callable[[], tuple[Any, ...]]
@@ -33,8 +34,6 @@ class BlockCall:
     place: str
     """`file.njpy:line`."""
     is_async: bool
-    keywords: Mapping[str, Any] = field(compare=False, repr=False)
-    """The keyword arguments that the record was made from."""
     options: FrozenOptions = ()
     """The options of the block and its file."""
     project: FrozenOptions = ()
@@ -86,9 +85,8 @@ class RunArguments:
 
 _OF_RUNS = frozenset(each.name for each in fields(RunArguments))
 _OF_CALLS = frozenset(
-    ["writes", "reads", "labels", "cls", "me", "own", "nl", "uses", "chooses", "ensures", "code"]
+    ["writes", "reads", "labels", "cls", "me", "own", "nl", "uses", "chooses", "code"]
 )
-_known: dict[tuple[str, bool], BlockCall] = {}
 
 
 def read_arguments(
@@ -97,25 +95,27 @@ def read_arguments(
     """Return the record of a place, made when its block first runs, and the arguments of one run."""
     keywords = dict(arguments)
     of_run = {name: keywords.pop(name) for name in _OF_RUNS & keywords.keys()}
-    call = _known.get((place, is_async))
-    if call is None or call.keywords != keywords:
-        call = _known[place, is_async] = make_block_call(place, is_async, keywords)
+    ensures = tuple(keywords.pop("ensures", ()))
+    project = freeze_options(keywords.pop("project", None))
+    fixed = place, is_async, ensures, project, freeze_options(keywords)
+    try:
+        call = make_block_call(*fixed)
+    except TypeError:  # a value without a hash, which no option has; it is refused by name
+        call = make_block_call.__wrapped__(*fixed)
     return call, RunArguments(variables, **of_run)
 
 
-def make_block_call(place: str, is_async: bool, keywords: Mapping[str, Any]) -> BlockCall:
-    """Make the record of a block from the keyword arguments of its call."""
-    texts = {name: value for name, value in keywords.items() if name in _OF_CALLS}
-    texts["ensures"] = tuple(keywords.get("ensures", ()))
-    texts["code"] = extract_code(keywords.get("code", ""))
-    project = keywords.get("project") or {}
-    options = {n: value for n, value in keywords.items() if n not in {*_OF_CALLS, "project"}}
-    return BlockCall(
-        place,
-        is_async,
-        keywords,
-        freeze_options(options),
-        freeze_options(project),
-        bool(options.get("effects") or project.get("effects")),
-        **texts,
-    )
+@lru_cache(maxsize=1024)
+def make_block_call(
+    place: str,
+    is_async: bool,
+    ensures: tuple[str, ...],
+    project: FrozenOptions,
+    keywords: FrozenOptions,
+) -> BlockCall:
+    """Make the record of a block from the arguments of its call."""
+    texts = {name: value for name, value, _ in keywords if name in _OF_CALLS}
+    texts["code"] = extract_code(texts.get("code", ""))
+    options = tuple([each for each in keywords if each[0] not in _OF_CALLS])
+    sets_effects = any(name == "effects" and value for name, value, _ in (*options, *project))
+    return BlockCall(place, is_async, options, project, sets_effects, ensures=ensures, **texts)
