@@ -36,7 +36,7 @@ from njc.project.report import format_count
 from njc.runs.timeline.effect_text import format_effect
 from njrt.effect_json import effect_to_json
 from njrt.effects import Refusal
-from njrt.observability.accounts import RunAccount, PerformedEffect, Watch, format_cost
+from njrt.observability.accounts import PerformedEffect, RunAccount, Watch, format_cost
 from njrt.options import Options
 from njrt.records import record, replace
 
