@@ -19,6 +19,7 @@ from njrt.agent.answer_prompt import (
     make_answer_prompt,
 )
 from njrt.agent.attachments import find_attachments
+from njrt.agent.calls import limit_time
 from njrt.agent.conversation import (
     AnswerConversation,
     CodeNeeded,
@@ -26,9 +27,10 @@ from njrt.agent.conversation import (
     EffectServer,
     converse,
 )
-from njrt.agent.handlers import Handlers, redact_secrets
+from njrt.agent.handlers import Handlers
 from njrt.agent.interface_effects import OpenInterface, make_interface_form, open_interface
 from njrt.agent.prompt import build_opening
+from njrt.agent.secrets import redact_secrets
 from njrt.block import Block
 from njrt.decisions import PendingEffect
 from njrt.effects import Answer, Effect, NeedsCode, Refusal, Run
@@ -108,12 +110,13 @@ def converse_about(
 
     def answer(block: Block, handlers: Handlers, serve: EffectServer) -> AnswerConversation:
         """Ask for data, or end at once if the data cannot be shown."""
-        inputs = list_inputs(block, scope, handlers.redactor, handlers.limit_time)
+        in_time = partial(limit_time, block.options.max_code_seconds)
+        inputs = list_inputs(block, scope, handlers.redactor, in_time)
         prompt = make_answer_prompt(block, scope, inputs, handlers.redactor)
         if isinstance(prompt, PromptProblem):
             yield from serve(NeedsCode(prompt.reason), 1)  # an error if no code is allowed
             return CodeNeeded(0)
-        handlers.choices = prompt.choices
+        handlers.offer(prompt.choices)
         return (
             yield from converse(
                 block,

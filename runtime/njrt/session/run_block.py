@@ -262,6 +262,8 @@ def start_block(
     the outputs with objects of inputs that can only be chosen.
     """
     session = open_session(at, options, project, bool(code))
+    if interface is NO_INTERFACE and not code and session.settings.interface is not None:
+        interface = session.settings.interface
     block = make_block(prompt, labels, at, is_async, session.options, reads, session.protocol)
     if interface is not NO_INTERFACE:
         block = set_interface(block, interface)

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
+from njrt.agent.code_runner import EffectGenerator
 from njrt.agent.conversation import Conversation, EffectServer, ServedEffect
-from njrt.agent.handlers import EffectGenerator
 from njrt.decisions import (
     Abort,
     Interception,
