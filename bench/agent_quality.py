@@ -24,7 +24,8 @@ import njrt
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 from njrt.observability.accounts import RunAccount, Totals
-from njrt.options import EffectSet, read_environment_options
+from njrt.options import read_environment_options
+from spsbench.interfaces import EffectSet, make_settings
 
 PROGRAMS = '''
 class Parcel:
@@ -98,7 +99,7 @@ def compile_programs() -> dict[str, Any]:
 def run_trials(effects: EffectSet, names: dict[str, Any]) -> tuple[int, list[RunAccount]]:
     """Return the number of right programs, and the accounts of their blocks."""
     right = 0
-    with njrt.using(effects=effects, cache=False, **LIMITS), njrt.watch() as watch:
+    with njrt.using(**make_settings(effects), cache=False, **LIMITS), njrt.watch() as watch:
         for trial in TRIALS:
             began = time.monotonic()
             try:

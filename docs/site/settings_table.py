@@ -62,7 +62,7 @@ DEPENDING_DEFAULTS = {
     "temperature": "`text`: 0; `tools`: of the vendor",
     "fallback": "`error`; in `auto` `live`",
     "store": "a file of the user",
-    "cache": "off; on for `nightjar`",
+    "cache": "off",
 }
 """Defaults that depend on something else."""
 OTHER_FLAGS = ("authority", "budget", "jumps", "max_usd")

@@ -1,7 +1,7 @@
 """Replay a recorded trace as the model of a program, and note answers that differ from the recorded ones.
 
     replayer = TraceReplayer(trace)
-    with njrt.using(model=replayer.model, effects=trace.effects):
+    with njrt.using(model=replayer.model, **make_settings(trace.effects)):
         program.main()
     replayer.divergences     (Divergence(block=2, call="eval str(inventory)", recorded=..., ours=...), ...)
 

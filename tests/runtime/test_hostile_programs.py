@@ -15,6 +15,7 @@ from programs import Program, ended_by
 import njrt
 from njrt.messages import ToolCall
 from njrt.models.scripted import run
+from spsbench.interfaces import make_settings
 
 HOSTILE = '''
     import weakref
@@ -186,8 +187,8 @@ def test_only_real_exceptions_are_raised(program: Program) -> None:
     ]
     for expression in ("Liar()", "Raiser()"):
         value = made(program, expression)
-        assert program.call("look", value, says=says, effects="shared-python") == 1
-        assert "only exceptions can be raised" in program.told()[1]
+        assert program.call("look", value, says=says, **make_settings("shared-python")) == 1
+        assert "in your code, line 1: raise" in program.told()[1]
 
 
 def test_a_liar_kept_from_an_earlier_reply_does_no_harm(program: Program) -> None:

@@ -15,12 +15,11 @@ from collections.abc import Callable, Generator, Sequence
 from itertools import chain, count, repeat
 
 from njrt.agent.answer import AnswerForm, is_simple, parse_answer, unfence
-from njrt.agent.prompt import build_answer_prompt, build_system_prompt
+from njrt.agent.prompt import build_answer_prompt, build_direct_prompt
 from njrt.agent.text_protocol import parse_text_effects
 from njrt.agent.tools import (
     BlockEffects,
     Operation,
-    make_operation_tools,
     make_tools,
     parse_tool_call,
 )
@@ -179,12 +178,11 @@ def make_request(
     if form is not None:
         system, schema = build_answer_prompt(options), form.schema
     elif interface is not None:
-        system, tools = interface.system, make_operation_tools(interface.operations)
+        system, tools = interface.system, make_tools(interface.operations)
     else:
-        effects = get_effect_set(block)
         loops = "continue" in block.labels
-        system = build_system_prompt(effects, protocol, options.reasoning, loops)
-        tools = make_tools(effects)
+        system = build_direct_prompt(protocol, options.reasoning, loops)
+        tools = make_tools("direct")
     return Request(
         system,
         messages,

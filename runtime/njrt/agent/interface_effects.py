@@ -10,6 +10,7 @@ name of one of the block's variables. Types with a JSON form that are not scalar
 from __future__ import annotations
 
 import inspect
+import json
 import typing
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
@@ -19,12 +20,10 @@ from typing import Annotated, Any, Union
 
 from njrt.agent.answer import UNTYPED
 from njrt.agent.conversation import InterfaceForm
-from njrt.agent.object_references import WireVariables
 from njrt.agent.prompt import build_interface_prompt
 from njrt.agent.tools import (
     REFERENCE_SCHEMA,
     TEXT_SCHEMA,
-    WIRE_SCHEMA,
     Operation,
     Parameter,
     format_call_form,
@@ -34,22 +33,24 @@ from njrt.block import Block
 from njrt.effects import Perform, WireValue
 from njrt.errors import ConfigurationError, OutputTypeError
 from njrt.execution.execute import make_time_limit_error
-from njrt.interface import Aliases, Handler, Handling, Interface, _Mark
+from njrt.interface import Aliases, ByReference, Handler, Handling, Interface, RawJson, References
 from njrt.messages import Json, Protocol, make_object_schema, round_floats
 from njrt.models.strict_schema import REPLY, is_entry, make_strict_schema, restore_value
 from njrt.outcome import Completed, Outcome, UserValue
 from njrt.records import record, replace
 from njrt.rendering.signatures import format_type
+from njrt.rendering.writer import escape_unprintable
 from njrt.scope.scope import Absent, Bound, Scope
 from njrt.scope.typecheck import find_type_mismatch
 from njrt.timeouts import DeadlineExceeded, call_with_timeout
 from njrt.values.adapters import DeclaredType
+from njrt.values.introspection import get_class_name, is_exactly
 from njrt.values.json_forms import JsonForm, describe_schema, make_json_form, move_definitions
 
 _NULL: Json = {"type": "null"}
 _OMITTED = object()
 
-Decode = Callable[[WireValue, WireVariables], UserValue]
+Decode = Callable[[WireValue, "OpenInterface"], UserValue]
 """Makes a handler's argument; raises ValueError, worded for the model, if that is impossible."""
 
 
@@ -76,9 +77,7 @@ class InterfaceEffect:
     handler: Handler | None = None
     takes_handling: bool = False
 
-    def decode(
-        self, sent: Mapping[str, WireValue], variables: WireVariables
-    ) -> dict[str, UserValue]:
+    def decode(self, sent: Mapping[str, WireValue], run: OpenInterface) -> dict[str, UserValue]:
         """Return the arguments as values of the program, by name; raise ValueError if one does not fit."""
         if unknown := sent.keys() - self.arguments.keys():
             raise ValueError(f"`{self.operation.name}` takes no `{min(unknown)}`")
@@ -92,7 +91,7 @@ class InterfaceEffect:
             if value is _OMITTED:
                 raise ValueError(f"`{name}` is missing; send {format_call_form(self.operation)}")
             try:
-                values[name] = argument.decode(value, variables)
+                values[name] = argument.decode(value, run)
             except ValueError as error:
                 raise ValueError(f"`{name}`: {error}") from None
         return values
@@ -154,9 +153,8 @@ def open_interface(interface: Interface, block: Block, scope: Scope) -> OpenInte
 
     labels = tuple(label.removeprefix("bare_") for label in block.labels)
     state = interface.state() if interface.state is not None else None
-    handling = Handling(
-        block.place, labels, scope.outputs, state, partial(look_up_named, scope), assign
-    )
+    lookup = partial(look_up_named, scope)
+    handling = Handling(block.place, labels, scope.outputs, state, lookup, assign, References())
     return OpenInterface(interface, effects, handling, scope, block.options.max_code_seconds)
 
 
@@ -241,7 +239,7 @@ def _make_argument(name: str, declared: DeclaredType, has_default: bool) -> Argu
     aliases = tuple(alias for mark in marks if isinstance(mark, Aliases) for alias in mark.names)
     argument = _make_required_argument(name, declared.__origin__ if marks else declared, marks)
     schema, default = argument.parameter.schema, _OMITTED if has_default else ...
-    if has_default and not argument.accepts_none and schema is not WIRE_SCHEMA:
+    if has_default and not argument.accepts_none:
         definitions = {"$defs": schema["$defs"]} if "$defs" in schema else {}
         schema = {"anyOf": [*schema.get("anyOf", [schema]), _NULL]} | definitions
     parameter = Parameter(name, schema, aliases, default)
@@ -250,14 +248,12 @@ def _make_argument(name: str, declared: DeclaredType, has_default: bool) -> Argu
 
 def _make_required_argument(name: str, plain: DeclaredType, marks: tuple[Any, ...]) -> Argument:
     """Return the argument of a parameter that has no default."""
-    if any(mark is _Mark.WIRE for mark in marks):
-        return Argument(Parameter(name, WIRE_SCHEMA), _decode_wire, "value or reference")
-    if any(mark is _Mark.NUMBER for mark in marks):
-        return Argument(Parameter(name, REFERENCE_SCHEMA), _decode_number)
-    if any(mark is _Mark.OBJECT for mark in marks):
+    for raw in (mark for mark in marks if isinstance(mark, RawJson)):
+        return Argument(Parameter(name, raw.schema), _pass_raw, raw.shown)
+    if ByReference in marks:
         parameter = Parameter(name, {"anyOf": _REFERENCE_FORMS})
         return Argument(parameter, partial(_decode_reference, plain))
-    others = tuple(mark for mark in marks if not isinstance(mark, Aliases | _Mark))
+    others = tuple(mark for mark in marks if not isinstance(mark, Aliases))
     if _takes_objects(plain):
         return _make_mixed_argument(name, plain)
     try:
@@ -273,7 +269,7 @@ def _takes_objects(declared: DeclaredType) -> bool:
 
 
 def _is_reference(declared: DeclaredType) -> bool:
-    return any(mark is _Mark.OBJECT for mark in getattr(declared, "__metadata__", ()))
+    return ByReference in getattr(declared, "__metadata__", ())
 
 
 def _make_form_argument(name: str, form: JsonForm) -> Argument:
@@ -345,73 +341,60 @@ def make_mixed_schema(declared: DeclaredType) -> Json:
     return {**strict["properties"][REPLY], **definitions}
 
 
-def _decode_wire(value: WireValue, variables: WireVariables) -> UserValue:
+def _pass_raw(value: WireValue, run: OpenInterface) -> UserValue:
     return round_floats(value)
 
 
-def _decode_number(value: WireValue, variables: WireVariables) -> int:
-    address = get_address(value)
-    if address is None:
-        raise ValueError('it must be a reference, {"type": "Ref", "addr": N}')
-    return int(address)
-
-
 def _decode_form(
-    form: JsonForm, is_scalar: bool, value: WireValue, variables: WireVariables
+    form: JsonForm, is_scalar: bool, value: WireValue, run: OpenInterface
 ) -> UserValue:
     if not is_scalar and isinstance(value, Mapping) and value.get("type") == "Ref":
         declared = Any if form.declared == UNTYPED else form.declared
-        return _decode_reference(declared, value, variables)
+        return _decode_reference(declared, value, run)
     return form.decode(restore_value(value, form.schema, form.schema.get("$defs", {})))
 
 
-def _decode_reference(
-    declared: DeclaredType, value: WireValue, variables: WireVariables
-) -> UserValue:
+def _decode_reference(declared: DeclaredType, value: WireValue, run: OpenInterface) -> UserValue:
     """Return the object behind a reference, or the value of a variable of the block."""
     if isinstance(value, str):
-        found = look_up_named(variables.scope, value)
+        found = look_up_named(run.scope, value)
     elif (address := get_address(value)) is not None:
-        if address not in variables.references.objects:
-            raise ValueError(
-                f"there is no reference {address}; the results of other calls have references"
-            )
-        found = variables.references.read(address)
+        found = run.handling.references.get_object(address)
     else:
         raise ValueError(f"it must be {_REFERENCE}")
-    if problem := find_type_mismatch(found, declared, variables.scope.module):
+    if problem := find_type_mismatch(found, declared, run.scope.module):
         raise ValueError(problem)
     return found
 
 
-def _decode_mixed(declared: DeclaredType, value: WireValue, variables: WireVariables) -> UserValue:
+def _decode_mixed(declared: DeclaredType, value: WireValue, run: OpenInterface) -> UserValue:
     """Return a value with objects in place of references; a string that the type does not allow names a variable."""
-    found = _decode_part(declared, value, variables)
-    if problem := find_type_mismatch(found, declared, variables.scope.module):
+    found = _decode_part(declared, value, run)
+    if problem := find_type_mismatch(found, declared, run.scope.module):
         is_sent = isinstance(value, list | Mapping) and get_address(value) is None
         raise ValueError(f"{problem}; send {_REFERENCE}" if is_sent else problem)
     return found
 
 
-def _decode_part(declared: DeclaredType, value: WireValue, variables: WireVariables) -> UserValue:
+def _decode_part(declared: DeclaredType, value: WireValue, run: OpenInterface) -> UserValue:
     origin: Any = typing.get_origin(declared) or declared
     parts = typing.get_args(declared)
     if _is_reference(declared):
-        return _decode_reference(parts[0], value, variables)
+        return _decode_reference(parts[0], value, run)
     if origin in (Union, UnionType):
-        return _decode_choice(parts, value, variables)
+        return _decode_choice(parts, value, run)
     if isinstance(value, Mapping) and value.get("type") == "Ref":
-        return _decode_reference(Any, value, variables)
+        return _decode_reference(Any, value, run)
     if _is_subclass(origin, Mapping) and len(parts) == 2:
         pairs = value.items() if isinstance(value, Mapping) else _list_entries(value)
         return {
-            _decode_part(parts[0], key, variables): _decode_part(parts[1], item, variables)
+            _decode_part(parts[0], key, run): _decode_part(parts[1], item, run)
             for key, item in pairs
         }
     if isinstance(value, list) and _is_subclass(origin, Collection):
         kinds = parts if origin is tuple and ... not in parts else parts[:1] * len(value)
         items = [
-            _decode_part(kind, item, variables)
+            _decode_part(kind, item, run)
             for kind, item in zip(kinds or [Any] * len(value), value, strict=False)
         ]
         is_made = origin in (tuple, set, frozenset) and len(items) == len(value)
@@ -420,17 +403,17 @@ def _decode_part(declared: DeclaredType, value: WireValue, variables: WireVariab
         form = make_json_form(declared)
     except TypeError:
         is_plain = isinstance(value, list | Mapping) or declared in (Any, object)
-        return round_floats(value) if is_plain else _decode_reference(Any, value, variables)
-    return _decode_form(form, False, value, variables)
+        return round_floats(value) if is_plain else _decode_reference(Any, value, run)
+    return _decode_form(form, False, value, run)
 
 
 def _decode_choice(
-    kinds: tuple[DeclaredType, ...], value: WireValue, variables: WireVariables
+    kinds: tuple[DeclaredType, ...], value: WireValue, run: OpenInterface
 ) -> UserValue:
     """Return the value, decoded as the first alternative that it fits."""
     for kind in kinds:
         with suppress(ValueError):
-            return _decode_mixed(kind, value, variables)
+            return _decode_mixed(kind, value, run)
     is_sent = isinstance(value, list | Mapping) and get_address(value) is None
     way_out = f"; send {_REFERENCE}" if is_sent else ""
     raise ValueError(f"expected {' | '.join(map(format_type, kinds))}{way_out}")
@@ -447,20 +430,31 @@ def _list_entries(value: WireValue) -> list[tuple[WireValue, WireValue]]:
 
 
 def look_up_named(scope: Scope, name: str) -> UserValue:
-    """Return the value of a variable that the prompt names, or that the block has bound; else raise LookupError."""
+    """Return the value of a variable that the prompt names, or that the block has bound.
+
+    Raises UnknownVariableError, worded for the model, if it has no value.
+    """
     is_named = name in scope.names or name in scope.scratch
     match scope.lookup(name):
         case Bound(value) if is_named:
             return value
         case Absent.UNBOUND:
             raise UnknownVariableError(f"`{name}` is not bound yet")
-        case _:
-            names = ", ".join(scope.names) or "none"
-            raise UnknownVariableError(f"there is no variable `{name}`; the variables are: {names}")
+    names = ", ".join(scope.names) or "none"
+    raise UnknownVariableError(f"there is no variable `{name}`; the variables are: {names}")
 
 
 class UnknownVariableError(LookupError, ValueError):
     """A model or a handler names a variable that the block does not have."""
+
+
+def format_reference(value: UserValue, references: References) -> str:
+    """Return the reference to an object as text; empty for a value that JSON holds."""
+    if is_exactly(value, str, int, float, bool, type(None)):
+        return ""
+    number, kind = references.get_number(value), get_class_name(type(value))
+    shown: Json = {"type": "Ref", "addr": number, "class": kind}
+    return escape_unprintable(json.dumps(shown, ensure_ascii=False))
 
 
 def make_interface_form(opened: OpenInterface, protocol: Protocol) -> InterfaceForm:

@@ -3,7 +3,7 @@
     ```python                          ──parse_text_effects──>   Run(code='total = 3', done=True)
     total = 3
     ```
-    {"name": "eval", "arguments": {"expr": "total"}}        Eval('total'); several, or a list of them, in their order
+    {"name": "find", "arguments": {"text": "tea"}}          the call; several, or a list of them, in their order
     total = 3                                               Run(code='total = 3', done=True)
 
 A fence counts only at the start of a line, and only if it does not repeat a fenced block from the messages to the
@@ -19,8 +19,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from njrt.agent.tools import EXEC, BlockEffects, list_operations, parse_tool_call
-from njrt.effects import Effect, Exec, Refusal, Run
+from njrt.agent.tools import BlockEffects, list_operations, parse_tool_call
+from njrt.effects import Effect, Refusal, Run
 from njrt.execution.syntax import parse_python
 from njrt.messages import ARGUMENT_DECODER, ToolCall
 
@@ -129,15 +129,11 @@ OPEN_FENCE = re.compile(r"(?:`{3,}|~{3,})[\w+-]*$")
 
 
 def make_code_effect(code: str, effects: BlockEffects, last: bool) -> Effect | Refusal:
-    """Return the effect of a block of code in plain text: `run` in the direct set, else `exec` if the set has it."""
+    """Return the effect of a block of code in plain text; only the direct set has one."""
     if effects == "direct":
         return Run(code, done=last and not LOOK_COMMENT.match(code))
-    operations = list_operations(effects)
-    if EXEC in operations:
-        return Exec(code)
-    return Refusal(
-        f"this needs a call, not code; the tools are {', '.join(o.name for o in operations)}"
-    )
+    names = ", ".join(operation.name for operation in list_operations(effects))
+    return Refusal(f"this needs a call, not code; the tools are {names}")
 
 
 def find_calls(texts: Sequence[str]) -> tuple[ToolCall | Refusal, ...]:

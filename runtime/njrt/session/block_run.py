@@ -23,10 +23,13 @@ from njrt.agent.answer_prompt import (
 )
 from njrt.agent.attachments import find_attachments
 from njrt.agent.block_warnings import find_warnings, read_before
+from njrt.agent.calls import limit_time
+from njrt.agent.code_runner import EffectGenerator
 from njrt.agent.conversation import AnswerConversation, CodeNeeded, Conversation, converse
-from njrt.agent.handlers import EffectGenerator, Handlers, redact_secrets
+from njrt.agent.handlers import Handlers
 from njrt.agent.interface_effects import make_interface_form, open_interface
 from njrt.agent.prompt import build_opening
+from njrt.agent.secrets import redact_secrets
 from njrt.block import Block, extract_instruction
 from njrt.effects import Answer, Effect, NeedsCode, Refusal, Run
 from njrt.errors import ConfigurationError, PolicyError, ReplyError
@@ -60,8 +63,11 @@ class BlockRun(BaseRun):
         super().__init__(session, call.is_async)
         self.call, self.tried = call, arguments.tried
         self.block = open_block(call, prompt, session.options, session.protocol)
-        if arguments.interface is not NO_INTERFACE:
-            self.block = set_interface(self.block, arguments.interface)
+        interface = arguments.interface
+        if interface is NO_INTERFACE and not call.code:
+            interface = session.settings.interface or NO_INTERFACE
+        if interface is not NO_INTERFACE:
+            self.block = set_interface(self.block, interface)
         self.effects = self.block.options.effects or ""
         self.instruction = self.block.instruction
         self.scope = scope = make_scope(
@@ -142,11 +148,12 @@ class BlockRun(BaseRun):
         """Start the conversation about data, or about code at once if the data cannot be shown."""
         block, scope, handlers = self.block, self.scope, self.handlers
         assert handlers is not None
-        inputs = list_inputs(block, scope, handlers.redactor, handlers.limit_time)
+        in_time = partial(limit_time, block.options.max_code_seconds)
+        inputs = list_inputs(block, scope, handlers.redactor, in_time)
         prompt = make_answer_prompt(block, scope, inputs, handlers.redactor)
         if isinstance(prompt, PromptProblem):
             return self.request_code(prompt.reason)
-        handlers.choices = prompt.choices
+        handlers.offer(prompt.choices)
         return converse(
             block,
             self.session.protocol,
@@ -165,7 +172,7 @@ class BlockRun(BaseRun):
         return CodeNeeded(0)
 
     def ask_for_code(self, first_turn: int = 1) -> AnswerConversation:
-        """Start the conversation about code, or about the effects of an interface or of one of the paper's sets."""
+        """Start the conversation about code, or about the effects of an interface."""
         block, scope, handlers = self.block, self.scope, self.handlers
         assert handlers is not None
         if self.effects == "direct":
@@ -256,7 +263,7 @@ class BlockRun(BaseRun):
         signs = self.gate.signs if self.gate else ()
         if self.handlers is None or self.block.code or self.interface or isinstance(ending, Raised):
             return signs
-        return (*find_warnings(self.handlers.codes, self.scope, self.before), *signs)
+        return (*find_warnings(self.handlers.runner.codes, self.scope, self.before), *signs)
 
     def undo(self, ending: Outcome | BaseException) -> None:
         """Restore saved bindings after any exception: the runtime's, the program's, or a cancellation."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from njrt.agent.answer import describe_form, list_meanings, unfence
 from njrt.agent.conversation import Conversation, ServedEffect
-from njrt.agent.handlers import find_secrets
+from njrt.agent.secrets import find_secrets
 from njrt.effects import AskModel, Effect, Refusal
 from njrt.errors import PolicyError, ReplyError, require_packages
 from njrt.messages import (

@@ -19,8 +19,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
+from njrt.agent.code_runner import EffectGenerator
 from njrt.agent.conversation import Conversation, ConversationStep, ServedEffect, StepResult
-from njrt.agent.handlers import EffectGenerator
 from njrt.decisions import (
     Abort,
     Interception,

@@ -25,6 +25,7 @@ from njrt.decisions import Interceptor, OpenInterceptor, get_interceptor_name
 from njrt.errors import ConfigurationError
 from njrt.events import Listener, combine_listeners
 from njrt.gates import CallRules, choose_strictest, nest_rules, read_call_rules
+from njrt.interface import Interface
 from njrt.models.model import Model
 from njrt.models.wrapped import adapt_model
 from njrt.observability.listeners import SafeListener, make_listener
@@ -70,6 +71,8 @@ class Settings:
     """Applied to every model that a block asks, below the layers."""
     calls: CallRules = field(default_factory=dict)
     """The rules for calls by contained code, from all enclosing `with using`."""
+    interface: Interface | None = None
+    """The interface of blocks that name none."""
 
 
 NO_SETTINGS = Settings()
@@ -90,6 +93,7 @@ def using(
     ask_again: bool = False,
     budget: Budget | str | Sequence[Budget] | None = None,
     calls: Iterable[Callable[..., Any]] | CallRules | None = None,
+    interface: Interface | None = None,
     **options: Any,
 ) -> Iterator[None]:
     """Run the blocks inside with these settings, including all threads and tasks started there (`njrt.context`).
@@ -103,6 +107,7 @@ def using(
     :param ask_again: Call `intercept` even if the recording has its decision.
     :param budget: A `Budget`, several, or their text, in addition to the enclosing budgets.
     :param calls: Functions that contained code calls through the gate (`njrt.gated`), or a dict to `njrt.CallRule`s.
+    :param interface: The interface of all blocks inside that name none of their own.
     :param options: Options of blocks.
     """
     given = {*options, *(["mode"] if mode in get_args(Mode) else ())}
@@ -126,6 +131,7 @@ def using(
         ("trace", trace, trace == "" or is_path(trace), "a path, or store:NAME"),
         ("intercept", intercept, callable(intercept), "a function"),
         ("ask_again", ask_again, isinstance(ask_again, bool), "True or False"),
+        ("interface", interface, isinstance(interface, Interface), "an njrt.Interface"),
     )
     if isinstance(model, str):
         options, model = {**options, "model": model}, None
@@ -152,6 +158,7 @@ def using(
         around.budgets + opened_budgets,
         around.wrap,
         nest_rules(around.calls, read_call_rules(calls)),
+        around.interface if interface is None else interface,
     )
     with _open_settings.opened(here):
         try:

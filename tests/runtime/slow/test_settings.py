@@ -109,14 +109,6 @@ def test_the_vendors_own_variables(place: Place, server: OpenAIServer) -> None:
     assert len(server.seen) == 3
 
 
-def test_effects(tmp_path: Path) -> None:
-    script = [calls(("exec", '{"code": "y = x * 2"}')), calls(("done", "{}"))]
-    with OpenAIServer(script * 3) as server:
-        Place(tmp_path).prints(2, 4, 4, **at(server, NJC_EFFECTS="shared-python"))
-        offered = [tool["function"]["name"] for tool in server.seen[0].body["tools"]]
-    assert sorted(offered) == ["break", "continue", "done", "eval", "exec", "raise", "return"]
-
-
 def test_protocol(tmp_path: Path) -> None:
     with OpenAIServer([says("```python\ny = x * 2\n```")] * 3) as server:
         Place(tmp_path).prints(2, 4, 4, **at(server, NJC_PROTOCOL="text"))
@@ -236,17 +228,17 @@ def chosen(**layers: dict[str, Any]) -> Options:
 def test_the_nearest_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     layers: dict[str, dict[str, Any]] = {}
     assert chosen().effects == DEFAULTS.effects == "direct"
-    layers["project"] = {"effects": "baseline", "max_calls": 7}
-    assert chosen(**layers).effects == "baseline"
-    monkeypatch.setenv("NJC_EFFECTS", "shared-eval")
-    assert chosen(**layers).effects == "shared-eval"
-    layers["block"] = {"effects": "nightjar"}
-    assert chosen(**layers).effects == "nightjar"
-    layers["using"] = {"effects": "isolated-eval"}
-    assert chosen(**layers).effects == "isolated-eval"
+    layers["project"] = {"effects": "answer", "max_calls": 7}
+    assert chosen(**layers).effects == "answer"
+    monkeypatch.setenv("NJC_EFFECTS", "direct")
+    assert chosen(**layers).effects == "direct"
+    layers["block"] = {"effects": "answer"}
+    assert chosen(**layers).effects == "answer"
+    layers["using"] = {"effects": "direct"}
+    assert chosen(**layers).effects == "direct"
     assert chosen(**layers).max_calls == 7
     monkeypatch.delenv("NJC_EFFECTS")
-    assert chosen(project=layers["project"]).effects == "baseline"
+    assert chosen(project=layers["project"]).effects == "answer"
 
 
 VALUES = {
