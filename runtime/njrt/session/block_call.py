@@ -1,9 +1,9 @@
-"""The arguments of a block's call in a compiled file: what holds for each run, and what belongs to one.
+"""The arguments of a block's call in a compiled file: those of each run, and those of one run.
 
-_nj.run("natural ...", lambda: (prices, total), writes="total", types=lambda: {"total": int}, at="shop.njpy:12")
+_nj.run("natural ...", lambda: (prices, total), writes="total", types=lambda: ..., at="a.njpy:1")
 
-BlockCall("shop.njpy:12", writes="total", ...)      made once for each place
-RunArguments(lambda: ..., types=lambda: ...)        how one run reaches the program
+BlockCall("a.njpy:1", writes="total")           made once for each place
+RunArguments(lambda: ..., types=lambda: ...)    how one run reaches the program
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ VariablesLambda = Callable[[], tuple[Any, ...]]
 """A lambda that names a block's variables; only its closure and globals are used."""
 
 NO_INTERFACE = object()
-"""The block names no interface; `interface=None` is a mistake in the program and raises an error."""
+"""The block names no interface; `interface=None` is a mistake in the program, and an error."""
 
 
 @record
 class BlockCall:
     """What a compiled file says about a block, the same in each of its runs.
 
-    Names are separated by spaces. The keywords that are not named here are options of the block, which are checked
-    with all others; an unknown one is a ConfigurationError with the place.
+    Names are separated by spaces. Keywords that are not fields here are options of the block, which
+    are checked with all others; an unknown one is a ConfigurationError with the place.
     """
 
     place: str
@@ -92,7 +92,7 @@ _OF_CALLS = frozenset(
 def read_arguments(
     place: str, is_async: bool, variables: VariablesLambda, arguments: Mapping[str, Any]
 ) -> tuple[BlockCall, RunArguments]:
-    """Return the record of a place, made when its block first runs, and the arguments of one run."""
+    """Return the record of a place, made when it first runs, and the arguments of this run."""
     keywords = dict(arguments)
     of_run = {name: keywords.pop(name) for name in _OF_RUNS & keywords.keys()}
     ensures = tuple(keywords.pop("ensures", ()))

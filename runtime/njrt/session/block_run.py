@@ -46,7 +46,7 @@ from njrt.scope.scope import Scope, make_scope
 from njrt.session.block_call import NO_INTERFACE, BlockCall, RunArguments
 from njrt.session.question import make_asker
 from njrt.session.run import BaseRun
-from njrt.session.session import open_session
+from njrt.session.session import Session, open_session
 from njrt.session.states import observe_scope, render_variables
 
 if typing.TYPE_CHECKING:
@@ -54,7 +54,7 @@ if typing.TYPE_CHECKING:
 
 
 class BlockRun(BaseRun):
-    """One run of a block (state: its handlers, which change if the block needs code, and its gate)."""
+    """One run of a block (state: the block, its handlers and its gate, new if it needs code)."""
 
     scope: Scope
 
@@ -62,12 +62,7 @@ class BlockRun(BaseRun):
         session = open_session(call.place, call.options, call.project, is_static=bool(call.code))
         super().__init__(session, call.is_async)
         self.call, self.tried = call, arguments.tried
-        self.block = open_block(call, prompt, session.options, session.protocol)
-        interface = arguments.interface
-        if interface is NO_INTERFACE and not call.code:
-            interface = session.settings.interface or NO_INTERFACE
-        if interface is not NO_INTERFACE:
-            self.block = set_interface(self.block, interface)
+        self.block = open_block(call, prompt, arguments.interface, session)
         self.effects = self.block.options.effects or ""
         self.instruction = self.block.instruction
         self.scope = scope = make_scope(
@@ -196,7 +191,7 @@ class BlockRun(BaseRun):
         )
 
     def may_bind_data(self) -> bool:
-        """Return whether a reply may bind the outputs as data although the block has code: nobody has chosen code."""
+        """Return whether a reply may bind the outputs as data: nobody has chosen code."""
         settings, environ = self.session.settings, self.session.environ
         is_chosen = self.call.sets_effects or settings.options.effects or environ.get("NJC_EFFECTS")
         return not is_chosen and not self.interface and self.block.options.authority != "code"
@@ -210,7 +205,7 @@ class BlockRun(BaseRun):
         return served if self.gate is None else self.serve_at_gate(self.gate, served, turn)
 
     def serve_at_gate(self, gate: RunGate, served: EffectGenerator, turn: int) -> EffectGenerator:
-        """Serve an effect with the gate open; raise the error by which an interceptor ends the block."""
+        """Serve an effect with the gate open; raise the error of an interceptor that ends the block."""
         gate.turn = turn
         try:
             with open_gate(gate):
@@ -224,7 +219,8 @@ class BlockRun(BaseRun):
     def make_gate(self, redactor: Redactor) -> RunGate | None:
         """Return the run's gate, if there are gated functions.
 
-        Raises ConfigurationError for rules for functions without the decorator if the code is not contained.
+        Raises ConfigurationError for rules for functions without the decorator if the code is not
+        contained.
         """
         options = self.block.options
         has_rules = bool(self.session.settings.calls) and options.effects != "answer"
@@ -250,7 +246,7 @@ class BlockRun(BaseRun):
     # ── the end ──────────────────────────────────────────────────────────────────────────────────
 
     def finish(self, ending: Outcome | BaseException) -> tuple[str, ...]:
-        """Undo a block that failed and close its interface; return warnings of what the block has not done."""
+        """Undo a block that failed, close its interface, and return the warnings about it."""
         self.undo(ending)
         if self.interface is not None:
             try:
@@ -266,20 +262,23 @@ class BlockRun(BaseRun):
         return (*find_warnings(self.handlers.runner.codes, self.scope, self.before), *signs)
 
     def undo(self, ending: Outcome | BaseException) -> None:
-        """Restore saved bindings after any exception: the runtime's, the program's, or a cancellation."""
+        """Restore saved bindings after any exception, also of the program, or a cancellation."""
         if self.saved is not None and isinstance(ending, Raised | BaseException):
             self.scope.restore_bindings(self.saved)
 
     def close(self) -> None:
-        """Release the program's objects, which an exception would keep alive with the driver's frame."""
+        """Release the program's objects; an exception would keep them alive with its frames."""
         self.scope.close()
         self.handlers = self.interface = self.contract = self.gate = self.before = None
 
 
-def open_block(call: BlockCall, prompt: str, options: Options, protocol: Protocol) -> Block:
-    """Return the block of a call with its instruction and options."""
+def open_block(call: BlockCall, prompt: str, interface: object, session: Session) -> Block:
+    """Return the block of a call with its instruction and options, and its interface if it has one."""
     fixed = call.place, call.is_async, call.labels, call.reads, call.chooses, call.code
-    return make_block(prompt, options, protocol, fixed)
+    block = make_block(prompt, session.options, session.protocol, fixed)
+    if interface is NO_INTERFACE and not call.code:
+        interface = session.settings.interface or NO_INTERFACE
+    return block if interface is NO_INTERFACE else set_interface(block, interface)
 
 
 @lru_cache(maxsize=1024)
@@ -288,8 +287,9 @@ def make_block(
 ) -> Block:
     """Return a block, which is made once for each place, its prompt and its options.
 
-    Models with the text protocol, mostly small ones, are asked at temperature 0 unless an option sets the
-    temperature: they write better code at 0, and the conversation raises it when the same answer fails twice.
+    Models with the text protocol, mostly small ones, are asked at temperature 0 unless an option
+    sets the temperature: they write better code at 0, and the conversation raises it when the same
+    answer fails twice.
     """
     place, is_async, labels, reads, chooses, code = fixed
     if protocol != "tools" and options.temperature is None:
@@ -305,9 +305,9 @@ def make_block(
 
 
 def set_interface(block: Block, interface: object) -> Block:
-    """Return a block with an interface's effects; raise ConfigurationError for anything else, such as None.
+    """Return a block with the effects of an interface.
 
-    Without this error the model could run Python.
+    Raises ConfigurationError for anything else, such as None: the model could run Python.
     """
     if not isinstance(interface, Interface):
         raise ConfigurationError(

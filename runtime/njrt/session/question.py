@@ -71,7 +71,7 @@ def allm(prompt: str, schema: AnswerType = None) -> Awaitable[UserValue]:
 
 
 def llm_at(place: str, *, project: Mapping[str, Any] | None = None, **options: Any) -> Asker:
-    """Return the `llm` for one place in a program, with the options of its block, file and project."""
+    """Return the `llm` for one place, with the options of its block, file and project."""
     layers = freeze_options(options), freeze_options(project)
 
     def llm(prompt: str, schema: AnswerType = None) -> UserValue:
@@ -96,7 +96,7 @@ def allm_at(place: str, *, project: Mapping[str, Any] | None = None, **options: 
 
 
 def make_asker(scope: Scope, session: Session, is_async: bool) -> Callable[..., Any]:
-    """Return the function `ask` for one run's code, which asks its model a redacted question as part of the run."""
+    """Return the function `ask` for one run's code, which asks its model a redacted question."""
     redactor = Redactor(session.options.redact is None or session.options.redact)
 
     def ask(question: str, type: AnswerType = None) -> Any:
@@ -149,7 +149,7 @@ class QuestionRun(BaseRun):
 
 
 class InnerQuestionRun(QuestionRun):
-    """A question that a block's code asks: a part of the block's run, which does not begin or end with it."""
+    """A question that a block's code asks, as a part of the block's run."""
 
     rejection = RuntimeError
     """An error in the code, so that the model learns of it."""

@@ -1,12 +1,12 @@
-"""One run, of a block or of a question to a model: its events, its driver, and the only way to its effects.
+"""One run, of a block or of a question: its events, its driver, and the only way to its effects.
 
     run.drive()
-        begin          Began
-        converse       yields what it asks for    Request          the model answers, behind its layers
-                                                  Snippet          the model's code runs
-                                                  PendingEffect    the interceptors decide
-            serve      each effect: counted, shown to the interceptors, handled or refused, reported
-        end            Ended, and warnings
+        begin       Began
+        converse    yields what it asks for:    Request          the model answers
+                                                Snippet          the model's code runs
+                                                PendingEffect    the interceptors decide
+            serve   each effect: counted, shown to interceptors, handled or refused, reported
+        end         Ended, and warnings
 
 `BlockRun` and `QuestionRun` say how they converse and how they handle an effect.
 """
@@ -209,7 +209,7 @@ class BaseRun(ABC):
     # ── the only way to an effect ────────────────────────────────────────────────────────────────
 
     def serve(self, effect: Effect | Refusal, turn: int) -> ServedEffect:
-        """Serve an effect of a turn: count it, show it to the interceptors, handle or refuse it, report it."""
+        """Serve an effect of a turn: count it, show it, handle or refuse it, and report it."""
         session = self.session
         number, touches = session.meter.count_effect(), self.scope.touches if self.scope else 0
         decisions: tuple[InterceptorDecision, ...] = ()
@@ -233,7 +233,7 @@ class BaseRun(ABC):
             result = yield from self.handle(served, turn)
         except CodeTimeLimitError:
             try:
-                session.meter.check()  # the limit of the whole run, if that is what stopped the code
+                session.meter.check()  # it may be the limit of the whole run
             except TimeLimitError as over:
                 raise over from None
             raise

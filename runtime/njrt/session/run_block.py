@@ -13,7 +13,7 @@ try:
 except _nj.Break:
     break
 
-BlockCall -> BlockRun.drive: (Request <-> Reply) -> Effect -> Result -> Outcome -> return, jump or raise
+BlockCall -> BlockRun.drive: Request <-> Reply -> Effect -> Outcome -> return, jump or raise
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ async def arun(
     reraises: bool = False,
     **arguments: Any,
 ) -> bool:
-    """Like `run`, in an `async` function, without blocking asyncio's event loop, which must be running."""
+    """Like `run`, in an `async` function, without blocking asyncio's event loop."""
     with hidden_frames:
         if not is_in_event_loop():
             raise ConfigurationError(f"{at}: {NEEDS_ASYNCIO}")
