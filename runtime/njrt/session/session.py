@@ -19,6 +19,7 @@ from typing import Any
 
 from njrt.agent.conversation import Conversation, EffectServer, ServedEffect
 from njrt.agent.handlers import EffectGenerator
+from njrt.context import check_context
 from njrt.decisions import (
     Abort,
     Interception,
@@ -48,11 +49,18 @@ from njrt.outcome import Outcome, Raised
 from njrt.scope.scope import Scope
 from njrt.session.interception import DecisionRecord, list_interceptors
 from njrt.session.layered_model import NO_MODEL, find_recorder, make_layered_model
-from njrt.session.limits import Meter, Metered, list_open_meters, read_limits
+from njrt.session.limits import (
+    Meter,
+    Metered,
+    has_limit_elsewhere,
+    list_open_meters,
+    read_limits,
+)
 from njrt.session.settings import (
     Settings,
     get_listener,
     get_settings,
+    has_budget_elsewhere,
     read_environment,
     resolve_options,
 )
@@ -116,6 +124,9 @@ def open_session(
     A run of static code needs no model.
     """
     try:
+        check_context(place or "njrt.llm")
+        if has_limit_elsewhere() or has_budget_elsewhere():
+            warn_at(place, LIMIT_ELSEWHERE)
         settings, environ = get_settings(), read_environment()
         merged = resolve_options(options, project, settings.options, place or "njrt.llm", environ)
         run, listener = make_run_id(), get_listener(settings, environ)
@@ -241,10 +252,23 @@ def with_lifecycle_events(
         if isinstance(ending, BaseException):
             ending = None  # its traceback holds this frame
     for sign in signs:
-        file, _, line = place.rpartition(":")
-        number = int(line) if line.isdecimal() else 1
-        warnings.warn_explicit(sign, BlockWarning, file or place, number, registry=_warned)
+        warn_at(place, sign)
     return outcome
+
+
+LIMIT_ELSEWHERE = (
+    "this runs in a thread or context without the settings of the code that started it, while a limit or budget is open "
+    "in the process; start it with njrt.carry(function) if the limit counts it"
+)
+
+
+def warn_at(place: str, text: str) -> None:
+    """Warn about a block."""
+    file, _, line = place.rpartition(":")
+    number = int(line) if line.isdecimal() else 1
+    warnings.warn_explicit(
+        text, BlockWarning, file or place or "njrt.llm", number, registry=_warned
+    )
 
 
 _warned: dict[Any, Any] = {}
