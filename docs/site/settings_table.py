@@ -36,7 +36,8 @@ Written by `python docs/site/settings_table.py` from the code that reads the set
 
 An option is set in one of the places below. The first that sets it wins:
 
-1. `with njrt.using(NAME=VALUE):` around the call, for all blocks inside; not `jumps`, `mode` and `fallback`, options of
+1. `with njrt.using(NAME=VALUE):` around the call, for all blocks inside, and then `njrt.configure(NAME=VALUE)`, for all
+   blocks of the process; not `jumps`, `mode` and `fallback`, options of
    the build
 2. the block: `natural(NAME=VALUE)` behind its opening quotes
 3. the file: a comment `# njc: NAME=VALUE` above its first statement

@@ -4,6 +4,8 @@
 
     njrt.llm(prompt, schema)                            one question to a model, from ordinary code
     njrt.using(model=..., record=..., max_calls=...)    settings for the blocks inside a `with`
+    njrt.configure(model=..., max_calls=...)            the same settings for the whole process
+    njrt.carry(function)                                takes what is open here into a thread or a pool
     njrt.limit(usd=0.50)                                a limit for all blocks inside a `with`
     njrt.using(budget=njrt.Budget(usd=5, per="day"))    a budget that processes and machines share
     njrt.using(intercept=decide)                        accept, edit or reject each effect (njrt.decisions)
@@ -18,7 +20,8 @@
 Importing njrt costs next to nothing: the modules that run blocks are loaded when the first block runs.
 """
 
-import njrt.carried  # noqa: F401  (marks the context of this import)
+from contextvars import ContextVar
+
 from njrt.errors import (
     AuthenticationError,
     BlockWarning,
@@ -51,10 +54,15 @@ from njrt.errors import (
 from njrt.jumps import Break, Continue, Return
 from njrt.version import __version__ as __version__
 
+_is_context_known = ContextVar("njrt.context", default=False)
+_is_context_known.set(True)
+"""Marks the context of this import, and those made from it (see `njrt.context`)."""
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from njrt.context import carry
     from njrt.decisions import Abort, Accept, Decision, Edit, Pause, PendingEffect, Reject
     from njrt.effects import Touch
     from njrt.gates import CallRule, call_key, gated
@@ -69,7 +77,7 @@ if TYPE_CHECKING:
     from njrt.session.limits import limit
     from njrt.session.question import allm, allm_at, llm, llm_at
     from njrt.session.run_block import arun, run
-    from njrt.session.settings import using
+    from njrt.session.settings import configure, using
     from njrt.session.static_attempt import attempt, attempts
 
 __all__ = [
@@ -80,7 +88,7 @@ __all__ = [
     "OutputTypeError", "Pause", "Paused", "PendingEffect", "PolicyError", "Recorder", "RecordingError",
     "RecordingMismatchError", "RecordingMissingError", "Reject", "RejectedRequestError", "ReplyError", "Return",
     "Scripted", "ServerError", "StoreError", "TimeLimitError", "TokenLimitError", "Touch", "allm", "allm_at",
-    "approve", "arun", "attempt", "attempts", "call_key", "check_type", "gated", "last_run", "limit", "llm",
+    "approve", "arun", "attempt", "attempts", "call_key", "carry", "check_type", "configure", "gated", "last_run", "limit", "llm",
     "llm_at", "run", "using", "watch",
 ]  # fmt: skip
 
@@ -88,6 +96,7 @@ _LOADED_LATER = {
     name: module
     for module, names in {
         "typing": "Any",
+        "njrt.context": "carry",
         "njrt.decisions": "Abort Accept Decision Edit Pause PendingEffect Reject",
         "njrt.effects": "Touch",
         "njrt.gates": "CallRule call_key gated",
@@ -103,7 +112,7 @@ _LOADED_LATER = {
         "njrt.session.run_block": "arun run",
         "njrt.session.limits": "limit",
         "njrt.session.question": "allm allm_at llm llm_at",
-        "njrt.session.settings": "using",
+        "njrt.session.settings": "configure using",
     }.items()
     for name in names.split()
 }

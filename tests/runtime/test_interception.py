@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, get_args
@@ -261,7 +262,7 @@ def test_a_rejected_question_in_the_code_of_a_block_reaches_the_model() -> None:
 
 def test_blocks_of_other_threads_are_shown() -> None:
     with logged() as log, njrt.using(model=njrt.Scripted([run("y = 4", done=True)])):
-        thread = threading.Thread(target=sync_block, args=("direct",))
+        thread = threading.Thread(target=njrt.carry(sync_block), args=("direct",))
         thread.start()
         thread.join(HANG_SECONDS)
     assert len(check_each_shown_once(log)) == 1
@@ -434,21 +435,22 @@ def test_an_interceptor_is_not_asked_about_its_own_blocks_but_the_outer_ones_are
     assert asked == [("judge", effect), ("outer", question), ("outer", effect)]
 
 
-def test_threads_meet_an_interceptor_that_is_deciding_elsewhere() -> None:
-    shown = []
+def test_threads_of_an_interceptor_are_its_own_only_if_they_are_carried() -> None:
+    shown, results = [], []
 
     def decide(pending: PendingEffect) -> Decision:
         shown.append(pending.run)
-        if len(shown) == 1:
-            thread = threading.Thread(target=sync_block, args=("direct",))
-            thread.start()
-            thread.join(HANG_SECONDS)
+        with ThreadPoolExecutor(1) as pool:
+            results.append(pool.submit(njrt.carry(sync_block), "direct").result(HANG_SECONDS))
+            results.append(pool.submit(sync_block, "direct").exception(HANG_SECONDS))
         return Accept()
 
     model = njrt.Scripted(lambda request: run("y = 4", done=True))
     with njrt.using(model=model, intercept=decide):
         assert sync_block("direct") == 4
-    assert len(set(shown)) == 2
+    assert len(shown) == 1
+    assert results[0] == 4
+    assert isinstance(results[1], njrt.ConfigurationError)
 
 
 # ── what an interceptor is shown ─────────────────────────────────────────────────────────────────

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 
-from njrt.context import Around, allow_one_entry
+from njrt.context import Stack, allow_one_entry
 from njrt.effects import Answer, Effect, EffectResult, NeedsCode, Refusal
 from njrt.errors import BudgetError, NaturalError, NotAskedError
 from njrt.events import (
@@ -209,7 +209,7 @@ class _OpenRun:
     effects: list[PerformedEffect] = field(default_factory=list)
 
 
-_open_watches: Around[Watch] = Around()
+_open_watches: Stack[Watch] = Stack("njrt.watches")
 _open_runs: dict[RunId, _OpenRun] = {}
 _thread_local = threading.local()
 

@@ -14,10 +14,8 @@
 from __future__ import annotations
 
 import time
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
 
 from njrt.agent.code_runner import EffectGenerator
 from njrt.agent.conversation import Conversation, ConversationStep, ServedEffect, StepResult
@@ -30,7 +28,7 @@ from njrt.decisions import (
     Reject,
 )
 from njrt.effects import Effect, EffectResult, Refusal
-from njrt.errors import BlockWarning, CodeTimeLimitError, NaturalError, TimeLimitError
+from njrt.errors import CodeTimeLimitError, NaturalError, TimeLimitError
 from njrt.events import Began, Ended, Performed
 from njrt.execution.execute import Snippet, aexecute, execute
 from njrt.messages import Request
@@ -39,11 +37,15 @@ from njrt.outcome import Outcome, Raised
 from njrt.rendering.redaction import redact_shapes
 from njrt.scope.scope import Scope
 from njrt.session.interception import intercept
-from njrt.session.session import Session, add_place, enter_run, leave_run, make_ending_error
+from njrt.session.session import (
+    Session,
+    add_place,
+    enter_run,
+    leave_run,
+    make_ending_error,
+    warn_at,
+)
 from njrt.session.states import Observe, observe_nothing
-
-_warned: dict[Any, Any] = {}
-"""The warnings that were shown, each once by default."""
 
 
 class BaseRun(ABC):
@@ -191,12 +193,8 @@ class BaseRun(ABC):
             self._report_end(error, ())
             raise
         self._report_end(ending, signs)
-        file, _, line = self.session.place.rpartition(":")
-        number = int(line) if line.isdecimal() else 1
         for sign in signs:
-            warnings.warn_explicit(
-                sign, BlockWarning, file or self.session.place, number, registry=_warned
-            )
+            warn_at(self.session.place, sign)
 
     def _report_end(self, ending: Outcome | BaseException, signs: tuple[str, ...]) -> None:
         session, seconds = self.session, time.monotonic() - self._began

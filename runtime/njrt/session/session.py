@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import itertools
 import os
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from types import TracebackType
+from typing import Any
 
+from njrt.context import check_context
 from njrt.decisions import Abort, OpenInterceptor, Pause
-from njrt.errors import NaturalError, Paused, PolicyError
+from njrt.errors import BlockWarning, NaturalError, Paused, PolicyError
 from njrt.events import Listener, RunId
 from njrt.messages import Protocol
 from njrt.models.model import LayeredModel, Model
@@ -24,12 +27,19 @@ from njrt.observability.listeners import Notified
 from njrt.options import Options
 from njrt.session.interception import DecisionRecord, list_interceptors
 from njrt.session.layered_model import NO_MODEL, find_recorder, make_layered_model
-from njrt.session.limits import Meter, Metered, list_open_meters, read_limits
+from njrt.session.limits import (
+    Meter,
+    Metered,
+    has_limit_elsewhere,
+    list_open_meters,
+    read_limits,
+)
 from njrt.session.settings import (
     FrozenOptions,
     Settings,
     get_listener,
     get_settings,
+    has_budget_elsewhere,
     read_environment,
     resolve_options,
 )
@@ -98,6 +108,9 @@ def open_session(
     A run of static code needs no model.
     """
     try:
+        check_context(place or "njrt.llm")
+        if has_limit_elsewhere() or has_budget_elsewhere():
+            warn_at(place, LIMIT_ELSEWHERE)
         settings, environ = get_settings(), read_environment()
         merged = resolve_options(options, project, settings.options, place or "njrt.llm", environ)
         run, listener = make_run_id(), get_listener(settings, environ)
@@ -180,3 +193,22 @@ class FrameHider:
 
 
 hidden_frames = FrameHider()
+
+
+LIMIT_ELSEWHERE = (
+    "this runs in a thread or context without the settings of the code that started it, while a limit or budget is open "
+    "in the process; start it with njrt.carry(function) if the limit counts it"
+)
+
+
+def warn_at(place: str, text: str) -> None:
+    """Warn about a block."""
+    file, _, line = place.rpartition(":")
+    number = int(line) if line.isdecimal() else 1
+    warnings.warn_explicit(
+        text, BlockWarning, file or place or "njrt.llm", number, registry=_warned
+    )
+
+
+_warned: dict[Any, Any] = {}
+"""The warnings that were shown, each once by default."""
