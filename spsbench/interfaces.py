@@ -16,7 +16,7 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 from njrt.agent.code_runner import join_parts, mark_printed
-from njrt.agent.interface_effects import format_reference
+from njrt.agent.interface_arguments import format_reference
 from njrt.agent.interface_handler import make_isolated_scope
 from njrt.execution.execute import Failed, Jumped, Ran, prepare
 from njrt.execution.execute import execute as execute_snippet

@@ -25,7 +25,6 @@ from njc.static.generate import SYSTEM_PROMPT
 from njrt.agent.tools import OPERATIONS
 from njrt.messages import Protocol, Request, ToolMessage, UserMessage
 from njrt.models.scripted import Said
-from njrt.options import EffectSet
 from spsbench.cli import main as spsbench
 
 COMPILED = Path(__file__).parents[2] / "compiled_out" / "examples"
@@ -195,7 +194,7 @@ def write_prompts() -> Iterator[str]:
     yield 'To the reply `{"team": "sales"}`, which does not fit, it is answered:\n'
     yield from _write_text(_read_message(second))
     yield "## Code: direct\n"
-    yield from _write_forms("direct")
+    yield from _write_direct_forms()
     yield "## Questions of code: njrt.llm\n"
     yield '`njrt.llm("Is this an invoice? Please pay 84.20 EUR.", bool)`:\n'
     (request,) = capture_requests(
@@ -205,23 +204,18 @@ def write_prompts() -> Iterator[str]:
     yield "## Code written at build time\n"
     yield "The system prompt of the static modes; the message after it is the program around the block.\n"
     yield from _write_text(SYSTEM_PROMPT)
-    for name in OPERATIONS:
-        if name not in ("answer", "direct"):
-            yield f"## {name}\n"
-            yield "An effect set of the paper.\n"
-            yield from _write_forms(name)
 
 
-def _write_forms(effects: EffectSet) -> Iterator[str]:
-    settings = {"effects": effects, "cache": False}
+def _write_direct_forms() -> Iterator[str]:
+    settings: dict[str, Any] = {"effects": "direct", "cache": False}
     mailbox = Mailbox(["Please pay 84.20 EUR."])
     tools, text = (
         capture_requests(lambda: file_mail(mailbox), protocol=protocol, **settings)[0]
         for protocol in ("tools", "text")
     )
-    yield "### By tool calls: " + effects + "\n"
+    yield "### By tool calls\n"
     yield from _write_request(tools)
-    yield "### In plain text: " + effects + "\n"
+    yield "### In plain text\n"
     if _read_message(text) == _read_message(tools):
         yield "The same first message, and this system prompt:\n"
         yield from _write_text(text.system)

@@ -17,7 +17,8 @@ from typing import Any
 from njrt.agent.block_end import BlockEnd
 from njrt.agent.calls import await_refusing_errors, call_in_time
 from njrt.agent.code_runner import MAX_ANSWER_CHARS, CodeRunner, EffectGenerator, join_parts
-from njrt.agent.interface_effects import InterfaceEffect, OpenInterface, format_reference
+from njrt.agent.interface_arguments import KnownObjects, format_reference
+from njrt.agent.interface_effects import InterfaceEffect, OpenInterface
 from njrt.agent.secrets import find_secrets
 from njrt.effects import Answer, Effect, EffectResult, Perform, Refusal, Run, WireValue
 from njrt.errors import ConfigurationError, PolicyError
@@ -56,7 +57,7 @@ class InterfaceHandler:
         found = self.interface.find(function)
         if found is None:
             return Refusal(f"the interface of this block has no effect `{function}`")
-        decode = partial(decode_arguments, found, sent, self.interface)
+        decode = partial(decode_arguments, found, sent, self.interface.known)
         arguments = call_in_time(self.seconds, decode)
         if isinstance(arguments, Refusal):
             return arguments
@@ -138,15 +139,15 @@ class InterfaceHandler:
         """Return the reference to an object as text, if the interface takes references."""
         if not self.interface.has_references:
             return ""
-        return format_reference(value, self.interface.handling.references)
+        return format_reference(value, self.interface.known.references)
 
 
 def decode_arguments(
-    effect: InterfaceEffect, sent: Mapping[str, WireValue], run: OpenInterface
+    effect: InterfaceEffect, sent: Mapping[str, WireValue], known: KnownObjects
 ) -> dict[str, UserValue] | Refusal:
     """Return the arguments of a function, or the reason to refuse them."""
     try:
-        return effect.decode(sent, run)
+        return effect.decode(sent, known)
     except ValueError as error:
         return Refusal(str(error))
 
