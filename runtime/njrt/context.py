@@ -188,8 +188,8 @@ class ContextMark:
         self._before = [(stack, stack.variable.get()) for stack in _stacks]
         self._token = _marks.set(None)
 
-    def restore(self) -> None:
-        """Reopen items that code has dropped from this context.
+    def restore(self, is_interrupted: bool = False) -> None:
+        """Reopen items that code has dropped from this context; close what it has left open if it was interrupted.
 
         A coroutine or generator may end in another context than it ran in, which stays as it is.
         """
@@ -199,7 +199,11 @@ class ContextMark:
             return
         for stack, before in self._before:
             now = stack.variable.get()
-            if now is not before and any(it not in now and it in stack.everywhere for it in before):
+            if is_interrupted:  # perhaps in the middle of a `with`
+                for opened in set(now) - set(before):
+                    stack.everywhere.pop(opened, None)
+            is_dropped = any(it not in now and it in stack.everywhere for it in before)
+            if now is not before and (is_dropped or is_interrupted):
                 stack.variable.set(before)
 
 

@@ -27,6 +27,8 @@ from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from njrt.context import ContextMark
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -113,7 +115,7 @@ def call_with_timeout(seconds: float | None, action: Callable[[], T]) -> T:
     """
     if seconds is None or sys.platform == "emscripten":  # browsers: there are no threads
         return action()
-    call = _Call(threading.get_ident(), read_clock() + seconds)
+    call, mark = _Call(threading.get_ident(), read_clock() + seconds), ContextMark()
     try:
         try:
             _timer.add(call)
@@ -128,8 +130,10 @@ def call_with_timeout(seconds: float | None, action: Callable[[], T]) -> T:
         _timer.remove(call)
         if not call.is_interrupted or not isinstance(error, Exception | Interruption):
             raise
+        mark.restore(is_interrupted=True)
         raise DeadlineExceeded(_format_timeout(seconds)) from None
     if call.is_interrupted:
+        mark.restore(is_interrupted=True)
         raise DeadlineExceeded(_format_timeout(seconds))
     return result
 

@@ -10,6 +10,7 @@ A `with` statement takes precedence over a block, its file, the environment and 
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import sys
@@ -161,10 +162,17 @@ def configure_layer(name: Literal["tool", "program"], given: GivenSettings) -> N
     """Replace the settings of the whole process that a tool or the program has set."""
     layer = open_layer(given, _process_settings["tool"], "njrt.configure")
     settings = layer.__enter__()
+    if not _process_layers:
+        atexit.register(_close_layers)
     before = _process_layers.pop(name, None)
     _process_layers[name], _process_settings[name] = layer, settings
     if before is not None:
         before.__exit__(None, None, None)
+
+
+def _close_layers() -> None:
+    for layer in _process_layers.values():
+        layer.__exit__(None, None, None)
 
 
 @contextmanager

@@ -17,6 +17,8 @@ import pytest
 from playing import aplay, ready
 from programs import Program, ended_by
 
+import njrt.decisions
+from njrt.context import _stacks
 from njrt.errors import CodeTimeLimitError, TimeLimitError
 from njrt.execution.execute import execute
 from njrt.scope.scope import make_scope
@@ -118,6 +120,19 @@ def test_no_exception_is_raised_after_the_call(
         others = [pool.submit(stop_a_hundred_calls, inner) for _ in range(3)]
         assert stop_a_hundred_calls(inner) > 0
         assert all(other.result(HANG_SECONDS) > 0 for other in others)
+
+
+def test_nothing_stays_open_if_a_with_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("njrt.timeouts._TICK_SECONDS", 0.0005)
+
+    def open_and_close() -> None:
+        while True:
+            with njrt.using(intercept=lambda pending: njrt.decisions.Accept()), njrt.limit(calls=1):
+                pass
+
+    for _ in range(100):
+        limited(0.001, open_and_close)
+        assert not any(stack.everywhere or stack.variable.get() for stack in _stacks)
 
 
 def test_no_thread_is_left_when_no_call_is_open() -> None:
