@@ -203,14 +203,15 @@ def test_only_a_strict_block_refuses_code_of_handlers(options: dict[str, Any]) -
             PROGRAM.call("is_strict", "hi", says=says, interface=CODING)
 
 
-def test_it_holds_in_coroutines_generators_and_threads() -> None:
+def test_it_holds_in_coroutines_generators_and_carried_threads() -> None:
     program = PROGRAM.load()
     model = Scripted(lambda request: call("done", mood=request.tools[0].name))
     found: list[Any] = []
     with njrt.using(model=model, interface=NOTING):
         found.append(asyncio.run(program["waits"]("hi")))
         found += program["gives"](["a", "b"])
-        thread = threading.Thread(target=lambda: found.append(program["answers"]("hi")))
+        answer = njrt.carry(lambda: found.append(program["answers"]("hi")))
+        thread = threading.Thread(target=answer)
         thread.start()
         thread.join()
     assert found == ["note"] * 4
