@@ -100,11 +100,10 @@ def converse_about(
                 session.protocol,
                 opening,
                 serve,
-                None,
+                make_interface_form(interface, session.protocol) if interface else None,
                 first_turn,
                 tuple(find_attachments(scope.list_inputs(block.reads), handlers.redactor).found),
                 reopen,
-                make_interface_form(interface, session.protocol) if interface else None,
             )
         )
 
