@@ -18,7 +18,7 @@ import urllib.error
 import urllib.request
 
 from njrt.agent.prompt import build_direct_prompt
-from njrt.agent.tools import make_tools
+from njrt.agent.tools import DIRECT_TOOLS
 
 
 def count_tokens(text: str, base_url: str, model: str) -> int:
@@ -45,7 +45,7 @@ def main() -> None:
     )
     tools = [
         {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-        for tool in make_tools("direct")
+        for tool in DIRECT_TOOLS
     ]
     try:
         system = count_tokens(build_direct_prompt("tools"), base_url, model)

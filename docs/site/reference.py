@@ -1,6 +1,6 @@
 """The pages of the reference, made from the product when the site is built.
 
-OPERATIONS                     ──>  reference/effects.md
+the effect sets                ──>  reference/effects.md
 the commands of njc, spsbench  ──>  reference/commands.md
 njrt.__all__                   ──>  reference/api.md, filled in from the docstrings by mkdocstrings
 what a model is sent           ──>  reference/prompts.md
@@ -22,7 +22,7 @@ from settings_table import format_table
 import njrt
 from njc.commands import njc
 from njc.static.generate import SYSTEM_PROMPT
-from njrt.agent.tools import OPERATIONS
+from njrt.agent.tools import DIRECT, format_call_form
 from njrt.messages import Protocol, Request, ToolMessage, UserMessage
 from njrt.models.scripted import Said
 from spsbench.cli import main as spsbench
@@ -43,24 +43,16 @@ def write_reference(folder: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def write_effects() -> Iterator[str]:
-    """Each effect set with its operations, as a model is told of them."""
+    """Both effect sets with their operations, as a model is told of them."""
     yield "# Effect sets\n"
     yield "The operations that a model of each set can ask for. [runtime.md](runtime.md#the-effects) has the tokens"
     yield "that they take, [authority](../authority.md) says which set the compiler chooses.\n"
-    for name, operations in OPERATIONS.items():
-        yield f"## {name}\n"
-        if not operations:
-            yield "One JSON object; no operations. [authority.md](authority.md#data-or-code) has its forms.\n"
-            continue
-        rows = (
-            (
-                f"`{operation.name}({', '.join(parameter.name for parameter in operation.parameters)})`",
-                operation.description,
-            )
-            for operation in operations
-        )
-        yield from format_table(("operation", "the model is told"), rows)
-        yield ""
+    yield "## answer\n"
+    yield "One JSON object; no operations. [authority.md](authority.md#data-or-code) has its forms.\n"
+    yield "## direct\n"
+    rows = [(f"`{format_call_form(each)}`", each.description) for each in DIRECT]
+    yield from format_table(("operation", "the model is told"), rows)
+    yield ""
 
 
 # ── Commands ───────────────────────────────────────────────────────────────────────────────────────

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-MOST = {"answer": 295, "direct": 400}
+MOST = {"answer": 290, "direct": 380}
 MOST_DEPTH = 19
 """Frames of the runtime and the model above the program's own."""
 COUNT = """

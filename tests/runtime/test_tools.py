@@ -2,15 +2,13 @@
 
 import json
 import time
-from typing import get_args
 
 import pytest
 
 from njrt.agent.text_protocol import parse_text_effects
-from njrt.agent.tools import Operation, Parameter, make_tools, parse_tool_call
+from njrt.agent.tools import DIRECT, Operation, Parameter, make_tools, parse_tool_call
 from njrt.effects import Perform, Refusal, Run
 from njrt.messages import ToolCall
-from njrt.options import EffectSet
 
 TEXT = {"type": "string"}
 SHOP = (
@@ -35,8 +33,8 @@ def call(name, arguments):
 @pytest.mark.parametrize(
     ("effects", "name", "arguments", "effect"),
     [
-        ("direct", "run", {"code": "x = 1", "done": True}, Run("x = 1", True)),
-        ("direct", "run", {"code": "x"}, Run("x", False)),
+        (DIRECT, "run", {"code": "x = 1", "done": True}, Run("x = 1", True)),
+        (DIRECT, "run", {"code": "x"}, Run("x", False)),
         (SHOP, "find", {"name": "x"}, FIND),
         (SHOP, "find", {"product": "x"}, FIND),
         (SHOP, "find", {"var": "x", "most": 3}, Perform("find", {"name": "x", "most": 3})),
@@ -50,11 +48,11 @@ def test_calls_become_effects(effects, name, arguments, effect):
 @pytest.mark.parametrize(
     ("effects", "name", "arguments", "advice"),
     [
-        ("direct", "exec", {"code": "x"}, "the tools are run"),
-        ("direct", "run", {"done": True}, "`run` needs `code`; send run(code, done)"),
-        ("direct", "run", {"code": 3}, "`code` must be a string"),
-        ("direct", "run", {"code": "x", "done": "yes"}, "`done` must be true or false"),
-        ("direct", "run", {"code": "x", "why": 1}, "`run` takes no `why`"),
+        (DIRECT, "exec", {"code": "x"}, "the tools are run"),
+        (DIRECT, "run", {"done": True}, "`run` needs `code`; send run(code, done)"),
+        (DIRECT, "run", {"code": 3}, "`code` must be a string"),
+        (DIRECT, "run", {"code": "x", "done": "yes"}, "`done` must be true or false"),
+        (DIRECT, "run", {"code": "x", "why": 1}, "`run` takes no `why`"),
         (SHOP, "find", {"name": "x", "product": "y"}, "`find` takes no `product`"),
         (SHOP, "buy", {}, "the tools are note, find, done"),
     ],
@@ -72,7 +70,7 @@ def test_arguments_of_an_effect_that_takes_none_are_ignored(arguments):
 
 
 def test_arguments_that_are_no_json_object_are_refused_with_their_text():
-    refusal = parse_tool_call(ToolCall("1", "run", None, '{"code": "x'), "direct")
+    refusal = parse_tool_call(ToolCall("1", "run", None, '{"code": "x'), DIRECT)
     assert isinstance(refusal, Refusal)
     assert '{"code": "x' in refusal.message
 
@@ -104,7 +102,7 @@ def test_arguments_that_are_no_json_object_are_refused_with_their_text():
     ],
 )  # fmt: skip
 def test_plain_text_is_read_for_code(text, effects):
-    assert parse_text_effects(text, "direct") == effects
+    assert parse_text_effects(text, DIRECT) == effects
 
 
 def test_code_in_text_is_refused_where_the_effects_are_calls():
@@ -180,7 +178,7 @@ def test_a_call_that_is_not_quite_json_is_refused_with_its_place(text, advice):
     assert advice in refusal.message
 
 
-@pytest.mark.parametrize("effects", [*get_args(EffectSet), SHOP])
+@pytest.mark.parametrize("effects", [DIRECT, SHOP])
 def test_every_schema_is_strict(effects):
     """As both vendors ask of strict tools: every object closed, every property required."""
 
@@ -208,5 +206,5 @@ def test_every_schema_is_strict(effects):
 def test_fences_are_found_in_linear_time(first: str, unit: str) -> None:
     text = first + unit * (100_000 // len(unit)) + "!"
     start = time.process_time()
-    parse_text_effects(text, "direct")
+    parse_text_effects(text, DIRECT)
     assert time.process_time() - start < 2

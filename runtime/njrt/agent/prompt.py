@@ -16,7 +16,6 @@ import inspect
 import re
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from types import FunctionType
 from typing import Any
 
@@ -147,7 +146,6 @@ CODE_RULES: Mapping[Reasoning | None, str] = {"text": REASONED_CODE_RULE, "ask":
 """The text appended to the prompt of the effect set `direct`, by the option `reasoning`."""
 
 
-@lru_cache(maxsize=64)
 def build_direct_prompt(
     protocol: Protocol, reasoning: Reasoning | None = None, loops: bool = True
 ) -> str:
@@ -243,7 +241,6 @@ def list_offered_jumps(block: Block) -> list[str]:
     return [f"`{JUMP_FORMS[label]}`" for label in labels]
 
 
-@lru_cache(maxsize=256)
 def choose_rule(instruction: str) -> str:
     """Return the line that ends the instruction: longer than any such line in it, so that no value can imitate it."""
     rules = re.findall(r"^[ \t]*(-{3,})[ \t]*$", instruction, re.MULTILINE)

@@ -12,7 +12,6 @@ from typing import Any
 
 from njrt.effects import Effect, Refusal, Run
 from njrt.messages import Json, Tool, ToolCall, make_object_schema
-from njrt.options import EffectSet
 from njrt.records import record
 from njrt.values.json_forms import move_definitions
 
@@ -37,10 +36,6 @@ class Operation:
     effect: Callable[..., Effect]
 
 
-BlockEffects = EffectSet | tuple[Operation, ...]
-"""The effects of a block: the name of a set, or the operations of its interface."""
-
-
 TEXT_SCHEMA: Json = {"type": "string"}
 REFERENCE_SCHEMA: Json = make_object_schema(
     {"type": {"enum": ["Ref"]}, "addr": {"type": "integer"}}
@@ -54,19 +49,15 @@ RUN = Operation(
     (Parameter("code", TEXT_SCHEMA), Parameter("done", {"type": "boolean"}, default=False)),
     Run,
 )
-OPERATIONS: Mapping[EffectSet, tuple[Operation, ...]] = {"answer": (), "direct": (RUN,)}
+DIRECT = (RUN,)
+"""The operations of the effect set `direct`."""
 
 
-def list_operations(effects: BlockEffects) -> tuple[Operation, ...]:
-    """Return the operations of an effect set or an interface."""
-    return OPERATIONS[effects] if isinstance(effects, str) else effects
-
-
-def make_tools(effects: BlockEffects) -> tuple[Tool, ...]:
-    """Return the tools of effects, in their order, with strict schemas that both vendors accept."""
+def make_tools(operations: tuple[Operation, ...]) -> tuple[Tool, ...]:
+    """Return operations as tools, with strict schemas that both vendors accept."""
     return tuple(
         Tool(operation.name, operation.description, make_arguments_schema(operation))
-        for operation in list_operations(effects)
+        for operation in operations
     )
 
 
@@ -78,12 +69,15 @@ def make_arguments_schema(operation: Operation) -> Json:
     return schema | ({"$defs": definitions} if definitions else {})
 
 
-def parse_tool_call(call: ToolCall, effects: BlockEffects) -> Effect | Refusal:
+DIRECT_TOOLS = make_tools(DIRECT)
+
+
+def parse_tool_call(call: ToolCall, operations: tuple[Operation, ...]) -> Effect | Refusal:
     """Return the effect of a tool call, or a refusal that names the mistake in it."""
-    operations = {operation.name: operation for operation in list_operations(effects)}
-    operation = operations.get(call.name)
+    named = {operation.name: operation for operation in operations}
+    operation = named.get(call.name)
     if operation is None:
-        return Refusal(f"there is no tool `{call.name}`; the tools are {', '.join(operations)}")
+        return Refusal(f"there is no tool `{call.name}`; the tools are {', '.join(named)}")
     if call.arguments is None and operation.parameters:
         return Refusal(
             f"the arguments of `{call.name}` are not a JSON object: {call.raw[:200]!r}; "

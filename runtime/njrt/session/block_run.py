@@ -182,12 +182,12 @@ class BlockRun(BaseRun):
             protocol,
             opening,
             self.serve,
-            first_turn=first_turn,
+            make_interface_form(interface, protocol) if interface else None,
+            first_turn,
             attachments=tuple(
                 find_attachments(scope.list_inputs(block.reads), handlers.redactor).found
             ),
             reopen=reopen,
-            interface=make_interface_form(interface, protocol) if interface else None,
         )
 
     def may_bind_data(self) -> bool:
