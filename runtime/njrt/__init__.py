@@ -20,8 +20,7 @@
 Importing njrt costs next to nothing: the modules that run blocks are loaded when the first block runs.
 """
 
-from contextvars import ContextVar
-
+import njrt.root_context  # noqa: F401  (marks the context of this import)
 from njrt.errors import (
     AuthenticationError,
     BlockWarning,
@@ -54,13 +53,9 @@ from njrt.errors import (
 from njrt.jumps import Break, Continue, Return
 from njrt.version import __version__ as __version__
 
-_is_context_known = ContextVar("njrt.context", default=False)
-_is_context_known.set(True)
-"""Marks the context of this import, and those made from it (see `njrt.context`)."""
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any as Any
 
     from njrt.context import carry
     from njrt.decisions import Abort, Accept, Decision, Edit, Pause, PendingEffect, Reject
@@ -75,21 +70,25 @@ if TYPE_CHECKING:
     from njrt.production.approval.terminal import approve
     from njrt.scope.typecheck import check_type
     from njrt.session.limits import limit
-    from njrt.session.question import allm, allm_at, llm, llm_at
+    from njrt.session.question import allm, llm
+    from njrt.session.question import allm_at as allm_at
+    from njrt.session.question import llm_at as llm_at
     from njrt.session.run_block import arun, run
     from njrt.session.settings import configure, using
-    from njrt.session.static_attempt import attempt, attempts
+    from njrt.session.static_attempt import attempt as attempt
+    from njrt.session.static_attempt import attempts
 
+# Names with `as` are for compiled files only.
 __all__ = [
-    "Abort", "Accept", "Any", "Audio", "AuthenticationError", "BlockWarning", "Break", "Budget", "BudgetError",
+    "Abort", "Accept", "Audio", "AuthenticationError", "BlockWarning", "Break", "Budget", "BudgetError",
     "CallInDoubtError", "CallLimitError", "CallRule", "CodeTimeLimitError", "ConfigurationError", "Continue",
     "CostLimitError", "Decision", "Document", "Edit", "EffectLimitError", "Image", "InterceptorError", "Interface",
     "LimitError", "ModelError", "ModelNotFoundError", "NaturalError", "NoModelError",
     "OutputTypeError", "Pause", "Paused", "PendingEffect", "PolicyError", "Recorder", "RecordingError",
     "RecordingMismatchError", "RecordingMissingError", "Reject", "RejectedRequestError", "ReplyError", "Return",
-    "Scripted", "ServerError", "StoreError", "TimeLimitError", "TokenLimitError", "Touch", "allm", "allm_at",
-    "approve", "arun", "attempt", "attempts", "call_key", "carry", "check_type", "configure", "gated", "last_run", "limit", "llm",
-    "llm_at", "run", "using", "watch",
+    "Scripted", "ServerError", "StoreError", "TimeLimitError", "TokenLimitError", "Touch", "allm",
+    "approve", "arun", "attempts", "call_key", "carry", "check_type", "configure", "gated", "last_run", "limit", "llm",
+    "run", "using", "watch",
 ]  # fmt: skip
 
 _LOADED_LATER = {

@@ -22,13 +22,13 @@ from contextvars import ContextVar, copy_context
 from functools import partial, wraps
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from njrt import _is_context_known
 from njrt.errors import ConfigurationError
+from njrt.root_context import is_known
 
 T = TypeVar("T")
 P = ParamSpec("P")
 
-is_context_known = _is_context_known.get
+is_context_known = is_known.get
 """Returns whether everything that is open around the code here is visible here."""
 
 _stacks: list[Stack[Any]] = []
