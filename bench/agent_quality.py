@@ -23,8 +23,9 @@ from typing import Any, get_args
 import njrt
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
-from njrt.observability.accounts import BlockRun, Totals
-from njrt.options import EffectSet, read_environment_options
+from njrt.observability.accounts import RunAccount, Totals
+from njrt.options import read_environment_options
+from spsbench.interfaces import EffectSet, make_settings
 
 PROGRAMS = '''
 class Parcel:
@@ -95,10 +96,10 @@ def compile_programs() -> dict[str, Any]:
     return names
 
 
-def run_trials(effects: EffectSet, names: dict[str, Any]) -> tuple[int, list[BlockRun]]:
+def run_trials(effects: EffectSet, names: dict[str, Any]) -> tuple[int, list[RunAccount]]:
     """Return the number of right programs, and the accounts of their blocks."""
     right = 0
-    with njrt.using(effects=effects, cache=False, **LIMITS), njrt.watch() as watch:
+    with njrt.using(**make_settings(effects), cache=False, **LIMITS), njrt.watch() as watch:
         for trial in TRIALS:
             began = time.monotonic()
             try:
@@ -113,7 +114,7 @@ def run_trials(effects: EffectSet, names: dict[str, Any]) -> tuple[int, list[Blo
     return right, watch.runs
 
 
-def report(effects: EffectSet, right: int, runs: list[BlockRun]) -> None:
+def report(effects: EffectSet, right: int, runs: list[RunAccount]) -> None:
     """Print one row of the table."""
     used = sum((run.totals for run in runs), Totals())
     blocks = max(1, used.runs)

@@ -1,4 +1,4 @@
-"""Count the tokens of the instructions of each effect set: the system prompt, and the tools or calls.
+"""Count the tokens of the instructions of a block with code: the system prompt, and its tool.
 
     NJC_BASE_URL=http://127.0.0.1:8000/v1 python bench/prompt_size.py
 
@@ -16,11 +16,9 @@ import json
 import os
 import urllib.error
 import urllib.request
-from typing import get_args
 
-from njrt.agent.prompt import build_system_prompt
-from njrt.agent.tools import make_tools
-from njrt.options import EffectSet
+from njrt.agent.prompt import build_direct_prompt
+from njrt.agent.tools import DIRECT_TOOLS
 
 
 def count_tokens(text: str, base_url: str, model: str) -> int:
@@ -45,19 +43,18 @@ def main() -> None:
     print(
         f"{'effects':<16}{'tools':>5}{'system prompt':>16}{'with tools':>13}{'as plain text':>16}"
     )
-    for effects in get_args(EffectSet):
-        tools = [
-            {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-            for tool in make_tools(effects)
-        ]
-        try:
-            system = count_tokens(build_system_prompt(effects, "tools"), base_url, model)
-            whole = system + count_tokens(json.dumps(tools), base_url, model)
-            plain = count_tokens(build_system_prompt(effects, "text"), base_url, model)
-        except (urllib.error.URLError, KeyError) as error:
-            print(f"prompt_size: the server does not count tokens ({error})")
-            return
-        print(f"{effects:<16}{len(tools):>5}{system:>16}{whole:>13}{plain:>16}")
+    tools = [
+        {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+        for tool in DIRECT_TOOLS
+    ]
+    try:
+        system = count_tokens(build_direct_prompt("tools"), base_url, model)
+        whole = system + count_tokens(json.dumps(tools), base_url, model)
+        plain = count_tokens(build_direct_prompt("text"), base_url, model)
+    except (urllib.error.URLError, KeyError) as error:
+        print(f"prompt_size: the server does not count tokens ({error})")
+        return
+    print(f"{'direct':<16}{len(tools):>5}{system:>16}{whole:>13}{plain:>16}")
 
 
 if __name__ == "__main__":

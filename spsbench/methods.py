@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from njrt.options import EffectSet, Mode, Options, Reasoning
+from njrt.options import Mode, Options, Reasoning
+from spsbench.interfaces import EffectSet, make_settings
 from spsbench.task import ProgramFile
 
 
@@ -38,6 +40,11 @@ class Method:
         if self.effects is None:
             return Options(reasoning=self.reasoning)
         return Options(authority="code", jumps="named" if self.effects == "direct" else "all")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The arguments of `njrt.using` that choose the effects of all blocks."""
+        return make_settings(self.effects)
 
     @property
     def is_natural(self) -> bool:

@@ -90,7 +90,7 @@ def _find_effect_errors(events: Sequence[Json]) -> Iterator[EffectError]:
                 )
 
 
-ENDING_EFFECTS = ("Done", "Goto", "BreakLoop", "ContinueLoop", "ReturnValue", "RaiseError")
+ENDING_EFFECTS = ("done", "goto", "break", "continue", "return", "raise")
 """Effects that do nothing but end a block."""
 
 
@@ -102,6 +102,12 @@ def _classify_recovery(refused: Json, following: Json | None) -> Recovery:
         return "retry"
     if following["kind"] == "refusal":
         return "not recovered"
-    if after["kind"] in ENDING_EFFECTS and before["kind"] not in ENDING_EFFECTS:
+    if _name(after) in ENDING_EFFECTS and _name(before) not in ENDING_EFFECTS:
         return "ignored error"
-    return "correction" if before["kind"] == after["kind"] else "workaround"
+    return "correction" if _name(before) == _name(after) else "workaround"
+
+
+def _name(effect: Json) -> str:
+    """Return the name of an effect of an interface, such as `goto` for `baseline.goto`, or the kind of another one."""
+    name: str = effect.get("function", effect["kind"])
+    return name.rpartition(".")[2]

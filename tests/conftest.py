@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from njrt.context import list_open
+from njrt.context import _stacks
 
 # Programs inherit this; nohup, under which tests may run, ignores the signal.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -102,9 +102,11 @@ def restored_imports() -> Generator[None]:
 @pytest.fixture(autouse=True)
 def closed_items() -> Generator[None]:
     """A `with njrt.using` that a test leaves open in its context would hold for later tests of the process."""
-    before = list_open()
+    before = [(stack.variable.get(), list(stack.everywhere)) for stack in _stacks]
     yield
-    assert list_open() == before
+    after = [(stack.variable.get(), list(stack.everywhere)) for stack in _stacks]
+    assert after[: len(before)] == before
+    assert not any(map(any, after[len(before) :]))
 
 
 def list_settings() -> dict[str, str]:

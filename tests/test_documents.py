@@ -16,7 +16,9 @@ from build_site import SEPARATE_PARTS, read_sections
 import njrt
 from njc.commands import njc as njc_command
 from njrt.options import Options
-from njrt.session.run_block import run, start_block
+from njrt.records import fields
+from njrt.session.block_call import BlockCall, RunArguments
+from njrt.session.run_block import run
 from njrt.session.static_attempt import attempt
 
 ROOT = Path(__file__).parent.parent
@@ -165,8 +167,9 @@ def test_the_arguments_that_are_listed_are_those_of_a_call() -> None:
     table = architecture.partition("| argument | present if | content |")[2].partition("\n\n")[0]
     cells = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
     listed = {name for cell in cells for name in re.findall(r"(\w+)=", cell)}
-    functions = (run, start_block, attempt)
-    parameters = {name for call in functions for name in inspect.signature(call).parameters}
+    parameters = {name for call in (run, attempt) for name in inspect.signature(call).parameters}
+    parameters |= {each.name for kind in (BlockCall, RunArguments) for each in fields(kind)}
     keywords = parameters - {"prompt", "variables", "options", "arguments"}
+    keywords -= {"place", "sets_effects"}
     options = {field.name for field in dataclasses.fields(Options)}
     assert listed - options == keywords - {"tried", "observer"}  # given by the runtime itself

@@ -1,6 +1,6 @@
 """The pages of the reference, made from the product when the site is built.
 
-OPERATIONS                     ──>  reference/effects.md
+the effect sets                ──>  reference/effects.md
 the commands of njc, spsbench  ──>  reference/commands.md
 njrt.__all__                   ──>  reference/api.md, filled in from the docstrings by mkdocstrings
 what a model is sent           ──>  reference/prompts.md
@@ -22,10 +22,9 @@ from settings_table import format_table
 import njrt
 from njc.commands import njc
 from njc.static.generate import SYSTEM_PROMPT
-from njrt.agent.tools import OPERATIONS
+from njrt.agent.tools import DIRECT, format_call_form
 from njrt.messages import Protocol, Request, ToolMessage, UserMessage
 from njrt.models.scripted import Said
-from njrt.options import EffectSet
 from spsbench.cli import main as spsbench
 
 COMPILED = Path(__file__).parents[2] / "compiled_out" / "examples"
@@ -44,24 +43,16 @@ def write_reference(folder: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def write_effects() -> Iterator[str]:
-    """Each effect set with its operations, as a model is told of them."""
+    """Both effect sets with their operations, as a model is told of them."""
     yield "# Effect sets\n"
     yield "The operations that a model of each set can ask for. [runtime.md](runtime.md#the-effects) has the tokens"
     yield "that they take, [authority](../authority.md) says which set the compiler chooses.\n"
-    for name, operations in OPERATIONS.items():
-        yield f"## {name}\n"
-        if not operations:
-            yield "One JSON object; no operations. [authority.md](authority.md#data-or-code) has its forms.\n"
-            continue
-        rows = (
-            (
-                f"`{operation.name}({', '.join(parameter.name for parameter in operation.parameters)})`",
-                operation.description,
-            )
-            for operation in operations
-        )
-        yield from format_table(("operation", "the model is told"), rows)
-        yield ""
+    yield "## answer\n"
+    yield "One JSON object; no operations. [authority.md](authority.md#data-or-code) has its forms.\n"
+    yield "## direct\n"
+    rows = [(f"`{format_call_form(each)}`", each.description) for each in DIRECT]
+    yield from format_table(("operation", "the model is told"), rows)
+    yield ""
 
 
 # ── Commands ───────────────────────────────────────────────────────────────────────────────────────
@@ -195,7 +186,7 @@ def write_prompts() -> Iterator[str]:
     yield 'To the reply `{"team": "sales"}`, which does not fit, it is answered:\n'
     yield from _write_text(_read_message(second))
     yield "## Code: direct\n"
-    yield from _write_forms("direct")
+    yield from _write_direct_forms()
     yield "## Questions of code: njrt.llm\n"
     yield '`njrt.llm("Is this an invoice? Please pay 84.20 EUR.", bool)`:\n'
     (request,) = capture_requests(
@@ -205,23 +196,18 @@ def write_prompts() -> Iterator[str]:
     yield "## Code written at build time\n"
     yield "The system prompt of the static modes; the message after it is the program around the block.\n"
     yield from _write_text(SYSTEM_PROMPT)
-    for name in OPERATIONS:
-        if name not in ("answer", "direct"):
-            yield f"## {name}\n"
-            yield "An effect set of the paper.\n"
-            yield from _write_forms(name)
 
 
-def _write_forms(effects: EffectSet) -> Iterator[str]:
-    settings = {"effects": effects, "cache": False}
+def _write_direct_forms() -> Iterator[str]:
+    settings: dict[str, Any] = {"effects": "direct", "cache": False}
     mailbox = Mailbox(["Please pay 84.20 EUR."])
     tools, text = (
         capture_requests(lambda: file_mail(mailbox), protocol=protocol, **settings)[0]
         for protocol in ("tools", "text")
     )
-    yield "### By tool calls: " + effects + "\n"
+    yield "### By tool calls\n"
     yield from _write_request(tools)
-    yield "### In plain text: " + effects + "\n"
+    yield "### In plain text\n"
     if _read_message(text) == _read_message(tools):
         yield "The same first message, and this system prompt:\n"
         yield from _write_text(text.system)

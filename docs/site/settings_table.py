@@ -36,7 +36,8 @@ Written by `python docs/site/settings_table.py` from the code that reads the set
 
 An option is set in one of the places below. The first that sets it wins:
 
-1. `with njrt.using(NAME=VALUE):` around the call, for all blocks inside; not `jumps`, `mode` and `fallback`, options of
+1. `with njrt.using(NAME=VALUE):` around the call, for all blocks inside, and then `njrt.configure(NAME=VALUE)`, for all
+   blocks of the process; not `jumps`, `mode` and `fallback`, options of
    the build
 2. the block: `natural(NAME=VALUE)` behind its opening quotes
 3. the file: a comment `# njc: NAME=VALUE` above its first statement
@@ -62,7 +63,7 @@ DEPENDING_DEFAULTS = {
     "temperature": "`text`: 0; `tools`: of the vendor",
     "fallback": "`error`; in `auto` `live`",
     "store": "a file of the user",
-    "cache": "off; on for `nightjar`",
+    "cache": "off",
 }
 """Defaults that depend on something else."""
 OTHER_FLAGS = ("authority", "budget", "jumps", "max_usd")

@@ -36,7 +36,7 @@ from njc.project.report import format_count
 from njc.runs.timeline.effect_text import format_effect
 from njrt.effect_json import effect_to_json
 from njrt.effects import Refusal
-from njrt.observability.accounts import BlockRun, PerformedEffect, Watch, format_cost
+from njrt.observability.accounts import PerformedEffect, RunAccount, Watch, format_cost
 from njrt.options import Options
 from njrt.records import record, replace
 
@@ -102,7 +102,7 @@ STYLE = "text-align:left;white-space:pre-wrap;vertical-align:top"
 class CellTrace:
     """The runs of a cell's blocks; a notebook shows them as HTML, a terminal as text."""
 
-    def __init__(self, runs: Sequence[BlockRun]) -> None:
+    def __init__(self, runs: Sequence[RunAccount]) -> None:
         self.runs = tuple(runs)
 
     def __repr__(self) -> str:
@@ -124,7 +124,7 @@ class CellTrace:
         return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
 
 
-def list_figures(run: BlockRun) -> list[str]:
+def list_figures(run: RunAccount) -> list[str]:
     """Return a run's columns."""
     totals = run.totals
     outcome = f"{run.outcome}: {run.error}" if run.error else run.outcome
@@ -139,7 +139,7 @@ def list_figures(run: BlockRun) -> list[str]:
     ]
 
 
-def list_effect_texts(run: BlockRun) -> list[str]:
+def list_effect_texts(run: RunAccount) -> list[str]:
     """Return each effect, with the answer that the model got, if any."""
     return [_format_effect(done) for done in run.effects]
 
@@ -153,7 +153,7 @@ def _format_effect(done: PerformedEffect) -> str:
     return text if done.result == "completed" else f"{text}\n  -> {done.result}"
 
 
-def _format_row(run: BlockRun) -> str:
+def _format_row(run: RunAccount) -> str:
     cells = "".join(f'<td style="{STYLE}">{escape(text)}</td>' for text in list_figures(run))
     texts = "\n\n".join(list_effect_texts(run))
     count = format_count(len(run.effects), "effect")

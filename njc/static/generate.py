@@ -17,6 +17,7 @@ from njc.frontend.name_resolution import Definition, find_first_line, list_suite
 from njc.static.context import PLACEHOLDER
 from njc.static.holes import Hole
 from njrt.agent.text_protocol import parse_text_effects
+from njrt.agent.tools import DIRECT
 from njrt.effects import Run
 from njrt.execution.guard.allowed import IMPORTABLE_MODULES
 from njrt.execution.symbols import find_names
@@ -212,7 +213,7 @@ StatementList = Sequence[ast.stmt]
 
 def extract_code(text: str, hole: Hole) -> str | None:
     """Return the code for the hole from a reply: its first piece of Python; None without code."""
-    for effect in parse_text_effects(text, "direct"):
+    for effect in parse_text_effects(text, DIRECT):
         if isinstance(effect, Run) and effect.code.strip():
             code = textwrap.dedent(effect.code.replace("\r\n", "\n")).strip("\n").rstrip() + "\n"
             return add_missing_imports(unwrap_code(code, hole), hole)

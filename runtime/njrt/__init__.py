@@ -4,6 +4,8 @@
 
     njrt.llm(prompt, schema)                            one question to a model, from ordinary code
     njrt.using(model=..., record=..., max_calls=...)    settings for the blocks inside a `with`
+    njrt.configure(model=..., max_calls=...)            the same settings for the whole process
+    njrt.carry(function)                                takes what is open here into a thread or a pool
     njrt.limit(usd=0.50)                                a limit for all blocks inside a `with`
     njrt.using(budget=njrt.Budget(usd=5, per="day"))    a budget that processes and machines share
     njrt.using(intercept=decide)                        accept, edit or reject each effect (njrt.decisions)
@@ -18,7 +20,7 @@
 Importing njrt costs next to nothing: the modules that run blocks are loaded when the first block runs.
 """
 
-import njrt.carried  # noqa: F401  (marks the context of this import)
+import njrt.root_context  # noqa: F401  (marks the context of this import)
 from njrt.errors import (
     AuthenticationError,
     BlockWarning,
@@ -53,8 +55,9 @@ from njrt.version import __version__ as __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any as Any
 
+    from njrt.context import carry
     from njrt.decisions import Abort, Accept, Decision, Edit, Pause, PendingEffect, Reject
     from njrt.effects import Touch
     from njrt.gates import CallRule, call_key, gated
@@ -67,27 +70,32 @@ if TYPE_CHECKING:
     from njrt.production.approval.terminal import approve
     from njrt.scope.typecheck import check_type
     from njrt.session.limits import limit
-    from njrt.session.question import allm, allm_at, llm, llm_at
+    from njrt.session.question import allm, llm
+    from njrt.session.question import allm_at as allm_at
+    from njrt.session.question import llm_at as llm_at
     from njrt.session.run_block import arun, run
-    from njrt.session.settings import using
-    from njrt.session.static_attempt import attempt, attempts
+    from njrt.session.settings import configure, using
+    from njrt.session.static_attempt import attempt as attempt
+    from njrt.session.static_attempt import attempts
 
+# Names with `as` are for compiled files only.
 __all__ = [
-    "Abort", "Accept", "Any", "Audio", "AuthenticationError", "BlockWarning", "Break", "Budget", "BudgetError",
+    "Abort", "Accept", "Audio", "AuthenticationError", "BlockWarning", "Break", "Budget", "BudgetError",
     "CallInDoubtError", "CallLimitError", "CallRule", "CodeTimeLimitError", "ConfigurationError", "Continue",
     "CostLimitError", "Decision", "Document", "Edit", "EffectLimitError", "Image", "InterceptorError", "Interface",
     "LimitError", "ModelError", "ModelNotFoundError", "NaturalError", "NoModelError",
     "OutputTypeError", "Pause", "Paused", "PendingEffect", "PolicyError", "Recorder", "RecordingError",
     "RecordingMismatchError", "RecordingMissingError", "Reject", "RejectedRequestError", "ReplyError", "Return",
-    "Scripted", "ServerError", "StoreError", "TimeLimitError", "TokenLimitError", "Touch", "allm", "allm_at",
-    "approve", "arun", "attempt", "attempts", "call_key", "check_type", "gated", "last_run", "limit", "llm",
-    "llm_at", "run", "using", "watch",
+    "Scripted", "ServerError", "StoreError", "TimeLimitError", "TokenLimitError", "Touch", "allm",
+    "approve", "arun", "attempts", "call_key", "carry", "check_type", "configure", "gated", "last_run", "limit", "llm",
+    "run", "using", "watch",
 ]  # fmt: skip
 
 _LOADED_LATER = {
     name: module
     for module, names in {
         "typing": "Any",
+        "njrt.context": "carry",
         "njrt.decisions": "Abort Accept Decision Edit Pause PendingEffect Reject",
         "njrt.effects": "Touch",
         "njrt.gates": "CallRule call_key gated",
@@ -103,7 +111,7 @@ _LOADED_LATER = {
         "njrt.session.run_block": "arun run",
         "njrt.session.limits": "limit",
         "njrt.session.question": "allm allm_at llm llm_at",
-        "njrt.session.settings": "using",
+        "njrt.session.settings": "configure using",
     }.items()
     for name in names.split()
 }

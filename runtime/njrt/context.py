@@ -1,20 +1,13 @@
-"""Stacks of the items that `with` statements open around the code inside them: settings, limits, watches.
+"""Stacks of the items that `with` statements open around the code inside them: settings, limits, watches, gates.
 
-    _watches: Around[Watch] = Around()
-    with _watches.opened(watch): ...         _watches.here() == (..., watch) for everything that is started inside
+    _watches = Stack("njrt.watches")
+    with _watches.opened(watch): ...         _watches.here() == (..., watch) inside
 
-All stacks are carried together, in one context variable. These items hold for a piece of work:
+Each stack is a `contextvars.ContextVar`, so an item holds where Python's contexts do: in asyncio tasks, callbacks of
+an event loop and `asyncio.to_thread`. A new thread has an empty context; `carry` takes the open items into it.
 
-    asyncio tasks, callbacks, jobs of thread pools       the items open at its start
-    `threading.Thread`, `Timer`                          the same, and the items open in the main thread
-    a forked process                                     the same, counted in that process
-    a generator or coroutine that opens an item          the item holds in it, whoever resumes it
-    work of unknown origin, such as in                   everything that is open in the process
-    `contextvars.Context()` or threads made in C
-
-So an item may hold for more than the work started inside it, never for less, even after its `with` has ended. Not
-followed: spawned processes, work that a thread other than the main one passes through a queue to a thread that was
-started outside, `__del__` and `weakref.finalize`.
+A context is known if it descends from the one that imported njrt, in which everything open is visible. In another
+one, such as a thread's, items may be missing, so restrictions that are open elsewhere are errors there.
 """
 
 from __future__ import annotations
@@ -22,145 +15,119 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, ContextDecorator, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ContextDecorator
 from contextvars import ContextVar, copy_context
 from functools import partial, wraps
-from types import FrameType
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from njrt.carried import OUTSIDE, Carried, carried
 from njrt.errors import ConfigurationError
+from njrt.root_context import is_known
 
 T = TypeVar("T")
 P = ParamSpec("P")
 
+is_context_known = is_known.get
+"""Returns whether everything that is open around the code here is visible here."""
 
-class Opened(Generic[T]):
-    """An open item, its stack and thread, the open items around it, and the generators that were being resumed."""
-
-    __slots__ = ("around", "before", "generators", "is_left", "item", "opener", "stack", "thread")
-
-    def __init__(self, stack: Around[T], item: T, around: Items) -> None:
-        self.stack, self.item, self.around = stack, item, around
-        self.before = carried.get()
-        self.thread = threading.get_ident()
-        self.generators = frozenset(_list_resumed_generators())
-        self.opener = _identify_work()
-        self.is_left = False
-        """Set if a generator has closed the item elsewhere, so that the context that opened it still carries it."""
+_stacks: list[Stack[Any]] = []
 
 
-Items = tuple[Opened[Any], ...]
+class Stack(Generic[T]):
+    """The items that are open around a point of the program, outermost first (state: all that are open anywhere)."""
 
-
-class _Stacks(dict[int | None, Items]):
-    """Open items: a generator's under the id of its frame, the process's under None."""
-
-    def __missing__(self, key: int | None) -> Items:
-        return ()
-
-
-class _Process:
-    """This process's open items (state: the items, also by generator).
-
-    The lock is reentrant: while it is held, the collector may close a generator, and a signal handler open an item.
-    """
-
-    def __init__(self) -> None:
-        self.lock = threading.RLock()
-        self.stacks = _Stacks({None: ()})
-        self.older_threads = {thread.ident for thread in threading.enumerate()}
-        """Threads that were started before `Thread.start` was wrapped."""
-
-    @property
-    def items(self) -> Items:
-        return self.stacks[None]
-
-    def change(self, generators: Iterable[int], change: Callable[[Items], Items]) -> None:
-        """Change the items, again if this thread changed them meanwhile; the last check for that makes no call."""
-        with self.lock:
-            for key in (None, *generators):
-                before = None
-                while before is not self.stacks[key]:
-                    before = self.stacks[key]
-                    after = change(before)
-                self.stacks[key] = after
-                if not after and key is not None:
-                    self.stacks.pop(key, None)
-
-    def restart_in_child(self) -> None:
-        """After a fork: keep only the forking thread, with the items open around it."""
-        self.lock = threading.RLock()
-        self.stacks[None] = list_open()
-        self.older_threads = set()
-        me = threading.get_ident()
-        for opened in self.items:
-            opened.thread = me
-
-
-class Around(Generic[T]):
-    """A stack of the items that are open around a point of the program, outermost first."""
+    def __init__(self, name: str) -> None:
+        self.variable: ContextVar[tuple[_Opened[T], ...]] = ContextVar(name, default=())
+        self.everywhere: dict[_Opened[T], None] = {}
+        _stacks.append(self)
 
     def here(self) -> tuple[T, ...]:
         """Return the items that are open here."""
-        return tuple([opened.item for opened in list_open() if opened.stack is self])
+        return tuple([opened._item for opened in self.variable.get()])
 
-    def innermost(self) -> tuple[T, ...]:
-        """Return the items here that enclose no other item: one, unless the origin of this work is unknown."""
-        here = [opened for opened in list_open() if opened.stack is self]
-        if len(here) > 1:
-            last = here[-1]
-            inner = {id(outer) for opened in here for outer in opened.around}
-            here = [opened for opened in here if id(opened) not in inner or opened is last]
-        return tuple([opened.item for opened in here])
+    def innermost(self) -> T | None:
+        """Return the innermost item that is open here; None if there is none."""
+        inside = self.variable.get()
+        return inside[-1]._item if inside else None
 
-    @contextmanager
-    def opened(self, item: T) -> Iterator[T]:
-        """Open `item` inside a `with`."""
-        _wrap_pool()
-        around, frames = list_open(), _find_generators()  # kept so that their ids are not reused
-        generators = [id(frame) for frame in frames]
-        opened = Opened(self, item, around)
-        inside = Carried((*around, opened), "inherited")
-        _process.change(generators, lambda items: (*items, opened))
-        token = carried.set(inside)
-        try:
-            yield item
-        finally:
-            _process.change(generators, lambda items: _without(items, opened))
-            now = carried.get()
-            try:
-                if now is not inside:
-                    raise ValueError("items were opened in another order, or in another context")
-                carried.reset(token)
-            except ValueError:
-                rest = _without(now._items, opened)
-                origin = now._origin if rest else opened.before._origin
-                opened.is_left = _identify_work() != opened.opener
-                if len(rest) < len(now._items):
-                    carried.set(Carried(rest, origin))
+    def list_everywhere(self) -> list[T]:
+        """Return the items that are open anywhere in this process."""
+        return [opened._item for opened in list(self.everywhere)]
+
+    def opened(self, item: T) -> _Opened[T]:
+        """Return a context manager that opens `item`."""
+        return _Opened(self, item)
 
 
-def list_open() -> Items:
-    """Return all items that are open here, of all stacks, outermost first."""
-    here = carried.get()
-    found: Items = here._items
-    if True in [opened.is_left for opened in found]:  # faster than a generator
-        work = _identify_work()
-        found = tuple([it for it in found if not (it.is_left and it.opener == work)])
-        carried.set(Carried(found, here._origin))
-    if here._origin != "inherited" and _process.items:
-        others = (other for other in _list_process_items(here) if other not in found)
-        found = (*others, *found)  # the nearest last
-    for generator in _list_resumed_generators():
-        own = _process.stacks[generator]
-        around = [each for each in found if each not in own and generator not in each.generators]
-        inside = [each for each in found if each not in own and generator in each.generators]
-        found = (*around, *own, *inside)
-    return found
+class _Opened(Generic[T]):
+    """An item inside its `with`, which may end in another context than it began, as in a generator.
+
+    Code of a model may read context variables, but the guard hides attributes that start with `_`.
+    """
+
+    __slots__ = ("_item", "_stack")
+
+    def __init__(self, stack: Stack[T], item: T) -> None:
+        self._stack, self._item = stack, item
+
+    def __enter__(self) -> T:
+        self._change(lambda inside: (*inside, self))
+        self._stack.everywhere[self] = None
+        return self._item
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.everywhere.pop(self, None)
+        self._change(lambda inside: tuple([opened for opened in inside if opened is not self]))
+
+    def _change(self, change: Callable[[tuple[_Opened[T], ...]], tuple[_Opened[T], ...]]) -> None:
+        """Change what is open here; the collector may close generators, and with them items, at any point of this."""
+        variable, everywhere = self._stack.variable, self._stack.everywhere
+        before = list(everywhere)
+        variable.set(change(variable.get()))
+        while closed := [it for it in variable.get() if it in before and it not in everywhere]:
+            variable.set(tuple([opened for opened in variable.get() if opened not in closed]))
+
+
+open_approvals: Stack[None] = Stack("njrt.approvals")
+"""The `with using` that let a program or a person decide about effects or calls."""
+
+
+def check_context(place: str) -> None:
+    """Raise ConfigurationError in an unknown context if an approval is open elsewhere, which may have to hold here."""
+    is_safe = is_context_known() or open_approvals.here()
+    if not is_safe and open_approvals.everywhere:
+        raise ConfigurationError(
+            f"{place}: this runs in a thread or context without the settings of the code that started it, while an "
+            "approval (njrt.using(intercept=...) or calls=...) is open in the process; start it with "
+            "njrt.carry(function)"
+        )
+
+
+def carry(function: Callable[P, T]) -> Callable[P, T]:
+    """Return a function that runs with what is open around this call of `carry`, in whatever thread it is called.
+
+        pool.submit(njrt.carry(triage), mail)       Thread(target=njrt.carry(work)).start()
+
+    Each call gets a copy of the context, which includes the program's own context variables. The function may be a
+    coroutine function; a generator function is a ConfigurationError.
+    """
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise ConfigurationError(
+            f"njrt.carry takes no generator, whose code runs in the context of its reader: {function!r}; "
+            "carry the function that reads it"
+        )
+    context = copy_context()
+    if not inspect.iscoroutinefunction(function):
+        return wraps(function)(lambda *args, **named: context.copy().run(function, *args, **named))
+
+    @wraps(function)
+    async def run(*args: P.args, **named: P.kwargs) -> Any:
+        import asyncio
+
+        return await asyncio.create_task(function(*args, **named), context=context.copy())
+
+    return run  # type: ignore[return-value]
 
 
 class Opening(ContextDecorator, Generic[T]):
@@ -212,172 +179,35 @@ def is_in_event_loop() -> bool:
     return events is not None and events._get_running_loop() is not None
 
 
-def _identify_work() -> tuple[int, int | None]:
-    """Return the ids of the thread and the task that run here."""
-    task = sys.modules["asyncio.tasks"].current_task() if is_in_event_loop() else None
-    return threading.get_ident(), None if task is None else id(task)
-
-
 class ContextMark:
-    """A point of a program, and the items that its context carries there.
-
-    A coroutine or generator may end in a different context from the one it ran in; the other context keeps its items.
-    """
+    """A point of a program, and the items that are open there."""
 
     __slots__ = ("_before", "_token")
 
     def __init__(self) -> None:
-        self._before = carried.get()
+        self._before = [(stack, stack.variable.get()) for stack in _stacks]
         self._token = _marks.set(None)
 
-    def restore(self) -> None:
-        """Restore open items that code has dropped from this context."""
+    def restore(self, is_interrupted: bool = False) -> None:
+        """Reopen items that code has dropped from this context; close what it has left open if it was interrupted.
+
+        A coroutine or generator may end in another context than it ran in, which stays as it is.
+        """
         try:
             _marks.reset(self._token)
         except ValueError:  # another context
             return
-        now, open_items = carried.get(), _process.items
-        if now is not self._before and any(
-            opened in open_items and opened not in now._items for opened in self._before._items
-        ):
-            carried.set(self._before)
+        for stack, before in self._before:
+            now = stack.variable.get()
+            if is_interrupted:  # perhaps in the middle of a `with`
+                for opened in set(now) - set(before):
+                    stack.everywhere.pop(opened, None)
+            is_dropped = any(it not in now and it in stack.everywhere for it in before)
+            if now is not before and (is_dropped or is_interrupted):
+                stack.variable.set(before)
 
 
 _marks: ContextVar[None] = ContextVar("njrt.marks")
-
-
-def _list_process_items(here: Carried) -> Iterable[Opened[Any]]:
-    """Return the process's open items that may hold here, if the context does not know."""
-    items, threads = _process.items, {threading.main_thread().ident}
-    if here._origin == "unknown":
-        if (thread := threading.get_ident()) not in _process.older_threads:
-            return items
-        threads.add(thread)
-    return [opened for opened in items if opened.thread in threads]
-
-
-def _list_resumed_generators() -> list[int]:
-    """Return the frame ids of the generators with open items that are being resumed here, outermost first."""
-    found: list[int] = []
-    frame = sys._getframe(2) if len(_process.stacks) > 1 else None
-    while frame is not None:
-        if id(frame) in _process.stacks:
-            found.insert(0, id(frame))
-        frame = frame.f_back
-    return found
-
-
-def _find_generators() -> list[FrameType]:
-    """Return the frames that enter a `with`, if they belong to generators or coroutines, which others may resume.
-
-    If a context manager of the program contains a `with` of the runtime, the frame that enters the context manager
-    also enters that `with`; its `__aenter__` ends before the `with` does.
-    """
-    found: list[FrameType] = []
-    count, is_entered, frame = 0, False, sys._getframe(1).f_back
-    while frame is not None:
-        code = frame.f_code
-        if frame.f_globals.get("__name__", "").split(".")[0] not in _OWN:
-            if code.co_flags & _RESUMED and code.co_name != "__aenter__":
-                found.append(frame)
-            if is_entered:
-                count, is_entered = len(found), False
-        is_entered = is_entered or code.co_name in ("__enter__", "__aenter__")
-        frame = frame.f_back
-    return found[:count]
-
-
-_OWN = ("njrt", "contextlib")
-_RESUMED = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR | inspect.CO_COROUTINE
-
-
-def _without(items: Items, closed: Opened[Any]) -> Items:
-    return tuple([opened for opened in items if opened is not closed])
-
-
-_process = _Process()
-
-
-# ── work that is started in other threads ────────────────────────────────────────────────────────
-
-
-_POOLS = {"concurrent.futures.thread", "multiprocessing.pool"}
-"""Modules of pools, with workers that are started by one part of a program and work for all."""
-
-
-def start_outside(thread: threading.Thread) -> None:
-    """Start a thread of the runtime with no open items."""
-    context = copy_context()
-    context.run(carried.set, OUTSIDE)
-    context.run(thread.start)
-
-
-def _start(start: Callable[[threading.Thread], None], thread: threading.Thread) -> None:
-    """Start a thread inside the items that are open here."""
-    if getattr(getattr(thread, "_target", None), "__module__", None) in _POOLS:
-        _wrap_pool()
-        return start(thread)
-    inside = Carried(list_open(), "thread")
-    vars(thread)["run"] = partial(_run_thread, thread, thread.run, inside)
-    try:
-        start(thread)
-    except BaseException:
-        vars(thread).pop("run", None)
-        raise
-
-
-def _run_thread(thread: threading.Thread, run: Callable[[], None], inside: Carried) -> None:
-    vars(thread).pop("run", None)
-    carried.set(inside)
-    run()
-
-
-def _submit(
-    submit: Callable[..., Any],
-    pool: Any,
-    function: Callable[..., Any],
-    /,
-    *args: Any,
-    **kwargs: Any,
-) -> Any:
-    """Submit a call to a thread pool, inside the items that are open here."""
-    if type(pool).__module__ != "concurrent.futures.interpreter":  # it pickles its calls
-        function = partial(_call, Carried(list_open(), "inherited"), function)
-    return submit(pool, function, *args, **kwargs)
-
-
-def _call(inside: Carried, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
-    token = carried.set(inside)
-    try:
-        return function(*args, **kwargs)
-    finally:
-        carried.reset(token)
-
-
-def _wrap(owner: type, name: str, wrapper: Callable[..., Any]) -> None:
-    """Make a method of a class call `wrapper(method, ...)`."""
-    method = vars(owner)[name]
-
-    @wraps(method)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        return wrapper(method, *args, **kwargs)
-
-    setattr(owner, name, wrapped)
-
-
-def _wrap_pool() -> None:
-    """Wrap the `submit` of thread pools, once their module has been loaded."""
-    module = sys.modules.get("concurrent.futures.thread")
-    pool = getattr(module, "ThreadPoolExecutor", None)
-    if pool is not None and not hasattr(pool.submit, "__wrapped__"):
-        _wrap(pool, "submit", _submit)
-
-
-_wrap(threading.Thread, "start", _start)
-
-
-# ── locks that other threads may hold during a fork ──────────────────────────────────────────────
-
 
 _locks: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -388,11 +218,13 @@ def free_in_child(lock: T) -> T:
     return lock
 
 
-def _free_locks() -> None:
+def _restart_in_child() -> None:
+    """After a fork, which leaves only the forking thread: keep what is open there."""
     for lock in _locks:
         lock._at_fork_reinit()
+    for stack in _stacks:
+        stack.everywhere = dict.fromkeys(stack.variable.get())
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_process.restart_in_child)
-    os.register_at_fork(after_in_child=_free_locks)
+    os.register_at_fork(after_in_child=_restart_in_child)

@@ -1,7 +1,7 @@
 """The effects that a prompt may request, and the results that a handler may give.
 
-    Eval("x + 1")      Answer("4"), or Refusal("`x` is not visible ...")
-    Done()             Completed(), or Refusal("`y` is not bound yet ...")
+    Run("x + 1", done=False)      Answer("4"), or Refusal("`x` is not visible ...")
+    BindOutputs({"y": 2})         Completed(), or Refusal("`y`: expected str, got 2 ...")
 
 An effect is a request from the prompt to the program around it. A handler serves it and either *resumes* the prompt,
 with an `Answer` or with a `Refusal` that names an alternative, or *cancels* it, with the block's `Outcome`
@@ -17,9 +17,6 @@ from typing import Any
 from njrt.outcome import Outcome
 from njrt.records import record
 
-ReferenceId = int
-"""A small integer that represents a live object: the `addr` of `{"type": "Ref", "addr": N}`."""
-
 WireValue = Any
 """A value in a model's JSON: scalars, lists, objects, references as `{"type": "Ref", ...}`."""
 
@@ -33,65 +30,6 @@ class Run:
 
 
 @record
-class Eval:
-    """Evaluate one Python expression."""
-
-    expression: str
-
-
-@record
-class Exec:
-    """Execute Python statements."""
-
-    code: str
-
-
-@record
-class Lookup:
-    """Read the variable `variable`."""
-
-    variable: str
-
-
-@record
-class Assign:
-    """Bind the variable `variable` to a value."""
-
-    variable: str
-    value: WireValue
-
-
-@record
-class Deref:
-    """Show one level of the object behind a reference."""
-
-    reference: ReferenceId
-
-
-@record
-class Ref:
-    """Make an object from a value and give a reference to it."""
-
-    value: WireValue
-
-
-@record
-class SetRef:
-    """Update the object behind a reference in place, so that it equals a value."""
-
-    reference: ReferenceId
-    value: WireValue
-
-
-@record
-class Goto:
-    """Jump to a label of the program (`break`, `continue`, `return`, `raise`), passing a value."""
-
-    label: str
-    value: WireValue
-
-
-@record
 class BreakLoop:
     """Break out of the enclosing loop."""
 
@@ -99,25 +37,6 @@ class BreakLoop:
 @record
 class ContinueLoop:
     """Continue with the next iteration of the enclosing loop."""
-
-
-@record
-class ReturnValue:
-    """Return the value of the variable `variable` from the enclosing function (None: a bare return)."""
-
-    variable: str | None
-
-
-@record
-class RaiseError:
-    """Raise the exception that the variable `variable` holds."""
-
-    variable: str
-
-
-@record
-class Done:
-    """End the block normally."""
 
 
 @record
@@ -184,24 +103,15 @@ class Perform:
 
 
 BlockEffect = (
-    Run | Eval | Exec | Lookup | Assign | Deref | Ref | SetRef | Goto
-    | BreakLoop | ContinueLoop | ReturnValue | RaiseError | Done
-    | BindOutputs | ReturnAnswer | RaiseNamed | NeedsCode | Perform
-)  # fmt: skip
+    Run | BindOutputs | ReturnAnswer | RaiseNamed | BreakLoop | ContinueLoop | NeedsCode | Perform
+)
 """The effects that a block's model may request."""
 
 Effect = BlockEffect | AskModel | Touch
 
-_JUMPS = (RaiseError, BreakLoop, ContinueLoop, ReturnValue)
-_DATA = (Lookup, Assign, Deref, Ref, SetRef)
 EFFECT_KINDS: Mapping[str, tuple[type[Effect], ...]] = {
     "answer": (BindOutputs, ReturnAnswer, RaiseNamed, BreakLoop, ContinueLoop, NeedsCode),
     "direct": (Run,),
-    "nightjar": (Exec, Eval, *_JUMPS, Done),
-    "shared-python": (Exec, Eval, *_JUMPS, Done),
-    "shared-eval": (Eval, Assign, Deref, SetRef, *_JUMPS, Done),
-    "isolated-eval": (*_DATA, Eval, *_JUMPS, Done),
-    "baseline": (*_DATA, Goto, Done),
     "interface": (Perform,),
     "llm": (AskModel,),
 }
@@ -234,7 +144,4 @@ EffectResult = Answer | Refusal | NeedsCode | Outcome
 
 def get_effect_code(effect: Effect) -> str | None:
     """Return the Python code in an effect; None for effects without code."""
-    match effect:
-        case Run(code) | Exec(code) | Eval(code) | RaiseError(code) | ReturnValue(code):
-            return code
-    return None
+    return effect.code if isinstance(effect, Run) else None

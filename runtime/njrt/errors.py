@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class BlockWarning(UserWarning):
-    """A block seems to have done nothing, or nothing that its text asks for; `-W error` raises it in the program."""
+    """A block has done nothing, which may be right; `-W error` raises it in the program."""
 
 
 class NaturalError(Exception):

@@ -116,7 +116,7 @@ class Ended(RunEvent):
     state: StateChange | None = None
     redact: Redact | None = field(default=None, compare=False, repr=False)
     warnings: tuple[str, ...] = ()
-    """Signs that the block did nothing that its text asks for (`njrt.agent.block_warnings`)."""
+    """Signs that the block did nothing (`njrt.agent.block_warnings`)."""
 
 
 @record

@@ -17,18 +17,19 @@ import sys
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, replace
 from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 from weakref import WeakKeyDictionary
 
-from njrt.context import Around
+from njrt.context import Stack, check_context, is_context_known
 from njrt.errors import ConfigurationError, NaturalError
 from njrt.records import record
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 Decide = Literal["ask", "allow", "deny"]
 Check = Callable[..., Any]
@@ -158,15 +159,6 @@ def add_inner_functions(rules: CallRules) -> CallRules:
     return {**inner, **rules}
 
 
-def choose_strictest(rules: Iterable[CallRules]) -> CallRules:
-    """Return all rules, joining several for one function into a rule that refuses whatever any of them refuses."""
-    chosen: dict[Callable[..., Any], CallRule] = {}
-    for found in rules:
-        for function, rule in found.items():
-            chosen[function] = _join(chosen[function], rule) if function in chosen else rule
-    return chosen
-
-
 def nest_rules(outer: CallRules, inner: CallRules) -> CallRules:
     """Return all rules; two for one function become a rule with the inner `decide` and the restrictions of both."""
     both = {it: _join(outer[it], rule) if it in outer else rule for it, rule in inner.items()}
@@ -224,10 +216,10 @@ class Gate(typing.Protocol):
         """If an interceptor has ended the block, wait until the accepted calls in other threads are recorded."""
 
 
-_gates: Around[Gate | None] = Around()
+_gates: Stack[Gate | None] = Stack("njrt.gates")
 _key: ContextVar[str] = ContextVar("njrt.gates", default="")
-_names: WeakKeyDictionary[Callable[..., Any], str] = WeakKeyDictionary()
-"""The names of gated functions, keyed by the functions that the program calls."""
+_gated: WeakKeyDictionary[Callable[..., Any], GatedFunction] = WeakKeyDictionary()
+"""Gated functions, keyed by the functions that the program calls."""
 _is_used = False
 
 
@@ -239,12 +231,12 @@ def is_used() -> bool:
 def get_gated_name(function: Callable[..., Any]) -> str:
     """Return a gated function's name in a `Touch`; raise ConfigurationError for any other function."""
     plain = getattr(function, "__func__", function)
-    name = _names.get(plain) if callable(plain) else None
-    if name is None:
+    found = _gated.get(plain) if callable(plain) else None
+    if found is None:
         raise ConfigurationError(
             f"{function!r} is not gated; write @njrt.gated above it, or use calls=True"
         )
-    return name
+    return found.name
 
 
 def open_gate(gate: Gate | None) -> AbstractContextManager[Gate | None]:
@@ -254,8 +246,7 @@ def open_gate(gate: Gate | None) -> AbstractContextManager[Gate | None]:
 
 def find_gate() -> Gate | None:
     """Return the gate of the innermost block run around this point, if its code runs here."""
-    around = _gates.innermost()
-    return around[-1] if around else None
+    return _gates.innermost()
 
 
 async def require_awaited(found: Any, is_async: bool) -> Any:
@@ -329,7 +320,7 @@ def _gate(rule: CallRule, function: Callable[..., Any]) -> Callable[..., Any]:
     _is_used = True
     gated_function = GatedFunction(function, rule)
     wrapper = wrap_gated(gated_function)
-    _names[wrapper] = gated_function.name
+    _gated[wrapper] = gated_function
     return wrapper
 
 
@@ -342,7 +333,7 @@ def wrap_gated(gated_function: GatedFunction, is_lent: bool = False) -> Callable
 
     def make(gate: Gate | None, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         if gate is None:
-            if is_lent and not _gates.innermost():
+            if is_lent and not _gates.here():
                 raise PermissionError(
                     f"calls of {gated_function.name} end with the block that has handed it over"
                 )
@@ -351,9 +342,11 @@ def wrap_gated(gated_function: GatedFunction, is_lent: bool = False) -> Callable
 
     @functools.wraps(function)
     async def wait(gate: Gate | None, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        return await make(find_gate() if _gates.innermost() else gate, args, named)
+        return await make(find_gate() if _gates.here() else gate, args, named)
 
     def made(*args: Any, **named: Any) -> Any:
+        if not _gates.here():
+            check_context(gated_function.name)
         return (wait if is_async else make)(find_gate(), args, named)
 
     functools.update_wrapper(made, function)
@@ -371,3 +364,42 @@ def wrap_gated(gated_function: GatedFunction, is_lent: bool = False) -> Callable
         elif name != "__wrapped__" and any(value is it for it in inner):
             vars(made)[name] = wrap_gated(GatedFunction(value, gated_function.rule), is_lent)
     return made
+
+
+class CarriedFunction:
+    """A gated function as the code of a block sees it: in an unknown context, a call is made in the block's context.
+
+    So the calls pass the block's gate if the code hands the function to a thread or a pool. It is otherwise like the
+    function.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function, self._context = function, copy_context()
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        if is_context_known() or _gates.here():
+            return self._function(*args, **named)
+        return self._context.copy().run(self._function, *args, **named)
+
+    def __eq__(self, other: object) -> bool:
+        return (other._function if type(other) is CarriedFunction else other) is self._function
+
+    def __hash__(self) -> int:
+        return hash(self._function)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _get_function, (self._function,)
+
+
+def _get_function(function: T) -> T:
+    return function
+
+
+def carry_gated(value: Any) -> Any:
+    """Return a gated function, or a method that is one, as a block's code sees it; other values unchanged."""
+    if type(value) is MethodType:
+        function = carry_gated(value.__func__)
+        return value if function is value.__func__ else MethodType(function, value.__self__)
+    is_gated = type(value) is FunctionType and value in _gated
+    return CarriedFunction(value) if is_gated else value

@@ -22,12 +22,11 @@ program. Its result decides how the block continues:
 | `Refusal(why)`, or the handler raises an exception | resumes, and the model reads the reason |
 | `Completed()` | ends, if its outputs are bound |
 | `Broke()`, `Continued()`, `Returned(value)`, `Raised(exception)` | ends by a jump of the program |
-| another effect, such as `Eval("x + 1")` of `njrt.effects` | has the runtime serve that effect |
+| `Run(code, done=False)` | resumes: the code runs on the block's variables, and the model sees its value |
 '''
 
 from __future__ import annotations
 
-import enum
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,14 +34,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Generic, TypeVar
 
-from njrt.effects import Answer, Refusal
+from njrt.effects import Answer, Refusal, Run
 from njrt.errors import ConfigurationError
+from njrt.messages import Json
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned, UserValue
 from njrt.records import record
 
 __all__ = [
-    "Aliases", "Answer", "Broke", "Completed", "Continued", "Handler", "Handling", "Interface", "Raised", "Ref",
-    "ReferenceNumber", "Refusal", "Returned", "Wire",
+    "Aliases", "Answer", "Broke", "Completed", "Continued", "Handler", "Handling", "Interface",
+    "Raised", "RawJson", "Ref", "References", "Refusal", "Returned", "Run",
 ]  # fmt: skip
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -65,21 +65,49 @@ class Aliases:
         object.__setattr__(self, "names", names)
 
 
-class _Mark(enum.Enum):
-    """How an argument is passed to a handler, other than as JSON of its type."""
+@record
+class RawJson:
+    """JSON of a strict schema, passed as the model sent it: `Annotated[Any, RawJson({"enum": [1, 2]})]`."""
 
-    OBJECT = "an object of the program, never a copy"
-    WIRE = "as the model sent it"
-    NUMBER = "the number of a reference"
+    schema: Json
+    shown: str = "JSON"
+    """Its form, for models that do not read schemas."""
 
 
-Ref = Annotated[T, _Mark.OBJECT]
-"""`Ref[Product]`: an object of the program, which the model names by a reference or by a variable of the block. Types
-without a JSON form are passed this way too."""
-Wire = Annotated[Any, _Mark.WIRE]
-"""A value or a reference as the model sent it, for the effects `Assign`, `Ref`, `SetRef` and `Goto` of `njrt.effects`."""
-ReferenceNumber = Annotated[int, _Mark.NUMBER]
-"""The number of a reference, for the effects `Deref` and `SetRef` of `njrt.effects`."""
+class ByReference:
+    """The mark of `Ref`."""
+
+
+Ref = Annotated[T, ByReference]
+"""`Ref[Product]`: an object of the program, which the model names by a reference or by a variable
+of the block. Types without a JSON form are passed this way too."""
+
+
+class References:
+    """The objects that the model of one run can name by a number (state: the objects, by number).
+
+    An object gets its number when the model first sees it; the number always means the object itself.
+    """
+
+    def __init__(self) -> None:
+        self.objects: dict[int, UserValue] = {}
+        self._numbers: dict[int, int] = {}
+
+    def get_number(self, value: UserValue) -> int:
+        """Return the number of an object; the same object always has the same number."""
+        number = self._numbers.get(id(value))
+        if number is None:
+            number = self._numbers[id(value)] = len(self.objects) + 1
+            self.objects[number] = value
+        return number
+
+    def get_object(self, number: int) -> UserValue:
+        """Return the object with a number; raise ValueError, worded for the model, if there is none."""
+        if number not in self.objects:
+            raise ValueError(
+                f"there is no reference {number}; the results of other calls have references"
+            )
+        return self.objects[number]
 
 
 @dataclass(slots=True, eq=False)
@@ -101,6 +129,8 @@ class Handling(Generic[State]):
     """Returns the value of a variable that the prompt names; raises LookupError if it has no value."""
     assign: Callable[[str, UserValue], None] = field(repr=False)
     """Binds an output or a variable of the block; raises LookupError for a variable that the prompt only reads."""
+    references: References = field(repr=False)
+    """The objects that the model can name by a number."""
     outcome: Outcome | BaseException | None = None
     """How the block ended, in `finally_`; None before then."""
 
@@ -112,7 +142,7 @@ class Interface:
     `effects` are the handlers, in a list or keyed by effect name; in a list, each effect is named after its function.
     The model reads a handler's typed parameters and docstring. `rules` is a text for the model about all effects.
     `state` makes the state for one run of a block, and `finally_` is called once with the `Handling` when the run has
-    ended, in whatever way.
+    ended, in whatever way. Without `shows_values` the model is first shown the names of the inputs, not their values.
 
     If no effect is named `done`, the block gets one, with its outputs as arguments. A block behind an interface
     without effects is a function of its inputs: the model only gives values.
@@ -126,6 +156,7 @@ class Interface:
     rules: str = ""
     state: Callable[[], Any] | None = None
     finally_: Callable[[Handling[Any]], None] | None = None
+    shows_values: bool = True
 
     def __post_init__(self) -> None:
         """Copy the effects, and check for mistakes that would otherwise appear only when a block runs."""

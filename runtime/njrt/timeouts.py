@@ -3,22 +3,18 @@
     call_with_timeout(2.0, endless)         raises DeadlineExceeded, at most a fifth of a second late
     call_with_timeout(2.0, quick)           returns what quick() returns
 
-One thread watches all such calls. When a call's time is up, code in the main thread is interrupted by a signal, which
-also ends waiting C calls, and code in another thread by an asynchronous exception. If code swallows it, the next ones
-follow immediately, outside every handler in its loop. No exception reaches code after the call: its region is closed
-under the same lock that interrupts take. It is not a context manager, because `__exit__` may be interrupted too.
+A timer thread watches all such calls. When a call's time is up, it raises an exception in the call's thread
+(`PyThreadState_SetAsyncExc`), and again at each tick as long as the call runs. A call withdraws its exception, under
+the timer's lock, before it returns, so none reaches the code after it. Functions of the program that a call runs are
+interrupted like any other code.
 
-Not stopped: a C call that holds the interpreter's lock (`10 ** 10 ** 8`, a catastrophic regular expression); a waiting
-C call outside the main thread, on systems without real-time signals, or if the program uses the same signal; a loop
-that makes objects with an endless `__del__`; in CPython 3.12, a loop with a `try` that ends with a comprehension.
-Functions of the program that a region calls are interrupted like any other code.
+Not stopped: a call that waits or computes in C (`time.sleep(3)`, a lock, `10 ** 10 ** 8`), before it ends; code that
+catches the exception and goes on. What must be stopped runs in a process of its own: contained code is killed.
 """
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]
 import os
-import signal
 import sys
 import threading
 import time
@@ -31,25 +27,21 @@ from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from njrt.context import ContextMark
+
 if TYPE_CHECKING:
     import asyncio
 
 T = TypeVar("T")
 
 _TICK_SECONDS: Final = 0.1
-"""Seconds between the watchdog's checks, and between interruptions of one region."""
+"""Seconds between the timer's checks, and between two exceptions in one call."""
 
 _GRACE_SECONDS: Final = 0.5
 """Seconds that cancelled code has to clean up after itself."""
 
-_QUIET_TICKS: Final = 20
-"""The number of checks without an open region after which the watchdog sleeps until the next region."""
-
 _CLOCK_ERROR: Final = 0.001
 """Seconds that an event loop may be early."""
-
-_MAX_SWALLOWED: Final = 1
-"""How many interruptions code may swallow, with time to clean up, before the next follow immediately."""
 
 
 class StoppableClock:
@@ -103,21 +95,17 @@ class DeadlineExceeded(TimeoutError):
 
 
 class Interruption(BaseException):
-    """Raised inside a region when its time is up; leaves `call_with_timeout` as `DeadlineExceeded`."""
+    """Raised in a call whose time is up; leaves `call_with_timeout` as `DeadlineExceeded`."""
 
 
 @dataclass(eq=False, slots=True)
-class Region:
-    """One call with a time limit."""
+class _Call:
+    """A call with a time limit."""
 
-    deadline: float
     thread: int
-    by_signal: bool = False
-    interruptions: int = 0
-    """How often the call has been interrupted."""
-    is_closing: bool = False
-    exception: type[Interruption] | None = None
-    """The class that is raised in the call; set once it has been interrupted."""
+    deadline: float
+    is_interrupted: bool = False
+    is_ending: bool = False
 
 
 def call_with_timeout(seconds: float | None, action: Callable[[], T]) -> T:
@@ -127,25 +115,25 @@ def call_with_timeout(seconds: float | None, action: Callable[[], T]) -> T:
     """
     if seconds is None or sys.platform == "emscripten":  # browsers: there are no threads
         return action()
-    region = Region(read_clock() + seconds, threading.get_ident())
+    call, mark = _Call(threading.get_ident(), read_clock() + seconds), ContextMark()
     try:
         try:
-            _watchdog.watch(region)
+            _timer.add(call)
             result = action()
         finally:
-            region.is_closing = True
-            _watchdog.unwatch(region)
+            call.is_ending = True
+            _timer.remove(call)
     except BaseException as error:
-        # An interruption that was pending when the action ended may be raised in the `finally` above, so this is a
-        # second attempt. No third is needed: no interruption is sent to a thread while it runs in this module.
-        region.is_closing = True
-        _watchdog.unwatch(region)
-        if not region.interruptions or isinstance(error, KeyboardInterrupt):
+        # An exception that was pending when the action ended may be raised in the `finally` above, so this is a
+        # second attempt. No third is needed: the timer sends at most one to a call that is ending.
+        call.is_ending = True
+        _timer.remove(call)
+        if not call.is_interrupted or not isinstance(error, Exception | Interruption):
             raise
-        if isinstance(error, Interruption) and error.args != (region,):
-            raise  # of a region around this one
+        mark.restore(is_interrupted=True)
         raise DeadlineExceeded(_format_timeout(seconds)) from None
-    if region.interruptions:
+    if call.is_interrupted:
+        mark.restore(is_interrupted=True)
         raise DeadlineExceeded(_format_timeout(seconds))
     return result
 
@@ -169,8 +157,8 @@ async def await_with_timeout(seconds: float | None, coroutine: Coroutine[Any, An
     """Await `coroutine` for at most `seconds` of wall time, else raise `DeadlineExceeded`.
 
     While it runs, it is interrupted as by `call_with_timeout`; while it waits, its asyncio task is cancelled, as by
-    `asyncio.timeout`, so that other tasks in the thread are not affected. If it still does not end, it is
-    abandoned. Under an event loop other than asyncio's, waiting is not limited.
+    `asyncio.timeout`, so that other tasks in the thread are not affected; both again while it goes on. Under an
+    event loop other than asyncio's, waiting is not limited.
     """
     if seconds is None:
         return await coroutine
@@ -242,34 +230,28 @@ def stopped_alarms() -> Iterator[None]:
 
 @types.coroutine
 def _drive_steps(coroutine: Coroutine[Any, Any, T], alarm: _Alarm) -> Generator[Any, Any, T]:
-    """Drive a coroutine, each step in a new region; waiting is not limited."""
+    """Drive a coroutine, each step in a call with a time limit; waiting is not limited."""
     # An exception is removed before it is thrown: otherwise it would keep the frames that it passes through alive,
     # and they would keep it alive.
     thrown: list[BaseException] = []
     step: Callable[[], Any] = partial(coroutine.send, None)
     while True:
-        left = max(alarm.left(), _GRACE_SECONDS)
         try:
-            awaited = call_with_timeout(left, step)
+            awaited = call_with_timeout(max(alarm.left(), _GRACE_SECONDS), step)
         except StopIteration as stop:
             result: T = stop.value
             return result
-        except Interruption as stopped:
-            if stopped.args:
-                raise  # of a region around this coroutine
-            raise DeadlineExceeded from None
-        if alarm.rung > 1:  # it has swallowed its cancellation and an interruption
+        except DeadlineExceeded:
             with suppress(RuntimeError, DeadlineExceeded):  # RuntimeError: it ignored GeneratorExit
                 call_with_timeout(_GRACE_SECONDS, coroutine.close)
-            raise DeadlineExceeded
+            raise
         try:
             step = partial(coroutine.send, (yield awaited))
         except GeneratorExit:
             coroutine.close()
             raise
         except BaseException as error:
-            # The first time this is the cancellation, which code may catch; after that it is an interruption.
-            thrown.append(Interruption() if alarm.rung > 1 else error)
+            thrown.append(error)
             step = lambda: coroutine.throw(thrown.pop())  # noqa: E731
 
 
@@ -299,87 +281,70 @@ def is_main_interpreter() -> bool:
     return True
 
 
-class _Watchdog:
-    """The thread that watches the open regions; the first region starts it, and it sleeps while none is open."""
+class _Timer:
+    """The thread that watches the open calls (state: the calls, whether the thread runs).
+
+    A call starts the thread, which ends at the first tick without a call. The lock is taken by `with`, which no
+    exception of the timer can enter half.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self.needed = threading.Event()
-        self.regions: dict[int, Region] = {}
+        self.calls: dict[_Call, None] = {}
         self.runs = False
-        self.sleeps = False
-        self.has_ended = False
 
-    def watch(self, region: Region) -> None:
+    def add(self, call: _Call) -> None:
         with self.lock:
-            self.regions[id(region)] = region
+            self.calls[call] = None
             if not self.runs:
                 self.start()
-            elif self.sleeps:
-                self.sleeps = False
-                self.needed.set()
-        if threading.main_thread().ident == region.thread:
-            region.by_signal = _claim_signal()
 
-    def unwatch(self, region: Region) -> None:
+    def remove(self, call: _Call) -> None:
         with self.lock:
-            self.regions.pop(id(region), None)
-            if region.interruptions:
-                _withdraw_exception(region.thread)
+            self.calls.pop(call, None)
+            if call.is_interrupted:
+                _withdraw_exception(call.thread)
 
     def start(self) -> None:
-        make_service_thread(self.run, "njrt-time-limit", self.end).start()
-        self.runs, self.sleeps = True, False  # not reached if the system has no thread left
-
-    def end(self) -> None:
-        with self.lock:
-            self.has_ended = True
-            self.needed.set()
+        is_daemon = (
+            is_main_interpreter()
+        )  # in others the end of the interpreter waits for the last tick
+        threading.Thread(target=self.run, name="njrt-time-limit", daemon=is_daemon).start()
+        self.runs = True  # not reached if the system has no thread left
 
     def run(self) -> None:
-        quiet = 0
-        while not self.has_ended:
+        while True:
             time.sleep(_TICK_SECONDS)
             with self.lock:
-                quiet = 0 if self.regions else quiet + 1
+                if not self.calls:
+                    self.runs = False
+                    return
                 now = read_clock()
-                for region in list(self.regions.values()):
-                    if now >= region.deadline and not region.is_closing:
-                        self.interrupt(region)
-                if quiet > _QUIET_TICKS and not self.has_ended:
-                    self.sleeps = True
-                    self.needed.clear()
-            if quiet > _QUIET_TICKS:
-                self.needed.wait()
-                quiet = 0
+                for call in list(self.calls):
+                    if now >= call.deadline and not call.is_ending:
+                        self.interrupt(call)
 
-    def interrupt(self, region: Region) -> None:
-        frame = sys._current_frames().get(region.thread)
+    def interrupt(self, call: _Call) -> None:
+        frame = sys._current_frames().get(call.thread)
         if frame is None or frame.f_globals is globals():
-            return  # in this module: the next check will interrupt it
-        region.exception = region.exception or _make_exception_class(region)
-        region.interruptions += 1
-        if region.by_signal:
-            signal.pthread_kill(region.thread, _SIGNAL)
-        else:
-            _set_async_exception(region.thread, region.exception)
+            return  # a call begins or ends there; the next tick will interrupt it
+        call.is_interrupted = True
+        _set_async_exception(call.thread, Interruption)
 
     def restart_in_child(self) -> None:
         """Start again after a fork, which leaves only the forking thread."""
-        self.lock, self.needed = threading.RLock(), threading.Event()
+        self.lock = threading.RLock()
         clock.restart_in_child()
         here = threading.get_ident()
-        self.regions = {
-            key: region for key, region in self.regions.items() if region.thread == here
-        }
+        self.calls = {call: None for call in self.calls if call.thread == here}
         self.runs = False
-        if self.regions:
+        if self.calls:
             self.start()
 
 
-_watchdog = _Watchdog()
+_timer = _Timer()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_watchdog.restart_in_child)
+    os.register_at_fork(after_in_child=_timer.restart_in_child)
 
 
 def _set_async_exception(thread: int, exception: type[BaseException]) -> None:
@@ -397,7 +362,7 @@ class _WithdrawnError(BaseException):
 def _withdraw_exception(thread: int) -> None:
     """Remove this thread's pending exception, by replacing it with one that is caught here.
 
-    Otherwise the interpreter would look for an exception forever, and CPython 3.11 would hang under a tracer.
+    Without one, CPython 3.11 would look for an exception forever, and would hang under a tracer.
     """
     others: list[BaseException] = []
     while True:
@@ -407,58 +372,9 @@ def _withdraw_exception(thread: int) -> None:
                 pass
         except _WithdrawnError:
             break
+        except Interruption:  # this call's, or of a call around it, which gets another
+            pass
         except BaseException as error:  # from a signal; the pending one must not be raised after it
             others.append(error)
     if others:
         raise others[0]
-
-
-def _make_exception_class(region: Region) -> type[Interruption]:
-    """Make the class to be raised for a region; the interpreter creates the instance, in the interrupted thread.
-
-    Once code has swallowed an interruption, each one requests its successor, which is raised at the next check of
-    the interpreter: a call, or the jump to the next iteration of a loop, which no handler in that loop covers.
-    """
-    import ctypes
-
-    request = ctypes.pythonapi.PyThreadState_SetAsyncExc
-    threads = [ctypes.c_ulong(region.thread)]
-
-    def __init__(self: Interruption) -> None:
-        BaseException.__init__(self, region)
-        is_swallowed = region.interruptions > _MAX_SWALLOWED and not region.is_closing
-        if is_swallowed and sys._getframe(1).f_code is not call_with_timeout.__code__:
-            # A call expression would end with such a check and raise the successor here.
-            [*map(request, threads, [ctypes.py_object(type(self))])]
-
-    return type("Interruption", (Interruption,), {"__init__": __init__})
-
-
-_SIGNAL: Final[int] = getattr(signal, "SIGRTMIN", 0) + 11
-_get_handler = _signal.getsignal
-"""The function behind `signal.getsignal`, which looks for the handler among the members of an enum."""
-
-
-def _claim_signal() -> bool:
-    """Return whether the signal has this module's handler; install it if the signal is unused."""
-    if not hasattr(signal, "SIGRTMIN") or not hasattr(signal, "pthread_kill"):
-        return False
-    handler = _get_handler(_SIGNAL)
-    if handler == signal.SIG_DFL:  # equal, not the same: this is the plain number
-        try:
-            signal.signal(_SIGNAL, _handle_signal)
-        except ValueError:  # a subinterpreter handles no signals
-            return False
-        return True
-    return handler is _handle_signal
-
-
-def _handle_signal(number: int, frame: types.FrameType | None) -> None:
-    """In the main thread: raise for the outermost open region that has run out of time, if any."""
-    if frame is not None and frame.f_globals is globals():
-        return
-    now = read_clock()
-    for region in list(_watchdog.regions.values()):
-        is_due = region.by_signal and not region.is_closing and now >= region.deadline
-        if is_due and region.exception is not None:
-            raise region.exception

@@ -1,7 +1,7 @@
 """Replay a recorded trace as the model of a program, and note answers that differ from the recorded ones.
 
     replayer = TraceReplayer(trace)
-    with njrt.using(model=replayer.model, effects=trace.effects):
+    with njrt.using(model=replayer.model, **make_settings(trace.effects)):
         program.main()
     replayer.divergences     (Divergence(block=2, call="eval str(inventory)", recorded=..., ours=...), ...)
 
@@ -20,7 +20,7 @@ from njrt.effects import WireValue
 from njrt.errors import ModelError
 from njrt.messages import ModelMessage, Protocol, Request, ToolMessage, UserMessage
 from njrt.models.scripted import Scripted
-from njrt.observability.accounts import BlockRun
+from njrt.observability.accounts import RunAccount
 from spsbench.replay.agreement import NameMap, compare_answers
 from spsbench.replay.traces import Trace, TracedBlock, TracedCall, TracedReply, find_prompt_names
 
@@ -79,7 +79,7 @@ class TraceReplayer:
             found.append(Divergence(last + 1, "the program", "(no more blocks)", more))
         return tuple(sorted(found, key=lambda divergence: divergence.block))
 
-    def count_same_endings(self, runs: Iterable[BlockRun]) -> int:
+    def count_same_endings(self, runs: Iterable[RunAccount]) -> int:
         """Return how many blocks ended as recorded, as far as the record shows; `runs` are the program's block runs."""
         outcomes = {id(run.calls[0].request.messages[0]): run.outcome for run in runs if run.calls}
         endings = [(outcomes.get(id(block.opening)), block.block.ending) for block in self.played]

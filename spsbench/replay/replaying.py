@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import njrt
 from njrt.rendering.writer import clip
+from spsbench.interfaces import make_settings
 from spsbench.replay.player import Divergence, TraceReplayer
 from spsbench.replay.programs import CannotReplayError, RunChecks, load_suite_program
 from spsbench.replay.traces import CheckOutcomes, RunKey, Trace
@@ -88,11 +89,11 @@ def replay_trace(
     with (
         njrt.using(
             model=replayer.model,
-            effects=trace.effects,
             cache=False,
             max_effects=MAX_EFFECTS,
             max_calls=MAX_EFFECTS,
             max_code_seconds=MAX_CODE_SECONDS,
+            **make_settings(trace.effects),
         ),
         njrt.watch() as watch,
         contextlib.redirect_stdout(io.StringIO()),

@@ -23,10 +23,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from njrt.agent.tools import OPERATIONS
 from njrt.effects import WireValue
 from njrt.messages import Json, ToolCall
-from njrt.options import EffectSet
+from spsbench.interfaces import INTERFACES, EffectSet
 from spsbench.results import parse_json_lines
 
 NAME_PATTERN = re.compile(r"(?<!<)<:?([A-Za-z_]\w*)[^<>]*>")
@@ -120,8 +119,15 @@ class Trace:
             for reply in block.replies
             for traced in reply.calls
         }
-        known = {name: {operation.name for operation in OPERATIONS[name]} for name in EFFECT_SETS}
+        known = {name: set(list_calls(name)) for name in EFFECT_SETS}
         return max(EFFECT_SETS, key=lambda name: len(called & known[name]))
+
+
+def list_calls(effects: EffectSet) -> list[str]:
+    """Return the names of the calls of an effect set."""
+    if effects == "direct":
+        return ["run"]
+    return [name for name, _ in INTERFACES[effects].list_effects()]
 
 
 def find_prompt_names(opening: str) -> frozenset[str]:

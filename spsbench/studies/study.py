@@ -176,7 +176,7 @@ def run_study(
         if method.has_interpreter
         else layered
     )
-    options: dict[str, Any] = {"effects": method.effects} if method.effects else {}
+    options = method.settings
     ending: StudyEnding = "finished"
     value, message = None, None
     with (

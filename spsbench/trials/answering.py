@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from njrt.effects import Answer, Exec, Refusal
+from njrt.effects import Answer, Refusal, Run
 from njrt.errors import CallLimitError, CostLimitError, EffectLimitError, ReplyError
 from njrt.events import Listener, Performed
 from njrt.messages import (
@@ -165,7 +165,9 @@ class InterpreterModel(ModelAround):
         output = interpreter.run(code)
         result = Refusal(output.text) if output.failed else Answer(output.text)
         seconds = time.monotonic() - began
-        self.listener(Performed("manual", time.time(), turn, Exec(code), result, seconds))
+        self.listener(
+            Performed("manual", time.time(), turn, Run(code, done=False), result, seconds)
+        )
         return output
 
 

@@ -133,9 +133,7 @@ class TrialRunner:
             with use_model(asked):
                 return check_case(case, program)
         model = LayeredModel(self.choose_model(case), self.layers)
-        options = self.make_block_options()
-        if self.method.effects is not None:
-            options["effects"] = self.method.effects
+        options = self.make_block_options() | self.method.settings
         with njrt.using(model=model, cache=False, trace=trace, **options):
             return check_case(case, program)
 

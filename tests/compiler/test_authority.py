@@ -572,7 +572,7 @@ def test_what_another_block_binds_has_the_type_of_its_prompt() -> None:
 
 def test_the_author_and_the_project_have_the_last_word() -> None:
     assert decide_prompt(READ, authority="code").effects == "direct"
-    assert decide_prompt(READ, effects="nightjar").effects is None
+    assert decide_prompt(READ, effects="direct").effects is None
     text = 'def f(x):\n    """natural(effects="answer")\n    Put <x> into <:y: int>.\n    """\n'
     assert decide(text).effects is None
     assert b'effects="answer"' in (compile_program(text).output or b"")

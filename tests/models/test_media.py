@@ -32,6 +32,7 @@ from njrt.models.request_parts import normalize_messages
 from njrt.persistence.cache import make_request_key
 from njrt.session.run_block import run
 from openai_server import KEY, OpenAIServer, says
+from spsbench.interfaces import make_settings
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"
@@ -332,8 +333,11 @@ def test_a_file_is_shown_and_named_in_the_text(effects):
         assert "IHDR" not in opening.text
         return
     photo, seen = Image(PNG), None
-    with njrt.using(model=model), pytest.raises(njrt.ModelError, match="asks for reply 2"):
-        run("natural\n<photo> <:seen>", lambda: (photo, seen), writes="seen", effects=effects)
+    with (
+        njrt.using(model=model, **make_settings(effects)),
+        pytest.raises(njrt.ModelError, match="asks for reply 2"),
+    ):
+        run("natural\n<photo> <:seen>", lambda: (photo, seen), writes="seen")
     assert list_names(model.requests[0]) == ["photo"]
 
 

@@ -2,7 +2,7 @@
 
     python tests/runtime/interception_mutants.py
 
-    session/session.py:330  intercept(step, session.interceptors, session.record)    failed: sync answer 1
+    session/run.py:148  intercept(step, self.interceptors, self.record)    failed: sync answer 1
     ...
 
 A mutant is the runtime with one expression replaced: a call of the point does nothing, a session has no interceptors.
@@ -29,7 +29,6 @@ import pytest  # loaded once, and not by each copy
 RUNTIME = Path(__file__).parents[2] / "runtime" / "njrt"
 BYPASSES = {
     "intercept": "__bypass({0})",
-    "make_effect_server": "{0}",
     "list_interceptors": "()",
     "ask_interceptors": "__undecided({0})",
     "find_gate": "None",
@@ -56,7 +55,8 @@ def find_mutants() -> Iterator[Mutant]:
     for file in sorted(RUNTIME.rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_bytes())):
             replacement = find_replacement(node)
-            if replacement is not None:
+            is_handlers = file.parent.name != "session" and replacement == "self.handle"
+            if replacement is not None and not is_handlers:
                 assert isinstance(node, ast.expr)
                 place = node.lineno, node.col_offset
                 yield Mutant(file, *place, ast.unparse(node), replacement)
@@ -65,9 +65,13 @@ def find_mutants() -> Iterator[Mutant]:
 def find_replacement(node: ast.AST) -> str | None:
     """What bypasses an expression; None for one that has nothing to do with interceptors."""
     match node:
+        case ast.Attribute(ast.Name("self"), "serve"):  # the point of a `Run`
+            return "self.handle"
         case ast.Call(ast.Name(name) | ast.Attribute(attr=name), args) if name in BYPASSES:
             return BYPASSES[name].format(ast.unparse(args[0]) if args else "")
-        case ast.Attribute(ast.Name("session"), "interceptors"):
+        case ast.Attribute(ast.Name("session") | ast.Attribute(attr="session"), "interceptors"):
+            return "()"
+        case ast.Attribute(ast.Name("self"), "interceptors", ast.Load()):
             return "()"
     return None
 
@@ -132,6 +136,11 @@ def list_checks() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "nested", partial(tests.test_effects_of_nested_blocks_are_shown, "answer")
     for number, ask in enumerate(tests.QUESTIONS, 1):
         yield f"question {number}", partial(tests.test_questions_from_code_are_shown, ask)
+    yield (
+        "code before a question",
+        tests.test_asking_for_code_before_a_model_is_asked_is_shown_and_can_be_rejected,
+    )
+    yield "static code", tests.test_static_code_is_counted_and_reported_but_not_shown
     yield "attempt", tests.test_questions_of_static_code_and_the_block_behind_it_are_shown
     for name in ("sync", "async"):
         check = getattr(tests, f"test_questions_in_the_code_of_{name}_blocks_are_shown")

@@ -40,6 +40,7 @@ from njrt.persistence.recording_file import Recording, RecordingHeader, recover_
 from njrt.persistence.recording_place import RecordingFile
 from njrt.production.approval.terminal import Approval, ApprovalsFile, Terminal
 from njrt.records import record
+from spsbench.interfaces import make_settings
 from spsbench.perfect import make_perfect_model
 from spsbench.suite import TASK_NAMES, load_natural_program, load_script, load_task
 from spsbench.task import check_case
@@ -88,7 +89,7 @@ def list_programs(names: Sequence[str]) -> Iterator[Program]:
                 model=lambda lines=script.lines[case.name], effects=in_code: make_perfect_model(  # type: ignore[misc]
                     lines, effects
                 ),
-                options={"effects": effects},
+                options=make_settings(effects),
             )
 
 

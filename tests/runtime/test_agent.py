@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from programs import Program, ended_by, told
+from programs import Program, ended_by
 
 from njrt.agent.conversation import MAX_REPEATS, Conversation, converse
 from njrt.agent.handlers import Handlers
-from njrt.agent.prompt import EXAMPLE_CALLS, build_system_prompt
 from njrt.block import Block
 from njrt.errors import OutputTypeError, ReplyError
 from njrt.execution.execute import Snippet, execute
@@ -28,7 +26,7 @@ from njrt.messages import (
     UserMessage,
 )
 from njrt.models.scripted import Scripted, call, run
-from njrt.options import DEFAULTS, EffectSet, Options, merge_option_layers
+from njrt.options import DEFAULTS, Options, merge_option_layers
 from njrt.outcome import Broke, Completed, Outcome
 from njrt.scope.scope import Scope, make_scope
 from njrt.session.settings import using
@@ -280,18 +278,6 @@ def test_the_text_protocol_answers_in_text() -> None:
     )
 
 
-def test_where_the_effects_are_calls_in_text_the_model_is_asked_for_a_call() -> None:
-    played = Played("text", effects="nightjar")
-    played.say(reply(text='```json\n{"y": 6}\n```'))
-    assert played.last == UserMessage(
-        "Nothing was carried out: your reply holds no call. Now answer with one ```json block that is a call."
-    )
-    played.say(
-        reply(text='```json\n{"name": "exec", "arguments": {"code": """\n  y = 6\n"""}}\n```')
-    )
-    assert played.scope.read_value("y") == 6
-
-
 TYPED = Program('''
     def f(x):
         """natural
@@ -299,28 +285,6 @@ TYPED = Program('''
         """
         return y
 ''')
-
-
-MOOD = Program('''
-    def f(note):
-        """natural
-        Put the mood of <note> into <:mood: str>.
-        """
-        return mood
-''')
-
-
-@pytest.mark.parametrize("effects", EXAMPLE_CALLS)
-def test_the_example_that_a_prompt_gives_is_what_happens(effects: EffectSet) -> None:
-    example = build_system_prompt(effects, "text").partition("Example:\n")[2]
-    calls = re.findall(r"```json\n.*?\n```", example)
-    answers = re.findall(r"When `(.*)` has come back:", example)
-    function, model = MOOD.load()["f"], Scripted(calls, protocol="text")
-    with using(model=model, effects=effects):
-        assert function("What a day!") == "happy"
-    opening, *told_back = told(model)
-    assert told_back == answers
-    assert example.startswith(opening.removesuffix("\nAllowed jumps: `return VALUE`"))
 
 
 LOOPING = Program(
@@ -384,21 +348,14 @@ def test_private_names_are_shown_as_the_prompt_writes_them() -> None:
     assert opening[:2] == ["__sizes: list[int], 2 items = [1, 2]", "__total: int, to be bound"]
 
 
-RETURNS: dict[str, list[Any]] = {
-    "direct": [run(f"return {value}", done=True) for value in ("'no'", "", "len(x)")],
-    "nightjar": [call("return", value=value) for value in ("'no'", "None", "len(x)")],
-}
-
-
-@pytest.mark.parametrize("effects", RETURNS)
-def test_a_value_to_return_of_the_wrong_type_is_sent_back(effects: str) -> None:
-    program = Program(f"""
+def test_a_value_to_return_of_the_wrong_type_is_sent_back() -> None:
+    program = Program("""
         def f(x) -> int:
-            \'\'\'natural(effects="{effects}")
+            \'\'\'natural(effects="direct")
             Return how many <x> has.
             \'\'\'
     """)
-    says = RETURNS[effects]
+    says = [run(f"return {value}", done=True) for value in ("'no'", "", "len(x)")]
     assert program.call("f", [1, 1], says=says) == 2
     assert "value to return does not fit its type: expected int, got str" in program.told()[1]
     with pytest.raises(OutputTypeError, match="expected int, got str"):

@@ -13,6 +13,7 @@ import njrt
 from njrt.errors import CallLimitError
 from njrt.messages import UserMessage
 from njrt.models.scripted import Scripted, call
+from spsbench.interfaces import make_settings
 
 CODE = """```python
 made = [word for word in given if ask(f"Is {word!r} a fruit?", bool)]
@@ -122,8 +123,9 @@ def test_after_its_block_a_function_cannot_ask() -> None:
         made()
 
 
-def test_only_the_effect_set_direct_has_it() -> None:
-    codes = [call("exec", code="made = ask('x')"), call("exec", code="made = 1"), call("done")]
-    model = Scripted(codes)
-    assert play(model, effects="nightjar") == 1
+def test_code_of_an_interface_does_not_have_it() -> None:
+    model = Scripted(
+        [call("exec", code=code) for code in ("made = ask('x')", "made = 1")] + [call("done")]
+    )
+    assert play(model, **make_settings("nightjar")) == 1
     assert len(model.requests) == 3

@@ -11,7 +11,9 @@ import sys
 
 import pytest
 
-MOST = {"answer": 330, "direct": 490}
+MOST = {"answer": 290, "direct": 380}
+MOST_DEPTH = 19
+"""Frames of the runtime and the model above the program's own."""
 COUNT = """
 import sys
 import njrt
@@ -32,10 +34,12 @@ def run_block():
     )
     assert n == 1
 
-calls = 0
+calls = depth = deepest = 0
 def count(frame, event, argument):
-    global calls
+    global calls, depth, deepest
     calls += event == "call"
+    depth += (event == "call") - (event == "return")
+    deepest = max(deepest, depth - 1)
 
 with njrt.using(model=njrt.Scripted(lambda request: reply), cache=False):
     for _ in range(3):
@@ -43,7 +47,7 @@ with njrt.using(model=njrt.Scripted(lambda request: reply), cache=False):
     sys.setprofile(count)
     run_block()
     sys.setprofile(None)
-print(calls)
+print(calls, deepest)
 """
 
 
@@ -61,4 +65,6 @@ def test_a_block_makes_few_python_calls(effects: str, variables: dict[str, str])
         timeout=60,
     )
     assert done.returncode == 0, done.stderr
-    assert 100 < int(done.stdout) <= MOST[effects] + 10 * len(variables)
+    calls, deepest = map(int, done.stdout.split())
+    assert 100 < calls <= MOST[effects] + 10 * len(variables)
+    assert 10 < deepest <= MOST_DEPTH

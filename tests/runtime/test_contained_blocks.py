@@ -20,6 +20,7 @@ from njc.project.build import load_code
 from njc.project.config import Project
 from njrt.execution.contained.platforms import find_obstacle
 from njrt.models.scripted import call, run
+from spsbench.interfaces import make_settings
 
 pytestmark = pytest.mark.skipif(
     find_obstacle() is not None, reason="this system cannot contain code"
@@ -123,7 +124,7 @@ def test_blocks_are_contained(
 def test_every_effect_set_is_contained(effects: str, reply: Any, tmp_path: Path) -> None:
     program = load(BLOCK, tmp_path)
     model = njrt.Scripted([reply, call("done")])
-    with njrt.using(model=model, policy="contained", effects=effects):
+    with njrt.using(model=model, policy="contained", **make_settings(effects)):
         program["plain"]()
     check_was_contained()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import dataclasses
 import datetime
 import enum
@@ -14,6 +15,7 @@ import threading
 import urllib.error
 import zoneinfo
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from email.message import Message
 from pathlib import Path
@@ -26,7 +28,6 @@ import njrt
 from njrt.decisions import Accept, Reject
 from njrt.effects import Touch
 from njrt.execution.contained.platforms import find_obstacle
-from njrt.gates import choose_strictest
 from njrt.models.scripted import run
 from njrt.persistence.recording_file import read_recording
 from njrt.persistence.recording_place import RecordingFile
@@ -127,7 +128,7 @@ def helper(order: Order) -> str:
 
 def in_a_thread(order: Order) -> str:
     found: list[str] = []
-    thread = threading.Thread(target=lambda: found.append(pay(order)))
+    thread = threading.Thread(target=njrt.carry(lambda: found.append(pay(order))))
     thread.start()
     thread.join()
     return found[0] if found else "nothing"
@@ -231,6 +232,102 @@ def test_a_call_on_any_way_is_shown(way: str, policy: str) -> None:
         intercept=decide_calls(decide),
     )
     assert len(seen) == len(PAID) == 3
+
+
+@njrt.gated(decide="allow", at_most=2)
+def grant(number: int) -> int:
+    PAID.append(number)
+    return number
+
+
+class Cashier:
+    @njrt.gated
+    def pay(self, number: int) -> int:
+        PAID.append(number)
+        return number
+
+
+def submit(code: str, policy: str = "guarded", **settings: Any) -> list[Any]:
+    """Run code with a pool, and return its `results`, in which errors are their first words."""
+    results: list[Any] = []
+    cashier = Cashier()
+    pay_here = cashier.pay
+    seen: list[Any] = []
+    decide = settings.pop("decide", lambda pending: seen.append(pending.effect) or njrt.Accept())
+    around = {"intercept": decide_calls(decide)} if decide else {}
+    code = f"try:\n    {code}\nexcept PermissionError as error:\n    results.append(str(error))"
+    model = njrt.Scripted([run(code, done=True)])
+    with ThreadPoolExecutor(1) as pool, njrt.using(model=model, **around, **settings):
+        njrt.run(
+            "natural\nFill <results> by <pool>, <grant>, <pay_here>, <cashier>.",
+            lambda: (results, pool, grant, pay_here, cashier),
+            at="shop.njpy:3",
+            policy=policy,
+        )
+    return [results, len(seen)]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(
+    "code",
+    ["pool.submit(pay_here, 3).result()", "list(pool.map(pay_here, [3]))"],
+)
+def test_a_function_that_the_code_hands_to_a_pool_passes_the_gate(code: str, policy: str) -> None:
+    assert submit(f"results.append({code})", policy)[1] == 1
+    assert PAID == [3]
+
+
+def test_a_function_of_the_code_calls_through_the_gate_in_a_pool() -> None:
+    assert submit("results.append(pool.submit(lambda: pay_here(3)).result())") == [[3], 1]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_rule_holds_for_calls_in_a_pool_without_an_approval(policy: str) -> None:
+    code = "for n in range(3): results.append(pool.submit(grant, n).result())"
+    results, _ = submit(code, policy, decide=None)
+    assert results == [0, 1, "test_gated.grant may be called 2 times here"]
+    assert PAID == [0, 1]
+
+
+def test_a_handed_function_is_like_the_function_and_plain_in_the_program() -> None:
+    kept: list[Any] = []
+    model = njrt.Scripted(
+        [run("kept.append(tip)\nkept.append(tip == kept[0] and tip in {tip})", done=True)]
+    )
+    with njrt.using(model=model, intercept=accept):
+        njrt.run("natural\nPut <tip> into <kept>.", lambda: (kept, tip), at="shop.njpy:4")
+    handed, is_equal = kept
+    assert is_equal
+    assert handed == tip
+    assert tip == handed
+    assert {tip: 1}[handed] == 1
+    assert handed.__name__ == "tip"
+    assert copy.deepcopy(handed) is tip
+    assert inspect.signature(handed) == inspect.signature(tip)
+    assert handed(500) == 500  # its check holds for blocks
+
+
+def test_a_call_in_an_unknown_context_is_refused_while_an_approval_is_open() -> None:
+    found: list[BaseException] = []
+
+    def start(number: int) -> None:
+        def call() -> None:
+            try:
+                Cashier().pay(number)
+            except BaseException as error:
+                found.append(error)
+
+        thread = threading.Thread(target=call)
+        thread.start()
+        thread.join(HANG_SECONDS)
+
+    with njrt.using(intercept=accept):
+        start(1)
+    assert isinstance(found[0], njrt.ConfigurationError)
+    assert "test_gated.Cashier.pay" in str(found[0])
+    assert "njrt.carry" in str(found[0])
+    start(2)
+    assert PAID == [2]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -969,7 +1066,7 @@ def test_a_pause_waits_for_the_calls_in_other_threads(policy: str, tmp_path: Pat
         return f"receipt {number}"
 
     def pay_outside(number: int) -> None:
-        worker = threading.Thread(target=pay_slowly, args=[number], daemon=True)
+        worker = threading.Thread(target=njrt.carry(pay_slowly), args=[number], daemon=True)
         worker.start()
         started.wait(HANG_SECONDS)
 
@@ -1223,9 +1320,6 @@ def test_the_restrictions_of_all_rules_hold(outer: Any, inner: Any, made: list[i
     for first, second in ((outer, inner), (inner, outer)):
         with njrt.using(calls={charge: njrt.CallRule("allow", **first)}):
             assert post(code, {charge: njrt.CallRule("allow", **second)}) == made
-        rules = [{charge: njrt.CallRule("allow", **each)} for each in (first, second)]
-        with njrt.using(calls=choose_strictest(rules)):
-            assert post(code, None) == made
 
 
 def test_rules_need_contained_code() -> None:

@@ -15,6 +15,7 @@ from programs import Program, ended_by
 import njrt
 from njrt.messages import ToolCall
 from njrt.models.scripted import run
+from spsbench.interfaces import make_settings
 
 HOSTILE = '''
     import weakref
@@ -186,8 +187,8 @@ def test_only_real_exceptions_are_raised(program: Program) -> None:
     ]
     for expression in ("Liar()", "Raiser()"):
         value = made(program, expression)
-        assert program.call("look", value, says=says, effects="shared-python") == 1
-        assert "only exceptions can be raised" in program.told()[1]
+        assert program.call("look", value, says=says, **make_settings("shared-python")) == 1
+        assert "in your code, line 1: raise" in program.told()[1]
 
 
 def test_a_liar_kept_from_an_earlier_reply_does_no_harm(program: Program) -> None:
@@ -227,7 +228,7 @@ def test_blocks_may_call_each_other_recursively() -> None:
     def recurse(request: object) -> ToolCall:
         return run("total = 0 if n == 0 else count(n - 1) + 1", done=True)
 
-    assert RECURSIVE.call("count", 200, says=recurse) == 200
+    assert RECURSIVE.call("count", 150, says=recurse) == 150
 
 
 def test_the_programs_recursion_error_is_raised_at_once() -> None:
@@ -239,7 +240,7 @@ def test_the_programs_recursion_error_is_raised_at_once() -> None:
 
     with pytest.raises(RecursionError):
         RECURSIVE.call("count", 0, says=recurse)
-    assert 400 < len(requests) < 1000  # none of them was asked a second time
+    assert 150 < len(requests) < 200  # none of them was asked a second time
 
 
 def test_a_recursion_error_of_the_models_code_is_the_models_mistake() -> None:

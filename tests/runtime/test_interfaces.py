@@ -19,7 +19,7 @@ import njrt
 from anthropic_server import KEY as ANTHROPIC_KEY
 from anthropic_server import AnthropicServer, message, tool_use
 from njrt.decisions import Accept, Edit, PendingEffect, Reject
-from njrt.effects import Assign, Deref, Eval, Exec, Goto, Lookup, Perform, Run
+from njrt.effects import Perform, Run
 from njrt.errors import (
     CodeTimeLimitError,
     ConfigurationError,
@@ -36,11 +36,10 @@ from njrt.interface import (
     Handling,
     Interface,
     Raised,
+    RawJson,
     Ref,
-    ReferenceNumber,
     Refusal,
     Returned,
-    Wire,
 )
 from njrt.messages import Request, UserMessage
 from njrt.models.anthropic import Anthropic
@@ -76,6 +75,9 @@ class Basket:
 
 LATTE, TEA = Product("latte", 3), Product("tea", 2)
 SEEN: list[Any] = []
+
+
+Raw = Annotated[Any, RawJson({"anyOf": [{"type": "string"}, {"type": "null"}]}, "a text")]
 
 
 def find(text: str) -> list[Product]:
@@ -270,6 +272,16 @@ def test_a_reply_without_a_call_is_told_that_a_call_is_missing() -> None:
     assert "your reply holds no call. Now call a tool" in str(model.requests[1].messages[-1])
 
 
+def test_in_text_the_model_is_asked_for_a_call() -> None:
+    says = ['```json\n{"y": 6}\n```', '```json\n{"name": "done", "arguments": {"y": 6}}\n```']
+    model = Scripted(says, protocol="text")
+    with njrt.using(model=model):
+        assert ACTING.load()["act"](Interface("i", []), 1) == 6
+    assert str(model.requests[1].messages[-1]).count(
+        "Nothing was carried out: your reply holds no call. Now answer with one ```json block that is a call."
+    )
+
+
 def test_later_changes_of_the_list_change_no_interface() -> None:
     effects = [find]
     interface = Interface("i", effects)
@@ -420,18 +432,22 @@ def test_handlers_bind_attributes() -> None:
     assert ATTRIBUTES.call("count", Interface("i", [end]), says=[call("end")]) == (8, 9)
 
 
-def test_long_answers_are_cut() -> None:
+def test_long_results_are_cut_and_answers_are_whole() -> None:
     def read() -> Answer:
         """Read."""
-        return Answer("x" * 1_000_000)
+        return Answer("x" * 100_000)
+
+    def show() -> str:
+        """Show."""
+        return "x" * 100_000
 
     def refuse() -> Refusal:
         """Refuse."""
-        return Refusal("y" * 1_000_000)
+        return Refusal("y" * 100_000)
 
-    _, model = act(Interface("i", [read, refuse]), call("read"), call("refuse"))
-    assert [len(each) < 2_100 for each in told(model)] == [True, True]
-    assert all("characters left out" in each for each in told(model))
+    interface = Interface("i", [read, show, refuse])
+    _, model = act(interface, call("read"), call("show"), call("refuse"))
+    assert [len(each) < 2_100 for each in told(model)] == [False, True, True]
 
 
 def test_coroutine_functions_are_handlers_in_async_blocks_only() -> None:
@@ -592,7 +608,7 @@ MIXED: list[tuple[Any, Any, Any]] = [
     (Any, ref(1), LATTE),
     (list[dict[str, Product]], [[{"key": "a", "value": ref(2)}]], [{"a": TEA}]),
     (Ref[int], "x", 7),
-    (ReferenceNumber, ref(2), 2),
+    (Raw, ref(2), ref(2)),
 ]
 
 
@@ -728,73 +744,74 @@ FIND = Interface("finding", [find])
 # ── effects of the runtime behind an interface ───────────────────────────────────────────────────
 
 
-def test_a_handler_may_return_an_effect_of_the_runtime() -> None:
-    def look(name: str) -> Lookup:
-        """Look at a variable."""
-        return Lookup(name)
+def leave_by_break() -> Broke:
+    """Leave."""
+    return Broke()
 
-    def level(ref: ReferenceNumber) -> Deref:
-        """Show one level."""
-        return Deref(ref)
 
-    def bind(name: str, value: Wire) -> Assign:
-        """Bind a variable."""
-        return Assign(name, value)
+def run_code(code: str, done: bool = False) -> Run:
+    """Run code."""
+    return Run(code, done)
 
-    def compute(expr: str) -> Eval:
-        """Compute."""
-        return Eval(expr)
 
-    def execute(code: str) -> Exec:
-        """Execute."""
-        return Exec(code)
+def end() -> Completed:
+    """End."""
+    return Completed()
 
-    def done() -> Any:
-        """End."""
-        return Completed()
 
-    interface = Interface("python", [look, level, bind, compute, execute, done])
-    says = [
-        call("look", name="x"), call("level", ref=ref(1)), call("bind", name="y", value=ref(1)),
-        call("compute", expr="x[0] + 1"), call("execute", code="x.append(5)"), call("done"),
-    ]  # fmt: skip
-    x = [3]
-    y, model = act(interface, *says, x=x)
-    assert y is x
-    assert x == [3, 5]
-    assert told(model) == [
-        '{"type": "Ref", "addr": 1, "class": "list"}',
-        "[3]",
-        "Success",
-        "4",
-        "Success",
+RUNNING = Interface("python", {"run": run_code, "done": end, "break": leave_by_break})
+
+
+@pytest.mark.parametrize(
+    ("code", "answer"),
+    [
+        ("x[0] + 1", "4"),
+        ("print('a'); x", "| a\n[3]"),
+        ("x.append(5)", "None"),
+        ("z = 4", "Success"),
+        ("x = 5", "`x` is read-only in this block"),
+        ("1 / 0", "ZeroDivisionError"),
+        ("open('a')", "`open` is refused in a block"),
+        ("break", "`break`"),
+    ],
+)
+def test_a_handler_may_return_code_for_the_runtime_to_run(code: str, answer: str) -> None:
+    y, model = act(RUNNING, call("run", code=code), call("run", code="y = x", done=True), x=[3])
+    assert y[0] == 3
+    assert answer in told(model)[0]
+
+
+def test_code_of_a_handler_may_end_the_block_once_its_outputs_are_bound() -> None:
+    says = [call("run", code=code, done=True) for code in ("1", "y = 1 / 0", "y = 5")]
+    y, model = act(RUNNING, *says)
+    assert y == 5
+    assert [text.split(";")[0].split("\n")[0] for text in told(model)] == [
+        "`y` is not bound yet",
+        "ZeroDivisionError: division by zero",
     ]
 
 
-def test_the_end_of_such_an_effect_is_checked() -> None:
-    def done() -> Completed:
-        """End."""
-        return Completed()
+def test_code_of_a_handler_jumps_in_the_program() -> None:
+    assert act(RUNNING, call("run", code="return x * 2"), x=4)[0] == 8
+    with pytest.raises(KeyError, match="mine"):
+        act(RUNNING, call("run", code="raise KeyError('mine')"))
 
-    def jump(label: str) -> Goto:
-        """Jump."""
-        return Goto(label, None)
 
-    interface = Interface("i", [done, jump, leave_by_break])
-    says = [call("jump", label="break"), call("leave_by_break"), *[call("done")] * 4]
+def test_a_strict_block_runs_no_code_of_a_handler() -> None:
+    with pytest.raises(PolicyError, match='authority="strict" does not allow'):
+        act(RUNNING, call("run", code="1"), authority="strict")
+
+
+def test_a_jump_of_a_handler_must_be_legal() -> None:
+    interface = Interface("i", [end, leave_by_break])
+    says = [call("leave_by_break"), *[call("end")] * 4]
     with pytest.raises(njrt.ReplyError, match="not bound"):
         act(interface, *says)
     model = ACTING.model
     assert told(model) == [
         "`break` is not possible here; the labels are raise, return",
-        "`break` is not possible here; the labels are raise, return",
-        *["`y` is not bound yet; request an effect that binds it"] * 3,
+        *["`y` is not bound yet; end by `done`, with all outputs"] * 3,
     ]
-
-
-def leave_by_break() -> Broke:
-    """Leave."""
-    return Broke()
 
 
 # ── what surrounds it ────────────────────────────────────────────────────────────────────────────
@@ -919,7 +936,7 @@ def test_the_prompt_names_no_jumps() -> None:
 
 
 def everything(
-    a: int, b: Note, c: dict[str, list[Size]], d: Wire, e: Ref[Product], f: tuple[int, str], g: float | None = None
+    a: int, b: Note, c: dict[str, list[Size]], d: Raw, e: Ref[Product], f: tuple[int, str], g: float | None = None
 ) -> None:  # fmt: skip
     """Take everything."""
     SEEN.append((a, b, c, d, e, f, g))
@@ -1089,11 +1106,11 @@ def test_an_output_without_a_type_may_be_an_object() -> None:
 
 
 def test_defaults_of_parameters_as_the_model_sends_them() -> None:
-    def show(wire: Wire = 5, number: ReferenceNumber = 7) -> str:
+    def show(raw: Raw = 5, number: int = 7) -> str:
         """Show."""
-        return f"{wire} {number}"
+        return f"{raw} {number}"
 
-    says = [call("show"), call("show", wire=None, number=None), call("show", wire=1, number=ref(2))]
+    says = [call("show"), call("show", raw=None, number=None), call("show", raw=1, number=2)]
     _, model = act(Interface("i", [show]), *says)
     assert told(model) == ["5 7", "5 7", "1 2"]
 

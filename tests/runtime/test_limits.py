@@ -160,21 +160,22 @@ def test_a_limit_around_several_runs_counts_them_together() -> None:
     assert list_open_meters() == ()
 
 
-def test_threads_started_inside_count_and_those_outside_do_not() -> None:
+def test_threads_that_are_carried_count_and_others_do_not() -> None:
     seen: list[int] = []
 
     def look() -> None:
         seen.append(len(list_open_meters()))
 
-    def run_a_thread() -> None:
-        thread = threading.Thread(target=look)
+    def run_a_thread(work: Callable[[], None]) -> None:
+        thread = threading.Thread(target=work)
         thread.start()
         thread.join()
 
     with limit(calls=1), limit(usd=1):
-        run_a_thread()
-    run_a_thread()
-    assert seen == [2, 0]
+        run_a_thread(njrt.carry(look))
+        run_a_thread(look)
+    run_a_thread(look)
+    assert seen == [2, 0, 0]
 
 
 def test_a_limit_in_another_thread_is_none_of_ours() -> None:

@@ -1,4 +1,4 @@
-"""Blocks that call each other recursively: as deep as the program's own frames allow."""
+"""Blocks that call each other recursively: as deep as Python's limit, which stays as the program sets it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import pytest
 
 import njrt
 from njrt.models.scripted import run
-from njrt.session.run_block import FRAMES, STRIDE, RecursionRoom
+from njrt.session.session import RECURSION_NOTE
+
+DEPTH = 130
+"""Levels of two frames of the program each that docs/reference/runtime.md names for the usual limit."""
 
 
 def descend(depth: int) -> int:
@@ -50,63 +53,57 @@ def call_in_thread(function: object, *arguments: object) -> object:
     return found[0]
 
 
-def test_four_hundred_levels_of_blocks_run_under_the_usual_limit(scripted: njrt.Scripted) -> None:
+def descend_in_thread(depth: int, scripted: njrt.Scripted) -> object:
+    """Descend in a thread, which begins with few frames, as a program does."""
+
     def go() -> int:
         with njrt.using(model=scripted, cache=False, max_code_seconds=100):
-            return descend(400)
+            return descend(depth)
 
-    before = sys.getrecursionlimit()
-    assert before == 1000
-    assert call_in_thread(go) == 401  # a thread begins with few frames, as a program does
-    assert sys.getrecursionlimit() == before
+    return call_in_thread(go)
 
 
-def test_an_endless_recursion_ends_as_in_python_and_the_limit_is_as_before(
+def test_the_documented_depth_under_the_usual_limit(scripted: njrt.Scripted) -> None:
+    assert sys.getrecursionlimit() == 1000
+    assert descend_in_thread(DEPTH - 1, scripted) == DEPTH
+    assert sys.getrecursionlimit() == 1000
+
+
+def test_an_endless_recursion_ends_as_in_python_and_names_the_limit(
     scripted: njrt.Scripted,
 ) -> None:
-    def go() -> int:
-        with njrt.using(model=scripted, cache=False, max_code_seconds=100):
-            return descend(1_000_000)
-
     before = sys.getrecursionlimit()
-    assert isinstance(call_in_thread(go), RecursionError)
-    assert sys.getrecursionlimit() == before
+    error = descend_in_thread(1_000_000, scripted)
+    assert isinstance(error, RecursionError)
+    assert [note for note in error.__notes__ if "sys.setrecursionlimit" in note] == [RECURSION_NOTE]
     with njrt.using(model=scripted, cache=False):
         assert descend(20) == 21
     assert sys.getrecursionlimit() == before
 
 
-def test_a_limit_that_the_program_sets_inside_stays() -> None:
-    room, before = RecursionRoom(), sys.getrecursionlimit()
+def test_a_higher_limit_of_the_program_allows_more_levels(scripted: njrt.Scripted) -> None:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(3000)
     try:
-        for _ in range(STRIDE):
-            room.__enter__()
-        assert sys.getrecursionlimit() == before + FRAMES * STRIDE
-        sys.setrecursionlimit(5000)
-        for _ in range(STRIDE):
-            room.__enter__()
-        assert sys.getrecursionlimit() == 5000 + FRAMES * 2 * STRIDE
-        for _ in range(2 * STRIDE):
-            room.__exit__(None, None, None)
-        assert sys.getrecursionlimit() == 5000
+        assert descend_in_thread(2 * DEPTH, scripted) == 2 * DEPTH + 1
+        assert sys.getrecursionlimit() == 3000
     finally:
         sys.setrecursionlimit(before)
 
 
-def test_threads_share_the_room_of_the_deepest() -> None:
-    room, before = RecursionRoom(), sys.getrecursionlimit()
-    for _ in range(STRIDE):
-        room.__enter__()
+def test_the_recursion_of_one_blocks_code_has_no_note() -> None:
+    def endless() -> int:
+        return endless()
 
-    def enter_and_leave() -> None:
-        for _ in range(2 * STRIDE):
-            room.__enter__()
-        assert sys.getrecursionlimit() == before + FRAMES * 2 * STRIDE
-        for _ in range(2 * STRIDE):
-            room.__exit__(None, None, None)
-
-    assert call_in_thread(enter_and_leave) is None
-    assert sys.getrecursionlimit() == before + FRAMES * STRIDE
-    for _ in range(STRIDE):
-        room.__exit__(None, None, None)
-    assert sys.getrecursionlimit() == before
+    n: int = 0
+    model = njrt.Scripted([run("endless()"), run("n = 1", done=True)])
+    with njrt.using(model=model, cache=False):
+        njrt.run(
+            "natural: Put <endless>() into <:n>.",
+            lambda: (n, endless),
+            writes="n",
+            at="deep.njpy:2",
+            effects="direct",
+        )
+    assert n == 1
+    assert "setrecursionlimit" not in str(model.requests[1].messages[-1])

@@ -19,7 +19,7 @@ BEGIN = f"""
 import faulthandler, sys
 faulthandler.dump_traceback_later({HANG_SECONDS}, exit=True)
 import njrt
-from njrt.context import _process
+from njrt.context import _stacks
 """
 INTERRUPTED = """
 model = njrt.Scripted(lambda request: "3")
@@ -46,7 +46,7 @@ inside = False
 for _ in range(12):
     ask(record="shop.jsonl", mode="new", cache="cache")
 sys.settrace(None)
-assert _process.items == (), _process.items
+assert not any(stack.everywhere for stack in _stacks)
 print(1 + 12 + count)
 """
 COLLECTED = """
@@ -71,7 +71,7 @@ with contextlib.ExitStack() as stack:
         with njrt.using(max_calls=5):
             pass
 gc.collect()
-assert _process.items == () and set(_process.stacks) == {None}
+assert not any(stack.everywhere or stack.variable.get() for stack in _stacks)
 print(0)
 """
 

@@ -17,6 +17,7 @@ from programs import Program
 import njrt
 from njrt.messages import ModelMessage, Reply, Request, ToolCall, Usage
 from njrt.models.scripted import Scripted
+from spsbench.interfaces import make_settings
 
 RUNS = 250
 PROGRAM = Program('''
@@ -77,7 +78,7 @@ def test_misbehaviour_ends_with_a_place_a_bill_and_a_recording(tmp_path: Path) -
     for seed in range(RUNS):
         choose = random.Random(seed)
         replies = [make_reply(choose) for _ in range(40)]
-        options = {"effects": choose.choice(SETS), "max_calls": choose.choice([3, 30])}
+        options = make_settings(choose.choice(SETS)) | {"max_calls": choose.choice([3, 30])}
         protocol: Any = choose.choice(["tools", "text"])
 
         def play(says: Any, mode: Any) -> tuple[Any, Scripted, Any]:

@@ -13,16 +13,18 @@ from urllib.parse import urlsplit
 import attrs
 import pydantic
 import pytest
+from heaps import open_heap
 from programs import Program
 
 import njrt
-from njrt.agent.object_references import ReferenceTable, encode_level
 from njrt.errors import ConfigurationError
 from njrt.messages import Request
 from njrt.models.scripted import call, run
 from njrt.rendering.describe import describe_variable, render_value
 from njrt.rendering.one_line import write_brief
 from njrt.rendering.redaction import REDACTED, Redactor, classify_name, redact_shapes
+from spsbench.interfaces import make_settings
+from spsbench.references import encode_level
 
 SECRET = "hunter2-canary"
 
@@ -493,7 +495,7 @@ def test_references_do_not_lead_to_secrets(effects: str) -> None:
         return call("deref", ref={"type": "Ref", "addr": count - 2}) if count <= 5 else call("done")
 
     settings = Settings(SECRET, SECRET, {"api_key": SECRET, "b": 1}, f"db://u:{SECRET}@h", [SECRET])
-    program.call("ask", settings, SECRET, says=answer, effects=effects)
+    program.call("ask", settings, SECRET, says=answer, **make_settings(effects))
     told = "\n".join(program.told())
     assert SECRET not in told
     assert '"attributes": {"password": "<redacted>", "table": ' in told
@@ -508,10 +510,10 @@ def test_references_do_not_lead_to_secrets(effects: str) -> None:
     "value", OWNED, ids=[f"{number}-{type(value).__name__}" for number, value in enumerate(OWNED)]
 )
 def test_no_level_of_an_object_shows_what_its_owner_hides(value: Any) -> None:
-    assert SECRET not in str(encode_level(value, ReferenceTable()))
+    assert SECRET not in str(encode_level(value, open_heap()))
 
 
 def test_a_level_of_an_object_names_what_is_hidden() -> None:
-    level: Any = encode_level(Account("a"), ReferenceTable())
+    level: Any = encode_level(Account("a"), open_heap())
     assert level["hidden"] == ["hidden"]
     assert "hidden" not in level["attributes"]

@@ -2,30 +2,28 @@
 
 import json
 import time
-from typing import get_args
 
 import pytest
 
 from njrt.agent.text_protocol import parse_text_effects
-from njrt.agent.tools import OPERATIONS, make_tools, parse_tool_call
-from njrt.effects import (
-    Assign,
-    Deref,
-    Done,
-    Eval,
-    Exec,
-    Goto,
-    Lookup,
-    RaiseError,
-    Refusal,
-    ReturnValue,
-    Run,
-    SetRef,
-)
+from njrt.agent.tools import DIRECT, Operation, Parameter, make_tools, parse_tool_call
+from njrt.effects import Perform, Refusal, Run
 from njrt.messages import ToolCall
-from njrt.options import EffectSet
 
-REF = {"type": "Ref", "addr": 7}
+TEXT = {"type": "string"}
+SHOP = (
+    Operation("note", "Note a text.", (Parameter("code", TEXT),), lambda code: Perform("note", {"code": code})),
+    Operation(
+        "find",
+        "Find a product.",
+        (Parameter("name", TEXT, ("product", "var")), Parameter("most", {}, default=None)),
+        lambda name, most: Perform("find", {"name": name, "most": most}),
+    ),
+    Operation("done", "End.", (), lambda: Perform("done", {})),
+)  # fmt: skip
+"""The effects of an interface."""
+FIND = Perform("find", {"name": "x", "most": None})
+END = Perform("done", {})
 
 
 def call(name, arguments):
@@ -35,22 +33,12 @@ def call(name, arguments):
 @pytest.mark.parametrize(
     ("effects", "name", "arguments", "effect"),
     [
-        ("direct", "run", {"code": "x = 1", "done": True}, Run("x = 1", True)),
-        ("direct", "run", {"code": "x"}, Run("x", False)),
-        ("nightjar", "eval", {"expr": "x"}, Eval("x")),
-        ("nightjar", "eval", {"expression": "x"}, Eval("x")),
-        ("nightjar", "exec", {"code": "x = 1"}, Exec("x = 1")),
-        ("nightjar", "raise", {"error": "e"}, RaiseError("e")),
-        ("nightjar", "raise", {"variable": "e"}, RaiseError("e")),
-        ("nightjar", "return", {"value": None}, ReturnValue(None)),
-        ("nightjar", "return", {}, ReturnValue(None)),
-        ("nightjar", "return", {"variable": "v"}, ReturnValue("v")),
-        ("nightjar", "done", {}, Done()),
-        ("baseline", "assign", {"var": "x", "val": [1, REF]}, Assign("x", [1, REF])),
-        ("baseline", "deref", {"ref": REF}, Deref(7)),
-        ("baseline", "deref", {"ref": 7}, Deref(7)),
-        ("baseline", "setref", {"ref": REF, "val": None}, SetRef(7, None)),
-        ("baseline", "goto", {"label": "break"}, Goto("break", None)),
+        (DIRECT, "run", {"code": "x = 1", "done": True}, Run("x = 1", True)),
+        (DIRECT, "run", {"code": "x"}, Run("x", False)),
+        (SHOP, "find", {"name": "x"}, FIND),
+        (SHOP, "find", {"product": "x"}, FIND),
+        (SHOP, "find", {"var": "x", "most": 3}, Perform("find", {"name": "x", "most": 3})),
+        (SHOP, "done", {}, END),
     ],
 )
 def test_calls_become_effects(effects, name, arguments, effect):
@@ -60,14 +48,13 @@ def test_calls_become_effects(effects, name, arguments, effect):
 @pytest.mark.parametrize(
     ("effects", "name", "arguments", "advice"),
     [
-        ("direct", "exec", {"code": "x"}, "the tools are run"),
-        ("direct", "run", {"done": True}, "`run` needs `code`; send run(code, done)"),
-        ("direct", "run", {"code": 3}, "`code` must be a string"),
-        ("direct", "run", {"code": "x", "done": "yes"}, "`done` must be true or false"),
-        ("direct", "run", {"code": "x", "why": 1}, "`run` takes no `why`"),
-        ("baseline", "deref", {"ref": "x"}, "`ref` must be"),
-        ("baseline", "deref", {"ref": {"type": "Ref", "addr": True}}, "`ref` must be"),
-        ("nightjar", "return", {"value": 3}, "the name of a variable or null"),
+        (DIRECT, "exec", {"code": "x"}, "the tools are run"),
+        (DIRECT, "run", {"done": True}, "`run` needs `code`; send run(code, done)"),
+        (DIRECT, "run", {"code": 3}, "`code` must be a string"),
+        (DIRECT, "run", {"code": "x", "done": "yes"}, "`done` must be true or false"),
+        (DIRECT, "run", {"code": "x", "why": 1}, "`run` takes no `why`"),
+        (SHOP, "find", {"name": "x", "product": "y"}, "`find` takes no `product`"),
+        (SHOP, "buy", {}, "the tools are note, find, done"),
     ],
 )
 def test_wrong_calls_are_refused_with_advice(effects, name, arguments, advice):
@@ -79,11 +66,11 @@ def test_wrong_calls_are_refused_with_advice(effects, name, arguments, advice):
 @pytest.mark.parametrize("arguments", [{}, {"": ""}, {"status": "ok", "value": None}, None])
 def test_arguments_of_an_effect_that_takes_none_are_ignored(arguments):
     call = ToolCall("1", "done", arguments, "" if arguments is None else json.dumps(arguments))
-    assert parse_tool_call(call, "nightjar") == Done()
+    assert parse_tool_call(call, SHOP) == END
 
 
 def test_arguments_that_are_no_json_object_are_refused_with_their_text():
-    refusal = parse_tool_call(ToolCall("1", "run", None, '{"code": "x'), "direct")
+    refusal = parse_tool_call(ToolCall("1", "run", None, '{"code": "x'), DIRECT)
     assert isinstance(refusal, Refusal)
     assert '{"code": "x' in refusal.message
 
@@ -115,14 +102,13 @@ def test_arguments_that_are_no_json_object_are_refused_with_their_text():
     ],
 )  # fmt: skip
 def test_plain_text_is_read_for_code(text, effects):
-    assert parse_text_effects(text, "direct") == effects
+    assert parse_text_effects(text, DIRECT) == effects
 
 
-def test_code_in_text_is_an_exec_where_the_set_has_one_and_refused_where_it_has_none():
-    assert parse_text_effects("```python\nx = 1\n```", "nightjar") == (Exec("x = 1\n"),)
-    (refusal,) = parse_text_effects("```python\nx = 1\n```", "baseline")
+def test_code_in_text_is_refused_where_the_effects_are_calls():
+    (refusal,) = parse_text_effects("```python\nx = 1\n```", SHOP)
     assert isinstance(refusal, Refusal)
-    assert "lookup" in refusal.message
+    assert refusal.message == "this needs a call, not code; the tools are note, find, done"
 
 
 @pytest.mark.parametrize("quotes", ['"""', "'''"])
@@ -130,13 +116,13 @@ def test_code_in_three_quotes_is_taken_as_it_stands(quotes):
     lines = [r"import re", "", r'y = re.sub(r"\bno\b", "yes", x)']
     indented = "\n".join(f"      {line}" if line else "" for line in lines)
     code = f"{quotes}\n{indented}\n    {quotes}"
-    text = f'```json\n{{"name": "exec", "arguments": {{"code": {code}}}}}\n```'
-    (effect,) = parse_text_effects(text, "nightjar")
-    assert isinstance(effect, Exec)
-    assert effect.code.rstrip() == "\n".join(lines)
+    text = f'```json\n{{"name": "note", "arguments": {{"code": {code}}}}}\n```'
+    (effect,) = parse_text_effects(text, SHOP)
+    assert isinstance(effect, Perform)
+    assert effect.arguments["code"].rstrip() == "\n".join(lines)
 
 
-LOOKUP = '{"name": "lookup", "arguments": {"var": "x"}}'
+LOOKUP = '{"name": "find", "arguments": {"var": "x"}}'
 DONE = '{"name": "done", "arguments": {}}'
 
 
@@ -152,14 +138,12 @@ DONE = '{"name": "done", "arguments": {}}'
     ],
 )
 def test_several_calls_are_carried_out_in_their_order(text):
-    assert parse_text_effects(text, "baseline") == (Lookup("x"), Done())
+    assert parse_text_effects(text, SHOP) == (FIND, END)
 
 
 def test_calls_before_one_that_is_no_json_are_carried_out():
-    lookup, refusal = parse_text_effects(
-        f'```json\n{LOOKUP}\n{{"name": "do\n{DONE}\n```', "baseline"
-    )
-    assert lookup == Lookup("x")
+    lookup, refusal = parse_text_effects(f'```json\n{LOOKUP}\n{{"name": "do\n{DONE}\n```', SHOP)
+    assert lookup == FIND
     assert isinstance(refusal, Refusal)
     assert "the call is not JSON" in refusal.message
 
@@ -168,33 +152,33 @@ def test_calls_before_one_that_is_no_json_are_carried_out():
     "text", [f"```json\n{LOOKUP}\nand then\n```", f'```json\n{LOOKUP}\n{{"x": 1}}\n```']
 )
 def test_calls_among_other_things_are_none(text):
-    assert parse_text_effects(text, "baseline") == ()
+    assert parse_text_effects(text, SHOP) == ()
 
 
 @pytest.mark.parametrize(
     ("text", "advice"),
     [
         (
-            '```json\n{"name": "exec",\n "arguments": {code: "x"}}\n```',
+            '```json\n{"name": "note",\n "arguments": {code: "x"}}\n```',
             "not JSON: Expecting property name",
         ),
         (
-            '```json\n{"name": "exec",\n "arguments": {"code": "x" + "y"}}\n```',
+            '```json\n{"name": "note",\n "arguments": {"code": "x" + "y"}}\n```',
             ", in line 2; write code as",
         ),
         (
-            '```json\n{"name": "exec", "arguments": {"code": "x", "done": True}}\n```',
+            '```json\n{"name": "note", "arguments": {"code": "x", "done": True}}\n```',
             ", in line 1; write true for True",
         ),
     ],
 )
 def test_a_call_that_is_not_quite_json_is_refused_with_its_place(text, advice):
-    (refusal,) = parse_text_effects(text, "nightjar")
+    (refusal,) = parse_text_effects(text, SHOP)
     assert isinstance(refusal, Refusal)
     assert advice in refusal.message
 
 
-@pytest.mark.parametrize("effects", get_args(EffectSet))
+@pytest.mark.parametrize("effects", [DIRECT, SHOP])
 def test_every_schema_is_strict(effects):
     """As both vendors ask of strict tools: every object closed, every property required."""
 
@@ -210,7 +194,6 @@ def test_every_schema_is_strict(effects):
                 check(part)
 
     tools = make_tools(effects)
-    assert [tool.name for tool in tools] == [operation.name for operation in OPERATIONS[effects]]
     for tool in tools:
         assert tool.parameters["type"] == "object"
         check(dict(tool.parameters))
@@ -223,5 +206,5 @@ def test_every_schema_is_strict(effects):
 def test_fences_are_found_in_linear_time(first: str, unit: str) -> None:
     text = first + unit * (100_000 // len(unit)) + "!"
     start = time.process_time()
-    parse_text_effects(text, "direct")
+    parse_text_effects(text, DIRECT)
     assert time.process_time() - start < 2

@@ -22,6 +22,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
+import njrt
 from njc.trace_lines import BeganLine, read_trace
 from njrt.effects import Answer, BindOutputs, Effect, EffectResult, Refusal, Run
 from njrt.errors import CallLimitError, ServerError
@@ -236,7 +237,8 @@ def test_a_watch_sees_tasks_and_threads_inside_it() -> None:
 
     with watch() as seen:
         asyncio.run(tasks())
-        thread = threading.Thread(target=lambda: tell(record_event, run_of("thread")))
+        work = njrt.carry(lambda: tell(record_event, run_of("thread")))
+        thread = threading.Thread(target=work)
         thread.start()
         thread.join()
     assert sorted(run.id for run in seen.runs) == [*(f"task {n}" for n in range(5)), "thread"]

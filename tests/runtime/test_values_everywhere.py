@@ -19,6 +19,7 @@ from programs import Program
 import njrt
 from njrt.execution.contained.platforms import find_obstacle
 from njrt.models.scripted import call, run
+from spsbench.interfaces import make_settings
 
 
 def make_raising(*names: str, base: type = object) -> Any:
@@ -163,7 +164,7 @@ RUNS: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
     "calls": (
         "code",
         [call("eval", expr="v"), call("exec", code="n = 1"), call("done")],
-        {"effects": "nightjar"},
+        make_settings("nightjar"),
     ),
     "references": (
         "code",
@@ -173,7 +174,7 @@ RUNS: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
             call("assign", var="n", val=1),
             call("done"),
         ],
-        {"effects": "baseline"},
+        make_settings("baseline"),
     ),
 }
 if find_obstacle() is None:

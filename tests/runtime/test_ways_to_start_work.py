@@ -1,4 +1,7 @@
-"""What a `with` of njrt holds for: all work that is started inside, in every way, and nothing that is started outside."""
+"""What the `with` statements of njrt hold for: what Python's contexts do, and what `njrt.carry` takes along.
+
+docs/reference/runtime.md has the same table; each of its lines is checked here.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,16 @@ import asyncio
 import contextlib
 import contextvars
 import gc
-import multiprocessing.pool
+import itertools
 import os
-import queue
+import re
 import signal
+import sys
 import threading
-import types
-import weakref
+import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,9 +31,9 @@ from waiting import HANG_SECONDS
 
 Work = Callable[[], None]
 
+PAGE = Path(__file__).parents[2] / "docs/reference/runtime.md"
 POOL = ThreadPoolExecutor(2)
 POOL.submit(int).result(HANG_SECONDS)
-OTHER_POOL = multiprocessing.pool.ThreadPool(1)
 LOOP = asyncio.new_event_loop()
 threading.Thread(target=LOOP.run_forever, daemon=True).start()
 
@@ -37,7 +41,6 @@ threading.Thread(target=LOOP.run_forever, daemon=True).start()
 @pytest.fixture(autouse=True, scope="module")
 def closed() -> Iterator[None]:
     yield
-    OTHER_POOL.terminate()
     POOL.shutdown()
     LOOP.call_soon_threadsafe(LOOP.stop)
 
@@ -46,59 +49,15 @@ def closed() -> Iterator[None]:
 
 
 def thread(work: Work) -> None:
-    join(threading.Thread(target=work))
-
-
-def join(thread: threading.Thread) -> None:
-    thread.start()
-    thread.join(HANG_SECONDS)
-
-
-def thread_of_a_class(work: Work) -> None:
-    class Worker(threading.Thread):
-        def run(self) -> None:
-            work()
-
-    join(Worker())
-
-
-def thread_in_a_thread(work: Work) -> None:
-    thread(lambda: thread(work))
+    started = threading.Thread(target=work)
+    started.start()
+    started.join(HANG_SECONDS)
 
 
 def timer(work: Work) -> None:
-    join(threading.Timer(0, work))
-
-
-def pool_made_before(work: Work) -> None:
-    POOL.submit(work).result(HANG_SECONDS)
-
-
-def pool_made_inside(work: Work) -> None:
-    with ThreadPoolExecutor(1) as pool:
-        list(pool.map(lambda _: work(), [1]))
-
-
-def pool_in_a_pool(work: Work) -> None:
-    POOL.submit(pool_made_before, work).result(HANG_SECONDS)
-
-
-def callback_of_a_future(work: Work) -> None:
-    go, done = threading.Event(), threading.Event()
-    future = POOL.submit(go.wait, HANG_SECONDS)
-    future.add_done_callback(lambda _: (work(), done.set()))  # type: ignore[func-returns-value]
-    go.set()
-    assert done.wait(HANG_SECONDS)
-
-
-def callback_of_a_future_set_elsewhere(work: Work) -> None:
-    future: Future[None] = Future()
-    future.add_done_callback(lambda _: work())
-    thread(lambda: future.set_result(None))
-
-
-def pool_of_multiprocessing(work: Work) -> None:
-    OTHER_POOL.apply(work)
+    started = threading.Timer(0, work)
+    started.start()
+    started.join(HANG_SECONDS)
 
 
 def raw_thread(work: Work) -> None:
@@ -107,28 +66,22 @@ def raw_thread(work: Work) -> None:
     assert done.wait(HANG_SECONDS)
 
 
+def pool(work: Work) -> None:
+    POOL.submit(work).result(HANG_SECONDS)
+
+
+def map_of_a_pool(work: Work) -> None:
+    with ThreadPoolExecutor(1) as inner:
+        list(inner.map(lambda _: work(), [1]))
+
+
 def empty_context(work: Work) -> None:
     contextvars.Context().run(work)
 
 
-def empty_context_in_a_thread(work: Work) -> None:
-    thread(lambda: contextvars.Context().run(work))
-
-
-def empty_context_in_a_pool(work: Work) -> None:
-    POOL.submit(contextvars.Context().run, work).result(HANG_SECONDS)
-
-
-def copied_context_in_a_pool(work: Work) -> None:
-    POOL.submit(contextvars.copy_context().run, work).result(HANG_SECONDS)
-
-
-def finalizer(work: Work) -> None:
-    class Thing: ...
-
-    thing = Thing()
-    weakref.finalize(thing, work)
-    del thing
+def copied_context_in_a_thread(work: Work) -> None:
+    context = contextvars.copy_context()
+    thread(lambda: context.run(work))
 
 
 def generator(work: Work) -> None:
@@ -136,75 +89,70 @@ def generator(work: Work) -> None:
         yield
         work()
 
-    made = generate()
-    next(made)
-    thread(lambda: list(made).clear())
+    list(generate())
 
 
-def callback_of_a_loop(work: Work) -> None:
-    done = threading.Event()
-    LOOP.call_soon_threadsafe(lambda: (work(), done.set()))  # type: ignore[func-returns-value]
-    assert done.wait(HANG_SECONDS)
+def finalizer(work: Work) -> None:
+    class Thing:
+        def __del__(self) -> None:
+            work()
+
+    Thing()
 
 
-def callback_of_a_loop_from_a_pool(work: Work) -> None:
-    pool_made_before(lambda: callback_of_a_loop(work))
+def signal_handler(work: Work) -> None:
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    before = signal.signal(signal.SIGUSR1, lambda *_: work())
+    try:
+        signal.raise_signal(signal.SIGUSR1)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
-def on_the_loop(start: Callable[[Work], Any]) -> Callable[[Work], None]:
-    """Return the way to start work that a coroutine function is, on a loop that has been started outside."""
+def in_a_loop(start: Callable[[Work], Any]) -> Callable[[Work], None]:
+    """Return the way to start work that a coroutine function is."""
 
     def way(work: Work) -> None:
-        asyncio.run_coroutine_threadsafe(start(work), LOOP).result(HANG_SECONDS)
+        asyncio.run(start(work))
 
     way.__name__ = start.__name__
     return way
 
 
-@on_the_loop
+@in_a_loop
 async def coroutine(work: Work) -> None:
     work()
 
 
-def coroutine_from_a_pool(work: Work) -> None:
-    pool_made_before(lambda: coroutine(work))
-
-
-def coroutine_from_a_raw_thread(work: Work) -> None:
-    raw_thread(lambda: coroutine(work))
-
-
-@on_the_loop
-async def coroutine_from_the_executor_of_its_loop(work: Work) -> None:
-    await LOOP.run_in_executor(None, coroutine, work)
-
-
-@on_the_loop
+@in_a_loop
 async def task(work: Work) -> None:
-    await asyncio.gather(asyncio.to_thread(work))
-
-
-@on_the_loop
-async def task_in_an_empty_context(work: Work) -> None:
     async def body() -> None:
         work()
 
-    await asyncio.create_task(body(), context=contextvars.Context())
+    async with asyncio.TaskGroup() as group:
+        group.create_task(body())
 
 
-@on_the_loop
+@in_a_loop
+async def thread_of_asyncio(work: Work) -> None:
+    await asyncio.to_thread(work)
+
+
+@in_a_loop
 async def executor_of_a_loop(work: Work) -> None:
-    await LOOP.run_in_executor(None, work)
+    await asyncio.get_running_loop().run_in_executor(None, work)
 
 
-@on_the_loop
-async def later(work: Work) -> None:
+@in_a_loop
+async def callback_of_a_loop(work: Work) -> None:
     done = asyncio.Event()
-    LOOP.call_later(0, lambda: (work(), done.set()))  # type: ignore[func-returns-value]
+    loop = asyncio.get_running_loop()
+    loop.call_soon(loop.call_later, 0, lambda: (work(), done.set()))  # type: ignore[func-returns-value]
     await done.wait()
 
 
-@on_the_loop
+@in_a_loop
 async def callback_of_a_task(work: Work) -> None:
     done = asyncio.ensure_future(asyncio.sleep(0))
     done.add_done_callback(lambda _: work())
@@ -212,43 +160,49 @@ async def callback_of_a_task(work: Work) -> None:
     await asyncio.sleep(0)
 
 
-@on_the_loop
-async def asynchronous_generator(work: Work) -> None:
-    async def generate() -> Any:
-        yield
-        work()
-
-    async for _ in generate():
-        pass
-
-
-WAYS: list[Callable[[Work], None]] = [
-    *(thread, thread_of_a_class, thread_in_a_thread, timer, pool_made_before, pool_made_inside),
-    *(pool_in_a_pool, callback_of_a_future, callback_of_a_future_set_elsewhere),
-    *(pool_of_multiprocessing, raw_thread, empty_context, empty_context_in_a_thread),
-    *(empty_context_in_a_pool, copied_context_in_a_pool, finalizer, generator),
-    *(callback_of_a_loop, callback_of_a_loop_from_a_pool, coroutine, coroutine_from_a_pool),
-    *(coroutine_from_a_raw_thread, coroutine_from_the_executor_of_its_loop, task),
-    *(task_in_an_empty_context, executor_of_a_loop, later, callback_of_a_task),
-    asynchronous_generator,
-]
-
-
-def a_task(work: Work) -> None:
+@in_a_loop
+async def task_in_an_empty_context(work: Work) -> None:
     async def body() -> None:
         work()
 
-    asyncio.run(body())
+    await asyncio.create_task(body(), context=contextvars.Context())
 
 
-OPENERS: dict[str, Callable[[Work], None]] = {
-    "main": lambda work: work(),
-    "thread": thread,
-    "pool": pool_made_inside,
-    "task": a_task,
-    "task in a thread": lambda work: thread(lambda: a_task(work)),
-    "empty context": empty_context,
-}
+def coroutine_on_a_loop_of_another_thread(work: Work) -> None:
+    async def body() -> None:
+        work()
+
+    asyncio.run_coroutine_threadsafe(body(), LOOP).result(HANG_SECONDS)
+
+
+def callback_on_a_loop_of_another_thread(work: Work) -> None:
+    done = threading.Event()
+    LOOP.call_soon_threadsafe(lambda: (work(), done.set()))  # type: ignore[func-returns-value]
+    assert done.wait(HANG_SECONDS)
+
+
+def carried(way: Callable[[Work], None]) -> Callable[[Work], None]:
+    def start(work: Work) -> None:
+        way(njrt.carry(work))
+
+    start.__name__ = f"njrt.carry in {way.__name__}"
+    return start
+
+
+HOLDS = [
+    *(coroutine, task, thread_of_asyncio, callback_of_a_loop, callback_of_a_task),
+    *(coroutine_on_a_loop_of_another_thread, callback_on_a_loop_of_another_thread),
+    *(generator, finalizer, signal_handler, copied_context_in_a_thread),
+]
+DOES_NOT_HOLD = [
+    *(thread, timer, raw_thread, pool, map_of_a_pool, executor_of_a_loop),
+    *(empty_context, task_in_an_empty_context),
+]
+ALL_HOLD = [*HOLDS, *map(carried, DOES_NOT_HOLD)]
+
+
+def get_name(way: Callable[[Work], None]) -> str:
+    return way.__name__
 
 
 def ask_once() -> str:
@@ -258,11 +212,17 @@ def ask_once() -> str:
         return type(error).__name__
 
 
+OPENERS: dict[str, Callable[[Work], None]] = {
+    "main": lambda work: work(),
+    "thread": thread,
+    "pool": pool,
+    "empty context": empty_context,
+}
+
+
 @pytest.mark.parametrize("opener", OPENERS)
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_what_is_open_holds_for_work_started_in_every_way(
-    way: Callable[[Work], None], opener: str
-) -> None:
+@pytest.mark.parametrize("way", ALL_HOLD, ids=get_name)
+def test_what_is_open_holds(way: Callable[[Work], None], opener: str) -> None:
     answers: list[str] = []
     shown: list[PendingEffect] = []
 
@@ -272,9 +232,7 @@ def test_what_is_open_holds_for_work_started_in_every_way(
 
     def ask() -> None:
         answers.append(ask_once())
-        with njrt.using(
-            max_calls=9
-        ):  # a `with` inside of that work does not lose what is around it
+        with njrt.using(max_calls=9):
             answers.append(ask_once())
 
     def open_and_start() -> None:
@@ -286,39 +244,132 @@ def test_what_is_open_holds_for_work_started_in_every_way(
             answers.append(f"{len(watch.runs)} seen")
 
     OPENERS[opener](open_and_start)
-    refused = ["CallLimitError"] * 2
-    assert answers == ["yes", "yes", *refused, "4 seen"]
+    assert answers == ["yes", "yes", *["CallLimitError"] * 2, "4 seen"]
     assert len(shown) == 4
     assert list_open_meters() == ()
 
 
-# ── what is started outside ──────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("way", DOES_NOT_HOLD, ids=get_name)
+def test_what_does_not_hold_is_refused_under_an_approval(way: Callable[[Work], None]) -> None:
+    errors: list[str] = []
+
+    def ask() -> None:
+        for settings in (njrt.using(), njrt.using(max_calls=3)):
+            with settings, pytest.raises(njrt.ConfigurationError) as caught:
+                njrt.llm_at("mail.njpy:3")("Is it?")
+            errors.append(str(caught.value))
+        with njrt.using(intercept=lambda pending: Accept(), model=njrt.Scripted(["mine"])):
+            errors.append(njrt.llm("Is it?"))  # somebody decides here
+
+    model = njrt.Scripted([])
+    with njrt.using(model=model, intercept=lambda pending: Accept()):
+        way(ask)
+    assert model.requests == []
+    assert len(errors) == 3
+    assert errors[2] == "mine"
+    for error in errors[:2]:
+        assert error.startswith("mail.njpy:3: ")
+        assert "njrt.carry" in error
+
+
+@pytest.mark.parametrize("way", DOES_NOT_HOLD, ids=get_name)
+def test_rules_of_calls_are_an_approval(way: Callable[[Work], None]) -> None:
+    seen: list[str] = []
+    with njrt.using(calls=[print]):
+        way(lambda: seen.append(ask_once()))
+    assert seen == ["ConfigurationError"]
 
 
 @pytest.mark.parametrize(
-    "way", [thread, timer, pool_made_before, pool_made_inside, coroutine, task, later]
+    "around", [lambda: limit(calls=5), lambda: njrt.using(budget="usd=5 per=run")]
 )
-def test_work_started_outside_sees_nothing_of_other_threads(way: Callable[[Work], None]) -> None:
+@pytest.mark.parametrize("way", DOES_NOT_HOLD, ids=get_name)
+def test_a_limit_that_does_not_hold_warns_once(
+    way: Callable[[Work], None], around: Callable[[], Any]
+) -> None:
+    def ask() -> None:
+        with njrt.using(model=njrt.Scripted(["yes", "yes"])):
+            assert [njrt.llm_at(place)("Is it?") for _ in range(2)] == ["yes", "yes"]
+
+    place = f"mail.njpy:{next(NUMBERS)}"
+    with around(), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        way(ask)
+    assert [it.category for it in caught] == [njrt.BlockWarning]
+    assert "njrt.carry" in str(caught[0].message)
+
+
+NUMBERS = itertools.count(1)
+
+
+# ── what is open elsewhere ───────────────────────────────────────────────────────────────────────
+
+
+@contextlib.contextmanager
+def opened_in_a_thread(around: Any) -> Iterator[None]:
     inside, over = threading.Event(), threading.Event()
-    seen: list[int] = []
 
     def hold() -> None:
-        with limit(calls=0):
+        with around:
             inside.set()
             over.wait(HANG_SECONDS)
-
-    def look() -> None:
-        seen.append(len(list_open_meters()))
-        with limit(calls=1):
-            seen.append(len(list_open_meters()))
 
     holder = threading.Thread(target=hold)
     holder.start()
     assert inside.wait(HANG_SECONDS)
-    way(look)
-    over.set()
-    holder.join(HANG_SECONDS)
-    assert seen == [0, 1]
+    try:
+        yield
+    finally:
+        over.set()
+        holder.join(HANG_SECONDS)
+
+
+@pytest.mark.parametrize("way", [*HOLDS, *map(carried, DOES_NOT_HOLD)], ids=get_name)
+def test_an_approval_of_another_thread_is_none_of_ours(way: Callable[[Work], None]) -> None:
+    seen: list[str] = []
+    with (
+        opened_in_a_thread(njrt.using(intercept=lambda pending: njrt.Reject("mine"))),
+        njrt.using(model=njrt.Scripted(lambda request: "yes")),
+    ):
+        way(lambda: seen.append(ask_once()))
+    assert set(seen) == {"yes"}
+
+
+def test_an_approval_of_another_task_is_none_of_ours() -> None:
+    async def hold(inside: asyncio.Event, over: asyncio.Event) -> None:
+        with njrt.using(intercept=lambda pending: njrt.Reject("mine")):
+            inside.set()
+            await over.wait()
+
+    async def main() -> str:
+        inside, over = asyncio.Event(), asyncio.Event()
+        holding = asyncio.create_task(hold(inside, over))
+        await inside.wait()
+        answer = await njrt.allm("Is it?")
+        over.set()
+        await holding
+        return str(answer)
+
+    with njrt.using(model=njrt.Scripted(["yes"])):
+        assert asyncio.run(main()) == "yes"
+
+
+def test_a_worker_that_was_carried_before_is_outside_of_later_approvals() -> None:
+    go = threading.Event()
+    seen: list[str] = []
+    with njrt.using(model=njrt.Scripted(["yes"])):
+
+        def answer() -> None:
+            go.wait(HANG_SECONDS)
+            seen.append(ask_once())
+
+        work = njrt.carry(answer)
+    worker = threading.Thread(target=work)
+    worker.start()
+    with njrt.using(intercept=lambda pending: njrt.Reject("no")):
+        go.set()
+        worker.join(HANG_SECONDS)
+    assert seen == ["yes"]
 
 
 def test_requests_in_the_workers_of_a_pool_have_limits_of_their_own() -> None:
@@ -331,22 +382,150 @@ def test_requests_in_the_workers_of_a_pool_have_limits_of_their_own() -> None:
             meet.wait(HANG_SECONDS)
             return seen
 
-    with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(serve, range(8))) == [1] * 8
+    with ThreadPoolExecutor(4) as own:
+        assert list(own.map(serve, range(8))) == [1] * 8
 
 
-def test_what_the_main_thread_opens_holds_for_work_that_a_queue_hands_over() -> None:
-    jobs: queue.Queue[Callable[[], None]] = queue.Queue()
-    worker = threading.Thread(target=lambda: [jobs.get(timeout=HANG_SECONDS)() for _ in range(2)])
-    worker.start()
-    seen: list[int] = []
-    done = threading.Event()
-    with limit(calls=0):
-        jobs.put(lambda: seen.append(len(list_open_meters())))
-        jobs.put(done.set)
-        assert done.wait(HANG_SECONDS)
-    worker.join(HANG_SECONDS)
-    assert seen == [1]
+# ── njrt.carry ───────────────────────────────────────────────────────────────────────────────────
+
+
+OWN: contextvars.ContextVar[str] = contextvars.ContextVar("own", default="none")
+
+
+def test_each_call_of_a_carried_function_has_a_fresh_copy_of_one_context() -> None:
+    def change(text: str) -> tuple[str, int]:
+        before = OWN.get()
+        OWN.set(text)
+        return before, len(list_open_meters())
+
+    token = OWN.set("outer")
+    with limit(calls=1):
+        work = njrt.carry(change)
+    OWN.reset(token)
+    assert [POOL.submit(work, text).result() for text in "ab"] == [("outer", 1)] * 2
+    assert work("c") == ("outer", 1)
+    assert OWN.get() == "none"
+    assert work.__name__ == "change"
+
+
+def test_a_carried_coroutine_function_runs_in_its_context_and_is_cancelled() -> None:
+    ended: list[str] = []
+
+    async def count() -> int:
+        await asyncio.sleep(0)
+        return len(list_open_meters())
+
+    async def wait() -> None:
+        try:
+            await asyncio.sleep(HANG_SECONDS)
+        except asyncio.CancelledError:
+            ended.append("cancelled")
+            raise
+
+    with limit(calls=1):
+        carried_count = njrt.carry(count)
+
+    async def main() -> int:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await njrt.carry(wait)()
+        return await carried_count()
+
+    assert asyncio.run(main()) == 1
+    assert POOL.submit(lambda: asyncio.run(carried_count())).result() == 1
+    assert ended == ["cancelled"]
+    assert asyncio.iscoroutinefunction(carried_count)
+
+
+def generate_once() -> Iterator[int]:
+    yield 1
+
+
+async def generate_async() -> AsyncIterator[int]:
+    yield 1
+
+
+@pytest.mark.parametrize("function", [generate_once, generate_async])
+def test_a_generator_is_not_carried(function: Any) -> None:
+    with pytest.raises(njrt.ConfigurationError, match="generator"):
+        njrt.carry(function)
+
+
+def test_an_exception_passes_a_carried_function() -> None:
+    def fail() -> None:
+        raise KeyError(len(list_open_meters()))
+
+    with limit(calls=1):
+        work = njrt.carry(fail)
+    with pytest.raises(KeyError, match="1"):
+        work()
+
+
+# ── njrt.configure ───────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def unconfigured() -> Iterator[None]:
+    yield
+    njrt.configure()
+
+
+@pytest.mark.usefixtures("unconfigured")
+@pytest.mark.parametrize("way", [*HOLDS, *DOES_NOT_HOLD], ids=get_name)
+def test_what_is_configured_holds_everywhere(way: Callable[[Work], None]) -> None:
+    shown: list[PendingEffect] = []
+    seen: list[str] = []
+
+    def decide(pending: PendingEffect) -> Accept:
+        shown.append(pending)
+        return Accept()
+
+    njrt.configure(model=njrt.Scripted(lambda request: "yes"), intercept=decide, max_calls=3)
+    way(lambda: seen.append(ask_once()))
+    assert set(seen) == {"yes"}
+    assert len(shown) == len(seen)
+
+
+@pytest.mark.usefixtures("unconfigured")
+def test_configure_is_outermost_and_a_later_call_replaces_it(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def decide(name: str) -> Callable[[PendingEffect], Accept]:
+        return lambda pending: (asked.append(name), Accept())[1]  # type: ignore[func-returns-value]
+
+    outer, inner = njrt.Scripted(lambda _: "outer"), njrt.Scripted(lambda _: "inner")
+    first = tmp_path / "first.jsonl"
+    with njrt.using(model=inner, intercept=decide("using")):
+        njrt.configure(model=outer, intercept=decide("first"))
+        assert ask_once() == "inner"
+        njrt.configure(model=outer, intercept=decide("second"))
+        assert ask_once() == "inner"
+    assert asked == ["using", "first", "using", "second"]
+    assert ask_once() == "outer"
+    njrt.configure(model=outer, record=first, mode="all")
+    assert ask_once() == "outer"
+    assert njrt.configure() is None  # type: ignore[func-returns-value]
+    with njrt.using(record=first, mode="none"):
+        assert ask_once() == "outer"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"max_cals": 3}, "max_calls"),
+        ({"record": 3}, "njrt.configure: record must be"),
+        ({"effects": "answers"}, "njrt.configure"),
+        ({"mode": "static"}, "njrt.configure: the option `mode`"),
+        ({"intercept": 3}, "njrt.configure: intercept must be"),
+    ],
+)
+def test_wrong_arguments_of_configure_change_nothing(
+    arguments: dict[str, Any], message: str, unconfigured: None
+) -> None:
+    njrt.configure(model=njrt.Scripted(["yes"]))
+    with pytest.raises(njrt.ConfigurationError, match=message):
+        njrt.configure(**arguments)
+    assert ask_once() == "yes"
 
 
 # ── how a `with` ends ────────────────────────────────────────────────────────────────────────────
@@ -373,273 +552,157 @@ def test_items_that_are_closed_in_another_order_do_not_close_others() -> None:
     assert get_limits() == []
 
 
-def test_a_generator_is_inside_of_what_it_opens_whoever_resumes_it() -> None:
-    seen: list[list[int | None]] = []
-
-    def generate() -> Iterator[None]:
-        with limit(calls=7):
-            yield
-            seen.append(get_limits())
-            yield
-        seen.append(get_limits())
-
-    made = generate()
-    contextvars.copy_context().run(next, made)
-    for _ in range(2):
-        join(threading.Thread(target=lambda: next(made, None)))
-    assert seen == [[7], []]
-    assert get_limits() == []
-
-
-@contextlib.contextmanager
-def limited() -> Iterator[None]:
-    with limit(calls=7):
-        yield
-
-
-class Limited(contextlib.ExitStack, contextlib.AsyncExitStack):  # type: ignore[misc]
-    def __enter__(self) -> Any:
-        self.open()
-        return super().__enter__()
-
-    async def __aenter__(self) -> Any:
-        self.open()
-        return await super().__aenter__()
-
-    def open(self) -> None:
-        self.enter_context(limited())
-
-
-@contextlib.asynccontextmanager
-async def limited_async() -> AsyncIterator[None]:
-    with limited():
-        yield
-
-
-@pytest.mark.parametrize("make", [limited, Limited])
-def test_a_generator_is_inside_of_what_a_context_manager_of_the_program_opens(make: Any) -> None:
-    seen: list[list[int | None]] = []
-
-    def generate() -> Iterator[None]:
-        with make():
-            yield
-            seen.append(get_limits())
-            yield
-        seen.append(get_limits())
-
-    made = generate()
-    join(threading.Thread(target=lambda: next(made)))
-    for _ in range(2):
-        contextvars.copy_context().run(next, made, None)
-    assert seen == [[7], []]
-    assert get_limits() == []
-
-
-def test_a_coroutine_that_has_opened_an_item_and_ended_leaves_it_to_no_other() -> None:
-    """The frames of later coroutines are often at the place in memory of the one that has ended."""
-    seen: list[int | None] = []
-
-    async def start(stack: contextlib.ExitStack) -> None:
-        stack.enter_context(limited())
-
-    async def hold(leave: asyncio.Event) -> None:
-        with contextlib.ExitStack() as stack:
-            await start(stack)
-            await leave.wait()
-
-    async def look(_: object) -> None:
-        seen.extend(get_limits())
-
-    async def look_outside() -> None:
-        for _ in range(50):
-            await look(None)
-
-    async def main() -> None:
-        leave = asyncio.Event()
-        holding = asyncio.create_task(hold(leave))
-        await asyncio.sleep(0)
-        for _ in range(20):
-            await asyncio.create_task(look_outside())
-        leave.set()
-        await holding
-
-    asyncio.run(main())
-    assert seen == []
-
-
-@pytest.mark.parametrize("make", [limited_async, Limited])
-def test_an_async_generator_is_inside_of_what_a_context_manager_of_the_program_opens(
-    make: Any,
-) -> None:
-    seen: list[list[int | None]] = []
-
-    async def generate() -> AsyncIterator[None]:
-        async with make():
-            yield
-            seen.append(get_limits())
-            yield
-        seen.append(get_limits())
-
-    async def resume(made: AsyncIterator[None]) -> None:
-        await anext(made, None)
-
-    async def main() -> None:
-        made = generate()
-        for _ in range(3):
-            await asyncio.create_task(resume(made))
-            assert get_limits() == []
-
-    asyncio.run(main())
-    assert seen == [[7], []]
-
-
-def test_what_a_generator_opens_ends_when_another_thread_closes_it() -> None:
+def test_what_a_generator_opens_holds_for_its_reader_until_it_ends() -> None:
+    """As Python's contexts do: a generator has none of its own."""
     made = open_limits(7)
     next(made)
     assert get_limits() == [7]
-    join(threading.Thread(target=made.close))  # type: ignore[attr-defined]
+    made.close()  # type: ignore[attr-defined]
     assert get_limits() == []
-    with limit(calls=8):
-        assert get_limits() == [8]
+
+
+def test_an_approval_that_a_generator_has_opened_ends_when_another_thread_closes_it() -> None:
+    def approve() -> Iterator[None]:
+        with njrt.using(intercept=lambda pending: Accept()):
+            yield
+
+    def leave_open() -> None:
+        made = approve()
+        next(made)
+        thread(made.close)  # type: ignore[attr-defined]
+
+    contextvars.copy_context().run(leave_open)
+    seen: list[str] = []
+    with njrt.using(model=njrt.Scripted(["yes"])):
+        work = njrt.carry(lambda: seen.append(ask_once()))
+    thread(work)
+    thread(lambda: seen.append(ask_once()))  # refused if an approval were open
+    assert seen[0] == "yes"
+    assert seen[1] != "ConfigurationError"
 
 
 def test_what_a_dropped_async_generator_opens_ends_when_the_loop_closes_it() -> None:
-    seen: list[list[int | None]] = []
-
-    async def look(go: asyncio.Event) -> None:
-        await go.wait()
-        seen.append(get_limits())
-
-    async def generate(go: asyncio.Event, over: asyncio.Event) -> AsyncIterator[asyncio.Task[None]]:
+    async def generate(over: asyncio.Event) -> AsyncIterator[None]:
         try:
-            with limit(calls=7):
-                yield asyncio.create_task(look(go))
+            with njrt.using(intercept=lambda pending: Accept()):
+                yield
         finally:
             over.set()
 
-    async def main() -> None:
-        go, over = asyncio.Event(), asyncio.Event()
-        started = await anext(generate(go, over))
+    async def main() -> str:
+        over = asyncio.Event()
+        await asyncio.create_task(anext(generate(over)))  # type: ignore[arg-type]
         gc.collect()
         await over.wait()
-        seen.append(get_limits())
-        go.set()
-        await started
+        return await asyncio.get_running_loop().run_in_executor(None, ask_once)
 
-    asyncio.run(main())
-    assert seen == [[], [7]]
+    assert asyncio.run(main()) != "ConfigurationError"
 
 
-def test_a_coroutine_is_inside_of_what_it_opens_whoever_resumes_it() -> None:
-    seen: list[list[int | None]] = []
-
-    @types.coroutine
-    def wait() -> Iterator[None]:
-        yield
-
-    async def work() -> None:
-        with Limited():
-            await wait()
-            seen.append(get_limits())
-
-    made = work()
-    join(threading.Thread(target=lambda: made.send(None)))
-    contextvars.copy_context().run(next, made.__await__(), None)
-    assert seen == [[7]]
-
-
-def test_what_a_generator_opens_is_nearer_in_it_than_what_is_around_its_consumer() -> None:
-    def generate() -> Iterator[list[int | None]]:
-        with limit(calls=7):
-            yield get_limits()
-            with limit(calls=8):
-                yield get_limits()
-                yield from around_another()
-            yield get_limits()
-
-    def around_another() -> Iterator[list[int | None]]:
-        with limit(calls=9):
-            yield get_limits()
-
-    made = generate()
-    with limit(calls=1):
-        assert next(made) == [1, 7]
-        with limit(calls=2):
-            assert next(made) == [1, 2, 7, 8]
-            with limit(calls=3):
-                assert next(made) == [1, 2, 3, 7, 8, 9]
-        assert next(made) == [1, 7]
-        assert get_limits() == [1, 7]
-        made.close()  # type: ignore[attr-defined]
-        assert get_limits() == [1]
-
-
-def test_a_generator_asks_its_own_model() -> None:
-    def generate() -> Iterator[str]:
-        with njrt.using(model=njrt.Scripted(lambda _: "inside")):
-            for _ in range(3):
-                yield njrt.llm("Who?")
-
-    made = generate()
-    first = next(made)
-    with njrt.using(model=njrt.Scripted(lambda _: "around")):
-        assert [first, next(made), next(made), njrt.llm("Who?")] == [*3 * ["inside"], "around"]
-    made.close()  # type: ignore[attr-defined]
-
-
-def test_a_thread_that_goes_on_keeps_what_it_was_started_in() -> None:
-    go = threading.Event()
-    seen: list[list[int | None]] = []
-
-    def look() -> None:
-        go.wait(HANG_SECONDS)
-        seen.append(get_limits())
-
-    worker = threading.Thread(target=look)
-    with limit(calls=3):
-        worker.start()
-    go.set()
-    worker.join(HANG_SECONDS)
-    assert seen == [[3]]
-    assert "run" not in vars(worker)
-
-
-def test_a_thread_that_could_not_be_started_is_as_before() -> None:
-    worker = threading.Thread(target=int)
-    join(worker)
-    with pytest.raises(RuntimeError, match="only be started once"):
-        worker.start()
-    assert "run" not in vars(worker)
-
-
-def test_a_signal_handler_is_inside_of_what_it_interrupts() -> None:
-    seen: list[list[int | None]] = []
-    before = signal.signal(signal.SIGUSR1, lambda *_: seen.append(get_limits()))
-    try:
-        with limit(calls=4):
-            signal.raise_signal(signal.SIGUSR1)
-    finally:
-        signal.signal(signal.SIGUSR1, before)
-    assert seen == [[4]]
+def test_a_with_ends_although_its_body_or_a_signal_raises() -> None:
+    with pytest.raises(KeyError), njrt.using(intercept=lambda pending: Accept()), limit(calls=1):
+        raise KeyError
+    assert get_limits() == []
+    seen: list[str] = []
+    thread(lambda: seen.append(ask_once()))
+    assert seen != ["ConfigurationError"]
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_forked_process_is_inside_and_sees_nothing_of_threads_that_it_does_not_have() -> None:
-    inside, over = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with limit(calls=5):
-            inside.set()
-            over.wait(HANG_SECONDS)
-
-    holder = threading.Thread(target=hold)
-    holder.start()
-    assert inside.wait(HANG_SECONDS)
-    with limit(calls=6):
+    with (
+        opened_in_a_thread(njrt.using(intercept=lambda pending: Accept())),
+        limit(calls=6),
+        njrt.using(model=njrt.Scripted(lambda request: "yes")),
+    ):
         child = os.fork()
         if not child:
-            empty = contextvars.Context().run(get_limits)
-            os._exit(0 if get_limits() == empty == [6] else 1)
-    over.set()
-    holder.join(HANG_SECONDS)
+            seen: list[str] = []
+            thread(lambda: seen.append(ask_once()))
+            is_right = (
+                get_limits() == [6] and seen != ["ConfigurationError"] and ask_once() == "yes"
+            )
+            os._exit(0 if is_right else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+# ── Python is as it was ──────────────────────────────────────────────────────────────────────────
+
+
+def describe_python() -> dict[str, Any]:
+    return {
+        "Thread": dict(vars(threading.Thread)),
+        "Timer": dict(vars(threading.Timer)),
+        "ThreadPoolExecutor": dict(vars(ThreadPoolExecutor)),
+        "signals": [signal.getsignal(number) for number in signal.valid_signals()],
+        "timers": [signal.getitimer(which)[0] for which in (0, 1, 2)],
+        "recursion limit": sys.getrecursionlimit(),
+        "switch interval": sys.getswitchinterval(),
+        "hooks": [sys.excepthook, sys.unraisablehook, threading.excepthook, sys.displayhook],
+        "tracers": [sys.gettrace(), sys.getprofile(), threading.gettrace()],
+        "asyncio": [asyncio.get_event_loop_policy(), asyncio.Task, asyncio.to_thread],
+        "contexts": [contextvars.copy_context, contextvars.ContextVar],
+    }
+
+
+def test_python_is_as_it_was() -> None:
+    before = describe_python()
+    y = 0
+    script = njrt.Scripted(lambda request: njrt.models.scripted.run("y = 1", done=True))
+    with njrt.using(model=script, intercept=njrt.approve(otherwise="reject")), njrt.limit(calls=9):
+        during = describe_python()
+        with njrt.using(intercept=lambda pending: Accept()), contextlib.suppress(njrt.NaturalError):
+            njrt.run(
+                "natural\nPut 1 into <:y>.",
+                lambda: (y,),
+                writes="y",
+                effects="direct",
+                max_code_seconds=5,
+            )
+    assert during == before
+    assert describe_python() == before
+
+
+# ── the page ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_page_has_the_table() -> None:
+    table = PAGE.read_text(encoding="utf-8").partition("| work |")[2].partition("\n\n")[0]
+    lines = re.findall(r"^\| (.*) \| (yes|no)\b.*\|$", table, re.MULTILINE)
+    assert dict(lines) == {
+        **dict.fromkeys(LINES_THAT_HOLD, "yes"),
+        **dict.fromkeys(OTHER_LINES, "no"),
+    }
+
+
+LINES_THAT_HOLD: dict[str, list[Callable[[Work], None]]] = {
+    "coroutines that are awaited, asyncio's tasks, `TaskGroup`": [coroutine, task],
+    "`asyncio.to_thread`": [thread_of_asyncio],
+    "callbacks: `call_soon`, `call_later`, `add_done_callback` of a task": [
+        callback_of_a_loop,
+        callback_of_a_task,
+    ],
+    "`run_coroutine_threadsafe`, `call_soon_threadsafe`": [
+        coroutine_on_a_loop_of_another_thread,
+        callback_on_a_loop_of_another_thread,
+    ],
+    "generators, `__del__`, signal handlers: what is open around the code that they interrupt or that resumes them": [
+        generator,
+        finalizer,
+        signal_handler,
+    ],
+    "`copy_context().run` and `njrt.carry` in any thread": [copied_context_in_a_thread],
+    "`os.fork`: counted by each process": [],
+}
+OTHER_LINES: dict[str, list[Callable[[Work], None]]] = {
+    "`threading.Thread`, `Timer`, threads made in C": [thread, timer, raw_thread],
+    "`ThreadPoolExecutor`: `submit`, `map`": [pool, map_of_a_pool],
+    "`loop.run_in_executor`": [executor_of_a_loop],
+    "`contextvars.Context()`": [empty_context, task_in_an_empty_context],
+    "processes: `spawn`, `forkserver`, `subprocess`": [],
+}
+
+
+def test_the_lines_of_the_table_are_checked() -> None:
+    assert [way for ways in LINES_THAT_HOLD.values() for way in ways] == HOLDS
+    assert [way for ways in OTHER_LINES.values() for way in ways] == DOES_NOT_HOLD

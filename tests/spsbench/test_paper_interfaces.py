@@ -1,11 +1,13 @@
-"""The interfaces of the Nightjar paper as data: the tools of the runtime's sets, and the rules of the paper, one a test.
+"""The interfaces of the Nightjar paper as data: recorded conversations, and the rules of the paper, one a test.
 
 The rules are those of sections 4.1, 4.2, 5.1 and 5.2 and of appendix B, as far as their text gives them; its figures are lost.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,11 +15,10 @@ import pytest
 import njrt
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
-from njrt.agent.tools import OPERATIONS, make_tools
 from njrt.interface import Broke, Handling, Interface
-from njrt.messages import Request, ToolCall, ToolMessage
+from njrt.messages import Request, ToolCall, ToolMessage, UserMessage
 from njrt.models.scripted import Said, Scripted, call
-from njrt.options import EffectSet, Options
+from njrt.options import Options
 from spsbench.interfaces import INTERFACES, ISOLATED, SHARED_STATE, make_tool_interface
 
 SOURCE = '''
@@ -56,26 +57,17 @@ def ref(address: int) -> dict[str, Any]:
 
 
 def play(
-    interface: Interface | EffectSet, script: Sequence[Said], x: Any = None
+    interface: Interface, script: Sequence[Said], x: Any = None
 ) -> tuple[Any, list[str], Scripted]:
     """Run the program with a script; give what it ends with, what the model was told, and the model."""
     model = Scripted([*script, *[call("done")] * 3])
     x = [2] if x is None else x
     with njrt.using(model=model):
         try:
-            ended: Any = (
-                load()["by_interface"](interface, x)
-                if isinstance(interface, Interface)
-                else run_by_set(interface, x)
-            )
+            ended: Any = load()["by_interface"](interface, x)
         except Exception as error:
             ended = type(error).__name__
     return ended, list_told(model.requests), model
-
-
-def run_by_set(effects: EffectSet, x: Any) -> Any:
-    with njrt.using(effects=effects):
-        return load()["by_set"](x)
 
 
 def list_told(requests: Sequence[Request]) -> list[str]:
@@ -96,53 +88,74 @@ Y_IS_4: dict[str, list[ToolCall]] = {
     "shared-python": [call("exec", code="y = 4")],
     "nightjar": [call("exec", code="y = 4")],
 }
-ONCE: dict[str, list[list[ToolCall]]] = {
-    "baseline": [
-        [call("lookup", var="x"), call("deref", ref=ref(1))],
-        [call("ref", val=[1]), call("setref", ref=ref(1), val=[3])],
-        [call("assign", var="y", val={"type": "tuple", "items": [1]})],
-        [call("lookup", var="nowhere")], [call("deref", ref=ref(5))], [call("lookup", var="y")],
-        [call("goto", label="return", val=1)], [call("goto", label="nowhere", val=None)],
-        [call("goto", label="raise", val="ValueError: no")], [call("goto", label="break")],
-    ],
-    "isolated-eval": [
-        [call("eval", expr="1 + 1")], [call("eval", expr="x")], [call("eval", expr="'a' * 2")],
-        [call("lookup", var="x"), call("deref", reference=ref(1))], [call("break")],
-    ],
-    "shared-eval": [
-        [call("eval", expression="x[0] + 1")], [call("eval", expr="x"), call("setref", ref=ref(1), val=[9])],
-        [call("assign", var="z", val=3), call("return", value="z")], [call("continue"), call("break")],
-        [call("eval", expr="1 / 0")],
-    ],
-    "shared-python": [
-        [call("exec", code="x.append(3)")], [call("exec", code="e = ValueError()"), call("raise", error="e")],
-        [call("return", value=None)], [call("return", variable="x")], [call("exec", code="import os")],
-    ],
-    "nightjar": [[call("eval", expr="x")], [call("break")], [call("exec", code="x = 1")]],
-}  # fmt: skip
-CASES = [(name, script) for name, scripts in ONCE.items() for script in scripts]
+TRANSCRIPTS = [
+    json.loads(line)
+    for line in (Path(__file__).parents[1] / "cases/spsbench/paper_effects.jsonl")
+    .read_text()
+    .splitlines()
+]
+"""Conversations: the effects, the value of `x`, the calls of the model, how the program ends, and what the model is told."""
+
+
+class Point:
+    """A point."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+        self.names = ["a"]
+
+    def __repr__(self) -> str:
+        return f"Point({self.left}, {self.names})"
+
+    def move(self) -> None: ...
+
+
+VALUES: dict[str, Callable[[], Any]] = {
+    "list": lambda: [2],
+    "dict": lambda: {"a": [1], "b": None},
+    "point": lambda: Point(3),
+    "text": lambda: "abc",
+    "set": lambda: {3},
+}
+
+
+@pytest.mark.parametrize(
+    "case", TRANSCRIPTS, ids=lambda case: f"{case['effects']} {case['calls']}"[:90]
+)
+def test_a_conversation_is_as_recorded(case: dict[str, Any]) -> None:
+    """The same values, jumps, results and refusals as the effect sets of njc 0.2 gave, up to words."""
+    calls = [[call(name, **arguments) for name, arguments in turn] for turn in case["calls"]]
+    ways = [Y_IS_4[case["effects"]], call("done"), Y_IS_4[case["effects"]]]
+    ended, told, _ = play(INTERFACES[case["effects"]], [*calls, *ways], VALUES[case["x"]]())
+    assert (ended if isinstance(ended, str) else repr(ended)) == case["ended"]
+    assert told[: len(case["told"])] == case["told"]
+
+
+JUMPS = ["break", "continue", "raise", "return"]
+CALLS = {
+    "baseline": ["assign", "deref", "done", "goto", "lookup", "ref", "setref"],
+    "isolated-eval": sorted(["assign", "deref", "done", "eval", "lookup", "ref", "setref", *JUMPS]),
+    "shared-eval": sorted(["assign", "deref", "done", "eval", "setref", *JUMPS]),
+    "shared-python": sorted(["done", "eval", "exec", *JUMPS]),
+    "nightjar": sorted(["done", "eval", "exec", *JUMPS]),
+}
 
 
 @pytest.mark.parametrize("name", INTERFACES)
-def test_the_tools_are_those_of_the_set(name: EffectSet) -> None:
+def test_the_first_request_of_a_set(name: str) -> None:
+    """Its calls, the legal jumps, and the values of the inputs only in `nightjar`."""
     _, _, model = play(INTERFACES[name], Y_IS_4[name])
-    shown = {tool.name: tool for tool in model.requests[0].tools}
-    assert [*shown] == [operation.name for operation in OPERATIONS[name]]
-    for tool in make_tools(name):
-        assert shown[tool.name].description == tool.description
-        assert shown[tool.name].parameters["required"] == tool.parameters["required"]
+    assert sorted(tool.name for tool in model.requests[0].tools) == CALLS[name]
+    (opening,) = model.requests[0].messages
+    assert isinstance(opening, UserMessage)
+    assert ("x: list[int]" in opening.text) == (name == "nightjar")
+    assert ("Allowed jumps: `break`, `continue`" in opening.text) == (name != "baseline")
 
 
-@pytest.mark.parametrize(("name", "script"), CASES, ids=lambda value: str(value)[:60])
-def test_a_conversation_is_that_of_the_set(name: EffectSet, script: list[Said]) -> None:
-    """The same values, jumps, results and refusals."""
-    both = [
-        play(interface, [*script, *Y_IS_4[name], call("done"), *Y_IS_4[name]])
-        for interface in (name, INTERFACES[name])
-    ]
-    (ended, told, _), (ended_here, told_here, _) = both
-    assert ended_here == ended
-    assert told_here == told
+def test_the_interface_holds_for_all_blocks_inside() -> None:
+    model = Scripted([call("exec", code="y = 4"), call("done")] * 2)
+    with njrt.using(model=model, interface=INTERFACES["shared-python"]):
+        assert load()["by_set"]([2]) == ([2], 4, 3)
 
 
 # ── 4.1: natural function interfaces ─────────────────────────────────────────────────────────────

@@ -11,8 +11,8 @@ import pytest
 
 import njrt
 from njrt.models.scripted import Said, call, run
-from njrt.options import EffectSet
 from spsbench.failures import EffectError, classify_failure, classify_refusal
+from spsbench.interfaces import EffectSet, make_settings
 from spsbench.results import TrialUsage
 from spsbench.tally import TraceCounts, count_trace
 
@@ -35,7 +35,7 @@ def traced(folder: Path, *script: Said, effects: EffectSet = "direct") -> TraceC
     trace = folder / "trace.jsonl"
     model = njrt.Scripted(script)
     with (
-        njrt.using(model=model, effects=effects, trace=trace),
+        njrt.using(model=model, **make_settings(effects), trace=trace),
         suppress(njrt.NaturalError, LookupError),
     ):
         sell("two", dict(STOCK))

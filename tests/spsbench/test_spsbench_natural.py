@@ -8,7 +8,8 @@ import pytest
 
 import njrt
 from njrt.execution.contained.platforms import find_obstacle
-from njrt.options import EffectSet, Policy
+from njrt.options import Policy
+from spsbench.interfaces import EffectSet, make_settings
 from spsbench.perfect import make_perfect_model
 from spsbench.script import CaseScript
 from spsbench.suite import (
@@ -66,7 +67,7 @@ def failures(
 ) -> dict[str, str | None]:
     """Play a case of the natural program by a script: the failed checks and what was raised, if anything."""
     model = make_perfect_model(lines, effects)
-    with njrt.using(model=model, effects=effects, policy=policy):
+    with njrt.using(model=model, **make_settings(effects), policy=policy):
         results = check_case(case, natural(name, file=file))
     assert len(results) == len(case.checks)
     failed = {result.check: result.error for result in results if not result.passed}

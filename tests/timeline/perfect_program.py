@@ -3,6 +3,7 @@
 import sys
 
 import njrt
+from spsbench.interfaces import make_settings
 from spsbench.perfect import make_perfect_model
 from spsbench.suite import load_natural_program, load_script, load_task
 from spsbench.task import check_case
@@ -13,7 +14,7 @@ program = load_natural_program(name)
 for case in load_task(name).cases:
     in_code = "direct" if effects == "answer" else effects  # where a block asks for code
     model = make_perfect_model(script.lines[case.name], in_code)
-    with njrt.using(model=model, effects=effects):
+    with njrt.using(model=model, **make_settings(effects)):
         failed = [str(result) for result in check_case(case, program) if not result.passed]
     print(case.name, failed or "ok")
     assert not failed

@@ -17,7 +17,6 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-import njrt
 from njc.project.build import NaturalSyntaxError, load_code
 from njc.project.config import find_project
 from njc.project.report import format_findings
@@ -30,7 +29,7 @@ from njrt.errors import NaturalError
 from njrt.execution.tracebacks import format_error
 from njrt.observability.listeners import add_listener
 from njrt.session.layered_model import find_recorder
-from njrt.session.settings import NO_SETTINGS
+from njrt.session.settings import NO_SETTINGS, GivenSettings, configure_layer
 from njrt.session.states import watch_scopes
 
 VARIABLE = "NJC_TIMELINE"
@@ -63,8 +62,9 @@ def main() -> None:
         agent.ending = 1, text
         sys.exit(1)
     options: dict[str, Any] = {"max_seconds": _MAX_SECONDS, **start["options"]}
-    with njrt.using(intercept=agent.intercept, ask_again=True, **options):
-        raised = run_as_main(code, program, start["arguments"])
+    given = GivenSettings(intercept=agent.intercept, ask_again=True, options=options)
+    configure_layer("tool", given)  # the threads of the program too
+    raised = run_as_main(code, program, start["arguments"])
     agent.leave()
     agent.ending = report_ending(raised)
     sys.exit(agent.ending[0])

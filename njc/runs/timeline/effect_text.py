@@ -29,14 +29,12 @@ def format_effect(effect: Mapping[str, Any]) -> str:
     match effect:
         case {"code": code}:
             return format_field(code)
-        case {"expression": text} | {"message": text, "kind": "Refusal"}:
+        case {"message": text, "kind": "Refusal"}:
             return format_field(text)
         case {"kind": "Touch" | "Perform", "function": str(), "arguments": Mapping()}:
             return format_call(effect)
         case {"kind": "BindOutputs", "values": Mapping() as values}:
             return "\n".join(f"{name} = {_to_json(value)}" for name, value in values.items())
-        case {"kind": "Assign", "variable": name, "value": value}:
-            return f"{format_field(name)} = {_to_json(value)}"
         case _:
             fields = {name: value for name, value in effect.items() if name != "kind"}
             return "\n".join(f"{name}: {_to_json(value)}" for name, value in fields.items())
@@ -97,19 +95,15 @@ def read_effect_text(effect: Mapping[str, Any], text: str) -> dict[str, Any]:
 
 
 def _read_fields(effect: Mapping[str, Any], text: str) -> dict[str, Any]:
-    for name, mode in (("code", "exec"), ("expression", "eval")):
-        if name in effect:
-            try:
-                ast.parse(text, mode=mode)
-            except _UNPARSABLE as error:
-                raise RunControlError(f"not an effect: {error}") from None
-            return {name: text}
+    if "code" in effect:
+        try:
+            ast.parse(text)
+        except _UNPARSABLE as error:
+            raise RunControlError(f"not an effect: {error}") from None
+        return {"code": text}
     match effect.get("kind"):
         case "BindOutputs":
             return {"values": dict(_read_lines(text, "="))}
-        case "Assign":
-            (name, value), *_ = [*_read_lines(text, "="), ("", None)]
-            return {"variable": name, "value": value}
         case "Touch" | "Perform":
             return _read_call(text)
         case _:

@@ -21,6 +21,7 @@ from typing import Any
 
 from njrt.agent.prompt import ANSWER_FORM, REASONED_FORM
 from njrt.agent.text_protocol import parse_text_effects
+from njrt.agent.tools import DIRECT
 from njrt.block import Block
 from njrt.effects import (
     BindOutputs,
@@ -243,13 +244,10 @@ def find_exception(scope: Scope, name: str) -> type[BaseException] | None:
     return None
 
 
-ANY_FORM = AnswerForm({}, "")
-"""The form of replies to an unknown block."""
-
 _FENCED_JSON = re.compile(r"^```\w*[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
-def parse_answer(reply: Reply, form: AnswerForm = ANY_FORM) -> tuple[Effect | Refusal, ...]:
+def parse_answer(reply: Reply, form: AnswerForm) -> tuple[Effect | Refusal, ...]:
     """Read a reply as one effect; return nothing if it has no text.
 
     If it is reasoned, the answer is the last JSON object in the text. An output may be named `needs_code`.
@@ -264,7 +262,7 @@ def parse_answer(reply: Reply, form: AnswerForm = ANY_FORM) -> tuple[Effect | Re
         value = ANSWER_DECODER.decode(text)
     except (ValueError, RecursionError) as error:
         value = find_last_object(reply.message.text) if form.is_reasoned else None
-        if value is None and any(isinstance(it, Run) for it in parse_text_effects(text, "direct")):
+        if value is None and any(isinstance(it, Run) for it in parse_text_effects(text, DIRECT)):
             return (_refuse_code(form),)
         if value is None:
             return (_refuse(text[-80:] if form.is_reasoned else text, str(error)),)
@@ -273,7 +271,7 @@ def parse_answer(reply: Reply, form: AnswerForm = ANY_FORM) -> tuple[Effect | Re
 
 def _read_object(value: Any, form: AnswerForm) -> Effect | Refusal:
     has_code = isinstance(value, dict) and "code" in value and "code" not in form.outputs
-    if has_code and form is not ANY_FORM:
+    if has_code:
         return _refuse_code(form)
     return _make_effect(value, form.outputs)
 

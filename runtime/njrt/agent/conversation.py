@@ -15,12 +15,12 @@ from collections.abc import Callable, Generator, Sequence
 from itertools import chain, count, repeat
 
 from njrt.agent.answer import AnswerForm, is_simple, parse_answer, unfence
-from njrt.agent.prompt import build_answer_prompt, build_system_prompt
+from njrt.agent.prompt import build_answer_prompt, build_direct_prompt
 from njrt.agent.text_protocol import parse_text_effects
 from njrt.agent.tools import (
-    BlockEffects,
+    DIRECT,
+    DIRECT_TOOLS,
     Operation,
-    make_operation_tools,
     make_tools,
     parse_tool_call,
 )
@@ -42,7 +42,6 @@ from njrt.messages import (
     ToolResult,
     UserMessage,
 )
-from njrt.options import EffectSet
 from njrt.outcome import Outcome
 from njrt.records import record
 
@@ -79,30 +78,26 @@ def converse(
     protocol: Protocol,
     opening: str,
     serve: EffectServer,
-    form: AnswerForm | None = None,
+    form: AnswerForm | InterfaceForm | None = None,
     first_turn: int = 1,
     attachments: tuple[Attachment, ...] = (),
     reopen: Callable[[], str] | None = None,
-    interface: InterfaceForm | None = None,
 ) -> AnswerConversation:
     """Run a block's conversation: ask the model and serve the effects that it requests until one ends the block.
 
-    The opening is shown with the `attachments`. With the effect set `answer`, the
-    replies have the `form`, and the model may end the conversation by asking for code. If it repeats a mistake before
-    any effect has succeeded, the conversation restarts without the failed code, from a new opening with the current
-    values, written by `reopen`. An `interface` replaces the effect set.
+    The opening is shown with the `attachments`. The replies have the `form`: without one they are
+    code. A model that answers may end the conversation by asking for code. If it repeats a mistake
+    before any effect has succeeded, the conversation restarts without the failed code, from a new
+    opening with the current values, written by `reopen`.
     """
-    effects = interface.operations if interface else get_effect_set(block)
     messages: tuple[Message, ...] = (UserMessage(opening, attachments),)
     detector = RepeatDetector(block.options.temperature)
     unusable = 0
     has_answers = False
     for turn in count(first_turn):
-        reply = yield make_request(
-            block, protocol, messages, detector.temperature, turn, form, interface
-        )
+        reply = yield make_request(block, protocol, messages, detector.temperature, turn, form)
         assert isinstance(reply, Reply)
-        requested = read_effects(reply, effects, protocol, messages, form)
+        requested = read_effects(reply, form, protocol, messages)
         if not requested and block.data_outputs:
             requested = read_data(reply, block.data_outputs)
         if problem := find_reply_problem(reply, requested):
@@ -112,7 +107,7 @@ def converse(
             messages = (
                 *messages,
                 *keep_reply_text(reply),
-                UserMessage(format_retry_advice(reply, effects, protocol)),
+                UserMessage(format_retry_advice(reply, form, protocol)),
             )
             continue
         unusable = 0
@@ -135,7 +130,7 @@ def converse(
             raise ReplyError(f"the model made the same mistake {mistakes} times: {mistake}")
         if is_equal:  # shown only once, at a higher temperature: models copy repeated text
             messages = messages[:-2]
-        if form is not None and refusals and (restart := refusals[0].restart):
+        if isinstance(form, AnswerForm) and refusals and (restart := refusals[0].restart):
             # Models copy a reply that they have read, even a refused one: of 12 replies that broke an assert, a model
             # of 1.5 billion parameters corrected none when it saw them, and all when restarted (bench/contracts.py).
             messages = (UserMessage(f"{opening}\n\n{restart}", attachments),)
@@ -145,7 +140,7 @@ def converse(
             results_text = "\n\n".join(map(format_result, results))
             messages = (UserMessage(f"{reopen()}\n\n{results_text}", attachments),)
             continue
-        ending = ONE_BLOCK if effects == "direct" and protocol == "text" else ""
+        ending = ONE_BLOCK if form is None and protocol == "text" else ""
         messages = (*messages, reply.message, make_results_message(reply, results, ending))
     raise AssertionError("a conversation ends by its outcome")
 
@@ -158,33 +153,25 @@ class InterfaceForm:
     operations: tuple[Operation, ...]
 
 
-def get_effect_set(block: Block) -> EffectSet:
-    """Return the effect set of a block without an interface."""
-    assert block.options.effects != "interface"
-    return block.options.effects or "direct"
-
-
 def make_request(
     block: Block,
     protocol: Protocol,
     messages: tuple[Message, ...],
     temperature: float | None,
     turn: int,
-    form: AnswerForm | None,
-    interface: InterfaceForm | None = None,
+    form: AnswerForm | InterfaceForm | None,
 ) -> Request:
     """Return the next request to the model: the conversation so far under a byte-stable system prompt."""
     options, schema = block.options, None
     tools: tuple[Tool, ...] = ()
-    if form is not None:
-        system, schema = build_answer_prompt(options), form.schema
-    elif interface is not None:
-        system, tools = interface.system, make_operation_tools(interface.operations)
-    else:
-        effects = get_effect_set(block)
-        loops = "continue" in block.labels
-        system = build_system_prompt(effects, protocol, options.reasoning, loops)
-        tools = make_tools(effects)
+    match form:
+        case AnswerForm():
+            system, schema = build_answer_prompt(options), form.schema
+        case InterfaceForm():
+            system, tools = form.system, make_tools(form.operations)
+        case None:
+            loops = "continue" in block.labels
+            system, tools = build_direct_prompt(protocol, options.reasoning, loops), DIRECT_TOOLS
     return Request(
         system,
         messages,
@@ -200,26 +187,25 @@ def make_request(
 
 def read_effects(
     reply: Reply,
-    effects: BlockEffects,
+    form: AnswerForm | InterfaceForm | None,
     protocol: Protocol,
     messages: tuple[Message, ...],
-    form: AnswerForm | None = None,
 ) -> tuple[Effect | Refusal, ...]:
     """Return the effects that a reply requests, in order; in the text protocol they are parsed from its text.
 
-    A fenced block that only repeats one of the `messages` shown to the model is not an effect. An answer has the
-    `form`.
+    A fenced block that only repeats one of the `messages` shown to the model is not an effect.
     """
     if is_too_long(reply):
         return ()
-    if effects == "answer":
-        return parse_answer(reply) if form is None else parse_answer(reply, form)
+    if isinstance(form, AnswerForm):
+        return parse_answer(reply, form)
+    operations = DIRECT if form is None else form.operations
     if reply.message.calls:
-        return tuple(parse_tool_call(call, effects) for call in reply.message.calls)
+        return tuple(parse_tool_call(call, operations) for call in reply.message.calls)
     if protocol == "tools":
         return ()
     shown = [message.text for message in messages if isinstance(message, UserMessage)]
-    return parse_text_effects(reply.message.text, effects, shown)
+    return parse_text_effects(reply.message.text, operations, shown)
 
 
 def read_data(reply: Reply, outputs: Sequence[str]) -> tuple[Effect, ...]:
@@ -252,13 +238,15 @@ def find_reply_problem(reply: Reply, requested: Sequence[Effect | Refusal]) -> s
     return "the reply was empty" if is_empty else "the reply holds no code and no call"
 
 
-def format_retry_advice(reply: Reply, effects: BlockEffects, protocol: Protocol) -> str:
+def format_retry_advice(
+    reply: Reply, form: AnswerForm | InterfaceForm | None, protocol: Protocol
+) -> str:
     """Return the message to the model after a reply that could not be used."""
-    if effects == "answer":
+    if isinstance(form, AnswerForm):
         missing, way = "JSON object", "reply with one JSON object"
     elif protocol == "tools":
-        missing, way = "code" if effects == "direct" else "call", "call a tool"
-    elif effects == "direct":
+        missing, way = "call" if form else "code", "call a tool"
+    elif form is None:
         missing, way = "code", "answer with one ```python block"
     else:
         missing, way = "call", "answer with one ```json block that is a call"

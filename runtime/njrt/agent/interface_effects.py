@@ -1,70 +1,37 @@
-"""The effects of an interface as operations of one block, and the arguments of its handlers from JSON.
+"""The effects of an interface as operations of one block, and one run behind it.
 
 def reserve(run: Handling, product: Product, count: int = 1)     Operation("reserve", ..., parameters=(product, count))
 Perform("shop.reserve", {"product": {"type": "Ref", "addr": 2}, "count": None})     reserve(run, the product)
-
-Values of types with a JSON form are passed as JSON, other objects by a reference that a result has shown or by the
-name of one of the block's variables. Types with a JSON form that are not scalars allow both.
 """
 
 from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from functools import lru_cache, partial
-from types import UnionType
-from typing import Annotated, Any, Union
+from typing import Any
 
-from njrt.agent.answer import UNTYPED
+from njrt.agent.calls import limit_time
 from njrt.agent.conversation import InterfaceForm
-from njrt.agent.object_references import WireVariables
-from njrt.agent.prompt import build_interface_prompt
-from njrt.agent.tools import (
-    REFERENCE_SCHEMA,
-    TEXT_SCHEMA,
-    WIRE_SCHEMA,
-    Operation,
-    Parameter,
-    format_call_form,
-    get_address,
+from njrt.agent.interface_arguments import (
+    OMITTED,
+    Argument,
+    KnownObjects,
+    UnknownVariableError,
+    make_argument,
+    make_output_argument,
 )
+from njrt.agent.prompt import build_interface_prompt
+from njrt.agent.tools import Operation, format_call_form
 from njrt.block import Block
 from njrt.effects import Perform, WireValue
 from njrt.errors import ConfigurationError, OutputTypeError
-from njrt.execution.execute import make_time_limit_error
-from njrt.interface import Aliases, Handler, Handling, Interface, _Mark
-from njrt.messages import Json, Protocol, make_object_schema, round_floats
-from njrt.models.strict_schema import REPLY, is_entry, make_strict_schema, restore_value
+from njrt.interface import Handler, Handling, Interface, References
+from njrt.messages import Protocol
 from njrt.outcome import Completed, Outcome, UserValue
-from njrt.records import record, replace
-from njrt.rendering.signatures import format_type
-from njrt.scope.scope import Absent, Bound, Scope
-from njrt.scope.typecheck import find_type_mismatch
-from njrt.timeouts import DeadlineExceeded, call_with_timeout
-from njrt.values.adapters import DeclaredType
-from njrt.values.json_forms import JsonForm, describe_schema, make_json_form, move_definitions
-
-_NULL: Json = {"type": "null"}
-_OMITTED = object()
-
-Decode = Callable[[WireValue, WireVariables], UserValue]
-"""Makes a handler's argument; raises ValueError, worded for the model, if that is impossible."""
-
-
-@record
-class Argument:
-    """One argument of a handler: how the model sends it, and how it becomes a value of the program."""
-
-    parameter: Parameter
-    decode: Decode
-    shown: str = "reference"
-    """Its form, for models that do not read schemas."""
-    has_default: bool = False
-    """Whether the function has a default for it."""
-    accepts_none: bool = False
-    """Whether None is one of its values; otherwise `null` means the default."""
+from njrt.records import record
+from njrt.scope.scope import Scope
 
 
 @record
@@ -76,23 +43,21 @@ class InterfaceEffect:
     handler: Handler | None = None
     takes_handling: bool = False
 
-    def decode(
-        self, sent: Mapping[str, WireValue], variables: WireVariables
-    ) -> dict[str, UserValue]:
+    def decode(self, sent: Mapping[str, WireValue], known: KnownObjects) -> dict[str, UserValue]:
         """Return the arguments as values of the program, by name; raise ValueError if one does not fit."""
         if unknown := sent.keys() - self.arguments.keys():
             raise ValueError(f"`{self.operation.name}` takes no `{min(unknown)}`")
         values = {}
         for name, argument in self.arguments.items():
-            value = sent.get(name, _OMITTED)
+            value = sent.get(name, OMITTED)
             if value is None and not argument.accepts_none and argument.has_default:
-                value = _OMITTED
-            if value is _OMITTED and argument.has_default:
+                value = OMITTED
+            if value is OMITTED and argument.has_default:
                 continue
-            if value is _OMITTED:
+            if value is OMITTED:
                 raise ValueError(f"`{name}` is missing; send {format_call_form(self.operation)}")
             try:
-                values[name] = argument.decode(value, variables)
+                values[name] = argument.decode(value, known)
             except ValueError as error:
                 raise ValueError(f"`{name}`: {error}") from None
         return values
@@ -105,7 +70,7 @@ class OpenInterface:
     interface: Interface
     effects: Mapping[str, InterfaceEffect]
     handling: Handling[Any]
-    scope: Scope
+    known: KnownObjects
     max_seconds: float | None
 
     @property
@@ -133,11 +98,8 @@ class OpenInterface:
         if self.interface.finally_ is None:
             return
         call = partial(self.interface.finally_, self.handling)
-        try:
-            call_with_timeout(self.max_seconds, call)
-        except DeadlineExceeded as error:
-            raise make_time_limit_error(error) from None
-        if isinstance(outcome, Completed) and (misfits := "; ".join(self.scope.misfits({}))):
+        limit_time(self.max_seconds, call)
+        if isinstance(outcome, Completed) and (misfits := "; ".join(self.known.scope.misfits({}))):
             raise OutputTypeError(f"after `finally_`, an output does not fit its type: {misfits}")
 
 
@@ -154,10 +116,11 @@ def open_interface(interface: Interface, block: Block, scope: Scope) -> OpenInte
 
     labels = tuple(label.removeprefix("bare_") for label in block.labels)
     state = interface.state() if interface.state is not None else None
+    known = KnownObjects(scope, References())
     handling = Handling(
-        block.place, labels, scope.outputs, state, partial(look_up_named, scope), assign
+        block.place, labels, scope.outputs, state, known.look_up, assign, known.references
     )
-    return OpenInterface(interface, effects, handling, scope, block.options.max_code_seconds)
+    return OpenInterface(interface, effects, handling, known, block.options.max_code_seconds)
 
 
 def make_interface_effects(interface: Interface, scope: Scope) -> dict[str, InterfaceEffect]:
@@ -167,7 +130,7 @@ def make_interface_effects(interface: Interface, scope: Scope) -> dict[str, Inte
     """
     effects = dict(_make_declared_effects(interface))
     if "done" not in effects:
-        arguments = {path: _make_output_argument(path, scope) for path in scope.outputs}
+        arguments = {path: make_output_argument(path, scope) for path in scope.outputs}
         operation = _make_operation(
             interface, "done", "End the instruction, with the values of its outputs.", arguments
         )
@@ -178,37 +141,40 @@ def make_interface_effects(interface: Interface, scope: Scope) -> dict[str, Inte
 @lru_cache(maxsize=64)
 def _make_declared_effects(interface: Interface) -> Mapping[str, InterfaceEffect]:
     """Return the effects that an interface declares; they are the same in all blocks."""
-    effects = {}
-    for name, handler in interface.list_effects():
-        try:
-            hints = typing.get_type_hints(handler, include_extras=True)
-        except Exception as error:
-            raise ConfigurationError(
-                f"njrt.Interface {interface.name!r}: the annotations of `{name}` cannot be evaluated: {error}"
-            ) from None
-        given, *others = [*inspect.signature(handler).parameters.values(), None]
-        first = hints.get(given.name) if given is not None else None
-        takes_handling = _is_subclass(typing.get_origin(first) or first, Handling)
-        parameters = [each for each in ([] if takes_handling else [given]) + others if each]
-        arguments = {}
-        for parameter in parameters:
-            where = (
-                f"njrt.Interface {interface.name!r}: the parameter `{parameter.name}` of `{name}`"
-            )
-            if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-                raise ConfigurationError(f"{where} cannot be passed by its name")
-            if parameter.name not in hints:
-                raise ConfigurationError(f"{where} has no type")
-            declared = hints[parameter.name]
-            if _is_subclass(typing.get_origin(declared) or declared, Handling):
-                raise ConfigurationError(f"{where} is a `Handling`: write it as the first one")
-            has_default = parameter.default is not parameter.empty
-            arguments[parameter.name] = _make_argument(
-                parameter.name, hints[parameter.name], has_default
-            )
-        operation = _make_operation(interface, name, inspect.getdoc(handler) or "", arguments)
-        effects[name] = InterfaceEffect(operation, arguments, handler, takes_handling)
-    return effects
+    return {
+        name: _make_effect(interface, name, handler) for name, handler in interface.list_effects()
+    }
+
+
+def _make_effect(interface: Interface, name: str, handler: Handler) -> InterfaceEffect:
+    where = f"njrt.Interface {interface.name!r}"
+    try:
+        hints = typing.get_type_hints(handler, include_extras=True)
+    except Exception as error:
+        raise ConfigurationError(
+            f"{where}: the annotations of `{name}` cannot be evaluated: {error}"
+        ) from None
+    parameters = list(inspect.signature(handler).parameters.values())
+    takes_handling = bool(parameters) and _is_handling(hints.get(parameters[0].name))
+    arguments = {}
+    for parameter in parameters[takes_handling:]:
+        at = f"{where}: the parameter `{parameter.name}` of `{name}`"
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise ConfigurationError(f"{at} cannot be passed by its name")
+        if parameter.name not in hints:
+            raise ConfigurationError(f"{at} has no type")
+        declared = hints[parameter.name]
+        if _is_handling(declared):
+            raise ConfigurationError(f"{at} is a `Handling`: write it as the first one")
+        has_default = parameter.default is not parameter.empty
+        arguments[parameter.name] = make_argument(parameter.name, declared, has_default)
+    operation = _make_operation(interface, name, inspect.getdoc(handler) or "", arguments)
+    return InterfaceEffect(operation, arguments, handler, takes_handling)
+
+
+def _is_handling(declared: Any) -> bool:
+    origin = typing.get_origin(declared) or declared
+    return isinstance(origin, type) and issubclass(origin, Handling)
 
 
 def _make_operation(
@@ -221,246 +187,7 @@ def _make_operation(
 
 def _make_perform(function: str, names: tuple[str, ...], *sent: WireValue) -> Perform:
     given = zip(names, sent, strict=True)
-    return Perform(function, {name: value for name, value in given if value is not _OMITTED})
-
-
-def _make_output_argument(path: str, scope: Scope) -> Argument:
-    """Return the `done` argument for an output: JSON if its type has a JSON form, else a reference."""
-    declared = scope.types.get(path, Any if scope.has_unresolved_type(path) else UNTYPED)
-    try:
-        if declared is not Any:
-            return _make_form_argument(path, make_json_form(declared))
-    except TypeError:
-        pass
-    return _make_mixed_argument(path, declared)
-
-
-def _make_argument(name: str, declared: DeclaredType, has_default: bool) -> Argument:
-    """Return the argument of a parameter with this type."""
-    marks = getattr(declared, "__metadata__", ())
-    aliases = tuple(alias for mark in marks if isinstance(mark, Aliases) for alias in mark.names)
-    argument = _make_required_argument(name, declared.__origin__ if marks else declared, marks)
-    schema, default = argument.parameter.schema, _OMITTED if has_default else ...
-    if has_default and not argument.accepts_none and schema is not WIRE_SCHEMA:
-        definitions = {"$defs": schema["$defs"]} if "$defs" in schema else {}
-        schema = {"anyOf": [*schema.get("anyOf", [schema]), _NULL]} | definitions
-    parameter = Parameter(name, schema, aliases, default)
-    return replace(argument, parameter=parameter, has_default=has_default)
-
-
-def _make_required_argument(name: str, plain: DeclaredType, marks: tuple[Any, ...]) -> Argument:
-    """Return the argument of a parameter that has no default."""
-    if any(mark is _Mark.WIRE for mark in marks):
-        return Argument(Parameter(name, WIRE_SCHEMA), _decode_wire, "value or reference")
-    if any(mark is _Mark.NUMBER for mark in marks):
-        return Argument(Parameter(name, REFERENCE_SCHEMA), _decode_number)
-    if any(mark is _Mark.OBJECT for mark in marks):
-        parameter = Parameter(name, {"anyOf": _REFERENCE_FORMS})
-        return Argument(parameter, partial(_decode_reference, plain))
-    others = tuple(mark for mark in marks if not isinstance(mark, Aliases | _Mark))
-    if _takes_objects(plain):
-        return _make_mixed_argument(name, plain)
-    try:
-        form = make_json_form(Annotated[plain, *others] if others else plain)
-    except TypeError:
-        return _make_mixed_argument(name, plain)
-    return _make_form_argument(name, form)
-
-
-def _takes_objects(declared: DeclaredType) -> bool:
-    """Return whether a type is or contains `Ref[...]`."""
-    return _is_reference(declared) or any(map(_takes_objects, typing.get_args(declared)))
-
-
-def _is_reference(declared: DeclaredType) -> bool:
-    return any(mark is _Mark.OBJECT for mark in getattr(declared, "__metadata__", ()))
-
-
-def _make_form_argument(name: str, form: JsonForm) -> Argument:
-    """Return an argument that is JSON; unless it is a scalar, it may also be a reference."""
-    strict = make_strict_schema(form.schema)
-    schema = strict["properties"][REPLY]
-    shown = describe_schema(form.schema)
-    choices = schema.get("anyOf", [schema])
-    is_scalar = all("enum" in each or each.get("type") in _SCALAR_TYPES for each in choices)
-    if not is_scalar:
-        schema = {"anyOf": [*choices, REFERENCE_SCHEMA]}
-        shown += " | reference"
-    accepts_none = False
-    with suppress(ValueError):
-        accepts_none = form.decode(None) is None
-    if "$defs" in strict:
-        schema = {**schema, "$defs": strict["$defs"]}
-    decode = partial(_decode_form, form, is_scalar)
-    return Argument(Parameter(name, schema), decode, shown, accepts_none=accepts_none)
-
-
-_SCALAR_TYPES = ("string", "integer", "number", "boolean", "null")
-
-
-def _make_mixed_argument(name: str, declared: DeclaredType) -> Argument:
-    """Return an argument of a type without JSON form: references, also inside lists, and JSON members of unions."""
-    definitions: dict[str, Json] = {}
-    schema = move_definitions(make_mixed_schema(declared), definitions)
-    choices = schema.get("anyOf", [schema])
-    parameter = Parameter(
-        name, {"anyOf": choices} | ({"$defs": definitions} if definitions else {})
-    )
-    shown = "reference" if choices[:2] == _REFERENCE_FORMS else "values or references"
-    decode = partial(_decode_mixed, declared)
-    return Argument(parameter, decode, shown, accepts_none=_NULL in choices)
-
-
-_REFERENCE = 'a reference, {"type": "Ref", "addr": N}, or the name of a variable'
-_REFERENCE_FORMS: list[Json] = [REFERENCE_SCHEMA, TEXT_SCHEMA]
-
-
-def make_mixed_schema(declared: DeclaredType) -> Json:
-    """Return the strict schema of a type, with a reference for each part that has no JSON form."""
-    parts = [part for part in typing.get_args(declared) if part is not ...]
-    origin: Any = typing.get_origin(declared) or declared
-    if _is_reference(declared):
-        return {"anyOf": [*_REFERENCE_FORMS]}
-    if origin in (Union, UnionType):
-        schemas = [make_mixed_schema(part) for part in parts]
-        choices = [choice for each in schemas for choice in each.get("anyOf", [each])]
-        unique = [each for number, each in enumerate(choices) if each not in choices[:number]]
-        return {"anyOf": unique}
-    if declared in (Any, object):
-        return {"anyOf": [*_REFERENCE_FORMS, {"type": "number"}, {"type": "boolean"}, _NULL]}
-    if _is_subclass(origin, Mapping) and len(parts) == 2:
-        entry = {"key": make_mixed_schema(parts[0]), "value": make_mixed_schema(parts[1])}
-        entries: Json = {"type": "array", "items": make_object_schema(entry)}
-        return {"anyOf": [*_REFERENCE_FORMS, entries]}
-    if _is_subclass(origin, Collection) and parts:
-        schemas = [make_mixed_schema(part) for part in parts]
-        items: Json = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
-        return {"anyOf": [*_REFERENCE_FORMS, {"type": "array", "items": items}]}
-    try:
-        form = make_json_form(declared)
-    except TypeError:
-        return {"anyOf": [*_REFERENCE_FORMS]}
-    strict = make_strict_schema(form.schema)
-    definitions = {"$defs": strict["$defs"]} if "$defs" in strict else {}
-    return {**strict["properties"][REPLY], **definitions}
-
-
-def _decode_wire(value: WireValue, variables: WireVariables) -> UserValue:
-    return round_floats(value)
-
-
-def _decode_number(value: WireValue, variables: WireVariables) -> int:
-    address = get_address(value)
-    if address is None:
-        raise ValueError('it must be a reference, {"type": "Ref", "addr": N}')
-    return int(address)
-
-
-def _decode_form(
-    form: JsonForm, is_scalar: bool, value: WireValue, variables: WireVariables
-) -> UserValue:
-    if not is_scalar and isinstance(value, Mapping) and value.get("type") == "Ref":
-        declared = Any if form.declared == UNTYPED else form.declared
-        return _decode_reference(declared, value, variables)
-    return form.decode(restore_value(value, form.schema, form.schema.get("$defs", {})))
-
-
-def _decode_reference(
-    declared: DeclaredType, value: WireValue, variables: WireVariables
-) -> UserValue:
-    """Return the object behind a reference, or the value of a variable of the block."""
-    if isinstance(value, str):
-        found = look_up_named(variables.scope, value)
-    elif (address := get_address(value)) is not None:
-        if address not in variables.references.objects:
-            raise ValueError(
-                f"there is no reference {address}; the results of other calls have references"
-            )
-        found = variables.references.read(address)
-    else:
-        raise ValueError(f"it must be {_REFERENCE}")
-    if problem := find_type_mismatch(found, declared, variables.scope.module):
-        raise ValueError(problem)
-    return found
-
-
-def _decode_mixed(declared: DeclaredType, value: WireValue, variables: WireVariables) -> UserValue:
-    """Return a value with objects in place of references; a string that the type does not allow names a variable."""
-    found = _decode_part(declared, value, variables)
-    if problem := find_type_mismatch(found, declared, variables.scope.module):
-        is_sent = isinstance(value, list | Mapping) and get_address(value) is None
-        raise ValueError(f"{problem}; send {_REFERENCE}" if is_sent else problem)
-    return found
-
-
-def _decode_part(declared: DeclaredType, value: WireValue, variables: WireVariables) -> UserValue:
-    origin: Any = typing.get_origin(declared) or declared
-    parts = typing.get_args(declared)
-    if _is_reference(declared):
-        return _decode_reference(parts[0], value, variables)
-    if origin in (Union, UnionType):
-        return _decode_choice(parts, value, variables)
-    if isinstance(value, Mapping) and value.get("type") == "Ref":
-        return _decode_reference(Any, value, variables)
-    if _is_subclass(origin, Mapping) and len(parts) == 2:
-        pairs = value.items() if isinstance(value, Mapping) else _list_entries(value)
-        return {
-            _decode_part(parts[0], key, variables): _decode_part(parts[1], item, variables)
-            for key, item in pairs
-        }
-    if isinstance(value, list) and _is_subclass(origin, Collection):
-        kinds = parts if origin is tuple and ... not in parts else parts[:1] * len(value)
-        items = [
-            _decode_part(kind, item, variables)
-            for kind, item in zip(kinds or [Any] * len(value), value, strict=False)
-        ]
-        is_made = origin in (tuple, set, frozenset) and len(items) == len(value)
-        return origin(items) if is_made else items
-    try:
-        form = make_json_form(declared)
-    except TypeError:
-        is_plain = isinstance(value, list | Mapping) or declared in (Any, object)
-        return round_floats(value) if is_plain else _decode_reference(Any, value, variables)
-    return _decode_form(form, False, value, variables)
-
-
-def _decode_choice(
-    kinds: tuple[DeclaredType, ...], value: WireValue, variables: WireVariables
-) -> UserValue:
-    """Return the value, decoded as the first alternative that it fits."""
-    for kind in kinds:
-        with suppress(ValueError):
-            return _decode_mixed(kind, value, variables)
-    is_sent = isinstance(value, list | Mapping) and get_address(value) is None
-    way_out = f"; send {_REFERENCE}" if is_sent else ""
-    raise ValueError(f"expected {' | '.join(map(format_type, kinds))}{way_out}")
-
-
-def _is_subclass(origin: Any, cls: type) -> bool:
-    return isinstance(origin, type) and issubclass(origin, cls)
-
-
-def _list_entries(value: WireValue) -> list[tuple[WireValue, WireValue]]:
-    if not isinstance(value, list) or not all(is_entry(entry) for entry in value):
-        raise ValueError('it must be a list of {"key": KEY, "value": VALUE}, or a reference')
-    return [(entry["key"], entry["value"]) for entry in value]
-
-
-def look_up_named(scope: Scope, name: str) -> UserValue:
-    """Return the value of a variable that the prompt names, or that the block has bound; else raise LookupError."""
-    is_named = name in scope.names or name in scope.scratch
-    match scope.lookup(name):
-        case Bound(value) if is_named:
-            return value
-        case Absent.UNBOUND:
-            raise UnknownVariableError(f"`{name}` is not bound yet")
-        case _:
-            names = ", ".join(scope.names) or "none"
-            raise UnknownVariableError(f"there is no variable `{name}`; the variables are: {names}")
-
-
-class UnknownVariableError(LookupError, ValueError):
-    """A model or a handler names a variable that the block does not have."""
+    return Perform(function, {name: value for name, value in given if value is not OMITTED})
 
 
 def make_interface_form(opened: OpenInterface, protocol: Protocol) -> InterfaceForm:

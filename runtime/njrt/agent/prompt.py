@@ -16,14 +16,12 @@ import inspect
 import re
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from types import FunctionType
 from typing import Any
 
-from njrt.agent.tools import OPERATIONS, format_call_form
 from njrt.block import Block
 from njrt.messages import Protocol
-from njrt.options import EffectSet, Options, Reasoning
+from njrt.options import Options, Reasoning
 from njrt.private_names import unmangle
 from njrt.rendering.describe import describe_function, describe_variable, render_value
 from njrt.rendering.redaction import Redactor
@@ -105,8 +103,6 @@ STRICT_ANSWER_PROMPT = f"""\
 NEEDS_CODE_RULE = """
 - If only code can do it: {"needs_code": "why"}"""
 
-ANSWER_PROMPT = STRICT_ANSWER_PROMPT + NEEDS_CODE_RULE
-
 REASONED_ANSWER_PROMPT = f"""\
 {ANSWER_ROLE}. First reason step by step, in at most six short lines without code; then end with one JSON object, on \
 one line, in the form given.
@@ -124,42 +120,6 @@ for item in items:
     if ask(f"Is this an insult? {item}", bool):
         item.hidden = True"""
 
-ENDING_RULES = """\
-`raise`, `break`, `continue` and `return` jump in the program, as far as they are listed; `raise` and `return` take \
-the name of a variable. When all outputs are bound, call `done`."""
-
-PYTHON_PROMPT = f"""{INTRODUCTION}
-
-{JUDGEMENT_RULES}
-`exec` runs statements: with them you bind variables and change objects. `eval` only shows the value of an \
-expression. Both see the listed names and Python's builtins, and names that you bind stay. {ENDING_RULES}"""
-
-VALUE_FORMAT = """\
-A value is JSON, such as 12.5, "text", true or [1, 2] (a dict is {"type": "dict", "items": [{"key": K, \
-"value": V}]}), or a reference {"type": "Ref", "addr": N} to an object."""
-
-SHARED_EVAL_PROMPT = f"""{INTRODUCTION}
-
-{JUDGEMENT_RULES}
-{VALUE_FORMAT} `eval` shows the value of an expression over the listed names and Python's builtins, and the \
-reference to it; `assign` binds a variable to a value; `deref` shows an object one level deep and `setref` \
-updates it in place. {ENDING_RULES}"""
-
-REFERENCE_FORMAT = f"""\
-{VALUE_FORMAT} `lookup` reads a variable, `assign` binds one, `deref` shows an object one level deep, `ref` makes \
-one, `setref` updates one in place."""
-
-ISOLATED_EVAL_PROMPT = f"""{INTRODUCTION}
-
-{JUDGEMENT_RULES}
-{REFERENCE_FORMAT} `eval` computes an expression of literals and builtins; it sees none of the program's \
-variables. {ENDING_RULES}"""
-
-BASELINE_PROMPT = f"""{INTRODUCTION}
-
-{REFERENCE_FORMAT} `goto` jumps to a label of the program, as far as it is listed. When all outputs are bound, \
-call `done`."""
-
 INTERFACE_PROMPT = f"""{INTRODUCTION}
 
 Judge, extract, translate and write yourself, and act on the program only by the calls that you are given; a result comes \
@@ -168,37 +128,12 @@ back after each. When all of it is done, call `done`."""
 REFERENCE_RULE = """ An object of the program is passed as a reference {"type": "Ref", "addr": N} that a result has \
 shown, or as the name of a variable, "NAME"."""
 
-SYSTEM_PROMPTS = {
-    "answer": ANSWER_PROMPT,
-    "direct": DIRECT_TOOLS_PROMPT,
-    "nightjar": PYTHON_PROMPT,
-    "shared-python": PYTHON_PROMPT,
-    "shared-eval": SHARED_EVAL_PROMPT,
-    "isolated-eval": ISOLATED_EVAL_PROMPT,
-    "baseline": BASELINE_PROMPT,
-}
 TEXT_CALLS_RULE = """
 
 Reply with one call as a ```json block {"name": NAME, "arguments": {...}}, and nothing else. The calls: """
 
-LOOKUP_EXAMPLE = ('{"name": "lookup", "arguments": {"var": "note"}}', '"What a day!"')
-EVAL_EXAMPLE = ('{"name": "eval", "arguments": {"expr": "note"}}', "'What a day!'")
-EXEC_EXAMPLE = ('{"name": "exec", "arguments": {"code": "mood = \'happy\'"}}', "Success")
-ASSIGN_EXAMPLE = ('{"name": "assign", "arguments": {"var": "mood", "val": "happy"}}', "Success")
-EXAMPLE_CALLS: dict[EffectSet, tuple[tuple[str, str], ...]] = {
-    "nightjar": (EXEC_EXAMPLE,),
-    "shared-python": (EXEC_EXAMPLE,),
-    "shared-eval": (EVAL_EXAMPLE, ASSIGN_EXAMPLE),
-    "isolated-eval": (LOOKUP_EXAMPLE, ASSIGN_EXAMPLE),
-    "baseline": (LOOKUP_EXAMPLE, ASSIGN_EXAMPLE),
-}
-"""The text protocol's example calls, each with its result."""
-
 LONG_FORM = 500
 """The number of characters above which an answer form precedes the values."""
-
-EFFECTS_SHOWING_VALUES = ("answer", "direct", "nightjar", "interface")
-"""The effect sets with an opening that shows the values of the inputs."""
 
 
 def build_answer_prompt(options: Options) -> str:
@@ -211,21 +146,18 @@ CODE_RULES: Mapping[Reasoning | None, str] = {"text": REASONED_CODE_RULE, "ask":
 """The text appended to the prompt of the effect set `direct`, by the option `reasoning`."""
 
 
-@lru_cache(maxsize=64)
-def build_system_prompt(
-    effects: EffectSet, protocol: Protocol, reasoning: Reasoning | None = None, loops: bool = True
+def build_direct_prompt(
+    protocol: Protocol, reasoning: Reasoning | None = None, loops: bool = True
 ) -> str:
-    """Return an effect set's system prompt; its example has `continue` only if the block `loops` and may use it."""
-    if effects == "direct":
-        text = DIRECT_TEXT_PROMPT % (CONTINUE_PARTS if loops else ("", "", ""))
-        prompt = DIRECT_TOOLS_PROMPT if protocol == "tools" else text
-        if reasoning == "text":
-            prompt = prompt.replace(ONLY_A_BLOCK, END_WITH_A_BLOCK)
-        return prompt + CODE_RULES.get(reasoning, "")
-    if protocol == "tools" or effects == "answer":
-        return SYSTEM_PROMPTS[effects]
-    calls = ", ".join(map(format_call_form, OPERATIONS[effects]))
-    return f"{SYSTEM_PROMPTS[effects]}{TEXT_CALLS_RULE}{calls}\n\n{format_example_block(effects)}"
+    """Return the system prompt of the effect set `direct`.
+
+    Its example has `continue` only if the block `loops` and may use it.
+    """
+    text = DIRECT_TEXT_PROMPT % (CONTINUE_PARTS if loops else ("", "", ""))
+    prompt = DIRECT_TOOLS_PROMPT if protocol == "tools" else text
+    if reasoning == "text":
+        prompt = prompt.replace(ONLY_A_BLOCK, END_WITH_A_BLOCK)
+    return prompt + CODE_RULES.get(reasoning, "")
 
 
 def build_interface_prompt(
@@ -238,22 +170,6 @@ def build_interface_prompt(
     if protocol == "text":
         parts.append(f"{TEXT_CALLS_RULE.strip()}\n" + "\n".join(f"- {call}" for call in calls))
     return "\n\n".join(parts)
-
-
-def format_example_block(effects: EffectSet) -> str:
-    """Return an example of a block that runs through calls in the text protocol."""
-    note = "note: str = 'What a day!'" if effects in EFFECTS_SHOWING_VALUES else "note"
-    lines = [
-        "Example:",
-        "Put the mood of <note> into <:mood: str>.",
-        "---",
-        note,
-        "mood: str, to be bound",
-        "",
-    ]
-    for call, answer in EXAMPLE_CALLS[effects]:
-        lines += ["```json", call, "```", "", f"When `{answer}` has come back:", ""]
-    return "\n".join([*lines, "```json", '{"name": "done", "arguments": {}}', "```", ""])
 
 
 ANSWER_FORM = "Reply with"
@@ -284,7 +200,7 @@ def build_opening(block: Block, scope: Scope, redactor: Redactor | None = None) 
     """
     redactor = redactor or Redactor()
     budget = block.options.show_chars or 1000
-    if block.options.effects not in EFFECTS_SHOWING_VALUES:
+    if block.interface is not None and not block.interface.shows_values:
         budget = 0
     lines: list[str] = []
     fixed: list[str] = []
@@ -311,13 +227,20 @@ def build_opening(block: Block, scope: Scope, redactor: Redactor | None = None) 
         for cls in find_signature_classes(scope.list_used_functions()):
             fixed.append(describe_variable(cls.__name__, cls, budget, redactor))
     outs = [format_output_line(block, scope, path, budget, redactor) for path in scope.outputs]
-    if block.labels and block.interface is None:
-        allowed = ", ".join(f"`{JUMP_FORMS[label]}`" for label in block.labels)
-        outs.append(f"Allowed jumps: {allowed}")
+    if offered := list_offered_jumps(block):
+        outs.append(f"Allowed jumps: {', '.join(offered)}")
     return redactor.redact_whole(join_opening(block.instruction, [*lines, *outs], "", fixed))
 
 
-@lru_cache(maxsize=256)
+def list_offered_jumps(block: Block) -> list[str]:
+    """Return the legal jumps as code; behind an interface, those with an effect of their name."""
+    labels = block.labels
+    if block.interface is not None:
+        names = {name for name, _ in block.interface.list_effects()}
+        labels = tuple(each for each in labels if each.removeprefix("bare_") in names)
+    return [f"`{JUMP_FORMS[label]}`" for label in labels]
+
+
 def choose_rule(instruction: str) -> str:
     """Return the line that ends the instruction: longer than any such line in it, so that no value can imitate it."""
     rules = re.findall(r"^[ \t]*(-{3,})[ \t]*$", instruction, re.MULTILINE)

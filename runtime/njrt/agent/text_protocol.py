@@ -3,7 +3,7 @@
     ```python                          ──parse_text_effects──>   Run(code='total = 3', done=True)
     total = 3
     ```
-    {"name": "eval", "arguments": {"expr": "total"}}        Eval('total'); several, or a list of them, in their order
+    {"name": "find", "arguments": {"text": "tea"}}          the call; several, or a list of them, in their order
     total = 3                                               Run(code='total = 3', done=True)
 
 A fence counts only at the start of a line, and only if it does not repeat a fenced block from the messages to the
@@ -19,8 +19,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from njrt.agent.tools import EXEC, BlockEffects, list_operations, parse_tool_call
-from njrt.effects import Effect, Exec, Refusal, Run
+from njrt.agent.tools import RUN, Operation, parse_tool_call
+from njrt.effects import Effect, Refusal, Run
 from njrt.execution.syntax import parse_python
 from njrt.messages import ARGUMENT_DECODER, ToolCall
 
@@ -35,7 +35,7 @@ PYTHON_WORD = re.compile(rf"(?:{'|'.join(JSON_WORDS)})\b")
 
 
 def parse_text_effects(
-    text: str, effects: BlockEffects, shown: Sequence[str] = ()
+    text: str, operations: tuple[Operation, ...], shown: Sequence[str] = ()
 ) -> tuple[Effect | Refusal, ...]:
     """Read a plain-text reply: fenced Python is code to run, fenced JSON is a call, and bare code counts too.
 
@@ -49,18 +49,18 @@ def parse_text_effects(
     if quotations and not fenced:
         return (QUOTED_ONLY,)
     if calls := find_calls([body for language, body in fenced if language in ("json", "")]):
-        return tuple(make_call_effect(call, effects) for call in calls)
+        return tuple(make_call_effect(call, operations) for call in calls)
     tagged = [body for language, body in fenced if language in PYTHON_TAGS[:3]]
     codes = tagged or [body for language, body in fenced if language in PYTHON_TAGS]
     if not codes and not fenced:
         if calls := next(filter(None, (find_calls([part]) for part in parts)), ()):
-            return tuple(make_call_effect(call, effects) for call in calls)
+            return tuple(make_call_effect(call, operations) for call in calls)
         codes = [part.strip("\n") + "\n" for part in parts if is_code(part)][:1]
-    if not codes and effects != "direct":
+    if not codes and RUN not in operations:
         slips = (call for _, body in fenced for call in parse_text_calls(body))
         return tuple(slip for slip in slips if isinstance(slip, Refusal))[:1]
     return tuple(
-        make_code_effect(code, effects, last=position == len(codes))
+        make_code_effect(code, operations, last=position == len(codes))
         for position, code in enumerate(codes, start=1)
     )
 
@@ -128,16 +128,12 @@ QUOTING = re.compile(r"\\[ntr]|[\s\\'\"|>]+")
 OPEN_FENCE = re.compile(r"(?:`{3,}|~{3,})[\w+-]*$")
 
 
-def make_code_effect(code: str, effects: BlockEffects, last: bool) -> Effect | Refusal:
-    """Return the effect of a block of code in plain text: `run` in the direct set, else `exec` if the set has it."""
-    if effects == "direct":
+def make_code_effect(code: str, operations: tuple[Operation, ...], last: bool) -> Effect | Refusal:
+    """Return the effect of a block of code in plain text; only the direct set has one."""
+    if RUN in operations:
         return Run(code, done=last and not LOOK_COMMENT.match(code))
-    operations = list_operations(effects)
-    if EXEC in operations:
-        return Exec(code)
-    return Refusal(
-        f"this needs a call, not code; the tools are {', '.join(o.name for o in operations)}"
-    )
+    names = ", ".join(operation.name for operation in operations)
+    return Refusal(f"this needs a call, not code; the tools are {names}")
 
 
 def find_calls(texts: Sequence[str]) -> tuple[ToolCall | Refusal, ...]:
@@ -146,9 +142,11 @@ def find_calls(texts: Sequence[str]) -> tuple[ToolCall | Refusal, ...]:
     return found if any(isinstance(call, ToolCall) for call in found) else ()
 
 
-def make_call_effect(call: ToolCall | Refusal, effects: BlockEffects) -> Effect | Refusal:
+def make_call_effect(
+    call: ToolCall | Refusal, operations: tuple[Operation, ...]
+) -> Effect | Refusal:
     """Return the effect of a call, or why the call could not be read."""
-    return call if isinstance(call, Refusal) else parse_tool_call(call, effects)
+    return call if isinstance(call, Refusal) else parse_tool_call(call, operations)
 
 
 def parse_text_calls(text: str) -> tuple[ToolCall | Refusal, ...]:

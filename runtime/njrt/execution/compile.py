@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Set
 from functools import lru_cache, partial
 from types import CellType, CodeType, TracebackType
 
@@ -44,10 +44,11 @@ from njrt.execution.snippet_analysis import SnippetAnalysis, analyze_snippet
 from njrt.execution.source_cache import register_source
 from njrt.execution.symbols import SnippetNames
 from njrt.execution.tracebacks import format_syntax_error, is_stack_deep
+from njrt.gates import carry_gated, is_used
 from njrt.options import Policy
 from njrt.outcome import UserValue
 from njrt.records import record
-from njrt.scope.scope import Scope
+from njrt.scope.scope import Bound, Scope
 from njrt.timeouts import DeadlineExceeded, call_with_timeout
 
 MAX_CHARACTERS = 100_000
@@ -167,8 +168,9 @@ def _check_and_compile(
         for problem in find_guard_problems(analysis.checked_nodes, names, scope):
             return Refusal(problem)
     _provide_cells(names, scope, policy)
+    carried = {} if policy == "contained" else find_carried_functions(names, scope)
     compile_source = compile_snippet if is_short else compile_snippet.__wrapped__
-    layout = _make_layout(analysis, scope, policy)
+    layout = _make_layout(analysis, scope, policy, carried.keys())
     code = compile_source(source, scope.place, layout, scope.future_flags)
     allow_effects(code, policy == "open" or names_effects(scope))
     tracker, exit_kind, exit_value = RaiseTracker(), CellType(int(ExitKind.FELL_OFF)), CellType()
@@ -180,7 +182,7 @@ def _check_and_compile(
         CLASS_NAME: scope.cells.get("__class__") or CellType(),
     }
     # `super` outside a class reads a `__class__` cell, which is empty there.
-    cells = {**_PRIVATE_CELLS, **scope.borrowed, **scope.cells, **scope.scratch, **private}
+    cells = _PRIVATE_CELLS | scope.borrowed | scope.cells | carried | scope.scratch | private
     closure = tuple([cells.get(name) or CellType() for name in code.co_freevars])
     return Snippet(
         source,
@@ -212,14 +214,18 @@ def compile_snippet(source: str, place: str, layout: ScopeLayout, future_flags: 
     return lower_snippet(new.tree, new.names, layout, register_source(place, source), new.flags)
 
 
-def _make_layout(analysis: SnippetAnalysis, scope: Scope, policy: Policy) -> ScopeLayout:
+def _make_layout(
+    analysis: SnippetAnalysis, scope: Scope, policy: Policy, carried: Set[str]
+) -> ScopeLayout:
     in_class = scope.namespace is not None
     names, used = analysis.names, analysis.used_names
     if scope.first_parameter and "super" in names.read:
         used = tuple(sorted({*used, scope.first_parameter}))
-    held = scope.scratch.keys() | scope.cells.keys() | scope.borrowed.keys()
+    held = scope.scratch.keys() | scope.cells.keys() | scope.borrowed.keys() | carried
     cells = tuple([name for name in used if name in held])
-    past_namespace = scope.scratch.keys() | scope.borrowed.keys() | scope.declared_nonlocal
+    past_namespace = (
+        scope.scratch.keys() | scope.borrowed.keys() | scope.declared_nonlocal | carried
+    )
     return ScopeLayout(
         class_name=scope.class_name,
         host=scope.host,
@@ -263,6 +269,18 @@ def _provide_cells(names: SnippetNames, scope: Scope, policy: Policy) -> None:
             scope.borrowed[name] = CellType(CHECKED_BUILTINS[name])
         elif name not in MODULE_NAMES and _is_shadowed(name, scope):
             scope.borrowed[name] = CellType(getattr(builtins, name))
+
+
+def find_carried_functions(names: SnippetNames, scope: Scope) -> dict[str, CellType]:
+    """Return cells for the gated functions that the code reads, which take the block's gate into other threads."""
+    carried = {}
+    for name in names.read if is_used() else ():
+        found = scope.lookup(name) if scope.is_referenced(name) else None
+        if isinstance(found, Bound) and not scope.can_bind(name):
+            value = carry_gated(found.value)
+            if value is not found.value:
+                carried[name] = CellType(value)
+    return carried
 
 
 def make_lister(name: str, scope: Scope, policy: Policy) -> Callable[..., UserValue]:

@@ -15,9 +15,9 @@ import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
+from contextvars import Context
 from typing import Any, Protocol, TypeVar
 
-from njrt.context import start_outside
 from njrt.records import record
 from njrt.timeouts import make_service_thread
 
@@ -39,7 +39,7 @@ class Network:
         self._clients: dict[object, Client] = {}
         self._exchanges: set[asyncio.Task[Any]] = set()
         self._thread = make_service_thread(self._loop.run_forever, "njrt-network", close_network)
-        start_outside(self._thread)
+        Context().run(self._thread.start)  # each exchange runs in the context of its caller
 
     def run(self, exchange: Coroutine[Any, Any, T]) -> T:
         """Run `exchange` on the network's loop and wait for it; an interrupt cancels it.

@@ -124,6 +124,8 @@ def _build_reply(entry: Said, name: str) -> Reply:
 
 def _number_calls(reply: Reply, turn: int) -> Reply:
     """Give an id to every call that lacks one; ids are unique in the whole script."""
+    if all(call.id for call in reply.message.calls):
+        return reply
     calls = tuple(
         call if call.id else replace(call, id=f"call_{turn + 1}_{position}")
         for position, call in enumerate(reply.message.calls, 1)

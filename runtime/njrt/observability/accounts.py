@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 
-from njrt.context import Around, allow_one_entry
+from njrt.context import Stack, allow_one_entry
 from njrt.effects import Answer, Effect, EffectResult, NeedsCode, Refusal
 from njrt.errors import BudgetError, NaturalError, NotAskedError
 from njrt.events import (
@@ -133,7 +133,7 @@ class Totals:
 
 
 @record
-class BlockRun:
+class RunAccount:
     """The account of one finished block run.
 
     `outcome` is `completed`, `broke`, `continued`, `returned` or `raised`, or `failed` if the runtime raised an error or
@@ -177,7 +177,7 @@ class Watch:
     """The accounts of the runs inside a `with njrt.watch()`, in the order they ended."""
 
     def __init__(self) -> None:
-        self.runs: list[BlockRun] = []
+        self.runs: list[RunAccount] = []
         self.errors: list[NaturalError] = []
         """Errors of the runtime that ended a run, or kept one from starting, even if the program caught them."""
 
@@ -209,7 +209,7 @@ class _OpenRun:
     effects: list[PerformedEffect] = field(default_factory=list)
 
 
-_open_watches: Around[Watch] = Around()
+_open_watches: Stack[Watch] = Stack("njrt.watches")
 _open_runs: dict[RunId, _OpenRun] = {}
 _thread_local = threading.local()
 
@@ -257,7 +257,7 @@ def _close_run(run: _OpenRun, ended: Ended) -> None:
     del _open_runs[ended.run]
     outcome, error = name_ending(ended.outcome, ended.redact)
     began = run.began
-    finished = BlockRun(
+    finished = RunAccount(
         ended.run,
         began.place,
         began.model,
@@ -313,7 +313,7 @@ def note_error(error: NaturalError) -> None:
             watch.errors.append(error)
 
 
-def last_run() -> BlockRun | None:
+def last_run() -> RunAccount | None:
     """Return the account of the last run that ended in this thread; None before the first."""
     return getattr(_thread_local, "run", None)
 

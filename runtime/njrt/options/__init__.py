@@ -19,13 +19,12 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from njrt.errors import ConfigurationError
 from njrt.messages import Protocol
 from njrt.options.budget import find_budget_problem
+from njrt.options.removed import EFFECTS as REMOVED_EFFECTS
 from njrt.options.removed import VARIABLES, drop_removed, find_removed
 from njrt.records import fields, record, replace
 from njrt.similar import find_similar
 
-EffectSet = Literal[
-    "answer", "direct", "nightjar", "shared-python", "shared-eval", "isolated-eval", "baseline"
-]
+EffectSet = Literal["answer", "direct"]
 Authority = Literal["least", "strict", "code"]
 Jumps = Literal["named", "all"]
 Mode = Literal["live", "static", "static-raw", "auto"]
@@ -46,7 +45,7 @@ class Options:
     protocol: Protocol | None = None
     """`tools`: the model calls tools; `text`: it writes plain text."""
     effects: EffectSet | Literal["interface"] | None = None
-    """`answer`: data, no code, the compiler's choice if possible; `direct`: Python code; others: the paper's sets."""
+    """`answer`: data, no code, the compiler's choice if possible; `direct`: Python code."""
     authority: Authority | None = None
     """Which blocks get code. `least`: all that may need it; `strict`: the same, but other blocks must not ask for
     code; `code`: all.
@@ -141,6 +140,8 @@ def find_option_problem(name: str, value: Any) -> str | None:
     if name not in OPTION_NAMES:
         close = find_similar(name, OPTION_NAMES)
         return f"unknown option `{name}`" + (f"; did you mean `{close}`?" if close else "")
+    if name == "effects" and value in REMOVED_EFFECTS:
+        return f'option `effects="{value}"` {REMOVED_EFFECTS[value]}'
     if name in OPTION_CHOICES and value not in OPTION_CHOICES[name]:
         return f"option `{name}` must be one of {', '.join(OPTION_CHOICES[name])}, not {value!r}"
     if int in _KINDS[name]:

@@ -39,6 +39,15 @@ REFUSED: Mapping[str, str] = {
 }
 """Options, arguments and variables that restricted a program."""
 
+_PAPER = (
+    "was removed in njc 0.3: the effect sets of the Nightjar paper are interfaces of spsbench, for "
+    "`njrt.using(interface=...)`, as docs/migrating.md shows"
+)
+EFFECTS: Mapping[str, str] = dict.fromkeys(
+    ("nightjar", "shared-python", "shared-eval", "isolated-eval", "baseline"), _PAPER
+)
+"""Values of the option `effects`."""
+
 NAMES: Mapping[str, str] = {
     "BreakerModel": "use FallbackModel, whose second model answers while the first fails",
     "CascadeModel": "use a stronger model",

@@ -23,7 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from njrt.context import Around, free_in_child
+from njrt.context import Stack, free_in_child
 from njrt.effect_json import format_call
 from njrt.errors import Paused, RecordingError, RecordingMismatchError, RecordingMissingError
 from njrt.message_json import hash_conversation, reply_from_json, reply_to_json
@@ -50,7 +50,7 @@ RecordMode = Literal["none", "once", "new", "all"]
 is recorded and record the rest. `all`: record everything again. An unfinished recording is continued."""
 
 
-_models: Around[str] = Around()
+_models: Stack[str] = Stack("njrt.replayed_models")
 
 
 def replaying(model: str = "") -> AbstractContextManager[str]:
@@ -59,7 +59,7 @@ def replaying(model: str = "") -> AbstractContextManager[str]:
 
 
 def _get_replayed_model() -> str:
-    return (_models.innermost() or ("",))[-1]
+    return _models.innermost() or ""
 
 
 class Recorder:

@@ -369,7 +369,7 @@ class Scope:
 
     def list_unchanged_outputs(self) -> tuple[str, ...]:
         """Return the watched outputs that the block has neither bound nor changed."""
-        return tuple([path for path in self.outputs if self._is_unchanged(path)])
+        return tuple([path for path in self.outputs if self._earlier and self._is_unchanged(path)])
 
     def _is_unchanged(self, path: str) -> bool:
         name = mangle(path, self.class_name)
@@ -397,12 +397,8 @@ class Scope:
 
     def has_plain_value(self, path: str, declared: Any) -> bool:
         """Return whether a variable has a plain value of its type, so that checking it runs no program code."""
-        found = self.lookup(path)
-        return (
-            type(found) is Bound
-            and type(found.value) is declared
-            and is_exactly(found.value, *_ATOMS)
-        )
+        value = self._find_value(path)
+        return type(value) is declared and is_exactly(value, *_ATOMS)
 
     def read_value(self, path: str) -> UserValue:
         """Return the value at a path such as `player.attack`; the root must be bound."""
@@ -426,16 +422,19 @@ class Scope:
             cells.clear()
 
     def _is_set(self, path: str) -> bool:
-        name, *attributes = path.split(".")
-        binding = self._read_binding(mangle(name, self.class_name))
-        return isinstance(binding, Bound) and _has_attribute_path(
-            binding.value, [mangle(attribute, self.class_name) for attribute in attributes]
-        )
+        name, *attributes = [mangle(part, self.class_name) for part in path.split(".")]
+        binding = self._read_binding(name)
+        if not attributes:
+            return isinstance(binding, Bound)
+        return isinstance(binding, Bound) and _has_attribute_path(binding.value, attributes)
 
     def _read_binding(self, name: str) -> Bound | Absent:
         """Like `lookup`, of a mangled name, but only at the place of an assignment."""
-        if self.find_cell(name) is not None:
-            return self.lookup(name)
+        if (cell := self.find_cell(name)) is not None:
+            try:
+                return Bound(cell.cell_contents)
+            except ValueError:
+                return Absent.UNBOUND
         where = self.namespace if name in self.own else self.module
         if where is not None and name in where:
             return Bound(where[name])

@@ -12,11 +12,10 @@ from __future__ import annotations
 import inspect
 import uuid
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from njrt.carried import OUTSIDE, Carried
+from njrt.context import Stack
 from njrt.decisions import (
     Accept,
     Decision,
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from njrt.persistence.recorder import Recorder
     from njrt.persistence.recording_file import RecordedDecision, RecordedTouch
 
-_asking: ContextVar[Carried] = ContextVar("njrt.session.interception", default=OUTSIDE)
+_asking: Stack[Sequence[OpenInterceptor]] = Stack("njrt.asking")
 """The interceptors that are deciding around this point."""
 
 
@@ -46,8 +45,8 @@ def list_interceptors(opened: Sequence[OpenInterceptor]) -> tuple[OpenIntercepto
     """Return the open interceptors that a block here must ask, innermost first."""
     if not opened:
         return ()
-    asking = _asking.get()._items
-    return tuple(each for each in reversed(opened) if not any(each is other for other in asking))
+    asking = {id(each) for group in _asking.here() for each in group}
+    return tuple(each for each in reversed(opened) if id(each) not in asking)
 
 
 class DecisionRecord:
@@ -205,12 +204,9 @@ async def _ask_all(
     decisions: list[InterceptorDecision] = []
     for interceptor in asked:
         inner = interceptors[: interceptors.index(interceptor) + 1]
-        token = _asking.set(Carried((*_asking.get()._items, *inner), "inherited"))
-        try:
-            name = interceptor.name
+        name = interceptor.name
+        with _asking.opened(inner):
             decision = await call_interceptor(interceptor.decide, name, pending)
-        finally:
-            _asking.reset(token)
         decisions.append(InterceptorDecision(name, decision))
         if is_final(decision):
             break

@@ -132,16 +132,14 @@ def find_cache_place(
 ) -> str | None:
     """Return the cache's folder, or its store's URL; None without a cache.
 
-    The cache is off unless `using(cache=...)` or NJC_CACHE=on turns it on; the `nightjar` effects include it, as
-    published, unless NJC_CACHE=off. A model given by `using(model=...)` is cached only by `using(cache=...)`.
+    The cache is off unless `using(cache=...)` or NJC_CACHE=on turns it on. A model given by `using(model=...)` is cached only by `using(cache=...)`.
     """
     cache = settings.cache
     if cache is None:
         text = environ.get("NJC_CACHE", "").lower()
         if text not in ("", *ON_WORDS, *OFF_WORDS):
             raise ConfigurationError(f"NJC_CACHE must be on or off, not {text!r}")
-        is_on = text in ON_WORDS or (options.effects == "nightjar" and text not in OFF_WORDS)
-        cache = is_on and settings.model is None
+        cache = text in ON_WORDS and settings.model is None
     if cache is True:
         if options.store:
             from njrt.persistence.open_store import make_store_url

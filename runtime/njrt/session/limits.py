@@ -16,7 +16,7 @@ from functools import lru_cache
 from threading import RLock
 from typing import Any
 
-from njrt.context import Around, allow_one_entry
+from njrt.context import Stack, allow_one_entry, is_context_known
 from njrt.errors import (
     CallLimitError,
     ConfigurationError,
@@ -247,12 +247,17 @@ def check_limits(limits: Limits) -> None:
             )
 
 
-_open_meters: Around[Meter] = Around()
+_open_meters: Stack[Meter] = Stack("njrt.limits")
 
 
 def list_open_meters() -> tuple[Meter, ...]:
     """Return the meters that `limit` opened around this point of the program, outermost first."""
     return _open_meters.here()
+
+
+def has_limit_elsewhere() -> bool:
+    """Return whether this context is unknown, and a `limit` is open only outside of it."""
+    return not (is_context_known() or _open_meters.here()) and bool(_open_meters.everywhere)
 
 
 @allow_one_entry

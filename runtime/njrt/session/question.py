@@ -10,14 +10,13 @@ function its place and options.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from njrt.agent.answer import describe_form, list_meanings, unfence
 from njrt.agent.conversation import Conversation, ServedEffect
-from njrt.agent.handlers import find_secrets
-from njrt.decisions import PendingEffect
+from njrt.agent.secrets import find_secrets
 from njrt.effects import AskModel, Effect, Refusal
 from njrt.errors import PolicyError, ReplyError, require_packages
 from njrt.messages import (
@@ -29,19 +28,12 @@ from njrt.messages import (
     UserMessage,
     make_object_schema,
 )
-from njrt.models.model import run_without_waiting
-from njrt.outcome import Returned, UserValue
+from njrt.outcome import Outcome, Returned, UserValue
 from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import Scope
-from njrt.session.drive import drive_conversation
-from njrt.session.session import (
-    Session,
-    describe_effect,
-    hidden_frames,
-    make_effect_server,
-    open_session,
-    with_lifecycle_events,
-)
+from njrt.session.run import BaseRun
+from njrt.session.session import Session, hidden_frames, open_session
+from njrt.session.settings import freeze_options
 from njrt.values.json_choices import flatten_alternatives, read_choices
 from njrt.values.json_forms import (
     JsonForm,
@@ -79,41 +71,32 @@ def allm(prompt: str, schema: AnswerType = None) -> Awaitable[UserValue]:
 
 
 def llm_at(place: str, *, project: Mapping[str, Any] | None = None, **options: Any) -> Asker:
-    """Return the `llm` for one place in a program, with the options of its block, file and project."""
+    """Return the `llm` for one place, with the options of its block, file and project."""
+    layers = freeze_options(options), freeze_options(project)
 
     def llm(prompt: str, schema: AnswerType = None) -> UserValue:
         with hidden_frames:
-            answer = _start(place, options, project, prompt, schema, is_async=False)
-            return run_without_waiting(answer)
+            session = open_session(place, *layers)
+            return read_outcome(QuestionRun(session, prompt, schema, is_async=False).drive())
 
     return llm
 
 
 def allm_at(place: str, *, project: Mapping[str, Any] | None = None, **options: Any) -> AsyncAsker:
     """Return the `allm` for one place in a program."""
+    layers = freeze_options(options), freeze_options(project)
 
     async def allm(prompt: str, schema: AnswerType = None) -> UserValue:
         with hidden_frames:
-            return await _start(place, options, project, prompt, schema, is_async=True)
+            session = open_session(place, *layers)
+            run = QuestionRun(session, prompt, schema, is_async=True)
+            return read_outcome(await run.adrive())
 
     return allm
 
 
-def _start(
-    place: str,
-    options: Mapping[str, Any],
-    project: Mapping[str, Any] | None,
-    prompt: str,
-    schema: AnswerType,
-    is_async: bool,
-) -> Coroutine[Any, Any, UserValue]:
-    session = open_session(place, options, project)
-    conversation = ask_model(prompt, schema, session, is_async)
-    return get_answer(session, with_lifecycle_events(conversation, session, "llm"), is_async)
-
-
 def make_asker(scope: Scope, session: Session, is_async: bool) -> Callable[..., Any]:
-    """Return the function `ask` for one run's code, which asks its model a redacted question as part of the run."""
+    """Return the function `ask` for one run's code, which asks its model a redacted question."""
     redactor = Redactor(session.options.redact is None or session.options.redact)
 
     def ask(question: str, type: AnswerType = None) -> Any:
@@ -121,22 +104,61 @@ def make_asker(scope: Scope, session: Session, is_async: bool) -> Callable[..., 
         if not scope.is_lent("ask"):
             raise RuntimeError("`ask` works only while its block runs")
         find_secrets(scope, redactor)
-        shown = redactor.redact_whole(str(question))
-        # A rejection is an error in the code, so that the model learns of it.
-        conversation = ask_model(shown, type, session, is_async, rejection=RuntimeError)
-        answer = get_answer(session, conversation, is_async)
-        return answer if is_async else run_without_waiting(answer)
+        run = InnerQuestionRun(session, redactor.redact_whole(str(question)), type, is_async)
+        return ask_later(run) if is_async else read_outcome(run.drive())
+
+    async def ask_later(run: InnerQuestionRun) -> UserValue:
+        return read_outcome(await run.adrive())
 
     return ask
 
 
-async def get_answer(
-    session: Session, conversation: Conversation, is_async: bool = False
-) -> UserValue:
-    """Drive a question's conversation; return the answer. Nothing is awaited unless it `is_async`."""
-    outcome = await drive_conversation(session, conversation, is_async)
+def read_outcome(outcome: Outcome) -> UserValue:
+    """Return the answer with which a question's conversation has ended."""
     assert isinstance(outcome, Returned)
     return outcome.value
+
+
+class QuestionRun(BaseRun):
+    """The run of one question, which is its only effect."""
+
+    effects = "llm"
+    rejection: type[Exception] = PolicyError
+    """Raised if an interceptor rejects the question."""
+
+    def __init__(self, session: Session, prompt: str, wanted: AnswerType, is_async: bool) -> None:
+        super().__init__(session, is_async)
+        self.prompt, self.wanted = prompt, wanted
+
+    def converse(self) -> Conversation:
+        """Ask the question, as an effect that interceptors see."""
+        self.form = form = make_question_form(self.wanted)
+        shown = "" if form is None else describe_schema(form.schema_with_members)
+        outcome = yield from self.serve(AskModel(self.prompt, shown), 1)
+        assert isinstance(outcome, Returned)
+        return outcome
+
+    def handle(self, effect: Effect | Refusal, turn: int) -> ServedEffect:
+        match effect:
+            case AskModel(question):
+                return ask_until_valid(question, self.form, self.session)
+            case Refusal(words):
+                raise self.rejection(f"a question to the model was rejected: {words}")
+            case _:
+                raise AssertionError("a question is the only effect of `llm`")
+
+
+class InnerQuestionRun(QuestionRun):
+    """A question that a block's code asks, as a part of the block's run."""
+
+    rejection = RuntimeError
+    """An error in the code, so that the model learns of it."""
+
+    def begin(self) -> None:
+        """Stay in the block's run."""
+
+    def end(self, ending: Outcome | BaseException) -> None:
+        """Stay in the block's run."""
 
 
 # ── the conversation ─────────────────────────────────────────────────────────────────────────────
@@ -183,34 +205,6 @@ def check_schema(schema: Mapping[str, Any]) -> None:
     except SchemaError as error:
         place = error.json_path.replace("$", "the schema", 1)
         raise TypeError(f"{place}: {error.message}; ask with a valid JSON schema") from None
-
-
-def ask_model(
-    prompt: str,
-    wanted: AnswerType,
-    session: Session,
-    is_async: bool,
-    rejection: type[Exception] = PolicyError,
-) -> Conversation:
-    """Yield the conversation: one effect, the question; raise a `rejection` if an interceptor rejects it."""
-    form = make_question_form(wanted)
-
-    def serve(effect: Effect | Refusal, turn: int) -> ServedEffect:
-        match effect:
-            case AskModel(question):
-                return (yield from ask_until_valid(question, form, session))
-            case Refusal(words):
-                raise rejection(f"a question to the model was rejected: {words}")
-            case _:
-                raise AssertionError("a question is the only effect of `llm`")
-
-    def describe(effect: Effect, turn: int, number: int) -> PendingEffect:
-        return describe_effect(session, effect, turn, number, "llm", "", is_async, dict)
-
-    question = AskModel(prompt, "" if form is None else describe_schema(form.schema_with_members))
-    outcome = yield from make_effect_server(serve, session, describe)(question, 1)
-    assert isinstance(outcome, Returned)
-    return outcome
 
 
 def ask_until_valid(prompt: str, form: JsonForm | None, session: Session) -> Conversation:

@@ -10,21 +10,23 @@ A `with` statement takes precedence over a block, its file, the environment and 
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 from urllib.parse import quote, unquote
 
-from njrt.context import Around, allow_one_entry
-from njrt.decisions import Interceptor, OpenInterceptor, get_interceptor_name
+from njrt.context import Stack, allow_one_entry, is_context_known, open_approvals
+from njrt.decisions import Interceptor, OpenInterceptor, get_interceptor_name, is_observer
 from njrt.errors import ConfigurationError
 from njrt.events import Listener, combine_listeners
-from njrt.gates import CallRules, choose_strictest, nest_rules, read_call_rules
+from njrt.gates import CallRules, nest_rules, read_call_rules
+from njrt.interface import Interface
 from njrt.models.model import Model
 from njrt.models.wrapped import adapt_model
 from njrt.observability.listeners import SafeListener, make_listener
@@ -39,14 +41,12 @@ from njrt.options import (
     read_environment_options,
 )
 from njrt.options.removed import VARIABLES as REMOVED_VARIABLES
-from njrt.records import field, record, replace
+from njrt.records import field, fields, record, replace
 
 if TYPE_CHECKING:
     from njrt.options.budget import Budget
     from njrt.persistence.recorder import Recorder, RecordMode
     from njrt.production.budgets.budgeted import OpenBudget
-
-T = TypeVar("T")
 
 EMPTY_OPTIONS = Options()
 
@@ -70,11 +70,33 @@ class Settings:
     """Applied to every model that a block asks, below the layers."""
     calls: CallRules = field(default_factory=dict)
     """The rules for calls by contained code, from all enclosing `with using`."""
+    interface: Interface | None = None
+    """The interface of blocks that name none."""
 
 
 NO_SETTINGS = Settings()
 
-_open_settings: Around[Settings] = Around()
+_open_settings: Stack[Settings] = Stack("njrt.settings")
+_process_layers: dict[str, AbstractContextManager[Settings]] = {}
+"""The open settings of the whole process, outermost first: those of a tool, such as a debugger, and the program's."""
+_process_settings: dict[str, Settings] = {"tool": NO_SETTINGS, "program": NO_SETTINGS}
+
+
+@record
+class GivenSettings:
+    """The arguments of `using`."""
+
+    model: Model | str | None = None
+    record: str | Path | Recorder | None = None
+    mode: RecordMode = "once"
+    cache: bool | str | Path | None = None
+    trace: str | Path | None = None
+    intercept: Interceptor | None = None
+    ask_again: bool = False
+    budget: Budget | str | Sequence[Budget] | None = None
+    calls: Iterable[Callable[..., Any]] | CallRules | None = None
+    interface: Interface | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @allow_one_entry
@@ -90,9 +112,10 @@ def using(
     ask_again: bool = False,
     budget: Budget | str | Sequence[Budget] | None = None,
     calls: Iterable[Callable[..., Any]] | CallRules | None = None,
+    interface: Interface | None = None,
     **options: Any,
 ) -> Iterator[None]:
-    """Run the blocks inside with these settings, including all threads and tasks started there (`njrt.context`).
+    """Run the blocks inside with these settings, also in tasks started there; `njrt.carry` takes them into threads.
 
     :param model: A model (`njrt.Scripted([...])`, a PydanticAI model object) or the name of one.
     :param record: The path of a recording, or `store:NAME`; it is replayed and made according to `mode`.
@@ -103,64 +126,112 @@ def using(
     :param ask_again: Call `intercept` even if the recording has its decision.
     :param budget: A `Budget`, several, or their text, in addition to the enclosing budgets.
     :param calls: Functions that contained code calls through the gate (`njrt.gated`), or a dict to `njrt.CallRule`s.
+    :param interface: The interface of all blocks inside that name none of their own.
     :param options: Options of blocks.
     """
-    given = {*options, *(["mode"] if mode in get_args(Mode) else ())}
-    if ignored := [name for name in BUILD_OPTIONS if name in given]:
-        raise ConfigurationError(
-            f"njrt.using: the option `{ignored[0]}` counts when a program is compiled; set it on the block, or in [tool.njc]"
-        )
-    check_arguments(
-        (
-            "record",
-            record,
-            is_path(record) or hasattr(record, "take_decision"),
-            "a path or a Recorder",
-        ),
-        (
-            "cache",
-            cache,
-            isinstance(cache, bool) or cache == "" or is_path(cache),
-            "True, False, a folder or a URL",
-        ),
-        ("trace", trace, trace == "" or is_path(trace), "a path, or store:NAME"),
-        ("intercept", intercept, callable(intercept), "a function"),
-        ("ask_again", ask_again, isinstance(ask_again, bool), "True or False"),
+    given = GivenSettings(
+        model, record, mode, cache, trace, intercept, ask_again, budget, calls, interface, options
     )
+    with (
+        open_layer(given, get_settings(), "njrt.using") as layer,
+        _open_settings.opened(nest_settings(get_open_settings(), layer)),
+        open_approvals.opened(None) if is_approval(layer) else nullcontext(),
+    ):
+        yield
+
+
+def is_approval(layer: Settings) -> bool:
+    """Return whether somebody decides about effects or calls; an observer, such as a debugger, does not."""
+    return bool(layer.calls) or not all(map(is_observer, layer.interceptors))
+
+
+def configure(**settings: Any) -> None:
+    """Set what holds for all blocks of this process, in every thread: the arguments of `using`.
+
+    These settings are around every `with using`. A later call replaces them; `njrt.configure()` removes them.
+    """
+    options = {name: value for name, value in settings.items() if name not in _ARGUMENTS}
+    arguments = {name: value for name, value in settings.items() if name in _ARGUMENTS}
+    configure_layer("program", GivenSettings(**arguments, options=options))
+
+
+_ARGUMENTS = frozenset(each.name for each in fields(GivenSettings)) - {"options"}
+
+
+def configure_layer(name: Literal["tool", "program"], given: GivenSettings) -> None:
+    """Replace the settings of the whole process that a tool or the program has set."""
+    layer = open_layer(given, _process_settings["tool"], "njrt.configure")
+    settings = layer.__enter__()
+    if not _process_layers:
+        atexit.register(_close_layers)
+    before = _process_layers.pop(name, None)
+    _process_layers[name], _process_settings[name] = layer, settings
+    if before is not None:
+        before.__exit__(None, None, None)
+
+
+def _close_layers() -> None:
+    for layer in _process_layers.values():
+        layer.__exit__(None, None, None)
+
+
+@contextmanager
+def open_layer(given: GivenSettings, around: Settings, name: str) -> Iterator[Settings]:
+    """Open what the arguments of `using` or `configure` give, and close it at the end.
+
+    Raises ConfigurationError, with the function's `name`, if an argument is wrong.
+    """
+    options, model, record = dict(given.options), given.model, given.record
+    check_arguments(given, name)
     if isinstance(model, str):
         options, model = {**options, "model": model}, None
     if (store := options.get("store")) is not None:
         options["store"] = anchor(store) if isinstance(store, str) else _name_store(store)
-    around = get_settings()
     recorder: Recorder | None
     if isinstance(record, str | os.PathLike):
-        recorder = open_recorder(record, mode, options.get("store") or around.options.store)
+        recorder = open_recorder(record, given.mode, options.get("store") or around.options.store)
     else:
         recorder = record
-    interceptors = around.interceptors
-    if intercept is not None:
-        opened = OpenInterceptor(get_interceptor_name(intercept), intercept, ask_again)
-        interceptors = (*interceptors, opened)
-    opened_budgets = open_budgets(budget)
-    here = Settings(
-        around.model if model is None else adapt_model(model),
-        merge_option_layers(make_options(options, "njrt.using"), around.options),
-        recorder or around.recorder,
-        around.cache if cache is None else cache if isinstance(cache, bool) else anchor(cache),
-        around.trace if trace is None else anchor(trace),
-        interceptors,
-        around.budgets + opened_budgets,
-        around.wrap,
-        nest_rules(around.calls, read_call_rules(calls)),
+    interceptors: tuple[OpenInterceptor, ...] = ()
+    if (intercept := given.intercept) is not None:
+        opened = OpenInterceptor(get_interceptor_name(intercept), intercept, given.ask_again)
+        interceptors = (opened,)
+    budgets = open_budgets(given.budget)
+    cache, trace = given.cache, given.trace
+    try:
+        yield Settings(
+            None if model is None else adapt_model(model),
+            make_options(options, name),
+            recorder,
+            cache if cache is None or isinstance(cache, bool) else anchor(cache),
+            None if trace is None else anchor(trace),
+            interceptors,
+            budgets,
+            None,
+            read_call_rules(given.calls),
+            given.interface,
+        )
+    finally:
+        if recorder is not None and recorder is not record:
+            recorder.close()
+        for budget in budgets:
+            budget.close()
+
+
+def nest_settings(outer: Settings, inner: Settings) -> Settings:
+    """Return the settings inside two layers: the inner ones count, approvals and budgets add up."""
+    return Settings(
+        outer.model if inner.model is None else inner.model,
+        merge_option_layers(inner.options, outer.options),
+        inner.recorder or outer.recorder,
+        outer.cache if inner.cache is None else inner.cache,
+        outer.trace if inner.trace is None else inner.trace,
+        outer.interceptors + inner.interceptors,
+        outer.budgets + inner.budgets,
+        outer.wrap if inner.wrap is None else inner.wrap,
+        nest_rules(outer.calls, inner.calls),
+        outer.interface if inner.interface is None else inner.interface,
     )
-    with _open_settings.opened(here):
-        try:
-            yield
-        finally:
-            if recorder is not None and recorder is not record:
-                recorder.close()
-            for opened_budget in opened_budgets:
-                opened_budget.close()
 
 
 def is_path(value: Any) -> bool:
@@ -168,11 +239,27 @@ def is_path(value: Any) -> bool:
     return isinstance(value, str | os.PathLike) and bool(os.fspath(value))
 
 
-def check_arguments(*arguments: tuple[str, Any, bool, str]) -> None:
+def check_arguments(given: GivenSettings, name: str) -> None:
     """Raise ConfigurationError for the first argument of `using` that is neither None nor valid."""
-    for name, value, is_right, expected in arguments:
+    options = {*given.options, *(["mode"] if given.mode in get_args(Mode) else ())}
+    if ignored := [option for option in BUILD_OPTIONS if option in options]:
+        raise ConfigurationError(
+            f"{name}: the option `{ignored[0]}` counts when a program is compiled; set it on the block, or in [tool.njc]"
+        )
+    record, cache, trace = given.record, given.cache, given.trace
+    interface = given.interface
+    is_recorder = is_path(record) or hasattr(record, "take_decision")
+    is_cache = isinstance(cache, bool) or cache == "" or is_path(cache)
+    for argument, value, is_right, expected in (
+        ("record", record, is_recorder, "a path or a Recorder"),
+        ("cache", cache, is_cache, "True, False, a folder or a URL"),
+        ("trace", trace, trace == "" or is_path(trace), "a path, or store:NAME"),
+        ("intercept", given.intercept, callable(given.intercept), "a function"),
+        ("ask_again", given.ask_again, isinstance(given.ask_again, bool), "True or False"),
+        ("interface", interface, isinstance(interface, Interface), "an njrt.Interface"),
+    ):
         if value is not None and not is_right:
-            raise ConfigurationError(f"njrt.using: {name} must be {expected}, not {value!r}")
+            raise ConfigurationError(f"{name}: {argument} must be {expected}, not {value!r}")
 
 
 def anchor(place: str | Path) -> str:
@@ -212,27 +299,29 @@ def open_budgets(budget: Budget | str | Sequence[Budget] | None) -> tuple[OpenBu
 @contextmanager
 def wrapping(wrap: ModelWrapper) -> Iterator[None]:
     """Make blocks inside ask `wrap(model)` instead of each model that they choose."""
-    with _open_settings.opened(replace(get_settings(), wrap=wrap)):  # read on entry, not before
+    with _open_settings.opened(replace(get_open_settings(), wrap=wrap)):
         yield
 
 
-def get_settings() -> Settings:
+def get_open_settings() -> Settings:
     """Return the settings of the innermost `with using` around this point of the program."""
-    around = _open_settings.innermost()
-    if len(around) < 2:
-        return around[0] if around else NO_SETTINGS
-    # It is unknown which of them started this work, so the restrictions of all apply.
-    return replace(
-        around[-1],
-        interceptors=unite(here.interceptors for here in around),
-        budgets=unite(here.budgets for here in around),
-        calls=choose_strictest(here.calls for here in around),
-    )
+    return _open_settings.innermost() or NO_SETTINGS
 
 
-def unite(stacks: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
-    """Return all items of several stacks, each once."""
-    return tuple({id(item): item for stack in stacks for item in stack}.values())
+def get_settings() -> Settings:
+    """Return all settings that hold here: those of the process, and of the `with` statements around."""
+    settings = get_open_settings()
+    for layer in (_process_settings["program"], _process_settings["tool"]):
+        if layer is not NO_SETTINGS:
+            settings = nest_settings(layer, settings)
+    return settings
+
+
+def has_budget_elsewhere() -> bool:
+    """Return whether this context is unknown, and a budget is open only outside of it."""
+    if is_context_known() or get_open_settings().budgets:
+        return False
+    return any(settings.budgets for settings in _open_settings.list_everywhere())
 
 
 def get_listener(settings: Settings, environ: Mapping[str, str] = os.environ) -> Listener:
@@ -286,8 +375,8 @@ def get_environment_recorder(text: str) -> Recorder:
 
 
 def resolve_options(
-    block: Mapping[str, Any],
-    project: Mapping[str, Any] | None,
+    block: FrozenOptions,
+    project: FrozenOptions,
     using: Options,
     place: str,
     environ: Mapping[str, str] | None = None,
@@ -296,9 +385,9 @@ def resolve_options(
     environ = read_environment() if environ is None else environ
     layers = (
         using,
-        freeze_options(block),
+        block,
         tuple([(name, environ[name]) for name in environ if name in _OPTION_VARIABLES]),
-        freeze_options(project),
+        project,
         place,
     )
     try:

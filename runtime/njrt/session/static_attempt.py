@@ -27,7 +27,8 @@ from njrt.execution.raised import RaisedError
 from njrt.outcome import Completed, Outcome, Raised, UserValue
 from njrt.records import record, replace
 from njrt.scope.scope import Bound, make_scope
-from njrt.session.run_block import LiveBlock, VariablesLambda
+from njrt.session.block_call import VariablesLambda
+from njrt.session.run_block import LiveBlock
 from njrt.session.session import get_current_run, make_run_id
 from njrt.session.settings import get_listener, get_settings
 from njrt.session.states import StateObserver, observe_nothing

@@ -18,7 +18,7 @@ import pytest
 
 import njrt
 from njrt.decisions import PendingEffect
-from njrt.effects import Assign, BindOutputs, Effect, Run
+from njrt.effects import BindOutputs, Effect, ReturnAnswer, Run
 from njrt.models.scripted import run
 from njrt.production.approval.question import describe_names, describe_question, format_code
 from njrt.production.approval.terminal import PROMPT as PROMPT_TEXT
@@ -265,7 +265,6 @@ def test_what_is_named_and_changed_is_shown() -> None:
     assert list(describe_names(make_pending(BindOutputs({"x": 4})))) == [
         "  binds    x (now int = 3)"
     ]
-    assert list(describe_names(make_pending(Assign("z", 4)))) == ["  binds    z"]
     assert "will be refused" in next(describe_names(make_pending(Run("x = (", True))))
 
 
@@ -300,10 +299,10 @@ CHANGES: list[tuple[str, dict[str, Any], bool, bool]] = [
     ("another line and run", {"place": "a.njpy:9", "run": "s", "turn": 3, "number": 4}, True, True),
     ("other code", {"effect": Run("x = 2", True)}, False, True),
     ("not done", {"effect": Run("x = 1", False)}, False, True),
-    ("another kind", {"effect": Assign("x", 1)}, False, False),
+    ("another kind", {"effect": ReturnAnswer(1)}, False, False),
     ("another instruction", {"instruction": "Do <y>."}, False, False),
     ("another file", {"place": "b.njpy:3"}, False, False),
-    ("other effects", {"effects": "nightjar"}, False, False),
+    ("other effects", {"effects": "answer"}, False, False),
 ]
 
 

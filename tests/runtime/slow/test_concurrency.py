@@ -20,10 +20,11 @@ from playing import play
 from programs import Program, ended_by
 
 import njrt
-from njrt.context import list_open
+from njrt.gates import find_gate
 from njrt.messages import Reply, Request, ToolCall, UserMessage
 from njrt.models.scripted import Scripted, run
 from njrt.observability.accounts import _open_runs
+from njrt.session.limits import list_open_meters
 from waiting import HANG_SECONDS
 
 PROGRAM = Program('''
@@ -116,7 +117,7 @@ def test_eight_threads() -> None:
         njrt.limit(calls=999) as meter,
         ThreadPoolExecutor(8) as pool,
     ):
-        results = list(pool.map(names["work"], [f"t{n}" for n in range(40)]))
+        results = list(pool.map(njrt.carry(names["work"]), [f"t{n}" for n in range(40)]))
     assert results == [(f"t{n}", 3) for n in range(40)]
     assert sorted(names["shared"]) == sorted(
         (f"t{n}", step) for n in range(40) for step in range(3)
@@ -186,7 +187,7 @@ def test_a_budget_holds_over_threads() -> None:
 
     model = Scripted(echo)
     with njrt.using(model=model), njrt.limit(calls=10), ThreadPoolExecutor(4) as pool:
-        results = list(pool.map(guarded, [f"t{n}" for n in range(8)]))
+        results = list(pool.map(njrt.carry(guarded), [f"t{n}" for n in range(8)]))
     assert len(model.requests) == 10
     assert results.count(False) >= 5
 
@@ -374,11 +375,11 @@ def test_the_context_that_closes_a_dropped_coroutine_keeps_what_it_carries() -> 
     coroutine = PROGRAM.load()["waits"](Never(), log)
     with njrt.using(model=Scripted(ended_by("await event"))):
         asyncio.run(take_a_step(coroutine))
-    with njrt.watch():
-        inside = list_open()
+    with njrt.limit(calls=1):
+        inside = list_open_meters()
         coroutine.close()
-        assert (log, list_open()) == (["unbound"], inside)
-    assert list_open() == ()
+        assert (log, list_open_meters()) == (["unbound"], inside)
+    assert find_gate() is None
 
 
 def test_the_event_loop_runs_on_while_the_model_thinks() -> None:

@@ -303,7 +303,7 @@ def test_processes_add_to_one_recording(tmp_path: Path) -> None:
         ('{"decided": {"place": "a"}}', "decided.key"),
         ('{"decided": {"place": "a", "key": "", "number": 1, "effect": {"kind": "Fly"}, "decisions": []}}', "there is no effect 'Fly'"),
         ('{"decided": {"place": "a", "key": "", "number": 1, "effect": {"kind": {}}, "decisions": []}}', "there is no effect {}"),
-        ('{"decided": {"place": "a", "key": "", "number": 1, "effect": {"kind": "Done"}, "decisions": [{"decision": "maybe"}]}}', "'maybe' is not a decision"),
+        ('{"decided": {"place": "a", "key": "", "number": 1, "effect": {"kind": "BreakLoop"}, "decisions": [{"decision": "maybe"}]}}', "'maybe' is not a decision"),
         ('{"decided": ', "not JSON"),
     ],
 )  # fmt: skip

@@ -21,7 +21,13 @@ import njrt
 from njrt.errors import ConfigurationError
 from njrt.models.scripted import Scripted, run
 from njrt.options import DEFAULTS, OPTION_CHOICES, OPTION_NAMES, Options
-from njrt.session.settings import NO_SETTINGS, get_settings, read_environment, resolve_options
+from njrt.session.settings import (
+    NO_SETTINGS,
+    freeze_options,
+    get_settings,
+    read_environment,
+    resolve_options,
+)
 from openai_server import KEY, OpenAIServer, calls, says
 
 FOREIGN = ("NJC_", "OPENAI_", "ANTHROPIC_", "PYTHON", "HTTP_PROXY", "http_proxy")
@@ -101,14 +107,6 @@ def test_the_vendors_own_variables(place: Place, server: OpenAIServer) -> None:
     vendor = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": KEY}
     place.prints(2, 4, 4, NJC_MODEL="openai/gpt-4.1", **vendor)
     assert len(server.seen) == 3
-
-
-def test_effects(tmp_path: Path) -> None:
-    script = [calls(("exec", '{"code": "y = x * 2"}')), calls(("done", "{}"))]
-    with OpenAIServer(script * 3) as server:
-        Place(tmp_path).prints(2, 4, 4, **at(server, NJC_EFFECTS="shared-python"))
-        offered = [tool["function"]["name"] for tool in server.seen[0].body["tools"]]
-    assert sorted(offered) == ["break", "continue", "done", "eval", "exec", "raise", "return"]
 
 
 def test_protocol(tmp_path: Path) -> None:
@@ -223,23 +221,24 @@ def test_a_wrong_value_is_named(
 def chosen(**layers: dict[str, Any]) -> Options:
     with njrt.using(**layers.get("using", {})):
         using = get_settings().options
-        return resolve_options(layers.get("block", {}), layers.get("project"), using, "x:1")
+        block, project = freeze_options(layers.get("block")), freeze_options(layers.get("project"))
+        return resolve_options(block, project, using, "x:1")
 
 
 def test_the_nearest_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     layers: dict[str, dict[str, Any]] = {}
     assert chosen().effects == DEFAULTS.effects == "direct"
-    layers["project"] = {"effects": "baseline", "max_calls": 7}
-    assert chosen(**layers).effects == "baseline"
-    monkeypatch.setenv("NJC_EFFECTS", "shared-eval")
-    assert chosen(**layers).effects == "shared-eval"
-    layers["block"] = {"effects": "nightjar"}
-    assert chosen(**layers).effects == "nightjar"
-    layers["using"] = {"effects": "isolated-eval"}
-    assert chosen(**layers).effects == "isolated-eval"
+    layers["project"] = {"effects": "answer", "max_calls": 7}
+    assert chosen(**layers).effects == "answer"
+    monkeypatch.setenv("NJC_EFFECTS", "direct")
+    assert chosen(**layers).effects == "direct"
+    layers["block"] = {"effects": "answer"}
+    assert chosen(**layers).effects == "answer"
+    layers["using"] = {"effects": "direct"}
+    assert chosen(**layers).effects == "direct"
     assert chosen(**layers).max_calls == 7
     monkeypatch.delenv("NJC_EFFECTS")
-    assert chosen(project=layers["project"]).effects == "baseline"
+    assert chosen(project=layers["project"]).effects == "answer"
 
 
 VALUES = {
@@ -307,10 +306,10 @@ def test_options_on_the_block_and_in_the_file_reach_the_runtime() -> None:
     ],
 )
 def test_wrong_options_are_refused_each_time(options: dict[str, Any], message: str) -> None:
-    resolve_options({"max_calls": 1}, None, NO_SETTINGS.options, "x:1")
+    resolve_options(freeze_options({"max_calls": 1}), (), NO_SETTINGS.options, "x:1")
     for _ in range(2):
         with pytest.raises(ConfigurationError) as caught:
-            resolve_options(options, None, NO_SETTINGS.options, "x:1")
+            resolve_options(freeze_options(options), (), NO_SETTINGS.options, "x:1")
         assert message in str(caught.value)
 
 

@@ -15,8 +15,8 @@ from click.testing import CliRunner
 import njrt
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
-from njrt.options import EffectSet
 from spsbench.cli import main
+from spsbench.interfaces import EffectSet, make_settings
 from spsbench.methods import METHODS
 from spsbench.perfect import make_perfect_model
 from spsbench.replay.agreement import NameMap, compare_answers
@@ -219,7 +219,9 @@ def test_our_own_runs_are_exported_and_replay_without_a_difference(
     file, lines = tmp_path / "trace.jsonl", load_script(name).lines
     for case in load_task(name).cases:
         with njrt.using(
-            model=make_perfect_model(lines[case.name], effects), effects=effects, trace=file
+            model=make_perfect_model(lines[case.name], effects),
+            **make_settings(effects),
+            trace=file,
         ):
             assert all(result.passed for result in check_case(case, natural(name)))
     (exported,) = build_traces(file.read_text().splitlines())

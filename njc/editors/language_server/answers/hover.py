@@ -147,7 +147,7 @@ def describe_authority(document: Document, reading: Reading, block: NaturalBlock
     rows = {
         "reads": ", ".join(f"`{path}`" for path in block.reads),
         "binds": ", ".join(f"`{path}`" for path in block.writes),
-        "effects": f"`{effects}`: {EFFECT_MEANINGS.get(effects, 'an effect set of the paper')}",
+        "effects": f"`{effects}`: {EFFECT_MEANINGS[effects]}",
         "because": authority.reason,
         "to do without code": authority.remedy,
         "jumps": ", ".join(f"`{_JUMP_NAMES.get(label, label)}`" for label in authority.labels),

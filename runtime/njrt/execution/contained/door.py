@@ -62,8 +62,10 @@ from njrt.execution.guard.module_proxies import open_module
 from njrt.execution.guard.runtime import ComputingModule, check_read, find_target
 from njrt.gates import (
     CallRules,
+    CarriedFunction,
     GatedFunction,
     add_inner_functions,
+    carry_gated,
     find_gate,
     find_plain_function,
     wrap_gated,
@@ -164,6 +166,7 @@ class Door(Codec):
         self._gated: dict[int, tuple[Any, Callable[..., Any]]] = {}
         self._homes: dict[tuple[int, str], tuple[Any, str | None]] = {}
         gate = find_gate()
+        self.has_gate = gate is not None
         self.rules: CallRules = add_inner_functions(gate.rules) if gate else {}
         self.interruption: BaseException | None = None
         """Set once an exception that must leave the block has left an operation."""
@@ -173,7 +176,7 @@ class Door(Codec):
 
     def encode_object(self, value: Any) -> Data:
         """Return a reference to an object of the program, described if the child does not know its class yet."""
-        if self.rules:
+        if self.has_gate:
             value = self._put_behind_gate(value)
         value = limit_function(value, self.modules)
         number = self.mirrors.numbers.get(id(value))
@@ -212,10 +215,11 @@ class Door(Codec):
         except TypeError:  # it has no hash
             return value
         if rule is None:
-            return value
-        if function is not value:  # a bound method is a new object each time
-            return wrap_gated(GatedFunction(value, rule), is_lent=True)
-        return self._keep(value, wrap_gated(GatedFunction(value, rule), is_lent=True))
+            handed = carry_gated(value)
+        else:
+            handed = CarriedFunction(wrap_gated(GatedFunction(value, rule), is_lent=True))
+        # A bound method is a new object each time.
+        return self._keep(value, handed) if function is value and handed is not value else handed
 
     def _keep(self, value: Any, gated: Callable[..., Any]) -> Callable[..., Any]:
         """Return the first gated form of a function, so that it stays the same object in the code."""

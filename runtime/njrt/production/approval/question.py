@@ -20,10 +20,8 @@ from njrt.decisions import PendingEffect
 from njrt.effect_json import effect_to_json, format_call
 from njrt.effects import (
     AskModel,
-    Assign,
     BindOutputs,
     Effect,
-    Exec,
     Perform,
     Run,
     Touch,
@@ -75,8 +73,6 @@ def describe_names(pending: PendingEffect) -> Iterator[str]:
     now = {name: text.split("\n")[0] for name, text in pending.render_variables().items()}
     if isinstance(effect, BindOutputs):
         yield from _format_names("binds", (_format_now(name, now) for name in effect.values))
-    elif isinstance(effect, Assign):
-        yield from _format_names("binds", [_format_now(effect.variable, now)])
     elif isinstance(effect, Touch):
         for name, value in pending.arguments.items():
             if cut := _count_cut_chars(effect.arguments.get(name), value):
@@ -101,7 +97,7 @@ def describe_names(pending: PendingEffect) -> Iterator[str]:
         yield from _format_names(title, listed)
     if isinstance(effect, Run) and effect.done:
         yield "  and ends the block"
-    if isinstance(effect, Run | Exec) and not names.binds and not names.changes and names.calls:
+    if isinstance(effect, Run) and not names.binds and not names.changes and names.calls:
         yield "  (calls may change objects)"
 
 

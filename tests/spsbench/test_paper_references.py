@@ -11,9 +11,9 @@ from datetime import datetime
 from typing import Any, ClassVar, NoReturn
 
 import pytest
+from heaps import open_heap
 
-from njrt.agent.object_references import (
-    ReferenceTable,
+from spsbench.references import (
     decode_wire,
     encode_level,
     encode_wire,
@@ -76,31 +76,31 @@ LEVELS: list[tuple[Any, Any]] = [
 
 @pytest.mark.parametrize(("value", "level"), LEVELS)
 def test_deref_shows_one_level(value: Any, level: Any) -> None:
-    shown = encode_level(value, ReferenceTable())
+    shown = encode_level(value, open_heap())
     if isinstance(level, dict) and "class" in level and isinstance(shown, dict):
         shown = {key: shown[key] for key in level}
     assert shown == level
 
 
 def test_long_collections_are_cut_and_counted() -> None:
-    shown = encode_level(list(range(1000)), ReferenceTable())
+    shown = encode_level(list(range(1000)), open_heap())
     assert (len(shown["items"]), shown["length"]) == (100, 1000)
-    shown = encode_level(set(range(1000)), ReferenceTable())
+    shown = encode_level(set(range(1000)), open_heap())
     assert (shown["items"][:3], shown["length"]) == ([0, 1, 10], 1000)
 
 
 def test_a_number_that_json_cannot_hold_is_a_reference() -> None:
-    assert encode_wire(10**5000, ReferenceTable()) == ref(1, "int")
-    assert format_wire(encode_wire(10**50, ReferenceTable())) == str(10**50)
+    assert encode_wire(10**5000, open_heap()) == ref(1, "int")
+    assert format_wire(encode_wire(10**50, open_heap())) == str(10**50)
 
 
 def test_an_object_keeps_its_number_and_its_identity() -> None:
-    heap, held = ReferenceTable(), [1]
+    heap, held = open_heap(), [1]
     circle: list[Any] = [held, held]
     circle.append(circle)
     assert encode_level(circle, heap) == [ref(1, "list"), ref(1, "list"), ref(2, "list")]
-    assert heap.at(1) is held
-    assert heap.at(2) is circle
+    assert heap.read(1) is held
+    assert heap.read(2) is circle
     assert decode_wire([ref(1), {"type": "tuple", "items": [ref(2)]}], heap) == [held, (circle,)]
     assert decode_wire(ref(1), heap) is held
 
@@ -118,7 +118,7 @@ VALUES: list[tuple[Any, Any]] = [
 
 @pytest.mark.parametrize(("wire", "value"), VALUES)
 def test_values_a_model_sends(wire: Any, value: Any) -> None:
-    assert decode_wire(wire, ReferenceTable()) == value
+    assert decode_wire(wire, open_heap()) == value
 
 
 UPDATES: list[tuple[Any, Any, Any]] = [
@@ -193,7 +193,7 @@ def hostile(*bases: type) -> type:
 def test_none_of_the_programs_code_runs_when_an_object_is_shown(base: type) -> None:
     cls = hostile(base)
     value = base.__new__(cls)
-    heap = ReferenceTable()
+    heap = open_heap()
     assert encode_wire(value, heap) == ref(1, "Hostile")
     assert json.loads(format_wire(encode_level(value, heap))) is not None
     assert encode_level([value], heap) == [ref(1, "Hostile")]
@@ -206,14 +206,14 @@ def test_none_of_the_programs_code_runs_when_an_object_is_shown(base: type) -> N
      int, type, object(), NotImplemented, ..., range(9), memoryview(b"x"), "\ud800", {"\ud800"}, Fixed(1)],
 )  # fmt: skip
 def test_anything_can_be_shown(value: Any) -> None:
-    format_wire(encode_level(value, ReferenceTable())).encode()
-    format_wire(encode_wire(value, ReferenceTable())).encode()
+    format_wire(encode_level(value, open_heap())).encode()
+    format_wire(encode_wire(value, open_heap())).encode()
 
 
 def test_the_same_state_is_shown_by_the_same_text() -> None:
     first, again = ({f"name{n}" for n in numbers} for numbers in (range(50), reversed(range(50))))
-    assert format_wire(encode_level(first, ReferenceTable())) == format_wire(
-        encode_level(again, ReferenceTable())
+    assert format_wire(encode_level(first, open_heap())) == format_wire(
+        encode_level(again, open_heap())
     )
 
 
@@ -229,10 +229,10 @@ def test_what_a_class_holds_can_be_changed_through_its_reference() -> None:
         @property
         def half(self) -> int: ...
 
-    heap = ReferenceTable()
+    heap = open_heap()
     level = encode_level(Limits, heap)
     assert level["attributes"] == {"steps": {"type": "Ref", "addr": 1, "class": "list"}, "rate": 3}
-    assert update_in_place(heap.at(1), [5]) is None
+    assert update_in_place(heap.read(1), [5]) is None
     assert Limits.steps == [5]
     assert update_in_place(Limits, {"rate": 4}) is None
     assert Limits.rate == 4

@@ -1,14 +1,12 @@
-"""References: small integers that represent live objects, and the forms of values in the paper's effect sets.
+"""The forms of values in the paper's effect sets: JSON for scalars, references for live objects.
 
     encode_wire([1, "a"], heap)                         {"type": "Ref", "addr": 1, "class": "list"}
-    encode_level(heap.at(1), heap)                      [1, "a"]
+    encode_level(heap.read(1), heap)                    [1, "a"]
     decode_wire([{"type": "Ref", "addr": 1}], heap)     [that very list]
-    decode_wire({"type": "Object", "class": "Enemy", "attributes": [...]}, heap, find_class)     a new Enemy
+    decode_wire({"type": "Object", "class": "Enemy", "attributes": [...]}, heap)     a new Enemy
 
-Nothing is encoded ahead of time and nothing is copied: an object gets its number when the model first sees it, and
-the number always means the object itself. Objects are shown one level deep, without running the program's code.
-A reference to a scalar represents a `Cell`, which `setref` can change. `WireVariables` implements the effects
-`lookup`, `assign`, `deref`, `ref` and `set` of *Sharing State Between Prompts and Programs*.
+Objects are shown one level deep, without running the program's code. A reference to a scalar represents a `Cell`,
+which `setref` can change.
 """
 
 from __future__ import annotations
@@ -22,9 +20,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import EnumType
 from itertools import islice
+from typing import Annotated, Any, cast
 
-from njrt.effects import Answer, EffectResult, ReferenceId, Refusal, WireValue
-from njrt.messages import WrittenFloat
+from njrt.agent.tools import REFERENCE_SCHEMA, get_address
+from njrt.effects import WireValue
+from njrt.interface import Handling, RawJson
+from njrt.messages import Json, WrittenFloat, make_object_schema
 from njrt.outcome import UserValue
 from njrt.rendering.describe import render_value
 from njrt.rendering.one_line import (
@@ -36,7 +37,6 @@ from njrt.rendering.one_line import (
 from njrt.rendering.redaction import Redactor
 from njrt.rendering.shown_attributes import list_hidden_fields
 from njrt.rendering.writer import ValueWriter, escape_unprintable
-from njrt.scope.scope import Absent, Bound, Scope
 from njrt.values.introspection import (
     find_member,
     get_class_name,
@@ -47,6 +47,31 @@ from njrt.values.introspection import (
     is_exception_class,
     read_attributes,
 )
+
+_SCALAR: Json = {"type": ["string", "number", "boolean", "null"]}
+_VALUE: Json = {"$ref": "#/$defs/value"}
+_VALUES: Json = {"type": "array", "items": _VALUE}
+VALUE_FORMS: list[Json] = [
+    _SCALAR,
+    REFERENCE_SCHEMA,
+    _VALUES,
+    make_object_schema({"type": {"enum": ["tuple", "set", "dict"]}, "items": _VALUES}),
+    make_object_schema(
+        {"type": {"enum": ["Object"]}, "class": {"type": "string"}, "attributes": _VALUES}
+    ),
+    make_object_schema({"key": _VALUE, "value": _VALUE}),
+]
+# A recursive schema, so that any value can be sent although strict mode has no free-form objects.
+# A key-value pair is a dict item or an attribute, and is refused elsewhere; sharing one list of
+# forms takes fewer tokens.
+Wire = Annotated[
+    Any, RawJson(_VALUE | {"$defs": {"value": {"anyOf": VALUE_FORMS}}}, "value or reference")
+]
+"""An argument that is any value or reference."""
+JumpValue = Annotated[Any, RawJson({"anyOf": [_SCALAR, REFERENCE_SCHEMA]}, "value or reference")]
+"""An argument that is a scalar or a reference."""
+Reference = Annotated[Any, RawJson(REFERENCE_SCHEMA, "reference")]
+"""An argument that is a reference."""
 
 JSON_SCALARS = (str, int, float, bool, type(None))
 MAX_ITEMS = 100
@@ -64,8 +89,6 @@ _DESCRIPTOR_TYPES = (
 )
 _DESCRIBED_TYPES = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
 _BUILTIN_CONTAINERS = (str, dict, list, tuple, set, frozenset)
-ClassFinder = Callable[[str], type]
-"""Finds the class that a model names; raises ValueError if it does not exist."""
 
 
 @dataclass(slots=True, eq=False)
@@ -76,48 +99,39 @@ class Cell:
     variables: list[str] = field(default_factory=list)
 
 
-class ReferenceTable:
-    """The references of one block run; the table keeps their objects alive until the run ends."""
+class Heap:
+    """The objects of one run of a block, as its model refers to them."""
 
-    def __init__(self, redactor: Redactor | None = None) -> None:
-        self.redactor = redactor or Redactor()
-        self.objects: dict[ReferenceId, UserValue] = {}
-        self.addresses: dict[int, ReferenceId] = {}
+    def __init__(self, run: Handling[Any]) -> None:
+        self.references = run.references
+        self.lookup = run.lookup
+        self.redactor = Redactor()
 
-    def reference_to(self, value: UserValue) -> ReferenceId:
-        """Return the number of an object; the same object always gets the same number."""
-        address = self.addresses.get(id(value))
-        if address is None:
-            address = len(self.objects) + 1
-            self.objects[address] = value
-            self.addresses[id(value)] = address
-        return address
-
-    def at(self, address: ReferenceId) -> UserValue:
-        """Return the object behind a reference."""
-        try:
-            return self.objects[address]
-        except KeyError:
-            known = f"1 to {len(self.objects)}" if self.objects else "none yet"
-            raise ValueError(
-                f"there is no reference {address}; there are: {known}; look at a variable to get one"
-            ) from None
-
-    def read(self, address: ReferenceId) -> UserValue:
-        """Return the object behind a reference, or the scalar in its cell."""
-        held = self.at(address)
+    def read(self, number: int) -> UserValue:
+        """Return the object with a number, or the scalar in its cell."""
+        held = self.references.get_object(number)
         return held.value if type(held) is Cell else held
 
-    def find_class(self, name: str) -> type | None:
-        """Return the class of this name if there is a reference to it or to one of its instances."""
-        for value in self.objects.values():
+    def find_class(self, name: str) -> type:
+        """Return the class of this name: a referenced one, a variable or an exception of Python's.
+
+        Raises ValueError if there is none.
+        """
+        for value in self.references.objects.values():
             for cls in (value, type(value)) if is_a(value, type) else (type(value),):
                 if get_class_name(cls) == name:
                     return cls
-        return None
+        try:
+            found = self.lookup(name)
+        except LookupError:
+            found = getattr(builtins, name, None)
+            found = found if is_exception_class(found) else None
+        if is_a(found, type):
+            return cast(type, found)
+        raise ValueError(f"there is no class `{name}` here")
 
 
-def encode_wire(value: UserValue, heap: ReferenceTable, name: str = "") -> WireValue:
+def encode_wire(value: UserValue, heap: Heap, name: str = "") -> WireValue:
     """Return a value as the model receives it: plain scalars as JSON, everything else as a reference.
 
     A scalar with the name of a secret is redacted.
@@ -129,7 +143,7 @@ def encode_wire(value: UserValue, heap: ReferenceTable, name: str = "") -> WireV
         return {"type": "datetime", "value": datetime.isoformat(value)}
     return {
         "type": "Ref",
-        "addr": heap.reference_to(value),
+        "addr": heap.references.get_number(value),
         "class": get_class_name(type(value.value if type(value) is Cell else value)),
     }
 
@@ -141,7 +155,7 @@ def is_short_scalar(scalar: UserValue) -> bool:
     return type(scalar) is not str or len(scalar) <= MAX_TEXT_CHARS
 
 
-def encode_level(value: UserValue, heap: ReferenceTable) -> WireValue:
+def encode_level(value: UserValue, heap: Heap) -> WireValue:
     """Return one level of an object: its items or attributes, each as `encode_wire` shows it."""
     if is_exactly(value, datetime, *JSON_SCALARS) and is_short_scalar(value):
         return encode_wire(value, heap)
@@ -175,7 +189,7 @@ def encode_level(value: UserValue, heap: ReferenceTable) -> WireValue:
     return encode_object_level(value, heap)
 
 
-def encode_object_level(value: UserValue, heap: ReferenceTable) -> WireValue:
+def encode_object_level(value: UserValue, heap: Heap) -> WireValue:
     """Return one level of any other object: its class, the attributes of both, and its methods and properties."""
     cls = type(value)
     if is_exactly(value, *_DESCRIBED_TYPES) or is_a(value, type) or is_a(value, types.ModuleType):
@@ -215,7 +229,7 @@ def encode_object_level(value: UserValue, heap: ReferenceTable) -> WireValue:
     return level
 
 
-def encode_attributes(held: Mapping[str, UserValue], heap: ReferenceTable) -> WireValue:
+def encode_attributes(held: Mapping[str, UserValue], heap: Heap) -> WireValue:
     """Return named values, each as `encode_wire` shows it."""
     return {name: encode_wire(value, heap, name) for name, value in islice(held.items(), MAX_ITEMS)}
 
@@ -248,14 +262,7 @@ FORMS = (
 """The forms of a value that is not a JSON scalar or array."""
 
 
-def refuse_class(name: str) -> type:
-    """Find no class: raise ValueError for every name."""
-    raise ValueError(f"there is no class `{name}` here")
-
-
-def decode_wire(
-    wire: WireValue, heap: ReferenceTable, find_class: ClassFinder = refuse_class
-) -> UserValue:
+def decode_wire(wire: WireValue, heap: Heap) -> UserValue:
     """Return the value that a model sent, with objects in place of references.
 
     Raise ValueError if it has no known form; a JSON object is never taken for a dict.
@@ -276,7 +283,7 @@ def decode_wire(
             case {"type": "datetime", "value": str(text)}:
                 return datetime.fromisoformat(text)
             case {"type": "Object", "class": str(name), "attributes": attributes}:
-                return make_object(find_class(name), decode_attributes(attributes, decode))
+                return make_object(heap.find_class(name), decode_attributes(attributes, decode))
             case {"type": "Class", "name": str(name), "bases": list(bases), **rest}:
                 attributes = decode_attributes(rest.get("attributes"), decode)
                 return make_class(name, [decode(base) for base in bases], attributes)
@@ -382,106 +389,14 @@ def update_in_place(target: UserValue, value: UserValue) -> str | None:
     return None
 
 
-# ── variables ────────────────────────────────────────────────────────────────────────────────────
-
-
-class WireVariables:
-    """The variables of a block in the forms of the interface (state: references).
-
-    With `only_outputs`, `assign` makes no variables local to the block: only effects that take names could use them.
-    """
-
-    def __init__(
-        self, scope: Scope, references: ReferenceTable, only_outputs: bool = False
-    ) -> None:
-        self.scope = scope
-        self.references = references
-        self.only_outputs = only_outputs
-
-    def dereference(self, reference: int) -> Answer:
-        """Return the object behind a reference, one level deep."""
-        value = self.references.read(reference)
-        return Answer(format_wire(encode_level(value, self.references)))
-
-    def make_reference(self, value: WireValue) -> Answer:
-        """Return a reference to a new object or, for a scalar, to a new cell."""
-        made = self.decode(value)
-        if is_exactly(made, *JSON_SCALARS):
-            made = Cell(made)
-        return Answer(format_wire(encode_wire(made, self.references)))
-
-    def decode(self, value: WireValue) -> UserValue:
-        """Return the value that a form of the interface represents."""
-        return decode_wire(value, self.references, self.find_class)
-
-    def find_class(self, name: str) -> type:
-        """Return the class of this name: a referenced one, a variable, a type or a builtin exception."""
-        if cls := self.references.find_class(name):
-            return cls
-        match self.scope.lookup(name):
-            case Bound(value) if is_a(value, type) and (
-                is_exception_class(value) or self.is_visible(name)
-            ):
-                found: type = value
-                return found
-        raise ValueError(f"there is no class `{name}` here")
-
-    def assign(self, variable: str, value: WireValue) -> EffectResult:
-        """Bind a variable; a variable bound to a cell follows the cell's later values."""
-        made = self.decode(value)
-        is_made_up = self.only_outputs and variable not in (*self.scope.outputs, *self.scope.names)
-        if is_made_up:
-            outputs = ", ".join(f"`{name}`" for name in self.scope.outputs)
-            way = f"assign to {outputs}" if outputs else "the block has no outputs"
-            return Refusal(f"the prompt names no variable `{variable}`; {way}")
-        if refusal := self.scope.assign(variable, made):
-            return refusal
-        match value:
-            case {"type": "Ref", "addr": int(address)} if type(self.references.at(address)) is Cell:
-                self.references.at(address).variables.append(variable)
-        return Answer("Success")
-
-    def set_reference(self, reference: int, value: WireValue) -> EffectResult:
-        """Set a cell, or update an object in place with a value or with the attributes of an `Object`."""
-        target = self.references.at(reference)
-        if type(target) is Cell:
-            before, target.value = target.value, self.decode(value)
-            for variable in target.variables:
-                if self.scope.lookup(variable) == Bound(before):
-                    self.scope.assign(variable, target.value)
-            return Answer("Success")
-        match value:
-            case {"type": "Object" | "Class", "attributes": list(attributes)}:
-                name = value.get("class", value.get("name"))
-                owner = target if is_a(target, type) else type(target)
-                if name != get_class_name(owner):
-                    return Refusal(f"this is a {get_class_name(owner)}, not a {name}")
-                set_attributes(target, decode_attributes(attributes, self.decode))
-                return Answer("Success")
-        problem = update_in_place(target, self.decode(value))
-        return Refusal(problem) if problem else Answer("Success")
-
-    def show(self, variable: str) -> EffectResult:
-        """Return the value of a variable, as JSON or as a reference."""
-        match self.scope.lookup(variable):
-            case Bound(value) if self.is_visible(variable):
-                return Answer(format_wire(encode_wire(value, self.references, variable)))
-            case Absent.UNBOUND:
-                return Refusal(f"`{variable}` is not bound yet")
-            case _:
-                names = ", ".join(self.scope.names) or "none"
-                return Refusal(f"there is no variable `{variable}`; the variables are: {names}")
-
-    def format_reference(self, value: UserValue) -> str:
-        """Return the reference to an object as text; empty for a value that has none."""
-        wire = None if type(value) in JSON_SCALARS else encode_wire(value, self.references)
-        return format_wire(wire) if isinstance(wire, dict) else ""
-
-    def is_visible(self, variable: str) -> bool:
-        """Return whether the prompt names a variable, or the block made it; builtins are not variables."""
-        return variable in self.scope.names or not hasattr(builtins, variable)
+def read_number(wire: WireValue) -> int:
+    """Return the number in a reference; raise ValueError, worded for the model, for anything else."""
+    number = get_address(wire)
+    if number is None:
+        raise ValueError('a reference is {"type": "Ref", "addr": N}, as you have been shown it')
+    return int(number)
 
 
 def format_wire(wire: WireValue) -> str:
-    """Return a value of the interface as the text that the model reads."""
+    """Return a value as the text that the model reads."""
     return escape_unprintable(json.dumps(wire, ensure_ascii=False))

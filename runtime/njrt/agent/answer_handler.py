@@ -1,0 +1,140 @@
+"""The handler of the effect set `answer`: JSON values for the outputs, and no code.
+
+BindOutputs({"mood": "calm"})              Completed()
+BindOutputs({"mood": 3})                   Refusal("`mood`: expected str, got 3. Reply again ...")
+RaiseNamed("ValueError", "no mood")        Raised(ValueError("no mood"))
+NeedsCode("it must count")                 the same: the run continues as `direct`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from unicodedata import normalize
+
+from njrt.agent.answer import (
+    NO_CHOICES,
+    Choices,
+    find_exception,
+    find_name_problem,
+    find_output_form,
+    find_return_form,
+)
+from njrt.agent.block_end import BlockEnd
+from njrt.agent.calls import call_in_time, limit_time
+from njrt.agent.code_runner import EffectGenerator
+from njrt.effects import (
+    BindOutputs,
+    BreakLoop,
+    ContinueLoop,
+    Effect,
+    EffectResult,
+    NeedsCode,
+    RaiseNamed,
+    Refusal,
+    ReturnAnswer,
+    WireValue,
+)
+from njrt.errors import NaturalError, PolicyError
+from njrt.outcome import Outcome, Returned, UserValue
+
+
+class AnswerHandler:
+    """Takes the answers of a model (state: the objects that an answer may choose)."""
+
+    def __init__(self, end: BlockEnd) -> None:
+        self.end = end
+        self.choices: Choices = NO_CHOICES
+
+    def serve(self, effect: Effect | Refusal, turn: int) -> EffectGenerator:
+        """Serve one effect, or the refusal of a request that could not be read as one."""
+        yield from ()  # no code is run
+        return self.answer(effect)
+
+    def answer(self, effect: Effect | Refusal) -> EffectResult:
+        """Do the same; raise PolicyError if the model asks for code that the block must not have."""
+        seconds = self.end.block.options.max_code_seconds
+        match effect:
+            case BindOutputs(values):
+                return limit_time(seconds, partial(self.bind_outputs, values))
+            case ReturnAnswer(value):
+                return call_in_time(seconds, partial(self.return_answer, value))
+            case RaiseNamed(name, message):
+                return call_in_time(seconds, partial(self.raise_named, name, message))
+            case BreakLoop():
+                return self.end.jump("break")
+            case ContinueLoop():
+                return self.end.jump("continue")
+            case Refusal():
+                return effect
+            case NeedsCode(reason):
+                if self.is_strict:
+                    raise PolicyError(
+                        f'the block needs code, which authority="strict" does not allow: {reason}'
+                    )
+                return effect
+        raise AssertionError(f"{type(effect).__name__} is not an effect of `answer`")
+
+    @property
+    def is_strict(self) -> bool:
+        return self.end.block.options.authority == "strict"
+
+    def bind_outputs(self, values: Mapping[str, WireValue]) -> EffectResult:
+        """Bind all outputs to JSON values, or none of them, and end the block."""
+        scope, objects = self.end.scope, self.choices.objects
+        values = {normalize("NFKC", name): value for name, value in values.items()}
+        if problem := find_name_problem(tuple(values), scope):
+            return self.refuse_form(problem)
+        decoded: dict[str, UserValue] = {}
+        for name, value in values.items():
+            form = find_output_form(scope, name, self.choices)
+            try:
+                decoded[name] = form.decode(value, objects)
+            except NaturalError:
+                raise
+            except Exception as error:  # including one from the program's validators
+                return self.refuse_form(f"`{name}`: {error}")
+        return self.end.bind(decoded)
+
+    def return_answer(self, value: WireValue) -> EffectResult:
+        """Return from the program's function with a JSON value."""
+        try:
+            form = find_return_form(self.end.scope, self.choices)
+            returned = form.decode(value, self.choices.objects)
+        except ValueError as error:
+            return self.refuse_form(f"the value to return: {error}")
+        if "return" in self.end.block.labels:
+            return Returned(returned)  # not checked again: a validator may refuse its own result
+        return self.end.jump("return", returned)
+
+    def raise_named(self, name: str, message: str) -> Outcome | Refusal:
+        """Raise an exception that the block may name."""
+        kind = find_exception(self.end.scope, name)
+        if kind is None:
+            return Refusal(f"there is no exception `{name}` here; ValueError is one")
+        try:
+            return self.end.jump("raise", make_exception(kind, message))
+        except TypeError as failure:
+            way = "" if self.is_strict else ', or {"needs_code": "why"}'
+            return Refusal(
+                f"`{name}` is not made of a message alone ({failure}); raise another exception{way}"
+            )
+
+    def refuse_form(self, problem: str) -> Refusal:
+        """Refuse a reply that does not have the required form; fail if it happens too often."""
+        wrong = f"the model's reply does not have the form: {problem}"
+        return self.end.refuse_misfit(wrong, f"{problem}. Reply again, with the whole JSON object.")
+
+
+def make_exception(kind: type[BaseException], message: str) -> BaseException:
+    """Return an exception with a message, or without one if its class takes none.
+
+    Raises the errors of the class.
+    """
+    try:
+        return kind(message) if message else kind()
+    except TypeError as first:
+        try:
+            return kind() if message else kind("")
+        except TypeError:
+            raise first from None

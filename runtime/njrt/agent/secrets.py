@@ -1,0 +1,35 @@
+"""The secrets in the variables of a block, redacted in what a model is shown.
+
+redact_result(Answer("the key is sk-123"), scope, redactor)     Answer("the key is [secret]")
+"""
+
+from __future__ import annotations
+
+from njrt.effects import Answer, EffectResult, Refusal
+from njrt.records import replace
+from njrt.rendering.redaction import Redactor
+from njrt.scope.scope import Bound, Scope
+
+
+def find_secrets(scope: Scope, redactor: Redactor) -> None:
+    """Look for secrets in the current values of the block's variables."""
+    names = dict.fromkeys((*scope.names, *scope.scratch))
+    found = ((name, scope.lookup(name)) for name in names)
+    redactor.scan((name, held.value) for name, held in found if isinstance(held, Bound))
+
+
+def redact_secrets(scope: Scope, redactor: Redactor, text: str) -> str:
+    """Redact a text, including the secrets of the block's variables."""
+    find_secrets(scope, redactor)
+    return redactor.redact(text)
+
+
+def redact_result(result: EffectResult, scope: Scope, redactor: Redactor) -> EffectResult:
+    """Redact a result's text, including secrets in the variables that were printed or raised."""
+    if not isinstance(result, Answer | Refusal):
+        return result
+    find_secrets(scope, redactor)
+    if isinstance(result, Answer):
+        return replace(result, text=redactor.redact_whole(result.text))
+    restart = redactor.redact_whole(result.restart) if result.restart else ""
+    return replace(result, message=redactor.redact_whole(result.message), restart=restart)

@@ -1,0 +1,317 @@
+"""One run of a natural block: its conversation, its handlers, and what is around them.
+
+BlockRun(call, prompt, arguments).drive()
+
+static code          runs in place of a conversation, and none of its effects are shown
+data                 the model answers with values; it may say that it needs code
+code                 the model writes code, or requests the effects of an interface
+gate                 the calls of gated functions in the code
+contract             the asserts after the block, checked when it ends
+undo, interface      at the end: bindings are restored, and the interface is closed
+"""
+
+from __future__ import annotations
+
+import typing
+from functools import lru_cache, partial
+
+from njrt.agent.answer_prompt import (
+    PromptProblem,
+    find_data_outputs,
+    list_inputs,
+    make_answer_prompt,
+)
+from njrt.agent.attachments import find_attachments
+from njrt.agent.block_warnings import find_warnings, read_before
+from njrt.agent.calls import limit_time
+from njrt.agent.code_runner import EffectGenerator
+from njrt.agent.conversation import AnswerConversation, CodeNeeded, Conversation, converse
+from njrt.agent.handlers import Handlers
+from njrt.agent.interface_effects import make_interface_form, open_interface
+from njrt.agent.prompt import build_opening
+from njrt.agent.secrets import redact_secrets
+from njrt.block import Block, extract_instruction
+from njrt.effects import Answer, Effect, NeedsCode, Refusal, Run
+from njrt.errors import ConfigurationError, PolicyError, ReplyError
+from njrt.events import wants_states
+from njrt.execution.contracts import make_contract
+from njrt.gates import is_used, open_gate
+from njrt.interface import Interface
+from njrt.messages import Protocol
+from njrt.options import Options
+from njrt.outcome import Outcome, Raised
+from njrt.records import replace
+from njrt.rendering.redaction import Redactor
+from njrt.scope.scope import Scope, make_scope
+from njrt.session.block_call import NO_INTERFACE, BlockCall, RunArguments
+from njrt.session.question import make_asker
+from njrt.session.run import BaseRun
+from njrt.session.session import Session, open_session
+from njrt.session.states import observe_scope, render_variables
+
+if typing.TYPE_CHECKING:
+    from njrt.session.gate import RunGate
+
+
+class BlockRun(BaseRun):
+    """One run of a block (state: the block, its handlers and its gate, new if it needs code)."""
+
+    scope: Scope
+
+    def __init__(self, call: BlockCall, prompt: str, arguments: RunArguments) -> None:
+        session = open_session(call.place, call.options, call.project, is_static=bool(call.code))
+        super().__init__(session, call.is_async)
+        self.call, self.tried = call, arguments.tried
+        self.block = open_block(call, prompt, arguments.interface, session)
+        self.effects = self.block.options.effects or ""
+        self.instruction = self.block.instruction
+        self.scope = scope = make_scope(
+            arguments.variables,
+            call.writes,
+            types=arguments.types,
+            cls=call.cls,
+            me=call.me,
+            ns=arguments.ns,
+            own=call.own,
+            nl=call.nl,
+            uses=call.uses,
+            at=call.place,
+        )
+        if call.code:
+            # Static code is part of the program, so only its gated calls are shown.
+            self.interceptors, self.record = (), None
+            for name, value in (arguments.lends or {}).items():
+                scope.lend(name, value)
+        self.contract = make_contract(
+            () if call.code else call.ensures,
+            *(arguments.variables, arguments.given, arguments.ns, call.cls),
+        )
+        rule = self.block.options.redact
+        self.redactor = Redactor(rule is not False)
+        if wants_states(session.listener):
+            self.observe = observe_scope(session.run, scope, rule)
+        named = self.block.interface
+        self.interface = open_interface(named, self.block, scope) if named else None
+        is_undone = self.block.options.on_error == "rollback"
+        self.saved = scope.save_bindings() if is_undone else None
+        self.handlers: Handlers | None = None
+        self.gate: RunGate | None = None
+
+    # ── the conversation ─────────────────────────────────────────────────────────────────────────
+
+    def converse(self) -> Conversation:
+        """Yield the conversation about the block: for data, and for code if that is needed."""
+        block = self.block
+        self.open_handlers()
+        if block.code:
+            return (yield from self.run_static_code())
+        if self.effects != "answer":
+            outcome = yield from self.ask_for_code()
+        else:
+            outcome = yield from self.ask_for_data()
+            if isinstance(outcome, CodeNeeded):
+                self.effects = "direct"
+                self.block = replace(block, options=replace(block.options, effects="direct"))
+                self.open_handlers()
+                outcome = yield from self.ask_for_code(outcome.turn + 1)
+        assert not isinstance(outcome, CodeNeeded)
+        return outcome
+
+    def open_handlers(self) -> None:
+        """Make the handlers of the block's effects, and the gate of its code."""
+        block, scope = self.block, self.scope
+        self.handlers = Handlers(block, scope, self.contract, self.interface)
+        self.gate = self.make_gate(self.handlers.redactor)
+        changes_objects = not (scope.outputs or block.labels or block.code or self.interface)
+        self.before = read_before(scope) if changes_objects else None
+
+    def run_static_code(self) -> Conversation:
+        """Run the block's static code.
+
+        Raises ReplyError if the code cannot run here, or did not bind the outputs.
+        """
+        result = yield from self.serve(Run(self.block.code, done=True), 1)
+        match result:
+            case Answer(text) | Refusal(text):
+                raise ReplyError(f"the static code of this block failed: {text}")
+            case NeedsCode():
+                raise AssertionError("only models ask for code")
+            case outcome:
+                return outcome
+
+    def ask_for_data(self) -> AnswerConversation:
+        """Start the conversation about data, or about code at once if the data cannot be shown."""
+        block, scope, handlers = self.block, self.scope, self.handlers
+        assert handlers is not None
+        in_time = partial(limit_time, block.options.max_code_seconds)
+        inputs = list_inputs(block, scope, handlers.redactor, in_time)
+        prompt = make_answer_prompt(block, scope, inputs, handlers.redactor)
+        if isinstance(prompt, PromptProblem):
+            return self.request_code(prompt.reason)
+        handlers.offer(prompt.choices)
+        return converse(
+            block,
+            self.session.protocol,
+            prompt.text,
+            self.serve,
+            prompt.form,
+            attachments=prompt.attachments,
+            reopen=lambda: prompt.text,
+        )
+
+    def request_code(self, reason: str) -> AnswerConversation:
+        """Ask for code in the model's place; raise PolicyError if none is allowed."""
+        result = yield from self.serve(NeedsCode(reason), 1)
+        if isinstance(result, Refusal):
+            raise PolicyError(f"the block needs code ({reason}): {result.message}")
+        return CodeNeeded(0)
+
+    def ask_for_code(self, first_turn: int = 1) -> AnswerConversation:
+        """Start the conversation about code, or about the effects of an interface."""
+        block, scope, handlers = self.block, self.scope, self.handlers
+        assert handlers is not None
+        if self.effects == "direct":
+            scope.lend("ask", make_asker(scope, self.session, self.is_async))
+        reopen = partial(build_opening, block, scope, handlers.redactor)
+        opening = reopen()
+        if self.may_bind_data():
+            block = replace(block, data_outputs=find_data_outputs(block, scope, opening))
+        protocol, interface = self.session.protocol, self.interface
+        return converse(
+            block,
+            protocol,
+            opening,
+            self.serve,
+            make_interface_form(interface, protocol) if interface else None,
+            first_turn,
+            attachments=tuple(
+                find_attachments(scope.list_inputs(block.reads), handlers.redactor).found
+            ),
+            reopen=reopen,
+        )
+
+    def may_bind_data(self) -> bool:
+        """Return whether a reply may bind the outputs as data: nobody has chosen code."""
+        settings, environ = self.session.settings, self.session.environ
+        is_chosen = self.call.sets_effects or settings.options.effects or environ.get("NJC_EFFECTS")
+        return not is_chosen and not self.interface and self.block.options.authority != "code"
+
+    # ── effects ──────────────────────────────────────────────────────────────────────────────────
+
+    def handle(self, effect: Effect | Refusal, turn: int) -> EffectGenerator:
+        """Pass an effect to the handlers, with the gate open for the calls of its code."""
+        assert self.handlers is not None
+        served = self.handlers.serve(effect, turn)
+        return served if self.gate is None else self.serve_at_gate(self.gate, served, turn)
+
+    def serve_at_gate(self, gate: RunGate, served: EffectGenerator, turn: int) -> EffectGenerator:
+        """Serve an effect with the gate open; raise the error of an interceptor that ends the block."""
+        gate.turn = turn
+        try:
+            with open_gate(gate):
+                result = yield from served
+        finally:
+            gate.wait_for_calls()
+        if gate.ending is not None:
+            raise gate.ending
+        return result
+
+    def make_gate(self, redactor: Redactor) -> RunGate | None:
+        """Return the run's gate, if there are gated functions.
+
+        Raises ConfigurationError for rules for functions without the decorator if the code is not
+        contained.
+        """
+        options = self.block.options
+        has_rules = bool(self.session.settings.calls) and options.effects != "answer"
+        if has_rules and options.policy != "contained":
+            raise ConfigurationError(
+                "njrt.using(calls=...) decides about calls of contained code: write "
+                'policy="contained", or @njrt.gated above the functions'
+            )
+        if not has_rules and not is_used():
+            return None
+        from njrt.session.gate import RunGate
+
+        return RunGate(self.session, self.scope, self.describe, redactor)
+
+    # ── what events and interceptors see ─────────────────────────────────────────────────────────
+
+    def render_variables(self) -> dict[str, str]:
+        return render_variables(self.scope, self.block.options)
+
+    def redact(self, text: str) -> str:
+        return redact_secrets(self.scope, self.redactor, text)
+
+    # ── the end ──────────────────────────────────────────────────────────────────────────────────
+
+    def finish(self, ending: Outcome | BaseException) -> tuple[str, ...]:
+        """Undo a block that failed, close its interface, and return the warnings about it."""
+        self.undo(ending)
+        if self.interface is not None:
+            try:
+                self.interface.close(ending)
+            except BaseException as error:
+                self.undo(error)
+                raise
+        if isinstance(ending, BaseException):
+            return ()
+        signs = self.gate.signs if self.gate else ()
+        if self.handlers is None or self.block.code or self.interface or isinstance(ending, Raised):
+            return signs
+        return (*find_warnings(self.handlers.runner.codes, self.scope, self.before), *signs)
+
+    def undo(self, ending: Outcome | BaseException) -> None:
+        """Restore saved bindings after any exception, also of the program, or a cancellation."""
+        if self.saved is not None and isinstance(ending, Raised | BaseException):
+            self.scope.restore_bindings(self.saved)
+
+    def close(self) -> None:
+        """Release the program's objects; an exception would keep them alive with its frames."""
+        self.scope.close()
+        self.handlers = self.interface = self.contract = self.gate = self.before = None
+
+
+def open_block(call: BlockCall, prompt: str, interface: object, session: Session) -> Block:
+    """Return the block of a call with its instruction and options, and its interface if it has one."""
+    fixed = call.place, call.is_async, call.labels, call.reads, call.chooses, call.code
+    block = make_block(prompt, session.options, session.protocol, fixed)
+    if interface is NO_INTERFACE and not call.code:
+        interface = session.settings.interface or NO_INTERFACE
+    return block if interface is NO_INTERFACE else set_interface(block, interface)
+
+
+@lru_cache(maxsize=1024)
+def make_block(
+    prompt: str, options: Options, protocol: Protocol, fixed: tuple[str, bool, str, str, str, str]
+) -> Block:
+    """Return a block, which is made once for each place, its prompt and its options.
+
+    Models with the text protocol, mostly small ones, are asked at temperature 0 unless an option
+    sets the temperature: they write better code at 0, and the conversation raises it when the same
+    answer fails twice.
+    """
+    place, is_async, labels, reads, chooses, code = fixed
+    if protocol != "tools" and options.temperature is None:
+        options = replace(options, temperature=0.0)
+    if code:
+        options = replace(options, effects="direct")
+    return Block(
+        *(extract_instruction(prompt), tuple(labels.split()), place, is_async, options),
+        reads=tuple(reads.split()),
+        chooses=tuple(chooses.split()),
+        code=code,
+    )
+
+
+def set_interface(block: Block, interface: object) -> Block:
+    """Return a block with the effects of an interface.
+
+    Raises ConfigurationError for anything else, such as None: the model could run Python.
+    """
+    if not isinstance(interface, Interface):
+        raise ConfigurationError(
+            f"{block.place}: interface= takes an njrt.Interface, not {type(interface).__name__}"
+        )
+    options = replace(block.options, effects="interface")
+    return replace(block, options=options, interface=interface)

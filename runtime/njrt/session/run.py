@@ -1,0 +1,270 @@
+"""One run, of a block or of a question: its events, its driver, and the only way to its effects.
+
+    run.drive()
+        begin       Began
+        converse    yields what it asks for:    Request          the model answers
+                                                Snippet          the model's code runs
+                                                PendingEffect    the interceptors decide
+            serve   each effect: counted, shown to interceptors, handled or refused, reported
+        end         Ended, and warnings
+
+`BlockRun` and `QuestionRun` say how they converse and how they handle an effect.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+from njrt.agent.code_runner import EffectGenerator
+from njrt.agent.conversation import Conversation, ConversationStep, ServedEffect, StepResult
+from njrt.decisions import (
+    Abort,
+    Interception,
+    InterceptorDecision,
+    Pause,
+    PendingEffect,
+    Reject,
+)
+from njrt.effects import Effect, EffectResult, Refusal
+from njrt.errors import CodeTimeLimitError, NaturalError, TimeLimitError
+from njrt.events import Began, Ended, Performed
+from njrt.execution.execute import Snippet, aexecute, execute
+from njrt.messages import Request
+from njrt.models.model import run_without_waiting
+from njrt.outcome import Outcome, Raised
+from njrt.rendering.redaction import redact_shapes
+from njrt.scope.scope import Scope
+from njrt.session.interception import intercept
+from njrt.session.session import (
+    Session,
+    add_place,
+    enter_run,
+    leave_run,
+    make_ending_error,
+    warn_at,
+)
+from njrt.session.states import Observe, observe_nothing
+
+
+class BaseRun(ABC):
+    """One run (state: when it began, and what its subclass keeps)."""
+
+    effects = ""
+    """The effect set, as events and interceptors see it."""
+    instruction = ""
+    tried = ""
+    """The result of static code that was tried first."""
+    scope: Scope | None = None
+    """The program's variables, of which a question has none."""
+    observe: Observe = staticmethod(observe_nothing)
+    """Returns the changes of the variables, if a listener wants them."""
+
+    def __init__(self, session: Session, is_async: bool) -> None:
+        self.session, self.is_async = session, is_async
+        self.interceptors, self.record = session.interceptors, session.record
+
+    # ── what a subclass says ─────────────────────────────────────────────────────────────────────
+
+    @abstractmethod
+    def converse(self) -> Conversation:
+        """Yield what the run asks for, and return how it ends."""
+
+    @abstractmethod
+    def handle(self, effect: Effect | Refusal, turn: int) -> EffectGenerator | ServedEffect:
+        """Perform an effect, or return a refusal; called by `serve` only."""
+
+    def render_variables(self) -> Mapping[str, str]:
+        """Return the variables as interceptors see them."""
+        return {}
+
+    def redact(self, text: str) -> str:
+        """Redact the secrets in a text of the run."""
+        return redact_shapes(text)
+
+    def finish(self, ending: Outcome | BaseException) -> tuple[str, ...]:
+        """Clean up before the run is reported as ended; return the warnings about it."""
+        return ()
+
+    def close(self) -> None:  # noqa: B027 - a run may hold nothing
+        """Release what the run has held, at the very end."""
+
+    # ── driving ──────────────────────────────────────────────────────────────────────────────────
+
+    def drive(self) -> Outcome:
+        """Run to the end; raise the error that ends the run, if any."""
+        self.begin()
+        step: ConversationStep | None = None
+        result: StepResult | None = None
+        try:
+            conversation = self.converse()
+            step = next(conversation)
+            while True:
+                try:
+                    if isinstance(step, Snippet):  # here: nested blocks should take few frames
+                        result = execute(step, seconds=self.session.get_code_seconds())
+                    else:
+                        result = self.answer(step)
+                except BaseException as error:
+                    step = conversation.throw(error)
+                else:
+                    step = conversation.send(result)
+        except StopIteration as ended:
+            outcome: Outcome = ended.value
+        except BaseException as error:
+            self.end(error)
+            raise
+        finally:
+            del step, result
+        try:
+            self.end(outcome)
+            return outcome
+        finally:
+            del outcome  # an exception in a variable would keep this frame alive, with all values
+
+    async def adrive(self) -> Outcome:
+        """Do the same in an `async` function, without blocking its event loop."""
+        self.begin()
+        step: ConversationStep | None = None
+        result: StepResult | None = None
+        try:
+            conversation = self.converse()
+            step = next(conversation)
+            while True:
+                try:
+                    result = await self.aanswer(step)
+                except BaseException as error:
+                    step = conversation.throw(error)
+                else:
+                    step = conversation.send(result)
+        except StopIteration as ended:
+            outcome: Outcome = ended.value
+        except BaseException as error:
+            self.end(error)
+            raise
+        finally:
+            del step, result
+        try:
+            self.end(outcome)
+            return outcome
+        finally:
+            del outcome
+
+    def answer(self, step: Request | PendingEffect) -> StepResult:
+        """Ask the model or the interceptors."""
+        if isinstance(step, Request):
+            return self.session.model.ask(step)
+        return run_without_waiting(intercept(step, self.interceptors, self.record))
+
+    async def aanswer(self, step: ConversationStep) -> StepResult:
+        """Ask the model or the interceptors, or run the model's code."""
+        match step:
+            case Request():
+                return await self.session.model.aask(step)
+            case PendingEffect():
+                return await intercept(step, self.interceptors, self.record)
+            case _:
+                return await aexecute(step, seconds=self.session.get_code_seconds())
+
+    # ── events ───────────────────────────────────────────────────────────────────────────────────
+
+    def begin(self) -> None:
+        """Make this the innermost run, and report that it has begun."""
+        session = self.session
+        self._began = time.monotonic()
+        self._token = enter_run(session.run)
+        session.listener(
+            Began(
+                *(session.run, time.time(), session.place, session.model.name, self.effects),
+                *(session.parent, self.tried, self.instruction, self.observe()),
+            )
+        )
+
+    def end(self, ending: Outcome | BaseException) -> None:
+        """Finish, report how the run has ended, and warn about a block that did nothing."""
+        if isinstance(ending, NaturalError):
+            add_place(ending, self.session.place)
+        try:
+            signs = self.finish(ending)
+        except BaseException as error:
+            if isinstance(error, NaturalError):
+                add_place(error, self.session.place)
+            self._report_end(error, ())
+            raise
+        self._report_end(ending, signs)
+        for sign in signs:
+            warn_at(self.session.place, sign)
+
+    def _report_end(self, ending: Outcome | BaseException, signs: tuple[str, ...]) -> None:
+        session, seconds = self.session, time.monotonic() - self._began
+        leave_run(self._token)
+        session.listener(
+            Ended(session.run, time.time(), ending, seconds, self.observe(), self.redact, signs)
+        )
+        self.close()
+
+    # ── the only way to an effect ────────────────────────────────────────────────────────────────
+
+    def serve(self, effect: Effect | Refusal, turn: int) -> ServedEffect:
+        """Serve an effect of a turn: count it, show it, handle or refuse it, and report it."""
+        session = self.session
+        number, touches = session.meter.count_effect(), self.scope.touches if self.scope else 0
+        decisions: tuple[InterceptorDecision, ...] = ()
+        served = effect
+        if self.is_shown and not isinstance(effect, Refusal):
+            with session.meter.stopped():
+                interception = yield self.describe(effect, turn, number)
+            assert isinstance(interception, Interception)
+            decisions = interception.decisions
+            match interception.last:
+                case Reject(words):
+                    served = Refusal(words)
+                case Abort() | Pause() as ending:
+                    error = make_ending_error(ending, decisions[-1].interceptor, session)
+                    self.report(effect, Raised(error), turn, decisions=decisions)
+                    raise error
+                case _:
+                    served = interception.effect
+        began = time.monotonic()
+        try:
+            result = yield from self.handle(served, turn)
+        except CodeTimeLimitError:
+            try:
+                session.meter.check()  # it may be the limit of the whole run
+            except TimeLimitError as over:
+                raise over from None
+            raise
+        touches = self.scope.touches - touches if self.scope else 0
+        self.report(effect, result, turn, time.monotonic() - began, decisions, touches)
+        return result
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether effects are shown to interceptors, or to their recorded decisions."""
+        return bool(self.interceptors) or (self.record is not None and self.record.has_decisions)
+
+    def describe(self, effect: Effect, turn: int, number: int) -> PendingEffect:
+        """Describe an effect to the interceptors."""
+        session = self.session
+        return PendingEffect(
+            *(session.run, session.parent, session.place, turn, number, effect),
+            *(self.effects or "direct", self.instruction, self.is_async, self.render_variables),
+        )
+
+    def report(
+        self,
+        effect: Effect | Refusal,
+        result: EffectResult,
+        turn: int,
+        seconds: float = 0.0,
+        decisions: tuple[InterceptorDecision, ...] = (),
+        touches: int = 0,
+    ) -> None:
+        """Report an effect with its result."""
+        self.session.listener(
+            Performed(
+                *(self.session.run, time.time(), turn, effect, result, seconds),
+                *(self.observe(), decisions, self.redact, touches),
+            )
+        )
