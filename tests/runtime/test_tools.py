@@ -105,10 +105,12 @@ def test_plain_text_is_read_for_code(text, effects):
     assert parse_text_effects(text, DIRECT) == effects
 
 
-def test_code_in_text_is_refused_where_the_effects_are_calls():
-    (refusal,) = parse_text_effects("```python\nx = 1\n```", SHOP)
+def test_code_in_text_is_for_the_effect_that_takes_code_alone():
+    text = "```python\nx = 1\n```"
+    assert parse_text_effects(text, SHOP) == (Perform("note", {"code": "x = 1\n"}),)
+    (refusal,) = parse_text_effects(text, SHOP[1:])
     assert isinstance(refusal, Refusal)
-    assert refusal.message == "this needs a call, not code; the tools are note, find, done"
+    assert refusal.message == "this needs a call, not code; the tools are find, done"
 
 
 @pytest.mark.parametrize("quotes", ['"""', "'''"])

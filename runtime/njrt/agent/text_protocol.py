@@ -19,7 +19,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from njrt.agent.tools import RUN, Operation, parse_tool_call
+from njrt.agent.tools import RUN, Operation, make_effect, parse_tool_call
 from njrt.effects import Effect, Refusal, Run
 from njrt.execution.syntax import parse_python
 from njrt.messages import ARGUMENT_DECODER, ToolCall
@@ -129,9 +129,15 @@ OPEN_FENCE = re.compile(r"(?:`{3,}|~{3,})[\w+-]*$")
 
 
 def make_code_effect(code: str, operations: tuple[Operation, ...], last: bool) -> Effect | Refusal:
-    """Return the effect of a block of code in plain text; only the direct set has one."""
+    """Return the effect of a block of code in plain text.
+
+    Behind an interface, it requests the effect whose only parameter is `code`.
+    """
     if RUN in operations:
         return Run(code, done=last and not LOOK_COMMENT.match(code))
+    for operation in operations:
+        if [parameter.name for parameter in operation.parameters] == ["code"]:
+            return make_effect(operation, {"code": code})
     names = ", ".join(operation.name for operation in operations)
     return Refusal(f"this needs a call, not code; the tools are {names}")
 

@@ -3,7 +3,7 @@
     inner: Edit(effect)          outer is asked about the edited effect
     inner: Reject, Abort, Pause  this is final; outer is not asked
 
-`make_effect_server` yields a `PendingEffect`; the driver passes it to `intercept` and sends back the `Interception`.
+`BaseRun.serve` yields a `PendingEffect`; the driver passes it to `intercept` and sends back the `Interception`.
 An interceptor is not asked about blocks that it runs itself, nor if the recording has its decision.
 """
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
+from functools import cache
 from types import TracebackType
 from typing import Any
 
@@ -110,7 +111,7 @@ def open_session(
     try:
         check_context(place or "njrt.llm")
         if has_limit_elsewhere() or has_budget_elsewhere():
-            warn_at(place, LIMIT_ELSEWHERE)
+            warn_of_limit(place)
         settings, environ = get_settings(), read_environment()
         merged = resolve_options(options, project, settings.options, place or "njrt.llm", environ)
         run, listener = make_run_id(), get_listener(settings, environ)
@@ -199,6 +200,12 @@ LIMIT_ELSEWHERE = (
     "this runs in a thread or context without the settings of the code that started it, while a limit or budget is open "
     "in the process; start it with njrt.carry(function) if the limit counts it"
 )
+
+
+@cache
+def warn_of_limit(place: str) -> None:
+    """Warn once that a limit which is open elsewhere may not count a block."""
+    warn_at(place, LIMIT_ELSEWHERE)
 
 
 def warn_at(place: str, text: str) -> None:

@@ -166,7 +166,7 @@ places = {"record": "out/r.jsonl", "cache": "out/cache", "trace": "out/t.jsonl"}
 places |= {"store": os.environ.get("STORE"), "budget": "tokens=100000 per=total"}
 with njrt.using(**places) if places["store"] else contextlib.nullcontext():
     for number in 1, 2, 3:
-        thread = threading.Thread(target=double, args=(number,))  # with a connection to the store for each
+        thread = threading.Thread(target=njrt.carry(double), args=(number,))  # with a connection to the store for each
         thread.start()
         thread.join()
         os.mkdir("inner")
