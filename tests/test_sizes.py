@@ -22,8 +22,8 @@ MOST_COLUMNS, MOST_LINES, MOST_FUNCTION_LINES, MOST_PARAMETERS = 100, 450, 60, 8
 
 LIMITS = {
     #                        now     in the end
-    "statements": (60_100, 37_000),
-    "lines": (98_142, 64_000),
+    "statements": (50_904, 37_000),
+    "lines": (83_400, 64_000),
     "lines of tests": (89_900, 64_000 * 11 // 10),
     "lines of bench": (5_684, 2_200),
     "pages": (75, 40),
@@ -31,11 +31,11 @@ LIMITS = {
     "commands": (29, 20),
     "flags": (179, 95),
     "options of a block": (33, 30),
-    "public names": (63, 58),
-    "long lines": (3_599, 0),
-    "long modules": (21, 0),
-    "long functions": (16, 0),
-    "functions with many parameters": (14, 0),
+    "public names": (61, 58),
+    "long lines": (2_783, 0),
+    "long modules": (19, 0),
+    "long functions": (8, 0),
+    "functions with many parameters": (12, 0),
 }
 
 
