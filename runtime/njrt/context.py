@@ -1,13 +1,15 @@
-"""Stacks of the items that `with` statements open around the code inside them: settings, limits, watches, gates.
+"""Stacks of what `with` statements open around the code inside: settings, limits, watches, gates.
 
     _watches = Stack("njrt.watches")
     with _watches.opened(watch): ...         _watches.here() == (..., watch) inside
 
-Each stack is a `contextvars.ContextVar`, so an item holds where Python's contexts do: in asyncio tasks, callbacks of
-an event loop and `asyncio.to_thread`. A new thread has an empty context; `carry` takes the open items into it.
+Each stack is a `contextvars.ContextVar`, so an item holds where Python's contexts do: in asyncio
+tasks, callbacks of an event loop and `asyncio.to_thread`. A new thread has an empty context;
+`carry` takes the open items into it.
 
-A context is known if it descends from the one that imported njrt, in which everything open is visible. In another
-one, such as a thread's, items may be missing, so restrictions that are open elsewhere are errors there.
+A context is known if it descends from the one that imported njrt, in which everything open is
+visible. In another one, such as a thread's, items may be missing, so restrictions that are open
+elsewhere are errors there.
 """
 
 from __future__ import annotations
@@ -35,7 +37,10 @@ _stacks: list[Stack[Any]] = []
 
 
 class Stack(Generic[T]):
-    """The items that are open around a point of the program, outermost first (state: all that are open anywhere)."""
+    """The items that are open around a point of the program, outermost first.
+
+    `everywhere` has all that are open in the process.
+    """
 
     def __init__(self, name: str) -> None:
         self.variable: ContextVar[tuple[_Opened[T], ...]] = ContextVar(name, default=())
@@ -81,7 +86,7 @@ class _Opened(Generic[T]):
         self._change(lambda inside: tuple([opened for opened in inside if opened is not self]))
 
     def _change(self, change: Callable[[tuple[_Opened[T], ...]], tuple[_Opened[T], ...]]) -> None:
-        """Change what is open here; the collector may close generators, and with them items, at any point of this."""
+        """Change what is open here, while the collector may close generators, and with them items."""
         variable, everywhere = self._stack.variable, self._stack.everywhere
         before = list(everywhere)
         variable.set(change(variable.get()))
@@ -94,28 +99,28 @@ open_approvals: Stack[None] = Stack("njrt.approvals")
 
 
 def check_context(place: str) -> None:
-    """Raise ConfigurationError in an unknown context if an approval is open elsewhere, which may have to hold here."""
+    """Raise ConfigurationError in an unknown context if an approval is open elsewhere."""
     is_safe = is_context_known() or open_approvals.here()
     if not is_safe and open_approvals.everywhere:
         raise ConfigurationError(
-            f"{place}: this runs in a thread or context without the settings of the code that started it, while an "
-            "approval (njrt.using(intercept=...) or calls=...) is open in the process; start it with "
-            "njrt.carry(function)"
+            f"{place}: this runs in a thread or context without the settings of the code that started "
+            "it, while an approval (njrt.using(intercept=...) or calls=...) is open in the process; "
+            "start it with njrt.carry(function)"
         )
 
 
 def carry(function: Callable[P, T]) -> Callable[P, T]:
-    """Return a function that runs with what is open around this call of `carry`, in whatever thread it is called.
+    """Return a function that runs with what is open here, in whatever thread it is called.
 
         pool.submit(njrt.carry(triage), mail)       Thread(target=njrt.carry(work)).start()
 
-    Each call gets a copy of the context, which includes the program's own context variables. The function may be a
-    coroutine function; a generator function is a ConfigurationError.
+    Each call gets a copy of the context, which includes the program's own context variables. The
+    function may be a coroutine function; a generator function is a ConfigurationError.
     """
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise ConfigurationError(
-            f"njrt.carry takes no generator, whose code runs in the context of its reader: {function!r}; "
-            "carry the function that reads it"
+            "njrt.carry takes no generator, whose code runs in the context of its reader: "
+            f"{function!r}; carry the function that reads it"
         )
     context = copy_context()
     if not inspect.iscoroutinefunction(function):
@@ -189,7 +194,7 @@ class ContextMark:
         self._token = _marks.set(None)
 
     def restore(self, is_interrupted: bool = False) -> None:
-        """Reopen items that code has dropped from this context; close what it has left open if it was interrupted.
+        """Reopen items that code has dropped here; close what it has left open if interrupted.
 
         A coroutine or generator may end in another context than it ran in, which stays as it is.
         """

@@ -367,10 +367,10 @@ def wrap_gated(gated_function: GatedFunction, is_lent: bool = False) -> Callable
 
 
 class CarriedFunction:
-    """A gated function as the code of a block sees it: in an unknown context, a call is made in the block's context.
+    """A gated function as the code of a block sees it; elsewhere it is like the function.
 
-    So the calls pass the block's gate if the code hands the function to a thread or a pool. It is otherwise like the
-    function.
+    In an unknown context, a call is made in the block's context, so that it passes the block's gate
+    if the code hands the function to a thread or a pool.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -397,7 +397,7 @@ def _get_function(function: T) -> T:
 
 
 def carry_gated(value: Any) -> Any:
-    """Return a gated function, or a method that is one, as a block's code sees it; other values unchanged."""
+    """Return a gated function or method as a block's code sees it; other values unchanged."""
     if type(value) is MethodType:
         function = carry_gated(value.__func__)
         return value if function is value.__func__ else MethodType(function, value.__self__)

@@ -3,13 +3,14 @@
     call_with_timeout(2.0, endless)         raises DeadlineExceeded, at most a fifth of a second late
     call_with_timeout(2.0, quick)           returns what quick() returns
 
-A timer thread watches all such calls. When a call's time is up, it raises an exception in the call's thread
-(`PyThreadState_SetAsyncExc`), and again at each tick as long as the call runs. A call withdraws its exception, under
-the timer's lock, before it returns, so none reaches the code after it. Functions of the program that a call runs are
-interrupted like any other code.
+A timer thread watches all such calls. When a call's time is up, it raises an exception in the
+call's thread (`PyThreadState_SetAsyncExc`), and again at each tick as long as the call runs. A call
+withdraws its exception, under the timer's lock, before it returns, so none reaches the code after
+it. Functions of the program that a call runs are interrupted like any other code.
 
-Not stopped: a call that waits or computes in C (`time.sleep(3)`, a lock, `10 ** 10 ** 8`), before it ends; code that
-catches the exception and goes on. What must be stopped runs in a process of its own: contained code is killed.
+Not stopped: a call that waits or computes in C (`time.sleep(3)`, a lock, `10 ** 10 ** 8`), before
+it ends; code that catches the exception and goes on. What must be stopped runs in a process of its
+own: contained code is killed.
 """
 
 from __future__ import annotations
@@ -156,9 +157,9 @@ class Allowance:
 async def await_with_timeout(seconds: float | None, coroutine: Coroutine[Any, Any, T]) -> T:
     """Await `coroutine` for at most `seconds` of wall time, else raise `DeadlineExceeded`.
 
-    While it runs, it is interrupted as by `call_with_timeout`; while it waits, its asyncio task is cancelled, as by
-    `asyncio.timeout`, so that other tasks in the thread are not affected; both again while it goes on. Under an
-    event loop other than asyncio's, waiting is not limited.
+    While it runs, it is interrupted as by `call_with_timeout`; while it waits, its asyncio task is
+    cancelled, as by `asyncio.timeout`, so that other tasks in the thread are not affected; both
+    again while it goes on. Under an event loop other than asyncio's, waiting is not limited.
     """
     if seconds is None:
         return await coroutine
@@ -264,7 +265,8 @@ def make_service_thread(
 ) -> threading.Thread:
     """Return a thread for the rest of the program: a daemon, or in a subinterpreter a thread that `end` ends.
 
-    A daemon that is left at the end of a subinterpreter aborts the process; some subinterpreters allow no daemons.
+    A daemon that is left at the end of a subinterpreter aborts the process; some subinterpreters
+    allow no daemons.
     """
     if not is_main_interpreter():
         getattr(threading, "_register_atexit")(end)  # noqa: B009
@@ -284,8 +286,8 @@ def is_main_interpreter() -> bool:
 class _Timer:
     """The thread that watches the open calls (state: the calls, whether the thread runs).
 
-    A call starts the thread, which ends at the first tick without a call. The lock is taken by `with`, which no
-    exception of the timer can enter half.
+    A call starts the thread, which ends at the first tick without a call. The lock is taken by
+    `with`, which no exception of the timer can enter half.
     """
 
     def __init__(self) -> None:

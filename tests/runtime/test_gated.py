@@ -253,7 +253,12 @@ def submit(code: str, policy: str = "guarded", **settings: Any) -> list[Any]:
     cashier = Cashier()
     pay_here = cashier.pay
     seen: list[Any] = []
-    decide = settings.pop("decide", lambda pending: seen.append(pending.effect) or njrt.Accept())
+
+    def note(pending: njrt.PendingEffect) -> njrt.Decision:
+        seen.append(pending.effect)
+        return njrt.Accept()
+
+    decide = settings.pop("decide", note)
     around = {"intercept": decide_calls(decide)} if decide else {}
     code = f"try:\n    {code}\nexcept PermissionError as error:\n    results.append(str(error))"
     model = njrt.Scripted([run(code, done=True)])

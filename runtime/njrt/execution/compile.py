@@ -272,7 +272,7 @@ def _provide_cells(names: SnippetNames, scope: Scope, policy: Policy) -> None:
 
 
 def find_carried_functions(names: SnippetNames, scope: Scope) -> dict[str, CellType]:
-    """Return cells for the gated functions that the code reads, which take the block's gate into other threads."""
+    """Return cells for the gated functions that the code reads, which carry the block's gate."""
     carried = {}
     for name in names.read if is_used() else ():
         found = scope.lookup(name) if scope.is_referenced(name) else None

@@ -171,14 +171,17 @@ def make_ending_error(decision: Abort | Pause, interceptor: str, session: Sessio
     return paused
 
 
-RECURSION_NOTE = "natural blocks that call each other use Python's stack; sys.setrecursionlimit(...) allows more levels"
+RECURSION_NOTE = (
+    "natural blocks that call each other use Python's stack; sys.setrecursionlimit(...) allows more "
+    "levels"
+)
 
 
 class FrameHider:
     """A context manager around each block, which completes the error that leaves it.
 
-    The runtime's own frames are removed from a `NaturalError`'s traceback. A `RecursionError` of blocks that call
-    each other gets a note, since the frames between them are not the program's own.
+    The runtime's own frames are removed from a `NaturalError`'s traceback. A `RecursionError` of
+    blocks that call each other gets a note, since the frames between them are not the program's.
     """
 
     def __enter__(self) -> None:
@@ -197,8 +200,8 @@ hidden_frames = FrameHider()
 
 
 LIMIT_ELSEWHERE = (
-    "this runs in a thread or context without the settings of the code that started it, while a limit or budget is open "
-    "in the process; start it with njrt.carry(function) if the limit counts it"
+    "this runs in a thread or context without the settings of the code that started it, while a limit "
+    "or budget is open in the process; start it with njrt.carry(function) if the limit counts it"
 )
 
 

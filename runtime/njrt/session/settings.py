@@ -78,7 +78,7 @@ NO_SETTINGS = Settings()
 
 _open_settings: Stack[Settings] = Stack("njrt.settings")
 _process_layers: dict[str, AbstractContextManager[Settings]] = {}
-"""The open settings of the whole process, outermost first: those of a tool, such as a debugger, and the program's."""
+"""The open settings of the whole process: a tool's, such as a debugger's, and the program's."""
 _process_settings: dict[str, Settings] = {"tool": NO_SETTINGS, "program": NO_SETTINGS}
 
 
@@ -115,7 +115,7 @@ def using(
     interface: Interface | None = None,
     **options: Any,
 ) -> Iterator[None]:
-    """Run the blocks inside with these settings, also in tasks started there; `njrt.carry` takes them into threads.
+    """Run the blocks inside with these settings, also in tasks; `carry` takes them into threads.
 
     :param model: A model (`njrt.Scripted([...])`, a PydanticAI model object) or the name of one.
     :param record: The path of a recording, or `store:NAME`; it is replayed and made according to `mode`.
@@ -141,14 +141,14 @@ def using(
 
 
 def is_approval(layer: Settings) -> bool:
-    """Return whether somebody decides about effects or calls; an observer, such as a debugger, does not."""
+    """Return whether somebody decides about effects or calls; a debugger only observes."""
     return bool(layer.calls) or not all(map(is_observer, layer.interceptors))
 
 
 def configure(**settings: Any) -> None:
     """Set what holds for all blocks of this process, in every thread: the arguments of `using`.
 
-    These settings are around every `with using`. A later call replaces them; `njrt.configure()` removes them.
+    They are around every `with using`. A later call replaces them; `njrt.configure()` removes them.
     """
     options = {name: value for name, value in settings.items() if name not in _ARGUMENTS}
     arguments = {name: value for name, value in settings.items() if name in _ARGUMENTS}
@@ -165,7 +165,8 @@ def configure_layer(name: Literal["tool", "program"], given: GivenSettings) -> N
     if not _process_layers:
         atexit.register(_close_layers)
     before = _process_layers.pop(name, None)
-    _process_layers[name], _process_settings[name] = layer, settings
+    _process_layers[name] = layer
+    _process_settings[name] = NO_SETTINGS if settings == NO_SETTINGS else settings
     if before is not None:
         before.__exit__(None, None, None)
 
@@ -244,7 +245,8 @@ def check_arguments(given: GivenSettings, name: str) -> None:
     options = {*given.options, *(["mode"] if given.mode in get_args(Mode) else ())}
     if ignored := [option for option in BUILD_OPTIONS if option in options]:
         raise ConfigurationError(
-            f"{name}: the option `{ignored[0]}` counts when a program is compiled; set it on the block, or in [tool.njc]"
+            f"{name}: the option `{ignored[0]}` counts when a program is compiled; set it on the block, "
+            "or in [tool.njc]"
         )
     record, cache, trace = given.record, given.cache, given.trace
     interface = given.interface
@@ -309,7 +311,7 @@ def get_open_settings() -> Settings:
 
 
 def get_settings() -> Settings:
-    """Return all settings that hold here: those of the process, and of the `with` statements around."""
+    """Return all settings that hold here: of the process, and of the `with` statements around."""
     settings = get_open_settings()
     for layer in (_process_settings["program"], _process_settings["tool"]):
         if layer is not NO_SETTINGS:
