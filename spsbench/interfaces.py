@@ -1,11 +1,11 @@
 '''The natural function interfaces of the Nightjar paper, written as `njrt.Interface`s.
 
-    with njrt.using(interface=INTERFACES["shared-python"]): ...    all blocks, specialized to Python (5.2)
+    with njrt.using(interface=INTERFACES["nightjar"]): ...         all blocks, in Python (5.2)
     """natural(interface=SHARED_STATE)                             shared program state (4.2)
     TOOLS = make_tool_interface("calendar", [add_event])           tool use (appendix B.2)
 
-Names and arguments follow the paper and its published traces; older names of an argument are accepted.
-`tests/spsbench/test_paper_interfaces.py` tests the paper's rules, one a test.
+Names and arguments follow the paper and its published traces; older names of an argument are
+accepted. `tests/spsbench/test_paper_interfaces.py` tests the paper's rules, one a test.
 '''
 
 from __future__ import annotations

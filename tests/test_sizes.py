@@ -22,20 +22,20 @@ MOST_COLUMNS, MOST_LINES, MOST_FUNCTION_LINES, MOST_PARAMETERS = 100, 450, 60, 8
 
 LIMITS = {
     #                        now     in the end
-    "statements": (60_100, 37_000),
-    "lines": (98_142, 64_000),
-    "lines of tests": (89_900, 64_000 * 11 // 10),
-    "lines of bench": (5_684, 2_200),
-    "pages": (75, 40),
-    "words": (75_800, 36_000),
-    "commands": (29, 20),
-    "flags": (179, 95),
-    "options of a block": (33, 30),
+    "statements": (51_001, 37_000),
+    "lines": (83_409, 64_000),
+    "lines of tests": (79_515, 64_000 * 11 // 10),
+    "lines of bench": (3_100, 2_200),
+    "pages": (62, 40),
+    "words": (63_251, 36_000),
+    "commands": (20, 20),
+    "flags": (108, 95),
+    "options of a block": (30, 30),
     "public names": (63, 58),
-    "long lines": (3_599, 0),
-    "long modules": (21, 0),
-    "long functions": (16, 0),
-    "functions with many parameters": (14, 0),
+    "long lines": (2_729, 0),
+    "long modules": (17, 0),
+    "long functions": (9, 0),
+    "functions with many parameters": (11, 0),
 }
 
 
