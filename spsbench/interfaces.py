@@ -1,11 +1,11 @@
 '''The natural function interfaces of the Nightjar paper, written as `njrt.Interface`s.
 
-    with njrt.using(interface=INTERFACES["shared-python"]): ...    all blocks, specialized to Python (5.2)
+    with njrt.using(interface=INTERFACES["nightjar"]): ...         all blocks, in Python (5.2)
     """natural(interface=SHARED_STATE)                             shared program state (4.2)
     TOOLS = make_tool_interface("calendar", [add_event])           tool use (appendix B.2)
 
-Names and arguments follow the paper and its published traces; older names of an argument are accepted.
-`tests/spsbench/test_paper_interfaces.py` tests the paper's rules, one a test.
+Names and arguments follow the paper and its published traces; older names of an argument are
+accepted. `tests/spsbench/test_paper_interfaces.py` tests the paper's rules, one a test.
 '''
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal
 from njrt.agent.code_runner import join_parts, mark_printed
 from njrt.agent.interface_arguments import format_reference
 from njrt.agent.interface_handler import make_isolated_scope
+from njrt.agent.prompt import JUDGEMENT_RULES
 from njrt.execution.execute import Failed, Jumped, Ran, prepare
 from njrt.execution.execute import execute as execute_snippet
 from njrt.execution.syntax import parse_python
@@ -60,13 +61,38 @@ EffectSet = Literal[
 ]
 """The effects of a method: Python code as in njc, or one of the paper's sets."""
 
-VALUES = """\
-A value is JSON, such as 12.5, "text", true or [1, 2] (a dict is {"type": "dict", "items": [{"key": K, "value": V}]}), or a
-reference {"type": "Ref", "addr": N} to an object. When all outputs are bound, call `done`."""
-
 JUMPS = """\
-`raise`, `break`, `continue` and `return` jump in the program, as far as they are listed (`raise` always is); `raise` and
-`return` take the name of a variable. When all outputs are bound, call `done`."""
+`raise`, `break`, `continue` and `return` jump in the program, as far as they are listed; `raise`
+and `return` take the name of a variable. When all outputs are bound, call `done`."""
+
+PYTHON = f"""\
+{JUDGEMENT_RULES}
+`exec` runs statements: with them you bind variables and change objects. `eval` only shows the value
+of an expression. Both see the listed names and Python's builtins, and names that you bind stay.
+{JUMPS}"""
+
+VALUES = """\
+A value is JSON, such as 12.5, "text", true or [1, 2] (a dict is {"type": "dict", "items": [{"key": K,
+"value": V}]}), or a reference {"type": "Ref", "addr": N} to an object."""
+
+SHARED_EVAL = f"""\
+{JUDGEMENT_RULES}
+{VALUES} `eval` shows the value of an expression over the listed names and Python's builtins, and
+the reference to it; `assign` binds a variable to a value; `deref` shows an object one level deep
+and `setref` updates it in place. {JUMPS}"""
+
+REFERENCES = f"""\
+{VALUES} `lookup` reads a variable, `assign` binds one, `deref` shows an object one level deep,
+`ref` makes one, `setref` updates one in place."""
+
+ISOLATED_EVAL = f"""\
+{JUDGEMENT_RULES}
+{REFERENCES} `eval` computes an expression of literals and builtins; it sees none of the program's
+variables. {JUMPS}"""
+
+BASELINE = f"""\
+{REFERENCES} `goto` jumps to a label of the program, where Python allows it. When all outputs are
+bound, call `done`."""
 
 Name = Annotated[str, Aliases("variable", "name")]
 Value = Annotated[Wire, Aliases("value")]
@@ -322,7 +348,7 @@ _PYTHON: Mapping[str, Handler] = {"exec": execute, "eval": evaluate, **_JUMPS, "
 SHARED_STATE = Interface(
     "baseline",
     {**_DATA, "assign": assign_output, "goto": goto, "done": end},
-    VALUES,
+    BASELINE,
     shows_values=False,
 )
 """Shared program state (4.2): seven effects on the program's scopes, heap and control state."""
@@ -339,7 +365,7 @@ INTERFACES: Mapping[str, Interface] = {
             "return": return_alone,
             "done": end,
         },
-        f"{VALUES}\n{JUMPS}",
+        ISOLATED_EVAL,
         shows_values=False,
     ),
     "shared-eval": Interface(
@@ -352,11 +378,11 @@ INTERFACES: Mapping[str, Interface] = {
             **_JUMPS,
             "done": end,
         },
-        f"{VALUES}\n{JUMPS}",
+        SHARED_EVAL,
         shows_values=False,
     ),
-    "shared-python": Interface("shared-python", _PYTHON, JUMPS, shows_values=False),
-    "nightjar": Interface("nightjar", _PYTHON, JUMPS),
+    "shared-python": Interface("shared-python", _PYTHON, PYTHON, shows_values=False),
+    "nightjar": Interface("nightjar", _PYTHON, PYTHON),
 }
 """The paper's effect sets, by their names."""
 

@@ -108,6 +108,6 @@ def _classify_recovery(refused: Json, following: Json | None) -> Recovery:
 
 
 def _name(effect: Json) -> str:
-    """Return the name of an effect of an interface, such as `goto` for `baseline.goto`, or the kind of another one."""
+    """Return the name of an effect, such as `goto` of `baseline.goto`; else its kind."""
     name: str = effect.get("function", effect["kind"])
     return name.rpartition(".")[2]

@@ -67,7 +67,7 @@ class Aliases:
 
 @record
 class RawJson:
-    """JSON of a strict schema, passed as the model sent it: `Annotated[Any, RawJson({"enum": [1, 2]})]`."""
+    """JSON of a strict schema, as the model sent it: `Annotated[Any, RawJson({"enum": [1]})]`."""
 
     schema: Json
     shown: str = "JSON"
@@ -86,7 +86,7 @@ of the block. Types without a JSON form are passed this way too."""
 class References:
     """The objects that the model of one run can name by a number (state: the objects, by number).
 
-    An object gets its number when the model first sees it; the number always means the object itself.
+    An object gets its number when the model first sees it, and keeps it.
     """
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class References:
         return number
 
     def get_object(self, number: int) -> UserValue:
-        """Return the object with a number; raise ValueError, worded for the model, if there is none."""
+        """Return the object with a number; raise ValueError if there is none."""
         if number not in self.objects:
             raise ValueError(
                 f"there is no reference {number}; the results of other calls have references"

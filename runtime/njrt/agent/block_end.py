@@ -1,12 +1,12 @@
 """The end of a block: its outputs are checked, and its jumps must be legal in its place.
 
-    end.conclude()                  Completed()
-                                    Refusal("`total` is not bound yet; bind what is missing: `total = ...`")
-    end.jump("return", 3)           Returned(3)
-                                    Refusal("`return` is not possible here; the labels are raise")
+    end.conclude()           Completed()
+                             Refusal("`total` is not bound yet; bind what is missing: ...")
+    end.jump("return", 3)    Returned(3)
+                             Refusal("`return` is not possible here; the labels are raise")
 
-The model's mistakes are answered, not raised; only an output that repeatedly fails to fit its type ends the block,
-with an `OutputTypeError`.
+The model's mistakes are answered, not raised; only an output that repeatedly fails to fit its type
+ends the block, with an `OutputTypeError`.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class BlockEnd:
     def check_returned(self, outcome: Outcome) -> Outcome | Refusal:
         """Return the outcome, or refuse a value that does not fit the type that the function returns.
 
-        `-> None` is not checked: it is often written for functions without a result that anyone reads.
+        `-> None` is not checked: it is often written for functions whose result nobody reads.
         """
         declared = self.scope.types.get("return")
         is_checked = declared is not None and declared is not type(None) and not self.block.code

@@ -66,7 +66,7 @@ class DirectHandler:
     def vary_refusal(self, refusal: Refusal, has_run: bool = False) -> Refusal:
         """Add a code skeleton to a refusal the second time, and shorten the refusal from then on.
 
-        There is no skeleton if the code `has_run` and broke the contract: it must not be written anew.
+        There is no skeleton if the code `has_run` and broke the contract: it must not run again.
         """
         reason = _LINE_PREFIX.sub("", refusal.message.partition("\n")[0])
         times = self.refusals[reason] = self.refusals.get(reason, 0) + 1

@@ -4,8 +4,8 @@
     Run("prices[0]", done=False)               ──serve──>   Answer("3")                  the prompt is resumed
     Run("prices = []", done=True)              ──serve──>   Refusal("`prices` is ...")   resumed, with advice
 
-A handler is a generator that yields the code to be run (the driver runs it, awaiting it in an `async` block) and
-returns the result. It never asks a model.
+A handler is a generator that yields the code to be run (the driver runs it, awaiting it in an
+`async` block) and returns the result. It never asks a model.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""The arguments of an interface's handlers: what the model is asked for, and the values made of what it sends.
+"""The arguments of an interface's handlers: what the model sends, and the values made of it.
 
 reserve(product: Product, count: int = 1)     {"product": a reference, "count": an integer or null}
 {"type": "Ref", "addr": 2}                    the product that a result has shown as reference 2
 "favourite"                                   the value of that variable of the block
 
-Values of types with a JSON form are passed as JSON, other objects by a reference that a result has shown or by the
-name of one of the block's variables. Types with a JSON form that are not scalars allow both.
+Values of types with a JSON form are passed as JSON, other objects by a reference that a result has
+shown or by the name of one of the block's variables. Types with a JSON form that are not scalars
+allow both.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class UnknownVariableError(LookupError, ValueError):
 
 @record
 class KnownObjects:
-    """The objects that the model of one run can name: those in variables, and those that it was shown."""
+    """The objects that the model of one run can name: in variables, and by number."""
 
     scope: Scope
     references: References

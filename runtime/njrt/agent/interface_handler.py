@@ -1,4 +1,4 @@
-"""The handler of an interface: it calls the program's function for an effect, and does what that asks.
+"""The handler of an interface: it calls the function for an effect, and does what that asks.
 
 Perform("shop.reserve", {...})     Answer("reserved")                     the function returned this
                                    Refusal("ValueError: only 2 left")     it raised an exception
