@@ -22,20 +22,20 @@ MOST_COLUMNS, MOST_LINES, MOST_FUNCTION_LINES, MOST_PARAMETERS = 100, 450, 60, 8
 
 LIMITS = {
     #                        now     in the end
-    "statements": (50_904, 37_000),
-    "lines": (83_399, 64_000),
-    "lines of tests": (79_368, 64_000 * 11 // 10),
-    "lines of bench": (3_092, 2_200),
+    "statements": (50_813, 37_000),
+    "lines": (83_042, 64_000),
+    "lines of tests": (79_783, 64_000 * 11 // 10),
+    "lines of bench": (3_090, 2_200),
     "pages": (62, 40),
-    "words": (63_200, 36_000),
+    "words": (63_503, 36_000),
     "commands": (20, 20),
     "flags": (108, 95),
     "options of a block": (30, 30),
-    "public names": (63, 58),
-    "long lines": (2_783, 0),
-    "long modules": (20, 0),
-    "long functions": (9, 0),
-    "functions with many parameters": (12, 0),
+    "public names": (61, 58),
+    "long lines": (2_632, 0),
+    "long modules": (16, 0),
+    "long functions": (5, 0),
+    "functions with many parameters": (9, 0),
 }
 
 
