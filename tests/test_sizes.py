@@ -24,7 +24,7 @@ LIMITS = {
     #                        now     in the end
     "statements": (50_813, 37_000),
     "lines": (83_042, 64_000),
-    "lines of tests": (79_783, 64_000 * 11 // 10),
+    "lines of tests": (79_788, 64_000 * 11 // 10),
     "lines of bench": (3_090, 2_200),
     "pages": (62, 40),
     "words": (63_503, 36_000),

@@ -155,7 +155,9 @@ def test_examples_are_imported_without_the_compiler(artefact: str) -> None:
 @pytest.mark.parametrize("task", TASK_NAMES)
 def test_programs_of_the_benchmark_run_without_the_compiler(task: str) -> None:
     result = alone(f"compiled_out/spsbench/{task}/natural.py", task)
-    assert (result.returncode, result.stderr) == (0, "")
+    # A message that completes no task rightly changes nothing.
+    told = [line for line in result.stderr.splitlines() if "has changed nothing" not in line]
+    assert (result.returncode, told) == (0, [])
 
 
 def test_what_is_absent_there_cannot_be_imported(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ class RunningService:
             make_app(chosen, self.gate), port=0, log_config=None, timeout_graceful_shutdown=1
         )
         self.server = DrainingServer(config, self.gate, chosen)
-        self._thread = threading.Thread(target=self.server.run)
+        self._thread = threading.Thread(target=njrt.carry(self.server.run))
 
     def __enter__(self) -> RunningService:
         self._thread.start()
