@@ -215,15 +215,11 @@ def require_packages(purpose: str, requirement: str, *names: str, otherwise: str
 
     `purpose` is the feature that needs them, `requirement` is what pip installs, `otherwise` is the alternative.
     """
-    from importlib.metadata import distributions
     from importlib.util import find_spec
 
     missing = [f"`{name}`" for name in names if find_spec(name) is None]
     if not missing:
         return
-    found = {name for name in ("njpy", "njpy-runtime") if any(distributions(name=name))}
-    if found == {"njpy"}:  # it was installed from its repository, with the runtime in it
-        requirement = requirement.replace("njpy-runtime", "njpy")
     packages, it = ("package", "it") if len(missing) == 1 else ("packages", "them")
     raise ConfigurationError(
         f"{purpose} needs the {packages} {' and '.join(missing)}; "
