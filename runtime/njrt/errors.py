@@ -33,6 +33,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 
@@ -226,3 +227,20 @@ def require_packages(purpose: str, requirement: str, *names: str, otherwise: str
         f'install {it} with: pip install "{requirement}"'
         + (f", or {otherwise}" if otherwise else "")
     )
+
+
+def find_opener(kind: str, place: str, shown: str) -> Callable[[str], Any]:
+    """Return the function `open_model` or `open_store` of a program's module, for a `place` MODULE:NAME.
+
+    Raises ConfigurationError, with the place as `shown`, if there is no such module or function.
+    """
+    from importlib import import_module
+
+    try:
+        module = import_module(place.partition(":")[0])
+        opener: Callable[[str], Any] = getattr(module, f"open_{kind}")
+    except (ImportError, AttributeError, ValueError) as problem:
+        raise ConfigurationError(
+            f"the {kind} {shown}: {problem}; the module must have a function `open_{kind}(name)`"
+        ) from None
+    return opener

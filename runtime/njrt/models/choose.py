@@ -13,13 +13,12 @@ OPENAI_API_KEY to OPENAI_BASE_URL or else to OpenAI, ANTHROPIC_API_KEY likewise,
 
 from __future__ import annotations
 
-import importlib
 import os
 import threading
 from collections.abc import Callable, Mapping
 
 from njrt.context import free_in_child
-from njrt.errors import ConfigurationError, NoModelError
+from njrt.errors import ConfigurationError, NoModelError, find_opener
 from njrt.models.model import Model
 from njrt.models.retry_and_fallback import FallbackModel
 from njrt.models.wrapped import adapt_model
@@ -140,16 +139,9 @@ def _get_anthropic(model: str, environ: Mapping[str, str]) -> Model:
 
 
 def _get_own_model(place: str) -> Model:
-    module, _, name = place.partition(":")
-
     def open_model() -> Model:
-        try:
-            opener = importlib.import_module(module).open_model
-        except (ImportError, AttributeError, ValueError) as problem:
-            raise ConfigurationError(
-                f"the model `python:{place}`: {problem}; the module must have a function `open_model(name)`"
-            ) from None
-        return adapt_model(opener(name))
+        opener = find_opener("model", place, f"`python:{place}`")
+        return adapt_model(opener(place.partition(":")[2]))
 
     return _share(("python", place), open_model)
 

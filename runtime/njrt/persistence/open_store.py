@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import importlib
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote, unquote
 
-from njrt.errors import ConfigurationError, StoreError, WrongSignatureError
+from njrt.errors import ConfigurationError, StoreError, WrongSignatureError, find_opener
 from njrt.events import Event
 from njrt.observability.logs import warn
 from njrt.observability.trace import format_event_line
@@ -91,14 +90,9 @@ def _open_unsigned(url: str) -> tuple[Store, bool]:
 
 def _open_own_store(url: str) -> Store:
     """Return the store that a module of the program opens by a name."""
-    module, _, name = url.removeprefix("python:").partition(":")
-    try:
-        opener = importlib.import_module(module).open_store
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigurationError(
-            f"the store {hide_password(url)}: {error}; the module must have a function `open_store(name)`"
-        ) from None
-    return check_store(opener(name))
+    place = url.removeprefix("python:")
+    opener = find_opener("store", place, hide_password(url))
+    return check_store(opener(place.partition(":")[2]))
 
 
 _given_stores: dict[str, Store] = {}
