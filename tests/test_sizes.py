@@ -22,7 +22,7 @@ MOST_COLUMNS, MOST_LINES, MOST_FUNCTION_LINES, MOST_PARAMETERS = 100, 450, 60, 8
 
 LIMITS = {
     #                        now     in the end
-    "statements": (50_813, 37_000),
+    "statements": (50_811, 37_000),
     "lines": (83_042, 64_000),
     "lines of tests": (79_788, 64_000 * 11 // 10),
     "lines of bench": (3_090, 2_200),
@@ -32,7 +32,7 @@ LIMITS = {
     "flags": (108, 95),
     "options of a block": (30, 30),
     "public names": (61, 58),
-    "long lines": (2_632, 0),
+    "long lines": (2_631, 0),
     "long modules": (16, 0),
     "long functions": (5, 0),
     "functions with many parameters": (9, 0),
