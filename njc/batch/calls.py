@@ -30,6 +30,7 @@ from njc.batch.rows import BatchRow, bind_row
 from njc.interrupts import noticing_interrupt
 from njc.project.units import explaining_failure, format_path
 from njc.target import TargetFunction, get_target
+from njrt.context import carry
 from njrt.dataclass_json import make_json_value
 from njrt.errors import (
     AuthenticationError,
@@ -227,13 +228,9 @@ def _concerns_all_rows(error: NaturalError) -> bool:
 @contextmanager
 def open_threads(target: TargetFunction, jobs: int) -> Iterator[Submit]:
     """Run calls in threads, with the settings around this point."""
-    pool = ThreadPoolExecutor(jobs)
-
-    def submit(row: BatchRow, usd: float | None) -> Future[RowResult]:
-        return pool.submit(contextvars.copy_context().run, call_row, target.name, row, usd)
-
+    pool, call = ThreadPoolExecutor(jobs), carry(call_row)
     try:
-        yield submit
+        yield lambda row, usd: pool.submit(call, target.name, row, usd)
     finally:
         pool.shutdown(wait=False)
 

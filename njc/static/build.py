@@ -14,8 +14,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import copy_context
-from functools import partial
 from threading import Lock as Mutex
 from typing import assert_never
 
@@ -49,6 +47,7 @@ from njc.static.staleness import (
     describe_hole_status,
     find_hole_statuses,
 )
+from njrt.context import carry
 from njrt.errors import ConfigurationError, ModelError
 from njrt.messages import Reply, Request
 from njrt.models.model import Model, answer_all
@@ -247,7 +246,7 @@ def _generate_all(
             write(*task)
         return fillings
     with ThreadPoolExecutor(jobs) as pool:
-        running = [pool.submit(partial(copy_context().run, write, *task)) for task in tasks]
+        running = [pool.submit(carry(write), *task) for task in tasks]
         try:
             for future in running:
                 future.result()

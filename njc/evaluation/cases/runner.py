@@ -20,7 +20,6 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from contextvars import copy_context
 from copy import deepcopy
 from itertools import groupby, zip_longest
 from pathlib import Path
@@ -42,6 +41,7 @@ from njc.trace_lines import (
     TraceLine,
     read_written_trace,
 )
+from njrt.context import carry
 from njrt.dataclass_json import make_json_value
 from njrt.errors import (
     AuthenticationError,
@@ -198,7 +198,7 @@ def _run_for_model(
 ) -> Iterator[CaseResult]:
     if jobs == 1:  # in this thread, because of what the program opens on import
         while waiting and not interrupted.is_set():
-            yield copy_context().run(run_case, target, waiting.pop(0), program)
+            yield carry(run_case)(target, waiting.pop(0), program)
         return
     with ThreadPoolExecutor(jobs) as pool:
         running: set[Future[CaseResult]] = set()
@@ -206,8 +206,8 @@ def _run_for_model(
         try:
             while waiting or running:
                 while waiting and len(running) < jobs:
-                    enter = copy_context().run
-                    running.add(pool.submit(enter, run_case, target, waiting.pop(0), program))
+                    planned = waiting.pop(0)
+                    running.add(pool.submit(carry(run_case), target, planned, program))
                 try:
                     done, running = wait(running, return_when=FIRST_COMPLETED)
                 except KeyboardInterrupt:  # the second one
