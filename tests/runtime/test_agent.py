@@ -11,7 +11,7 @@ import pytest
 from programs import Program, ended_by
 
 from njrt.agent.conversation import MAX_REPEATS, Conversation, converse
-from njrt.agent.handlers import Handlers
+from njrt.agent.handlers import make_handler
 from njrt.block import Block
 from njrt.errors import OutputTypeError, ReplyError
 from njrt.execution.execute import Snippet, execute
@@ -28,6 +28,7 @@ from njrt.messages import (
 from njrt.models.scripted import Scripted, call, run
 from njrt.options import DEFAULTS, Options, merge_option_layers
 from njrt.outcome import Broke, Completed, Outcome
+from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import Scope, make_scope
 from njrt.session.settings import using
 
@@ -39,8 +40,10 @@ class Played:
         chosen = merge_option_layers(Options(**options), DEFAULTS)
         self.scope = shared_scope()
         block = Block("Put twice <x> into <:y>.", ("break",), "case.njpy:3", False, chosen)
-        serve = Handlers(block, self.scope).serve
-        self.conversation: Conversation = converse(block, protocol, "OPENING", serve)
+        handler = make_handler(block, self.scope, Redactor())
+        self.conversation: Conversation = converse(
+            block, protocol, "OPENING", lambda effect, turn: handler.serve(effect)
+        )
         self.requests: list[Request] = []
 
     def say(self, *replies: Reply) -> Outcome | None:

@@ -46,13 +46,12 @@ class AnswerHandler:
         self.end = end
         self.choices: Choices = NO_CHOICES
 
-    def serve(self, effect: Effect | Refusal, turn: int) -> EffectGenerator:
-        """Serve one effect, or the refusal of a request that could not be read as one."""
-        yield from ()  # no code is run
-        return self.answer(effect)
+    def serve(self, effect: Effect | Refusal) -> EffectGenerator:
+        """Serve one effect, or the refusal of a request that could not be read as one.
 
-    def answer(self, effect: Effect | Refusal) -> EffectResult:
-        """Do the same; raise PolicyError if the model asks for code that the block must not have."""
+        Raises PolicyError if the model asks for code that the block must not have.
+        """
+        yield from ()  # no code is run
         seconds = self.end.block.options.max_code_seconds
         match effect:
             case BindOutputs(values):

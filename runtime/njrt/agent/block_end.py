@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from njrt.agent.calls import limit_time, refuse_errors
+from njrt.agent.calls import limit_time, make_refusal
 from njrt.agent.secrets import find_secrets
 from njrt.block import Block
 from njrt.effects import Refusal
@@ -45,7 +45,7 @@ def advise_binding(missing: Sequence[str]) -> str:
 
 
 class BlockEnd:
-    """Ends one run of a block (state: the misfits so far, and outputs that were checked as JSON)."""
+    """Ends one run of a block (state: its misfits, and outputs that were checked as JSON)."""
 
     def __init__(
         self,
@@ -61,6 +61,8 @@ class BlockEnd:
         self.contract = contract
         self.advise = advise
         """Returns what the model must do about missing outputs."""
+        self.codes: list[str] = []
+        """The code that has run, also up to an exception."""
         self.misfits = 0
         self.checked: Mapping[str, UserValue] = {}
 
@@ -79,14 +81,17 @@ class BlockEnd:
         """
         before = self.scope.save_bindings()
         self.checked = values  # a validator may refuse its own result
-        result = refuse_errors(lambda: self._assign(values)) or self.check_outputs()
+        result: Completed | Refusal
+        try:
+            for name, value in values.items():
+                self.scope.assign(name, value)
+        except Exception as error:
+            result = make_refusal(error)
+        else:
+            result = self.check_values()
         if isinstance(result, Refusal):
             self.scope.restore_bindings(before)
         return result
-
-    def _assign(self, values: Mapping[str, UserValue]) -> None:
-        for name, value in values.items():
-            self.scope.assign(name, value)
 
     def check_outputs(self) -> Completed | Refusal:
         """Do the same as `conclude`, without a time limit."""
@@ -101,6 +106,10 @@ class BlockEnd:
                 f"{names} still {has} from before; "
                 "bind each output anew, to the same value if that is right"
             )
+        return self.check_values()
+
+    def check_values(self) -> Completed | Refusal:
+        """Refuse outputs that do not fit their types or break an assert after the block."""
         if misfits := "; ".join(self.scope.misfits(self.checked)):
             wrong = f"an output does not fit its type: {misfits}"
             return self.refuse_misfit(wrong, f"{wrong}; bind it anew")

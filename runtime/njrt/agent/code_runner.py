@@ -29,11 +29,10 @@ MAX_ANSWER_CHARS = 2000
 
 
 class CodeRunner:
-    """Runs code in one block (state: the code that has run, also up to an exception)."""
+    """Runs code in one block."""
 
     def __init__(self, end: BlockEnd) -> None:
         self.end = end
-        self.codes: list[str] = []
 
     def execute(
         self, code: str, silent: str, refer: Callable[[UserValue], str] = lambda _: ""
@@ -56,7 +55,7 @@ class CodeRunner:
                 if block.code:
                     snippet = replace(snippet, raises_mistakes=True)
                 execution = yield snippet
-        self.codes.append(code)
+        self.end.codes.append(code)
         match execution:
             case Jumped(outcome):
                 checked = self.end.check_returned(outcome)

@@ -36,7 +36,7 @@ class DirectHandler:
         scope.watch_outputs([path for path in scope.outputs if path not in block.reads])
         scope.show_classes(partial(list_shown_classes, scope))
 
-    def serve(self, effect: Effect | Refusal, turn: int) -> EffectGenerator:
+    def serve(self, effect: Effect | Refusal) -> EffectGenerator:
         """Serve one effect, or the refusal of a request that could not be read as one."""
         match effect:
             case Run(code, done):

@@ -43,7 +43,7 @@ class InterfaceHandler:
         self.interface = interface
         self.seconds = end.block.options.max_code_seconds
 
-    def serve(self, effect: Effect | Refusal, turn: int) -> EffectGenerator:
+    def serve(self, effect: Effect | Refusal) -> EffectGenerator:
         """Serve one effect, or the refusal of a request that could not be read as one."""
         match effect:
             case Perform(function, arguments):

@@ -24,10 +24,8 @@ def redact_secrets(scope: Scope, redactor: Redactor, text: str) -> str:
     return redactor.redact(text)
 
 
-def redact_result(result: EffectResult, scope: Scope, redactor: Redactor) -> EffectResult:
+def redact_result(result: Answer | Refusal, scope: Scope, redactor: Redactor) -> EffectResult:
     """Redact a result's text, including secrets in the variables that were printed or raised."""
-    if not isinstance(result, Answer | Refusal):
-        return result
     find_secrets(scope, redactor)
     if isinstance(result, Answer):
         return replace(result, text=redactor.redact_whole(result.text))

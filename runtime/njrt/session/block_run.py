@@ -1,4 +1,4 @@
-"""One run of a natural block: its conversation, its handlers, and what is around them.
+"""One run of a natural block: its conversation, its handler, and what is around them.
 
 BlockRun(call, prompt, arguments).drive()
 
@@ -15,6 +15,7 @@ from __future__ import annotations
 import typing
 from functools import lru_cache, partial
 
+from njrt.agent.answer_handler import AnswerHandler
 from njrt.agent.answer_prompt import (
     PromptProblem,
     find_data_outputs,
@@ -26,12 +27,12 @@ from njrt.agent.block_warnings import find_warnings, read_before
 from njrt.agent.calls import limit_time
 from njrt.agent.code_runner import EffectGenerator
 from njrt.agent.conversation import AnswerConversation, CodeNeeded, Conversation, converse
-from njrt.agent.handlers import Handlers
+from njrt.agent.handlers import Handler, make_handler
 from njrt.agent.interface_effects import make_interface_form, open_interface
 from njrt.agent.prompt import build_opening
-from njrt.agent.secrets import redact_secrets
+from njrt.agent.secrets import redact_result, redact_secrets
 from njrt.block import Block, extract_instruction
-from njrt.effects import Answer, Effect, NeedsCode, Refusal, Run
+from njrt.effects import Answer, Effect, EffectResult, NeedsCode, Refusal, Run
 from njrt.errors import ConfigurationError, PolicyError, ReplyError
 from njrt.events import wants_states
 from njrt.execution.contracts import make_contract
@@ -54,7 +55,7 @@ if typing.TYPE_CHECKING:
 
 
 class BlockRun(BaseRun):
-    """One run of a block (state: the block, its handlers and its gate, new if it needs code)."""
+    """One run of a block (state: the block, its handler and its gate, new if it needs code)."""
 
     scope: Scope
 
@@ -94,7 +95,7 @@ class BlockRun(BaseRun):
         self.interface = open_interface(named, self.block, scope) if named else None
         is_undone = self.block.options.on_error == "rollback"
         self.saved = scope.save_bindings() if is_undone else None
-        self.handlers: Handlers | None = None
+        self.handler: Handler | None = None
         self.gate: RunGate | None = None
 
     # ── the conversation ─────────────────────────────────────────────────────────────────────────
@@ -102,7 +103,7 @@ class BlockRun(BaseRun):
     def converse(self) -> Conversation:
         """Yield the conversation about the block: for data, and for code if that is needed."""
         block = self.block
-        self.open_handlers()
+        self.open_handler()
         if block.code:
             return (yield from self.run_static_code())
         if self.effects != "answer":
@@ -112,16 +113,17 @@ class BlockRun(BaseRun):
             if isinstance(outcome, CodeNeeded):
                 self.effects = "direct"
                 self.block = replace(block, options=replace(block.options, effects="direct"))
-                self.open_handlers()
+                self.open_handler()
                 outcome = yield from self.ask_for_code(outcome.turn + 1)
         assert not isinstance(outcome, CodeNeeded)
         return outcome
 
-    def open_handlers(self) -> None:
-        """Make the handlers of the block's effects, and the gate of its code."""
-        block, scope = self.block, self.scope
-        self.handlers = Handlers(block, scope, self.contract, self.interface)
-        self.gate = self.make_gate(self.handlers.redactor)
+    def open_handler(self) -> None:
+        """Make the handler of the block's effects, and the gate of its code."""
+        block, scope, rule = self.block, self.scope, self.block.options.redact
+        redactor = Redactor(True if rule is None else rule)
+        self.handler = make_handler(block, scope, redactor, self.contract, self.interface)
+        self.gate = self.make_gate(redactor)
         changes_objects = not (scope.outputs or block.labels or block.code or self.interface)
         self.before = read_before(scope) if changes_objects else None
 
@@ -141,14 +143,15 @@ class BlockRun(BaseRun):
 
     def ask_for_data(self) -> AnswerConversation:
         """Start the conversation about data, or about code at once if the data cannot be shown."""
-        block, scope, handlers = self.block, self.scope, self.handlers
-        assert handlers is not None
+        block, scope, handler = self.block, self.scope, self.handler
+        assert isinstance(handler, AnswerHandler)
+        redactor = handler.end.redactor
         in_time = partial(limit_time, block.options.max_code_seconds)
-        inputs = list_inputs(block, scope, handlers.redactor, in_time)
-        prompt = make_answer_prompt(block, scope, inputs, handlers.redactor)
+        inputs = list_inputs(block, scope, redactor, in_time)
+        prompt = make_answer_prompt(block, scope, inputs, redactor)
         if isinstance(prompt, PromptProblem):
             return self.request_code(prompt.reason)
-        handlers.offer(prompt.choices)
+        handler.choices = prompt.choices
         return converse(
             block,
             self.session.protocol,
@@ -168,11 +171,12 @@ class BlockRun(BaseRun):
 
     def ask_for_code(self, first_turn: int = 1) -> AnswerConversation:
         """Start the conversation about code, or about the effects of an interface."""
-        block, scope, handlers = self.block, self.scope, self.handlers
-        assert handlers is not None
+        block, scope = self.block, self.scope
+        assert self.handler is not None
+        redactor = self.handler.end.redactor
         if self.effects == "direct":
             scope.lend("ask", make_asker(scope, self.session, self.is_async))
-        reopen = partial(build_opening, block, scope, handlers.redactor)
+        reopen = partial(build_opening, block, scope, redactor)
         opening = reopen()
         if self.may_bind_data():
             block = replace(block, data_outputs=find_data_outputs(block, scope, opening))
@@ -184,9 +188,7 @@ class BlockRun(BaseRun):
             self.serve,
             make_interface_form(interface, protocol) if interface else None,
             first_turn,
-            attachments=tuple(
-                find_attachments(scope.list_inputs(block.reads), handlers.redactor).found
-            ),
+            attachments=tuple(find_attachments(scope.list_inputs(block.reads), redactor).found),
             reopen=reopen,
         )
 
@@ -199,9 +201,9 @@ class BlockRun(BaseRun):
     # ── effects ──────────────────────────────────────────────────────────────────────────────────
 
     def handle(self, effect: Effect | Refusal, turn: int) -> EffectGenerator:
-        """Pass an effect to the handlers, with the gate open for the calls of its code."""
-        assert self.handlers is not None
-        served = self.handlers.serve(effect, turn)
+        """Pass an effect to the handler, with the gate open for the calls of its code."""
+        assert self.handler is not None
+        served = self.handler.serve(effect)
         return served if self.gate is None else self.serve_at_gate(self.gate, served, turn)
 
     def serve_at_gate(self, gate: RunGate, served: EffectGenerator, turn: int) -> EffectGenerator:
@@ -243,6 +245,10 @@ class BlockRun(BaseRun):
     def redact(self, text: str) -> str:
         return redact_secrets(self.scope, self.redactor, text)
 
+    def redact_result(self, result: Answer | Refusal) -> EffectResult:
+        assert self.handler is not None
+        return redact_result(result, self.scope, self.handler.end.redactor)
+
     # ── the end ──────────────────────────────────────────────────────────────────────────────────
 
     def finish(self, ending: Outcome | BaseException) -> tuple[str, ...]:
@@ -257,9 +263,9 @@ class BlockRun(BaseRun):
         if isinstance(ending, BaseException):
             return ()
         signs = self.gate.signs if self.gate else ()
-        if self.handlers is None or self.block.code or self.interface or isinstance(ending, Raised):
+        if self.handler is None or self.block.code or self.interface or isinstance(ending, Raised):
             return signs
-        return (*find_warnings(self.handlers.runner.codes, self.scope, self.before), *signs)
+        return (*find_warnings(self.handler.end.codes, self.scope, self.before), *signs)
 
     def undo(self, ending: Outcome | BaseException) -> None:
         """Restore saved bindings after any exception, also of the program, or a cancellation."""
@@ -269,7 +275,7 @@ class BlockRun(BaseRun):
     def close(self) -> None:
         """Release the program's objects; an exception would keep them alive with its frames."""
         self.scope.close()
-        self.handlers = self.interface = self.contract = self.gate = self.before = None
+        self.handler = self.interface = self.contract = self.gate = self.before = None
 
 
 def open_block(call: BlockCall, prompt: str, interface: object, session: Session) -> Block:

@@ -18,7 +18,7 @@ from njrt.agent.answer import describe_form, list_meanings, unfence
 from njrt.agent.conversation import Conversation, ServedEffect
 from njrt.agent.secrets import find_secrets
 from njrt.effects import AskModel, Effect, Refusal
-from njrt.errors import PolicyError, ReplyError, require_packages
+from njrt.errors import NaturalError, PolicyError, ReplyError, require_packages
 from njrt.messages import (
     ANSWER_DECODER,
     Json,
@@ -32,7 +32,7 @@ from njrt.outcome import Outcome, Returned, UserValue
 from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import Scope
 from njrt.session.run import BaseRun
-from njrt.session.session import Session, hidden_frames, open_session
+from njrt.session.session import Session, complete_error, open_session
 from njrt.session.settings import freeze_options
 from njrt.values.json_choices import flatten_alternatives, read_choices
 from njrt.values.json_forms import (
@@ -75,9 +75,12 @@ def llm_at(place: str, *, project: Mapping[str, Any] | None = None, **options: A
     layers = freeze_options(options), freeze_options(project)
 
     def llm(prompt: str, schema: AnswerType = None) -> UserValue:
-        with hidden_frames:
+        try:
             session = open_session(place, *layers)
             return read_outcome(QuestionRun(session, prompt, schema, is_async=False).drive())
+        except (NaturalError, RecursionError) as error:
+            complete_error(error)
+            raise
 
     return llm
 
@@ -87,10 +90,13 @@ def allm_at(place: str, *, project: Mapping[str, Any] | None = None, **options: 
     layers = freeze_options(options), freeze_options(project)
 
     async def allm(prompt: str, schema: AnswerType = None) -> UserValue:
-        with hidden_frames:
+        try:
             session = open_session(place, *layers)
             run = QuestionRun(session, prompt, schema, is_async=True)
             return read_outcome(await run.adrive())
+        except (NaturalError, RecursionError) as error:
+            complete_error(error)
+            raise
 
     return allm
 

@@ -27,7 +27,7 @@ from njrt.decisions import (
     PendingEffect,
     Reject,
 )
-from njrt.effects import Effect, EffectResult, Refusal
+from njrt.effects import Answer, Effect, EffectResult, Refusal
 from njrt.errors import CodeTimeLimitError, NaturalError, TimeLimitError
 from njrt.events import Began, Ended, Performed
 from njrt.execution.execute import Snippet, aexecute, execute
@@ -83,6 +83,10 @@ class BaseRun(ABC):
         """Redact the secrets in a text of the run."""
         return redact_shapes(text)
 
+    def redact_result(self, result: Answer | Refusal) -> EffectResult:
+        """Redact a result that the model is shown."""
+        return result
+
     def finish(self, ending: Outcome | BaseException) -> tuple[str, ...]:
         """Clean up before the run is reported as ended; return the warnings about it."""
         return ()
@@ -102,10 +106,14 @@ class BaseRun(ABC):
             step = next(conversation)
             while True:
                 try:
-                    if isinstance(step, Snippet):  # here: nested blocks should take few frames
-                        result = execute(step, seconds=self.session.get_code_seconds())
-                    else:
-                        result = self.answer(step)
+                    match step:
+                        case Snippet():
+                            result = execute(step, seconds=self.session.get_code_seconds())
+                        case Request():
+                            result = self.session.model.ask(step)
+                        case PendingEffect():
+                            decided = intercept(step, self.interceptors, self.record)
+                            result = run_without_waiting(decided)
                 except BaseException as error:
                     step = conversation.throw(error)
                 else:
@@ -133,7 +141,14 @@ class BaseRun(ABC):
             step = next(conversation)
             while True:
                 try:
-                    result = await self.aanswer(step)
+                    match step:
+                        case Snippet():
+                            seconds = self.session.get_code_seconds()
+                            result = await aexecute(step, seconds=seconds)
+                        case Request():
+                            result = await self.session.model.aask(step)
+                        case PendingEffect():
+                            result = await intercept(step, self.interceptors, self.record)
                 except BaseException as error:
                     step = conversation.throw(error)
                 else:
@@ -151,22 +166,6 @@ class BaseRun(ABC):
         finally:
             del outcome
 
-    def answer(self, step: Request | PendingEffect) -> StepResult:
-        """Ask the model or the interceptors."""
-        if isinstance(step, Request):
-            return self.session.model.ask(step)
-        return run_without_waiting(intercept(step, self.interceptors, self.record))
-
-    async def aanswer(self, step: ConversationStep) -> StepResult:
-        """Ask the model or the interceptors, or run the model's code."""
-        match step:
-            case Request():
-                return await self.session.model.aask(step)
-            case PendingEffect():
-                return await intercept(step, self.interceptors, self.record)
-            case _:
-                return await aexecute(step, seconds=self.session.get_code_seconds())
-
     # ── events ───────────────────────────────────────────────────────────────────────────────────
 
     def begin(self) -> None:
@@ -183,26 +182,24 @@ class BaseRun(ABC):
 
     def end(self, ending: Outcome | BaseException) -> None:
         """Finish, report how the run has ended, and warn about a block that did nothing."""
-        if isinstance(ending, NaturalError):
-            add_place(ending, self.session.place)
+        session, signs = self.session, ()
         try:
+            if isinstance(ending, NaturalError):
+                add_place(ending, session.place)
             signs = self.finish(ending)
         except BaseException as error:
-            if isinstance(error, NaturalError):
-                add_place(error, self.session.place)
-            self._report_end(error, ())
+            ending = add_place(error, session.place) if isinstance(error, NaturalError) else error
             raise
-        self._report_end(ending, signs)
+        finally:
+            seconds = time.monotonic() - self._began
+            leave_run(self._token)
+            session.listener(
+                Ended(session.run, time.time(), ending, seconds, self.observe(), self.redact, signs)
+            )
+            self.close()
+            del ending  # its traceback may hold this frame
         for sign in signs:
-            warn_at(self.session.place, sign)
-
-    def _report_end(self, ending: Outcome | BaseException, signs: tuple[str, ...]) -> None:
-        session, seconds = self.session, time.monotonic() - self._began
-        leave_run(self._token)
-        session.listener(
-            Ended(session.run, time.time(), ending, seconds, self.observe(), self.redact, signs)
-        )
-        self.close()
+            warn_at(session.place, sign)
 
     # ── the only way to an effect ────────────────────────────────────────────────────────────────
 
@@ -235,6 +232,8 @@ class BaseRun(ABC):
             except TimeLimitError as over:
                 raise over from None
             raise
+        if isinstance(result, Answer | Refusal):
+            result = self.redact_result(result)
         touches = self.scope.touches - touches if self.scope else 0
         self.report(effect, result, turn, time.monotonic() - began, decisions, touches)
         return result

@@ -22,13 +22,13 @@ from collections.abc import Mapping
 from typing import Any, assert_never
 
 from njrt.context import is_in_event_loop
-from njrt.errors import ConfigurationError
+from njrt.errors import ConfigurationError, NaturalError
 from njrt.jumps import Break, Continue, Return
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
 from njrt.records import record
 from njrt.session.block_call import VariablesLambda, read_arguments
 from njrt.session.block_run import BlockRun
-from njrt.session.session import add_place_note, hidden_frames
+from njrt.session.session import add_place_note, complete_error
 
 NEEDS_ASYNCIO = (
     "async blocks need asyncio's event loop; trio can run the block of a plain function in a thread"
@@ -53,9 +53,12 @@ def run(
     program, or a `NaturalError` if the block fails. With `reraises`, as in an `except*` suite,
     return True if the program must execute `raise`; otherwise return False.
     """
-    with hidden_frames:
+    try:
         call, of_run = read_arguments(at, False, variables, arguments)
         return apply_outcome(BlockRun(call, prompt, of_run).drive(), at, reraises)
+    except (NaturalError, RecursionError) as error:
+        complete_error(error)
+        raise
 
 
 async def arun(
@@ -67,11 +70,14 @@ async def arun(
     **arguments: Any,
 ) -> bool:
     """Like `run`, in an `async` function, without blocking asyncio's event loop."""
-    with hidden_frames:
+    try:
         if not is_in_event_loop():
             raise ConfigurationError(f"{at}: {NEEDS_ASYNCIO}")
         call, of_run = read_arguments(at, True, variables, arguments)
         return apply_outcome(await BlockRun(call, prompt, of_run).adrive(), at, reraises)
+    except (NaturalError, RecursionError) as error:
+        complete_error(error)
+        raise
 
 
 def apply_outcome(outcome: Outcome, place: str, reraises: bool = False) -> bool:

@@ -14,7 +14,6 @@ from contextlib import suppress
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from functools import cache
-from types import TracebackType
 from typing import Any
 
 from njrt.context import check_context
@@ -177,26 +176,16 @@ RECURSION_NOTE = (
 )
 
 
-class FrameHider:
-    """A context manager around each block, which completes the error that leaves it.
+def complete_error(error: NaturalError | RecursionError) -> None:
+    """Complete an error that leaves a block.
 
     The runtime's own frames are removed from a `NaturalError`'s traceback. A `RecursionError` of
     blocks that call each other gets a note, since the frames between them are not the program's.
     """
-
-    def __enter__(self) -> None:
-        return
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
-        if isinstance(error, NaturalError):
-            error.__traceback__ = None
-        elif isinstance(error, RecursionError) and get_current_run() is not None:
-            add_note(error, RECURSION_NOTE)
-
-
-hidden_frames = FrameHider()
+    if isinstance(error, NaturalError):
+        error.__traceback__ = None
+    elif get_current_run() is not None:
+        add_note(error, RECURSION_NOTE)
 
 
 LIMIT_ELSEWHERE = (
