@@ -16,6 +16,7 @@ import enum
 from collections import namedtuple
 from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping
 from functools import lru_cache
+from itertools import filterfalse
 from types import CellType, CodeType, FunctionType, MemberDescriptorType, ModuleType
 from typing import Any
 
@@ -57,8 +58,8 @@ class Absent(enum.Enum):
     UNKNOWN = "unknown"
 
 
-SavedBindings = Mapping[str, Bound | Absent]
-"""The bindings of some variables at one moment."""
+SavedBindings = Mapping[str, UserValue | Absent]
+"""The values of some variables at one moment."""
 
 
 class BlockNames:
@@ -187,10 +188,11 @@ class Scope:
 
     def lookup(self, name: str) -> Bound | Absent:
         """Return the binding of `name`; builtins are found last."""
-        found = self._find_value(name)
+        found = self.find_value(name)
         return found if type(found) is Absent else Bound(found)
 
-    def _find_value(self, name: str) -> UserValue | Absent:
+    def find_value(self, name: str) -> UserValue | Absent:
+        """Return the value of `name`, or why it has none; builtins are found last."""
         if self.class_name is not None:
             name = mangle(name, self.class_name)
         cell = self.scratch.get(name) or self.cells.get(name)
@@ -213,7 +215,7 @@ class Scope:
         """Return the bound variables among these names: by default the prompt's, then the block's."""
         found: dict[str, UserValue] = {}
         for name in (*self.names, *self.scratch) if names is None else names:
-            value = self._find_value(name)
+            value = self.find_value(name)
             if type(value) is not Absent:
                 found[name] = value
         return found
@@ -311,11 +313,10 @@ class Scope:
 
     def restore_bindings(self, bindings: SavedBindings) -> None:
         for name, was in bindings.items():
-            match was:
-                case Bound(value):
-                    self._bind(name, value)
-                case Absent():
-                    self.unbind(name)
+            if type(was) is Absent:
+                self.unbind(name)
+            else:
+                self._bind(name, was)
 
     @property
     def types(self) -> Mapping[str, Any]:
@@ -329,11 +330,9 @@ class Scope:
         return self._types
 
     def has_unresolved_type(self, path: str) -> bool:
-        """Return whether a path has a declared type that could not be evaluated."""
+        """Return whether a path that is not in `types` has a type, which could not be evaluated."""
         declare = self._declared_types
-        if path in self.types or declare is None:
-            return False
-        return is_declared(path, declare, self.bindable)
+        return declare is not None and is_declared(path, declare, self.bindable)
 
     def watch_outputs(self, names: Iterable[str]) -> None:
         """Require outputs that are already bound to be bound again, or their objects to be changed."""
@@ -357,7 +356,8 @@ class Scope:
         Where only such code returns the value, as for a property, the object is returned instead.
         """
         name, *attributes = path.split(".")
-        found = self._read_binding(mangle(name, self.class_name))
+        value = self._read_binding(mangle(name, self.class_name))
+        found: Bound | Absent = value if type(value) is Absent else Bound(value)
         for attribute in attributes:
             if not isinstance(found, Bound):
                 break
@@ -382,22 +382,22 @@ class Scope:
 
     def list_unbound_outputs(self) -> tuple[str, ...]:
         """Return the outputs that have no value yet, in the order of the prompt."""
-        return tuple([path for path in self.outputs if not self._is_set(path)])
+        return tuple(filterfalse(self._is_set, self.outputs))
 
     def misfits(self, checked: Mapping[str, UserValue]) -> list[str]:
         """Return a line for each bound output that does not fit its type and is not its `checked` value."""
-        return [
-            f"`{path}`: {problem}"
-            for path, declared in self.types.items()
-            if not self.has_plain_value(path, declared)
-            and self._is_set(path)
-            and (value := self.read_value(path)) is not checked.get(path, Absent.UNKNOWN)
-            and (problem := find_type_mismatch(value, declared, self.module))
-        ]
+        lines: list[str] = []
+        for path, declared in self.types.items():
+            if not self.has_plain_value(path, declared) and self._is_set(path):
+                value = self.read_value(path)
+                is_checked = value is checked.get(path, Absent.UNKNOWN)
+                if not is_checked and (problem := find_type_mismatch(value, declared, self.module)):
+                    lines.append(f"`{path}`: {problem}")
+        return lines
 
     def has_plain_value(self, path: str, declared: Any) -> bool:
         """Return whether a variable has a plain value of its type, so that checking it runs no program code."""
-        value = self._find_value(path)
+        value = self.find_value(path)
         return type(value) is declared and is_exactly(value, *_ATOMS)
 
     def read_value(self, path: str) -> UserValue:
@@ -422,22 +422,23 @@ class Scope:
             cells.clear()
 
     def _is_set(self, path: str) -> bool:
-        name, *attributes = [mangle(part, self.class_name) for part in path.split(".")]
-        binding = self._read_binding(name)
-        if not attributes:
-            return isinstance(binding, Bound)
-        return isinstance(binding, Bound) and _has_attribute_path(binding.value, attributes)
+        name, *attributes = path.split(".")
+        value = self._read_binding(mangle(name, self.class_name))
+        if type(value) is Absent or not attributes:
+            return type(value) is not Absent
+        return _has_attribute_path(value, [mangle(each, self.class_name) for each in attributes])
 
-    def _read_binding(self, name: str) -> Bound | Absent:
-        """Like `lookup`, of a mangled name, but only at the place of an assignment."""
-        if (cell := self.find_cell(name)) is not None:
+    def _read_binding(self, name: str) -> UserValue | Absent:
+        """Like `find_value`, of a mangled name, but only at the place of an assignment."""
+        cell = self.scratch.get(name) or self.cells.get(name)
+        if cell is not None:
             try:
-                return Bound(cell.cell_contents)
+                return cell.cell_contents
             except ValueError:
                 return Absent.UNBOUND
         where = self.namespace if name in self.own else self.module
         if where is not None and name in where:
-            return Bound(where[name])
+            return where[name]
         return Absent.UNBOUND
 
     def _bind(self, name: str, value: UserValue) -> None:
