@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
 from typing import Any
@@ -37,10 +37,9 @@ from njrt.effects import (
 from njrt.errors import ConfigurationError
 from njrt.message_json import find_last_object
 from njrt.messages import ANSWER_DECODER, Json, Reply, make_object_schema
-from njrt.outcome import UserValue
 from njrt.records import record
 from njrt.rendering.shown_classes import find_shown_classes
-from njrt.scope.scope import Bound, Scope
+from njrt.scope.scope import Scope
 from njrt.values.adapters import DeclaredType
 from njrt.values.introspection import is_exception_class
 from njrt.values.json_forms import JsonForm, describe_object, make_json_form, move_definitions
@@ -66,14 +65,17 @@ Alternative = tuple[Json, str]
 class AnswerForm:
     """The allowed replies to one block: `schema` for servers that enforce one, `text` for the model.
 
-    `outputs` are the names that the reply binds. There is no schema if the model reasons in text before it answers: a
-    server that enforces one would suppress the text.
+    There is no schema if the model reasons in text before it answers: a server that enforces one
+    would suppress the text.
     """
 
     schema: Json | None
     text: str
-    outputs: tuple[str, ...] = ()
-    may_need_code: bool = False
+    outputs: Mapping[str, JsonForm]
+    """The forms of the values that the reply binds, by name."""
+    returned: JsonForm | None
+    """The form of the value that the reply returns, if it may return one."""
+    may_need_code: bool
     """Whether the reply may ask for code."""
 
     @property
@@ -82,22 +84,16 @@ class AnswerForm:
         return self.schema is None
 
 
-@record
-class Choices:
-    """The program's objects that a reply may choose by their numbers, counted from 1, and their classes."""
+def make_answer_form(
+    block: Block, scope: Scope, numbered: frozenset[type] = frozenset()
+) -> AnswerForm:
+    """Return the reply form of a block, which chooses objects of the `numbered` classes by number.
 
-    objects: tuple[UserValue, ...] = ()
-    numbered: frozenset[type] = frozenset()
-
-
-NO_CHOICES = Choices()
-
-
-def make_answer_form(block: Block, scope: Scope, choices: Choices = NO_CHOICES) -> AnswerForm:
-    """Return the reply form of a block; raise ConfigurationError if an output or returned value has no JSON form."""
+    Raises ConfigurationError if an output or returned value has no JSON form.
+    """
     return _make_answer_form(
-        tuple([(path, find_output_form(scope, path, choices)) for path in scope.outputs]),
-        find_return_form(scope, choices) if "return" in block.labels else None,
+        tuple([(path, find_output_form(scope, path, numbered)) for path in scope.outputs]),
+        find_return_form(scope, numbered) if "return" in block.labels else None,
         block.labels,
         tuple([name for name in scope.names if find_exception(scope, name) is not None]),
         block.options.authority != "strict",
@@ -116,12 +112,12 @@ def _make_answer_form(
 ) -> AnswerForm:
     """Return the form for a block's outputs, labels and named exceptions; cached for blocks that run again."""
     definitions: dict[str, Json] = {}
+    outputs = dict(forms)
     alternatives = [
         (move_definitions(schema, definitions), example)
-        for schema, example in _list_alternatives(dict(forms), returned, labels)
+        for schema, example in _list_alternatives(outputs, returned, labels)
     ]
     schemas, examples = zip(*alternatives, strict=True)
-    outputs = tuple(path for path, _ in forms)
     raising = [f'{{"raise": "{name}", "message": "why"}}' for name in exceptions]
     raised = {"enum": list(dict.fromkeys((*exceptions, *COMMON_EXCEPTIONS)))}
     hidden = [make_object_schema({"raise": raised, "message": _STRING})]
@@ -132,7 +128,7 @@ def _make_answer_form(
         schema["$defs"] = definitions
     meanings = list_meanings(form.declared for _, form in forms)
     text = describe_form(examples, meanings, raising, is_reasoned)
-    return AnswerForm(None if is_reasoned else schema, text, outputs, may_need_code)
+    return AnswerForm(None if is_reasoned else schema, text, outputs, returned, may_need_code)
 
 
 def describe_form(
@@ -200,36 +196,37 @@ def _list_alternatives(
             yield make_object_schema(properties), describe_object({"return": returned})
 
 
-def find_output_form(scope: Scope, path: str, choices: Choices = NO_CHOICES) -> JsonForm:
+def find_output_form(scope: Scope, path: str, numbered: frozenset[type]) -> JsonForm:
     """Return the JSON form of an output; raise ConfigurationError if it has none."""
     if "." in path:
         raise ConfigurationError(
             f'`<:{path}>` sets an attribute, which effects="answer" cannot; '
             'bind a name instead, or use effects="direct"'
         )
-    return _find_form(scope, path, choices, f"the type of `<:{path}>`", "give it another type")
+    return _find_form(scope, path, numbered, f"the type of `<:{path}>`", "give it another type")
 
 
-def find_return_form(scope: Scope, choices: Choices = NO_CHOICES) -> JsonForm:
+def find_return_form(scope: Scope, numbered: frozenset[type]) -> JsonForm:
     """Return the JSON form of the block's return value: any simple value if no type, or `Any`, is declared.
 
     Raises ConfigurationError if the declared type has no JSON form.
     """
     what, way = "the type that the function returns", "annotate another one"
-    return _find_form(scope, "return", choices, what, way)
+    return _find_form(scope, "return", numbered, what, way)
 
 
-def _find_form(scope: Scope, path: str, choices: Choices, what: str, way: str) -> JsonForm:
+def _find_form(scope: Scope, path: str, numbered: frozenset[type], what: str, way: str) -> JsonForm:
     """Return a declared type's JSON form; one that cannot be evaluated is an error, as not every value would fit."""
-    if scope.has_unresolved_type(path):
+    types = scope.types
+    if path not in types and scope.has_unresolved_type(path):
         raise ConfigurationError(
             f"{what} cannot be evaluated: some name in it is not defined at run time, such as one imported "
             'under `if TYPE_CHECKING:`; import it outside, or use effects="direct"'
         )
-    declared = scope.types.get(path, UNTYPED)
+    declared = types.get(path, UNTYPED)
     try:
         is_anything = path == "return" and declared in (Any, object)
-        return make_json_form(UNTYPED if is_anything else declared, choices.numbered)
+        return make_json_form(UNTYPED if is_anything else declared, numbered)
     except TypeError as error:
         raise ConfigurationError(
             f'{what} has no JSON form: {error}; {way}, or use effects="direct"'
@@ -238,9 +235,9 @@ def _find_form(scope: Scope, path: str, choices: Choices, what: str, way: str) -
 
 def find_exception(scope: Scope, name: str) -> type[BaseException] | None:
     """Return the exception class with this name: any that the prompt names, or a builtin `Exception`."""
-    match scope.lookup(name):
-        case Bound(value) if is_exception_class(value):
-            return value if name in scope.names or issubclass(value, Exception) else None
+    value = scope.find_value(name)
+    if is_exception_class(value) and (name in scope.names or issubclass(value, Exception)):
+        return value
     return None
 
 
@@ -255,7 +252,7 @@ def parse_answer(reply: Reply, form: AnswerForm) -> tuple[Effect | Refusal, ...]
     for call in reply.message.calls:
         if not call.arguments:
             return (_refuse(call.raw),)
-        return (_read_object(call.arguments, form),)
+        return (_make_effect(call.arguments, form),)
     if not (text := unfence(reply.message.text)):
         return ()
     try:
@@ -266,14 +263,7 @@ def parse_answer(reply: Reply, form: AnswerForm) -> tuple[Effect | Refusal, ...]
             return (_refuse_code(form),)
         if value is None:
             return (_refuse(text[-80:] if form.is_reasoned else text, str(error)),)
-    return (_read_object(value, form),)
-
-
-def _read_object(value: Any, form: AnswerForm) -> Effect | Refusal:
-    has_code = isinstance(value, dict) and "code" in value and "code" not in form.outputs
-    if has_code:
-        return _refuse_code(form)
-    return _make_effect(value, form.outputs)
+    return (_make_effect(value, form),)
 
 
 def _refuse_code(form: AnswerForm) -> Refusal:
@@ -293,8 +283,11 @@ def _refuse(text: str, reason: str = "") -> Refusal:
     return Refusal(f"Your reply {problem}{why}: {text[:80]!r}. Reply with the JSON object alone.")
 
 
-def _make_effect(value: Any, outputs: Sequence[str]) -> Effect | Refusal:
+def _make_effect(value: Any, form: AnswerForm) -> Effect | Refusal:
+    outputs = form.outputs
     match value:
+        case {"code": _} if "code" not in outputs:
+            return _refuse_code(form)
         case {"raise": str(name), "message": "why"} if len(value) == 2:
             return Refusal(COPIED_EXAMPLE.format(name), restart=COPIED_EXAMPLE.format(name))
         case {"raise": str(name), **others} if others.keys() <= {"message"}:
@@ -315,11 +308,13 @@ def _make_effect(value: Any, outputs: Sequence[str]) -> Effect | Refusal:
             return _refuse(json.dumps(value))
 
 
-def find_name_problem(names: Sequence[str], scope: Scope) -> str | None:
+def find_name_problem(names: Collection[str], outputs: Collection[str]) -> str | None:
     """Describe an output that is missing from a reply, or a name that is not an output; None if they agree."""
     for name in names:
-        if name not in scope.outputs:
-            known = ", ".join(scope.outputs) or "none"
+        if name not in outputs:
+            known = ", ".join(outputs) or "none"
             return f"there is no output `{name}`; the outputs are: {known}"
-    missing = next((path for path in scope.outputs if path not in names), None)
-    return None if missing is None else f"`{missing}` is missing"
+    for name in outputs:
+        if name not in names:
+            return f"`{name}` is missing"
+    return None

@@ -8,18 +8,11 @@ NeedsCode("it must count")                 the same: the run continues as `direc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from unicodedata import normalize
 
-from njrt.agent.answer import (
-    NO_CHOICES,
-    Choices,
-    find_exception,
-    find_name_problem,
-    find_output_form,
-    find_return_form,
-)
+from njrt.agent.answer import AnswerForm, find_exception, find_name_problem
 from njrt.agent.block_end import BlockEnd
 from njrt.agent.calls import call_in_time, limit_time
 from njrt.agent.code_runner import EffectGenerator
@@ -40,11 +33,17 @@ from njrt.outcome import Outcome, Returned, UserValue
 
 
 class AnswerHandler:
-    """Takes the answers of a model (state: the objects that an answer may choose)."""
+    """Takes the answers of a model (state: their form, and the objects that they may choose)."""
+
+    form: AnswerForm
 
     def __init__(self, end: BlockEnd) -> None:
         self.end = end
-        self.choices: Choices = NO_CHOICES
+        self.objects: Sequence[UserValue] = ()
+
+    def offer(self, form: AnswerForm, objects: Sequence[UserValue]) -> None:
+        """Take answers in this form, which may choose these objects."""
+        self.form, self.objects = form, objects
 
     def serve(self, effect: Effect | Refusal) -> EffectGenerator:
         """Serve one effect, or the refusal of a request that could not be read as one.
@@ -80,15 +79,14 @@ class AnswerHandler:
 
     def bind_outputs(self, values: Mapping[str, WireValue]) -> EffectResult:
         """Bind all outputs to JSON values, or none of them, and end the block."""
-        scope, objects = self.end.scope, self.choices.objects
+        forms = self.form.outputs
         values = {normalize("NFKC", name): value for name, value in values.items()}
-        if problem := find_name_problem(tuple(values), scope):
+        if problem := find_name_problem(values, forms):
             return self.refuse_form(problem)
         decoded: dict[str, UserValue] = {}
         for name, value in values.items():
-            form = find_output_form(scope, name, self.choices)
             try:
-                decoded[name] = form.decode(value, objects)
+                decoded[name] = forms[name].decode(value, self.objects)
             except NaturalError:
                 raise
             except Exception as error:  # including one from the program's validators
@@ -97,14 +95,13 @@ class AnswerHandler:
 
     def return_answer(self, value: WireValue) -> EffectResult:
         """Return from the program's function with a JSON value."""
+        if self.form.returned is None:
+            return self.end.jump("return", value)
         try:
-            form = find_return_form(self.end.scope, self.choices)
-            returned = form.decode(value, self.choices.objects)
+            # Not checked again: a validator may refuse its own result.
+            return Returned(self.form.returned.decode(value, self.objects))
         except ValueError as error:
             return self.refuse_form(f"the value to return: {error}")
-        if "return" in self.end.block.labels:
-            return Returned(returned)  # not checked again: a validator may refuse its own result
-        return self.end.jump("return", returned)
 
     def raise_named(self, name: str, message: str) -> Outcome | Refusal:
         """Raise an exception that the block may name."""

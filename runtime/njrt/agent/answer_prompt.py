@@ -18,7 +18,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from enum import EnumMeta
 from functools import lru_cache, partial
 
-from njrt.agent.answer import AnswerForm, Choices, has_meaning, make_answer_form
+from njrt.agent.answer import AnswerForm, has_meaning, make_answer_form
 from njrt.agent.attachments import find_attachments
 from njrt.agent.prompt import join_opening
 from njrt.block import Block
@@ -56,7 +56,8 @@ class AnswerPrompt:
     text: str
     attachments: tuple[Attachment, ...]
     form: AnswerForm
-    choices: Choices
+    objects: tuple[UserValue, ...]
+    """The program's objects that a reply may choose by their numbers, counted from 1."""
 
 
 @record
@@ -153,12 +154,13 @@ def make_answer_prompt(
         if answered or writer.enums:
             named = {id(value) for value in values.values()}
             fixed += _describe_other_classes(scope, named, answered, writer)
-        form, choices = _make_form(block, scope, writer.objects, candidates)
+        form = _make_form(block, scope, writer.objects, candidates)
     except CannotShow as problem:
         return PromptProblem(problem.args[0])
     text = join_opening(block.instruction, [*lines.values()], form.text, fixed)
     if len(text) <= most:
-        return AnswerPrompt(redactor.redact_whole(text), tuple(files.found), form, choices)
+        objects = tuple(writer.objects)
+        return AnswerPrompt(redactor.redact_whole(text), tuple(files.found), form, objects)
     longest = max(lines, key=lambda path: len(lines[path]), default=None)
     if longest is None or len(lines[longest]) < len(text) // 10:
         way = "shorten its text, or raise max_prompt_chars"
@@ -221,8 +223,8 @@ def _describe_other_classes(
 
 def _make_form(
     block: Block, scope: Scope, objects: Sequence[UserValue], candidates: Sequence[type]
-) -> tuple[AnswerForm, Choices]:
-    """Return the form of the reply, and the objects that it offers; raise `CannotShow` if JSON confuses them.
+) -> AnswerForm:
+    """Return the form of the reply; raise `CannotShow` if JSON confuses the objects that it offers.
 
     Raises ConfigurationError if an output must be one of the program's objects, but they hold no such object.
     """
@@ -242,9 +244,8 @@ def _make_form(
                 f'`{missing[0].__name__}`; add `| None` to its type, or use effects="direct"'
             )
         chosen.update(missing)
-    choices = Choices(tuple(objects), frozenset(chosen))
     try:
-        return make_answer_form(block, scope, choices), choices
+        return make_answer_form(block, scope, frozenset(chosen))
     except ConfigurationError as error:
         make_answer_form(block, scope)  # raises the error if it is not about the choice
         raise CannotShow(str(error)) from None

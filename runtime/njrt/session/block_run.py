@@ -151,7 +151,7 @@ class BlockRun(BaseRun):
         prompt = make_answer_prompt(block, scope, inputs, redactor)
         if isinstance(prompt, PromptProblem):
             return self.request_code(prompt.reason)
-        handler.choices = prompt.choices
+        handler.offer(prompt.form, prompt.objects)
         return converse(
             block,
             self.session.protocol,

@@ -63,12 +63,12 @@ class JsonForm:
 
         `objects` are the objects that the value may choose by their numbers, counted from 1.
         """
-        from pydantic import ValidationError
+        import pydantic
 
         marked, adapter = self.schema_with_members, get_adapter(self.declared)
         try:
             return adapter.validate_python(read_choices(value, marked, objects=objects))
-        except ValidationError as error:
+        except pydantic.ValidationError as error:
             kinds = {problem["type"] for problem in error.errors(include_url=False)}
             if any(kind.endswith(("_type", "is_instance_of")) for kind in kinds):
                 with suppress(ValueError, TypeError):  # strict types do not convert text or lists
