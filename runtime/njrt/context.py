@@ -190,7 +190,7 @@ class ContextMark:
     __slots__ = ("_before", "_token")
 
     def __init__(self) -> None:
-        self._before = [(stack, stack.variable.get()) for stack in _stacks]
+        self._before = copy_context()
         self._token = _marks.set(None)
 
     def restore(self, is_interrupted: bool = False) -> None:
@@ -202,13 +202,15 @@ class ContextMark:
             _marks.reset(self._token)
         except ValueError:  # another context
             return
-        for stack, before in self._before:
-            now = stack.variable.get()
+        for stack in _stacks:
+            before, now = self._before.get(stack.variable, ()), stack.variable.get()
+            if now is before:
+                continue
             if is_interrupted:  # perhaps in the middle of a `with`
                 for opened in set(now) - set(before):
                     stack.everywhere.pop(opened, None)
             is_dropped = any(it not in now and it in stack.everywhere for it in before)
-            if now is not before and (is_dropped or is_interrupted):
+            if is_dropped or is_interrupted:
                 stack.variable.set(before)
 
 
