@@ -358,10 +358,10 @@ def choose_author(file: StaticFile, hole: Hole) -> Author:
     meter = Meter(read_limits(options), place=hole.place, around=list_open_meters())
     listener = make_added_listener()
     notified = (Notified(hole.place, listener),) if listener else ()
-    model = make_layered_model(settings, options, Metered(meter), *notified)
+    recorder = find_recorder(settings, os.environ)
+    model = make_layered_model(settings, options, recorder, Metered(meter), *notified)
     temperature = options.temperature
     if temperature is None and model.protocol == "text":
         temperature = 0.0
-    is_recorded = find_recorder(settings, os.environ) is not None
-    is_remote = settings.model is None and not is_recorded and not options.base_url
+    is_remote = settings.model is None and recorder is None and not options.base_url
     return Author(model, temperature, is_remote)

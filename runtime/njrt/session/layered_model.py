@@ -1,6 +1,6 @@
 """The model that a block asks, behind its layers.
 
-    make_layered_model(settings, options, outer)    outer(Recorder(Cache(Budgeted(model))))
+    make_layered_model(settings, options, recorder, outer)    outer(Recorder(Cache(Budgeted(model))))
 
 A layer exists only if configured: a recording and a cache by `using` or the environment, budgets also by options.
 Replies come from the outermost layer that has one; a model behind a complete recording is never chosen.
@@ -65,7 +65,11 @@ NO_MODEL = DeferredModel(_refuse_to_choose, "text", "static code")
 
 
 def make_layered_model(
-    settings: Settings, options: Options, *outer: Layer, environ: Mapping[str, str] = os.environ
+    settings: Settings,
+    options: Options,
+    recorder: Recorder | None,
+    *outer: Layer,
+    environ: Mapping[str, str] = os.environ,
 ) -> LayeredModel:
     """Return a block's model, behind the `outer` layers and any recording and cache.
 
@@ -77,7 +81,7 @@ def make_layered_model(
         return model if settings.wrap is None else settings.wrap(model)
 
     layers: list[Layer] = []
-    if (recorder := find_recorder(settings, environ)) is None:
+    if recorder is None:
         model = choose()
     else:
         protocol = recorder.protocol or options.protocol or choose().protocol

@@ -16,7 +16,7 @@ from functools import lru_cache
 from threading import RLock
 from typing import Any
 
-from njrt.context import Stack, allow_one_entry, is_context_known
+from njrt.context import Stack, allow_one_entry
 from njrt.errors import (
     CallLimitError,
     ConfigurationError,
@@ -145,11 +145,12 @@ class Meter:
 
     def count_reply(self, reply: Reply) -> None:
         """Count a reply's tokens and cost. A reply from the cache costs nothing."""
-        usd = 0.0 if reply.source == "cache" else reply.usage.usd
-        self.add_usage(Usage(reply.usage.input, reply.usage.output, usd=usd))
+        is_kept = reply.source == "cache"
+        usage = replace(reply.usage, usd=0.0) if is_kept else reply.usage
+        self.add_usage(usage)
         for meter in (self, *self._around):
             meter._check_budget(over=True)
-            if usd is None and reply.source == "model" and meter.limits.usd is not None:
+            if usage.usd is None and reply.source == "model" and meter.limits.usd is not None:
                 raise meter._make_error(
                     CostLimitError,
                     f"has a limit `{meter._option.format('usd')}` ({meter.limits.usd:g}), but no price is known for "
@@ -250,14 +251,13 @@ def check_limits(limits: Limits) -> None:
 _open_meters: Stack[Meter] = Stack("njrt.limits")
 
 
-def list_open_meters() -> tuple[Meter, ...]:
-    """Return the meters that `limit` opened around this point of the program, outermost first."""
-    return _open_meters.here()
+list_open_meters = _open_meters.here
+"""Returns the meters that `limit` opened around this point of the program, outermost first."""
 
 
 def has_limit_elsewhere() -> bool:
-    """Return whether this context is unknown, and a `limit` is open only outside of it."""
-    return not (is_context_known() or _open_meters.here()) and bool(_open_meters.everywhere)
+    """Return whether a `limit` is open in this process, but none here."""
+    return bool(_open_meters.everywhere) and not _open_meters.here()
 
 
 @allow_one_entry

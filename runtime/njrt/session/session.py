@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from njrt.context import check_context
+from njrt.context import check_context, is_context_known
 from njrt.decisions import Abort, OpenInterceptor, Pause
 from njrt.errors import BlockWarning, NaturalError, Paused, PolicyError
 from njrt.events import Listener, RunId
@@ -108,9 +108,10 @@ def open_session(
     A run of static code needs no model.
     """
     try:
-        check_context(place or "njrt.llm")
-        if has_limit_elsewhere() or has_budget_elsewhere():
-            warn_of_limit(place)
+        if not is_context_known():
+            check_context(place or "njrt.llm")
+            if has_limit_elsewhere() or has_budget_elsewhere():
+                warn_of_limit(place)
         settings, environ = get_settings(), read_environment()
         merged = resolve_options(options, project, settings.options, place or "njrt.llm", environ)
         run, listener = make_run_id(), get_listener(settings, environ)
@@ -121,7 +122,7 @@ def open_session(
         model = (
             LayeredModel(NO_MODEL, layers)
             if is_static
-            else make_layered_model(settings, merged, *layers, environ=environ)
+            else make_layered_model(settings, merged, recorder, *layers, environ=environ)
         )
     except NaturalError as error:
         raise add_place(error, place or "njrt.llm") from None

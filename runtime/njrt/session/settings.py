@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 from urllib.parse import quote, unquote
 
-from njrt.context import Stack, allow_one_entry, is_context_known, open_approvals
+from njrt.context import Stack, allow_one_entry, open_approvals
 from njrt.decisions import Interceptor, OpenInterceptor, get_interceptor_name, is_observer
 from njrt.errors import ConfigurationError
 from njrt.events import Listener, combine_listeners
@@ -320,10 +320,10 @@ def get_settings() -> Settings:
 
 
 def has_budget_elsewhere() -> bool:
-    """Return whether this context is unknown, and a budget is open only outside of it."""
-    if is_context_known() or get_open_settings().budgets:
-        return False
-    return any(settings.budgets for settings in _open_settings.list_everywhere())
+    """Return whether a budget is open in this process, but none here."""
+    return not get_open_settings().budgets and any(
+        settings.budgets for settings in _open_settings.list_everywhere()
+    )
 
 
 def get_listener(settings: Settings, environ: Mapping[str, str] = os.environ) -> Listener:
@@ -388,7 +388,7 @@ def resolve_options(
     layers = (
         using,
         block,
-        tuple([(name, environ[name]) for name in environ if name in _OPTION_VARIABLES]),
+        tuple(environ.items()),
         project,
         place,
     )
