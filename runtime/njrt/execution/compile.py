@@ -126,13 +126,11 @@ def prepare(
         return Refusal(
             f"the code has {len(source)} characters; at most {MAX_CHARACTERS} can be run"
         )
-    # Short code takes a few milliseconds.
-    seconds = _MAX_SECONDS if len(source) > _MAX_CACHED_CHARACTERS else None
+    arguments = source, scope, labels, is_async, policy, expression
     try:
-        return call_with_timeout(
-            seconds,
-            partial(_check_and_compile, source, scope, labels, is_async, policy, expression),
-        )
+        if len(source) <= _MAX_CACHED_CHARACTERS:  # it takes a few milliseconds
+            return _check_and_compile(*arguments)
+        return call_with_timeout(_MAX_SECONDS, partial(_check_and_compile, *arguments))
     except DeadlineExceeded:
         return Refusal(f"the code takes more than {_MAX_SECONDS:g} seconds to compile; shorten it")
     except SyntaxError as error:
