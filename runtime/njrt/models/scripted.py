@@ -90,7 +90,7 @@ class Scripted:
             )
         if isinstance(entry, Exception):
             raise entry
-        return _number_calls(_build_reply(entry, self.name), turn)
+        return _make_reply(entry, self.name, turn)
 
 
 def _format_last_answer(request: Request) -> str:
@@ -105,10 +105,10 @@ def _format_last_answer(request: Request) -> str:
     return f"; the last reply was answered:\n{textwrap.shorten(answer, 500)}"
 
 
-def _build_reply(entry: Said, name: str) -> Reply:
+def _make_reply(entry: Said, name: str, turn: int) -> Reply:
     match entry:
         case Reply():
-            return entry
+            return replace(entry, message=_number_calls(entry.message, turn))
         case ModelMessage():
             message = entry
         case str():
@@ -119,15 +119,13 @@ def _build_reply(entry: Said, name: str) -> Reply:
             message = ModelMessage("", (entry,))
         case _:
             message = ModelMessage("", tuple(entry))  # type: ignore[arg-type]
-    return Reply(message, model=name, source="script")
+    return Reply(_number_calls(message, turn), model=name, source="script")
 
 
-def _number_calls(reply: Reply, turn: int) -> Reply:
+def _number_calls(message: ModelMessage, turn: int) -> ModelMessage:
     """Give an id to every call that lacks one; ids are unique in the whole script."""
-    if all(call.id for call in reply.message.calls):
-        return reply
-    calls = tuple(
-        call if call.id else replace(call, id=f"call_{turn + 1}_{position}")
-        for position, call in enumerate(reply.message.calls, 1)
-    )
-    return replace(reply, message=replace(reply.message, calls=calls))
+    calls = list(message.calls)
+    for position, call in enumerate(calls, 1):
+        if not call.id:
+            calls[position - 1] = replace(call, id=f"call_{turn + 1}_{position}")
+    return replace(message, calls=tuple(calls)) if calls else message
