@@ -243,8 +243,10 @@ def list_offered_jumps(block: Block) -> list[str]:
 
 def choose_rule(instruction: str) -> str:
     """Return the line that ends the instruction: longer than any such line in it, so that no value can imitate it."""
-    rules = re.findall(r"^[ \t]*(-{3,})[ \t]*$", instruction, re.MULTILINE)
-    return "-" * max([3, *(len(rule) + 1 for rule in rules)])
+    return "-" * (max(map(len, _RULE.findall(instruction)), default=2) + 1)
+
+
+_RULE = re.compile(r"^[ \t]*(-{3,})[ \t]*$", re.MULTILINE)
 
 
 def format_output_line(
