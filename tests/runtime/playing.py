@@ -23,7 +23,7 @@ from njrt.execution.execute import (
 )
 from njrt.jumps import Break, Continue, Return
 from njrt.outcome import Broke, Completed, Continued, Raised, Returned
-from njrt.scope.scope import Scope, make_scope
+from njrt.scope.scope import DeclaredNames, Scope, open_scope
 
 
 class Refused(Exception):
@@ -42,11 +42,18 @@ def ready(source: str, scope: Scope, labels: str = "", **options: Any) -> Snippe
     return snippet
 
 
+def open_case(
+    variables: Callable[[], tuple[Any, ...]], *, types: Any = None, ns: Any = None, **names: Any
+) -> Scope:
+    """Make the scope of a block with these names."""
+    return open_scope(DeclaredNames("case.njpy:1", **names), variables, types, ns)
+
+
 def play(
     variables: Callable[[], tuple[Any, ...]], *sources: str, labels: str = "", **arguments: Any
 ) -> Any:
     """Run snippets one after the other and jump as they say; gives the last one's value."""
-    scope = make_scope(variables, at="case.njpy:1", **arguments)
+    scope = open_case(variables, **arguments)
     value = None
     try:
         for source in sources:
@@ -60,7 +67,7 @@ async def aplay(
     variables: Callable[[], tuple[Any, ...]], *sources: str, labels: str = "", **arguments: Any
 ) -> Any:
     """Like `play`, in an async function."""
-    scope = make_scope(variables, at="case.njpy:1", **arguments)
+    scope = open_case(variables, **arguments)
     value = None
     try:
         for source in sources:

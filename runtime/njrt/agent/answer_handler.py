@@ -8,11 +8,12 @@ NeedsCode("it must count")                 the same: the run continues as `direc
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from unicodedata import normalize
 
-from njrt.agent.answer import AnswerForm, find_exception, find_name_problem
+from njrt.agent.answer import find_exception, find_name_problem
+from njrt.agent.answer_prompt import AnswerPrompt
 from njrt.agent.block_end import BlockEnd
 from njrt.agent.calls import call_in_time, limit_time
 from njrt.agent.code_runner import EffectGenerator
@@ -33,17 +34,12 @@ from njrt.outcome import Outcome, Returned, UserValue
 
 
 class AnswerHandler:
-    """Takes the answers of a model (state: their form, and the objects that they may choose)."""
+    """Takes the answers of a model (state: the prompt that they answer)."""
 
-    form: AnswerForm
+    prompt: AnswerPrompt
 
     def __init__(self, end: BlockEnd) -> None:
         self.end = end
-        self.objects: Sequence[UserValue] = ()
-
-    def offer(self, form: AnswerForm, objects: Sequence[UserValue]) -> None:
-        """Take answers in this form, which may choose these objects."""
-        self.form, self.objects = form, objects
 
     def serve(self, effect: Effect | Refusal) -> EffectGenerator:
         """Serve one effect, or the refusal of a request that could not be read as one.
@@ -79,14 +75,14 @@ class AnswerHandler:
 
     def bind_outputs(self, values: Mapping[str, WireValue]) -> EffectResult:
         """Bind all outputs to JSON values, or none of them, and end the block."""
-        forms = self.form.outputs
+        forms, objects = self.prompt.form.outputs, self.prompt.objects
         values = {normalize("NFKC", name): value for name, value in values.items()}
         if problem := find_name_problem(values, forms):
             return self.refuse_form(problem)
         decoded: dict[str, UserValue] = {}
         for name, value in values.items():
             try:
-                decoded[name] = forms[name].decode(value, self.objects)
+                decoded[name] = forms[name].decode(value, objects)
             except NaturalError:
                 raise
             except Exception as error:  # including one from the program's validators
@@ -95,11 +91,12 @@ class AnswerHandler:
 
     def return_answer(self, value: WireValue) -> EffectResult:
         """Return from the program's function with a JSON value."""
-        if self.form.returned is None:
+        form = self.prompt.form.returned
+        if form is None:
             return self.end.jump("return", value)
         try:
             # Not checked again: a validator may refuse its own result.
-            return Returned(self.form.returned.decode(value, self.objects))
+            return Returned(form.decode(value, self.prompt.objects))
         except ValueError as error:
             return self.refuse_form(f"the value to return: {error}")
 

@@ -33,8 +33,8 @@ class DirectHandler:
         self.failed = False
         self.refusals: dict[str, int] = {}
         block, scope = end.block, end.scope
-        scope.watch_outputs([path for path in scope.outputs if path not in block.reads])
-        scope.show_classes(partial(list_shown_classes, scope))
+        scope.watch_outputs(block.reads)
+        scope.find_shown_classes = partial(list_shown_classes, scope)
 
     def serve(self, effect: Effect | Refusal) -> EffectGenerator:
         """Serve one effect, or the refusal of a request that could not be read as one."""

@@ -62,30 +62,41 @@ SavedBindings = Mapping[str, UserValue | Absent]
 """The values of some variables at one moment."""
 
 
+@record
+class DeclaredNames:
+    """What a compiled call says about the names of its block, which are separated by spaces."""
+
+    place: str = ""
+    """`file.njpy:line`."""
+    writes: str = ""
+    """The outputs."""
+    cls: str | None = None
+    """The class around the block, for private names."""
+    me: str | None = None
+    """The first parameter of the method around the block."""
+    own: str = ""
+    """The names that belong to the body of the class which the block stands in."""
+    nl: str = ""
+    """The names that the body of this class declares nonlocal."""
+    uses: str = ""
+    """The parts of imports that the prompt names."""
+
+
 class BlockNames:
     """The names of a block, the same in every run, from the arguments of its compiled call."""
 
-    def __init__(
-        self,
-        code: CodeType,
-        qualified_name: str,
-        writes: str,
-        cls: str | None,
-        me: str | None,
-        own: str,
-        nl: str,
-        uses: str,
-        at: str,
-    ) -> None:
-        owned = own.split()
+    def __init__(self, code: CodeType, qualified_name: str, declared: DeclaredNames) -> None:
+        owned, cls = declared.own.split(), declared.cls
         self.names = tuple(dict.fromkeys((*list_loaded_names(code), *owned)))
         self.global_names = frozenset(code.co_names)
         self.known = frozenset((*code.co_freevars, *code.co_names, *owned))
-        self.outputs, self.uses = tuple(writes.split()), tuple(uses.split())
+        self.outputs = tuple(declared.writes.split())
+        self.uses = tuple(declared.uses.split())
         self.bindable = frozenset(mangle(path, cls) for path in self.outputs if "." not in path)
         self.own = frozenset(mangle(name, cls) for name in owned)
-        self.declared_nonlocal = frozenset(mangle(name, cls) for name in nl.split())
-        self.class_name, self.first_parameter, self.place = cls, me, at
+        self.declared_nonlocal = frozenset(mangle(name, cls) for name in declared.nl.split())
+        self.class_name, self.first_parameter = cls, declared.me
+        self.place = declared.place
         self.host = qualified_name.removesuffix("<lambda>").removesuffix(".<locals>.").strip(".")
         """Qualified name of the code around the block, empty for a module."""
         self.future_flags = code.co_flags & _FUTURE_ANNOTATIONS
@@ -132,7 +143,11 @@ class Scope:
         self.scratch: dict[str, CellType] = {}
         self.borrowed: dict[str, CellType] = {}
         self._lent: dict[str, UserValue] = {}
-        self._find_shown_classes: Callable[[], Iterable[type]] | None = None
+        self.find_shown_classes: Callable[[], Iterable[type]] | None = None
+        """Finds classes that the block may use by name, unless the program uses the name for anything else.
+
+        It is called when code first uses a name that could be one of theirs.
+        """
         self.watched: frozenset[str] = frozenset()
         self._earlier: dict[str, tuple[Bound, State | None]] = {}
         self.transcript = Transcript()
@@ -145,17 +160,10 @@ class Scope:
         """Return whether the prompt names this variable (mangled name)."""
         return name in self.cells or name in self.global_names or name in self.own
 
-    def show_classes(self, find: Callable[[], Iterable[type]]) -> None:
-        """Let the block use classes by name, unless the program uses the name for anything else.
-
-        The classes are found when code first uses a name that could be one of theirs.
-        """
-        self._find_shown_classes = find
-
     @property
     def lent(self) -> dict[str, UserValue]:
         """The names that the runtime gives the block, with their values."""
-        find, self._find_shown_classes = self._find_shown_classes, None
+        find, self.find_shown_classes = self.find_shown_classes, None
         if find is not None:
             for cls in find():
                 name = get_class_name(cls)
@@ -235,14 +243,19 @@ class Scope:
 
     def list_inputs(self, reads: Collection[str]) -> dict[str, UserValue]:
         """Return the bound variables that the prompt reads, as it names them; `reads` are outputs that it also reads."""
-        names = [name for name in self.names if name not in self.outputs or name in reads]
-        named = (self.list_named(*item) for item in self.list_variables(names).items())
-        return {path: value for parts in named for path, value in parts.items()}
+        inputs: dict[str, UserValue] = {}
+        for name in self.names:
+            if name not in self.outputs or name in reads:
+                value = self.find_value(name)
+                if type(value) is not Absent:
+                    inputs |= self.list_named(name, value)
+        return inputs
 
     def list_used_functions(self) -> list[FunctionType]:
         """Return the functions that the prompt names as parts of modules."""
-        values = self.list_named_values() if self.uses else ()
-        return [value for value in values if type(value) is FunctionType]
+        if not self.uses:
+            return []
+        return [value for value in self.list_named_values() if type(value) is FunctionType]
 
     def list_named_values(self) -> list[UserValue]:
         """Return the values of all variables, as the prompt names them."""
@@ -334,13 +347,16 @@ class Scope:
         declare = self._declared_types
         return declare is not None and is_declared(path, declare, self.bindable)
 
-    def watch_outputs(self, names: Iterable[str]) -> None:
-        """Require outputs that are already bound to be bound again, or their objects to be changed."""
-        for path in names:
+    def watch_outputs(self, reads: Collection[str]) -> None:
+        """Require outputs that are already bound to be bound again, or their objects to be changed.
+
+        Outputs that the prompt `reads` may stay as they are.
+        """
+        for path in self.outputs:
             name = mangle(path, self.class_name)
-            if isinstance(found := self._read_output(name), Bound):
+            if path not in reads and isinstance(found := self._read_output(name), Bound):
                 self._earlier[name] = found, read_state(found.value)
-        self.watched = frozenset(name[max(0, name.rfind(".")) :] for name in self._earlier)
+                self.watched |= {name[max(0, name.rfind(".")) :]}
 
     def note_binding(self, name: str) -> None:
         """Record that the block has bound a watched output (mangled name), or set an attribute (`.name`)."""
@@ -369,7 +385,7 @@ class Scope:
 
     def list_unchanged_outputs(self) -> tuple[str, ...]:
         """Return the watched outputs that the block has neither bound nor changed."""
-        return tuple([path for path in self.outputs if self._earlier and self._is_unchanged(path)])
+        return tuple(filter(self._is_unchanged, self.outputs)) if self._earlier else ()
 
     def _is_unchanged(self, path: str) -> bool:
         name = mangle(path, self.class_name)
@@ -388,17 +404,14 @@ class Scope:
         """Return a line for each bound output that does not fit its type and is not its `checked` value."""
         lines: list[str] = []
         for path, declared in self.types.items():
-            if not self.has_plain_value(path, declared) and self._is_set(path):
+            value = self.find_value(path)
+            is_plain = type(value) is declared and is_exactly(value, *_ATOMS)
+            if not is_plain and self._is_set(path):  # checking it may run code of the program
                 value = self.read_value(path)
                 is_checked = value is checked.get(path, Absent.UNKNOWN)
                 if not is_checked and (problem := find_type_mismatch(value, declared, self.module)):
                     lines.append(f"`{path}`: {problem}")
         return lines
-
-    def has_plain_value(self, path: str, declared: Any) -> bool:
-        """Return whether a variable has a plain value of its type, so that checking it runs no program code."""
-        value = self.find_value(path)
-        return type(value) is declared and is_exactly(value, *_ATOMS)
 
     def read_value(self, path: str) -> UserValue:
         """Return the value at a path such as `player.attack`; the root must be bound."""
@@ -416,7 +429,7 @@ class Scope:
         self._declared_types = self._types = self.namespace = None
         self._earlier.clear()
         self.transcript.close()
-        self._find_shown_classes = None
+        self.find_shown_classes = None
         self._lent.clear()
         for cells in (self.cells, self.scratch, self.borrowed):
             cells.clear()
@@ -460,25 +473,30 @@ class Scope:
 _ATOMS = (str, int, float, bool, type(None))
 
 
+def open_scope(
+    declared: DeclaredNames,
+    variables: Callable[[], tuple[Any, ...]],
+    types: Callable[[], Mapping[str, Any]] | None = None,
+    ns: MutableMapping[str, Any] | None = None,
+) -> Scope:
+    """Make the scope of one block run from the arguments that compiled code passes to `run`."""
+    assert isinstance(variables, FunctionType)
+    fixed = find_block_names(variables.__code__, variables.__qualname__, declared)
+    return Scope(fixed, variables, types, ns)
+
+
 def make_scope(
     variables: Callable[[], tuple[Any, ...]],
     writes: str = "",
     *,
     types: Callable[[], Mapping[str, Any]] | None = None,
     cls: str | None = None,
-    me: str | None = None,
     ns: MutableMapping[str, Any] | None = None,
     own: str = "",
-    nl: str = "",
-    uses: str = "",
     at: str = "",
 ) -> Scope:
-    """Make the scope of one block run from the arguments that compiled code passes to `run`."""
-    assert isinstance(variables, FunctionType)
-    fixed = find_block_names(
-        variables.__code__, variables.__qualname__, writes, cls, me, own, nl, uses, at
-    )
-    return Scope(fixed, variables, types, ns)
+    """Make a scope from some of the same arguments, without a compiled call."""
+    return open_scope(DeclaredNames(at, writes, cls, own=own), variables, types, ns)
 
 
 _FUTURE_ANNOTATIONS = 0x1000000

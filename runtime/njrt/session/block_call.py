@@ -14,6 +14,7 @@ from typing import Any
 
 from njrt.block import extract_code
 from njrt.records import fields, record
+from njrt.scope.scope import DeclaredNames
 from njrt.session.settings import FrozenOptions, freeze_options
 
 VariablesLambda = Callable[[], tuple[Any, ...]]
@@ -24,38 +25,24 @@ NO_INTERFACE = object()
 
 
 @record
-class BlockCall:
+class BlockCall(DeclaredNames):
     """What a compiled file says about a block, the same in each of its runs.
 
     Names are separated by spaces. Keywords that are not fields here are options of the block, which
     are checked with all others; an unknown one is a ConfigurationError with the place.
     """
 
-    place: str
-    """`file.njpy:line`."""
-    is_async: bool
+    is_async: bool = False
     options: FrozenOptions = ()
     """The options of the block and its file."""
     project: FrozenOptions = ()
     """The options of `[tool.njc]`, when the file was compiled."""
     sets_effects: bool = False
     """Whether one of these options is `effects`."""
-    writes: str = ""
-    """The outputs."""
     reads: str = ""
     """The outputs that the prompt also reads."""
     labels: str = ""
     """The legal jumps."""
-    cls: str | None = None
-    """The class around the block, for private names."""
-    me: str | None = None
-    """The first parameter of the method around the block."""
-    own: str = ""
-    """The names that belong to the body of the class which the block stands in."""
-    nl: str = ""
-    """The names that the body of this class declares nonlocal."""
-    uses: str = ""
-    """The parts of imports that the prompt names."""
     chooses: str = ""
     """The outputs with objects of inputs, which can only be chosen."""
     ensures: tuple[str, ...] = ()
@@ -118,4 +105,12 @@ def make_block_call(
     texts["code"] = extract_code(texts.get("code", ""))
     options = tuple([each for each in keywords if each[0] not in _OF_CALLS])
     sets_effects = any(name == "effects" and value for name, value, _ in (*options, *project))
-    return BlockCall(place, is_async, options, project, sets_effects, ensures=ensures, **texts)
+    return BlockCall(
+        place,
+        is_async=is_async,
+        options=options,
+        project=project,
+        sets_effects=sets_effects,
+        ensures=ensures,
+        **texts,
+    )

@@ -43,7 +43,7 @@ from njrt.options import Options
 from njrt.outcome import Outcome, Raised
 from njrt.records import replace
 from njrt.rendering.redaction import Redactor
-from njrt.scope.scope import Scope, make_scope
+from njrt.scope.scope import Scope, open_scope
 from njrt.session.block_call import NO_INTERFACE, BlockCall, RunArguments
 from njrt.session.question import make_asker
 from njrt.session.run import BaseRun
@@ -66,18 +66,7 @@ class BlockRun(BaseRun):
         self.block = open_block(call, prompt, arguments.interface, session)
         self.effects = self.block.options.effects or ""
         self.instruction = self.block.instruction
-        self.scope = scope = make_scope(
-            arguments.variables,
-            call.writes,
-            types=arguments.types,
-            cls=call.cls,
-            me=call.me,
-            ns=arguments.ns,
-            own=call.own,
-            nl=call.nl,
-            uses=call.uses,
-            at=call.place,
-        )
+        self.scope = scope = open_scope(call, arguments.variables, arguments.types, arguments.ns)
         if call.code:
             # Static code is part of the program, so only its gated calls are shown.
             self.interceptors, self.record = (), None
@@ -151,7 +140,7 @@ class BlockRun(BaseRun):
         prompt = make_answer_prompt(block, scope, inputs, redactor)
         if isinstance(prompt, PromptProblem):
             return self.request_code(prompt.reason)
-        handler.offer(prompt.form, prompt.objects)
+        handler.prompt = prompt
         return converse(
             block,
             self.session.protocol,
@@ -175,7 +164,7 @@ class BlockRun(BaseRun):
         assert self.handler is not None
         redactor = self.handler.end.redactor
         if self.effects == "direct":
-            scope.lend("ask", make_asker(scope, self.session, self.is_async))
+            scope.lend("ask", make_asker(scope, self.session, redactor, self.is_async))
         reopen = partial(build_opening, block, scope, redactor)
         opening = reopen()
         if self.may_bind_data():

@@ -101,9 +101,10 @@ def allm_at(place: str, *, project: Mapping[str, Any] | None = None, **options: 
     return allm
 
 
-def make_asker(scope: Scope, session: Session, is_async: bool) -> Callable[..., Any]:
+def make_asker(
+    scope: Scope, session: Session, redactor: Redactor, is_async: bool
+) -> Callable[..., Any]:
     """Return the function `ask` for one run's code, which asks its model a redacted question."""
-    redactor = Redactor(session.options.redact is None or session.options.redact)
 
     def ask(question: str, type: AnswerType = None) -> Any:
         """Ask the model a question; give text, or a value of a type, such as bool or list[str]."""
