@@ -22,6 +22,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, ContextDecorator
 from contextvars import ContextVar, copy_context
 from functools import partial, wraps
+from operator import attrgetter
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from njrt.errors import ConfigurationError
@@ -49,7 +50,7 @@ class Stack(Generic[T]):
 
     def here(self) -> tuple[T, ...]:
         """Return the items that are open here."""
-        return tuple([opened._item for opened in self.variable.get()])
+        return tuple(map(_get_item, self.variable.get()))
 
     def innermost(self) -> T | None:
         """Return the innermost item that is open here; None if there is none."""
@@ -58,7 +59,7 @@ class Stack(Generic[T]):
 
     def list_everywhere(self) -> list[T]:
         """Return the items that are open anywhere in this process."""
-        return [opened._item for opened in list(self.everywhere)]
+        return list(map(_get_item, list(self.everywhere)))
 
     def opened(self, item: T) -> _Opened[T]:
         """Return a context manager that opens `item`."""
@@ -93,6 +94,8 @@ class _Opened(Generic[T]):
         while closed := [it for it in variable.get() if it in before and it not in everywhere]:
             variable.set(tuple([opened for opened in variable.get() if opened not in closed]))
 
+
+_get_item = attrgetter("_item")
 
 open_approvals: Stack[None] = Stack("njrt.approvals")
 """The `with using` that let a program or a person decide about effects or calls."""

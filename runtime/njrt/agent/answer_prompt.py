@@ -77,13 +77,14 @@ def list_inputs(
     inputs: dict[str, Input] = {}
     for name in scope.names:
         written = unmangle(name, scope.class_name)
-        found = scope.lookup(name)
-        is_bound = isinstance(found, Bound)
-        if written in scope.outputs and not (is_bound and written in block.reads):
+        is_output = written in scope.outputs
+        if is_output and written not in block.reads:
             continue
+        found = scope.lookup(name)
         paths = find_read_paths(block.instruction).get(written, ())
         if not isinstance(found, Bound):
-            inputs[written] = found
+            if not is_output:
+                inputs[written] = found
         elif is_a(found.value, types.ModuleType) or not paths:
             for path, value in scope.list_named(name, found.value).items():
                 inputs[unmangle(path, scope.class_name)] = Bound(value)

@@ -201,7 +201,7 @@ def read_effects(
         return parse_answer(reply, form)
     operations = DIRECT if form is None else form.operations
     if reply.message.calls:
-        return tuple(parse_tool_call(call, operations) for call in reply.message.calls)
+        return tuple([parse_tool_call(call, operations) for call in reply.message.calls])
     if protocol == "tools":
         return ()
     shown = [message.text for message in messages if isinstance(message, UserMessage)]
@@ -266,8 +266,10 @@ def keep_reply_text(reply: Reply) -> tuple[Message, ...]:
 
 def is_too_long(reply: Reply) -> bool:
     """Return whether a reply is too long to be read."""
-    in_calls = sum(len(call.raw) for call in reply.message.calls)
-    return len(reply.message.text) + in_calls > MAX_REPLY_CHARACTERS
+    length = len(reply.message.text)
+    for call in reply.message.calls:
+        length += len(call.raw)
+    return length > MAX_REPLY_CHARACTERS
 
 
 ONE_BLOCK = "Reply with the corrected ```python block, and nothing else."

@@ -27,7 +27,7 @@ from njrt.rendering.describe import describe_function, describe_variable, render
 from njrt.rendering.redaction import Redactor
 from njrt.rendering.shown_classes import find_signature_classes
 from njrt.rendering.signatures import format_type
-from njrt.scope.scope import Bound, Scope
+from njrt.scope.scope import Absent, Bound, Scope
 from njrt.values.introspection import is_a
 
 INTRODUCTION = """\
@@ -206,9 +206,9 @@ def build_opening(block: Block, scope: Scope, redactor: Redactor | None = None) 
     fixed: list[str] = []
     for name in (*scope.names, *scope.type_names):
         written = unmangle(name, scope.class_name)
-        found = scope.lookup(name)
         if written in scope.outputs:
             continue
+        found = scope.lookup(name)
         if not isinstance(found, Bound):
             lines.append(f"{written}: not bound")
         elif is_a(value := found.value, type):
@@ -223,7 +223,7 @@ def build_opening(block: Block, scope: Scope, redactor: Redactor | None = None) 
                     lines.append(describe_function(label, shown, budget, redactor))
                 else:
                     lines.append(describe_variable(label, shown, budget, redactor))
-    if budget:
+    if budget and scope.uses:
         for cls in find_signature_classes(scope.list_used_functions()):
             fixed.append(describe_variable(cls.__name__, cls, budget, redactor))
     outs = [format_output_line(block, scope, path, budget, redactor) for path in scope.outputs]
@@ -263,10 +263,10 @@ def format_output_line(
         parameters, result = typing.get_args(declared) or (..., Any)
         shown = ", ".join(map(format_type, parameters)) if isinstance(parameters, list) else "..."
         line = f"def {path}({shown}) -> {format_type(result)}: ...  # to be defined"
-    if "." in path or not isinstance(found := scope.lookup(path), Bound):
+    value = scope.find_value(path)
+    if "." in path or type(value) is Absent:
         return line
     if budget and path in block.reads:
-        value = found.value
         shown = redactor.write_named(path, value, lambda: render_value(value, budget, redactor))
         return f"{line} anew; now {shown}"
     return f"{line} anew"

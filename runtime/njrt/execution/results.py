@@ -7,7 +7,7 @@ Failed("TypeError: ...", "")                a mistake, reported to the model
 
 from __future__ import annotations
 
-from typing import Any, assert_never
+from typing import Any
 
 from njrt.execution.compile import Snippet
 from njrt.execution.lowering import ExitKind
@@ -46,7 +46,7 @@ Execution = Ran | Jumped | Failed
 
 def make_execution(exit_kind: int, value: UserValue, printed: str) -> Execution:
     """Return the result of code that ended without an exception."""
-    match ExitKind(exit_kind):
+    match exit_kind:
         case ExitKind.FELL_OFF | ExitKind.VALUE:
             return Ran(value, printed)
         case ExitKind.RETURN:
@@ -55,8 +55,7 @@ def make_execution(exit_kind: int, value: UserValue, printed: str) -> Execution:
             return Jumped(Broke(), printed)
         case ExitKind.CONTINUE:
             return Jumped(Continued(), printed)
-        case never:
-            assert_never(never)
+    raise AssertionError(f"{exit_kind} is no ExitKind")
 
 
 def make_failure(

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
 
 from njrt.context import Stack, allow_one_entry
 from njrt.effects import Answer, Effect, EffectResult, NeedsCode, Refusal
@@ -244,7 +245,8 @@ def record_event(event: Event) -> None:
 
 def without_files(request: Request) -> Request:
     """Return the request without its files' bytes, which an account does not keep."""
-    if not any(isinstance(each, UserMessage) and each.attachments for each in request.messages):
+    said = [message for message in request.messages if isinstance(message, UserMessage)]
+    if not any(map(attrgetter("attachments"), said)):
         return request
     messages = tuple(
         UserMessage(message.text) if isinstance(message, UserMessage) else message

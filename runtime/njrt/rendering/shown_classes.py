@@ -40,7 +40,9 @@ _PLAIN_CLASSES = frozenset(
 
 def find_shown_classes(values: Iterable[Any], types: Iterable[Any]) -> list[type]:
     """Return the program's classes of some values and in some types, and the classes declared for their fields."""
-    waiting = deque([*types, *(cls for value in values for cls in _list_classes(value))])
+    waiting = deque(types)
+    for value in values:
+        waiting += _list_classes(value)
     found: dict[int, type] = {}
     while waiting and len(found) < MAX_CLASSES:
         declared = waiting.popleft()

@@ -41,14 +41,14 @@ def format_type(annotation: UserValue, depth: int = _MAX_DEPTH) -> str:
     """Write a type or annotation: `list[int]`, `Item | None`, `'Later'` as `Later`."""
     if annotation is None or annotation is type(None):
         return "None"
+    if is_a(annotation, type) and not is_a(annotation, types.GenericAlias):
+        return get_class_name(annotation)
     if is_a(annotation, str):
         return str.__str__(annotation)
     if annotation is ...:
         return "..."
     if is_a(annotation, list):
         return _format_generic("", list.__iter__(annotation), depth)
-    if is_a(annotation, type) and not is_a(annotation, types.GenericAlias):
-        return get_class_name(annotation)
     return _format_special_form(annotation, depth)
 
 

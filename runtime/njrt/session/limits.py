@@ -102,12 +102,12 @@ class Meter:
 
     def seconds_left(self) -> float | None:
         """Return the seconds that the tightest limit leaves, at least 0.0; None if there is no limit."""
-        left = [
-            max(0.0, meter._began + meter.limits.seconds - meter._clock())
-            for meter in (self, *self._around)
-            if meter.limits.seconds is not None
-        ]
-        return min(left, default=None)
+        left: float | None = None
+        for meter in (self, *self._around):
+            if (most := meter.limits.seconds) is not None:
+                own = max(0.0, meter._began + most - meter._clock())
+                left = own if left is None else min(left, own)
+        return left
 
     def count_call(self, used: Usage = NO_USAGE) -> None:
         """Count one model call before it is made; no call is made once a limit is reached.

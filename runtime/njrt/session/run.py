@@ -209,7 +209,8 @@ class BaseRun(ABC):
         number, touches = session.meter.count_effect(), self.scope.touches if self.scope else 0
         decisions: tuple[InterceptorDecision, ...] = ()
         served = effect
-        if self.is_shown and not isinstance(effect, Refusal):
+        has_decisions = self.record is not None and self.record.has_decisions
+        if (self.interceptors or has_decisions) and not isinstance(effect, Refusal):
             with session.meter.stopped():
                 interception = yield self.describe(effect, turn, number)
             assert isinstance(interception, Interception)
@@ -237,11 +238,6 @@ class BaseRun(ABC):
         touches = self.scope.touches - touches if self.scope else 0
         self.report(effect, result, turn, time.monotonic() - began, decisions, touches)
         return result
-
-    @property
-    def is_shown(self) -> bool:
-        """Whether effects are shown to interceptors, or to their recorded decisions."""
-        return bool(self.interceptors) or (self.record is not None and self.record.has_decisions)
 
     def describe(self, effect: Effect, turn: int, number: int) -> PendingEffect:
         """Describe an effect to the interceptors."""

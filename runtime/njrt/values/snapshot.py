@@ -241,7 +241,7 @@ def _make_part_reader(cls: type) -> PartReader:
 
 
 def _is_shallow(cls: type) -> bool:
-    return any(base in _SHALLOW_TYPES for base in get_mro(cls))
+    return any(map(_SHALLOW_TYPES.__contains__, get_mro(cls)))
 
 
 def _is_changeable(cls: type) -> bool:
