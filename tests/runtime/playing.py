@@ -9,6 +9,7 @@ def f(x):
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any, assert_never
 
 from njrt.execution.execute import (
@@ -53,13 +54,10 @@ def play(
     variables: Callable[[], tuple[Any, ...]], *sources: str, labels: str = "", **arguments: Any
 ) -> Any:
     """Run snippets one after the other and jump as they say; gives the last one's value."""
-    scope = open_case(variables, **arguments)
     value = None
-    try:
+    with closing(open_case(variables, **arguments)) as scope:
         for source in sources:
             value = concluded(execute(ready(source, scope, labels)))
-    finally:
-        scope.close()
     return value
 
 
@@ -67,13 +65,10 @@ async def aplay(
     variables: Callable[[], tuple[Any, ...]], *sources: str, labels: str = "", **arguments: Any
 ) -> Any:
     """Like `play`, in an async function."""
-    scope = open_case(variables, **arguments)
     value = None
-    try:
+    with closing(open_case(variables, **arguments)) as scope:
         for source in sources:
             value = concluded(await aexecute(ready(source, scope, labels, is_async=True)))
-    finally:
-        scope.close()
     return value
 
 

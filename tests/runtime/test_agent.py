@@ -41,9 +41,8 @@ class Played:
         self.scope = shared_scope()
         block = Block("Put twice <x> into <:y>.", ("break",), "case.njpy:3", False, chosen)
         handler = make_handler(block, self.scope, Redactor())
-        self.conversation: Conversation = converse(
-            block, protocol, "OPENING", lambda effect, turn: handler.serve(effect)
-        )
+        serve = lambda effect, turn: handler.serve(effect)  # noqa: E731
+        self.conversation: Conversation = converse(block, protocol, "OPENING", serve)
         self.requests: list[Request] = []
 
     def say(self, *replies: Reply) -> Outcome | None:
@@ -79,11 +78,7 @@ def shared_scope() -> Scope:
     x = 3
     y: Any = None
     del y
-    return make_scope(
-        lambda: (x, y),  # noqa: F821
-        writes="y",
-        at="case.njpy:3",
-    )
+    return make_scope(lambda: (x, y), writes="y", at="case.njpy:3")  # noqa: F821
 
 
 def reply(*calls: ToolCall, text: str = "", stop: Any = "end") -> Reply:

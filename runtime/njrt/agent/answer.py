@@ -93,7 +93,12 @@ def make_answer_form(
     """
     return _make_answer_form(
         tuple([(path, find_output_form(scope, path, numbered)) for path in scope.outputs]),
-        find_return_form(scope, numbered) if "return" in block.labels else None,
+        _find_form(
+            *(scope, "return", numbered),
+            *("the type that the function returns", "annotate another one"),
+        )
+        if "return" in block.labels
+        else None,
         block.labels,
         tuple([name for name in scope.names if find_exception(scope, name) is not None]),
         block.options.authority != "strict",
@@ -204,15 +209,6 @@ def find_output_form(scope: Scope, path: str, numbered: frozenset[type]) -> Json
             'bind a name instead, or use effects="direct"'
         )
     return _find_form(scope, path, numbered, f"the type of `<:{path}>`", "give it another type")
-
-
-def find_return_form(scope: Scope, numbered: frozenset[type]) -> JsonForm:
-    """Return the JSON form of the block's return value: any simple value if no type, or `Any`, is declared.
-
-    Raises ConfigurationError if the declared type has no JSON form.
-    """
-    what, way = "the type that the function returns", "annotate another one"
-    return _find_form(scope, "return", numbered, what, way)
 
 
 def _find_form(scope: Scope, path: str, numbered: frozenset[type], what: str, way: str) -> JsonForm:

@@ -62,16 +62,12 @@ class AnswerHandler:
             case Refusal():
                 return effect
             case NeedsCode(reason):
-                if self.is_strict:
+                if self.end.block.options.authority == "strict":
                     raise PolicyError(
                         f'the block needs code, which authority="strict" does not allow: {reason}'
                     )
                 return effect
         raise AssertionError(f"{type(effect).__name__} is not an effect of `answer`")
-
-    @property
-    def is_strict(self) -> bool:
-        return self.end.block.options.authority == "strict"
 
     def bind_outputs(self, values: Mapping[str, WireValue]) -> EffectResult:
         """Bind all outputs to JSON values, or none of them, and end the block."""
@@ -108,7 +104,7 @@ class AnswerHandler:
         try:
             return self.end.jump("raise", make_exception(kind, message))
         except TypeError as failure:
-            way = "" if self.is_strict else ', or {"needs_code": "why"}'
+            way = ', or {"needs_code": "why"}' * self.prompt.form.may_need_code
             return Refusal(
                 f"`{name}` is not made of a message alone ({failure}); raise another exception{way}"
             )

@@ -45,7 +45,11 @@ def advise_binding(missing: Sequence[str]) -> str:
 
 
 class BlockEnd:
-    """Ends one run of a block (state: its misfits, and outputs that were checked as JSON)."""
+    """Ends one run of a block.
+
+    State: the code that has run, also up to an exception, the misfits, and outputs that were
+    checked as JSON.
+    """
 
     def __init__(
         self,
@@ -62,7 +66,6 @@ class BlockEnd:
         self.advise = advise
         """Returns what the model must do about missing outputs."""
         self.codes: list[str] = []
-        """The code that has run, also up to an exception."""
         self.misfits = 0
         self.checked: Mapping[str, UserValue] = {}
 

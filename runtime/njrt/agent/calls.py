@@ -8,7 +8,6 @@ call_in_time(30.0, lambda: reserve(latte, 3))      "reserved"
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import TypeVar
 
 from njrt.effects import Refusal
@@ -23,7 +22,10 @@ T = TypeVar("T")
 
 def call_in_time(seconds: float | None, action: Callable[[], T]) -> T | Refusal:
     """Call one of the program's functions in at most `seconds`; return its exception as a refusal."""
-    return limit_time(seconds, partial(refuse_errors, action))
+    try:
+        return limit_time(seconds, action)
+    except Exception as error:
+        return make_refusal(error)
 
 
 def limit_time(seconds: float | None, action: Callable[[], T]) -> T:
@@ -32,14 +34,6 @@ def limit_time(seconds: float | None, action: Callable[[], T]) -> T:
         return call_with_timeout(seconds, action)
     except DeadlineExceeded as error:
         raise make_time_limit_error(error) from None
-
-
-def refuse_errors(action: Callable[[], T]) -> T | Refusal:
-    """Call one of the program's functions; return its exception as a refusal."""
-    try:
-        return action()
-    except Exception as error:
-        return make_refusal(error)
 
 
 async def await_refusing_errors(awaitable: Awaitable[T]) -> T | Refusal:

@@ -15,7 +15,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
-from operator import attrgetter
 
 from njrt.context import Stack, allow_one_entry
 from njrt.effects import Answer, Effect, EffectResult, NeedsCode, Refusal
@@ -245,8 +244,9 @@ def record_event(event: Event) -> None:
 
 def without_files(request: Request) -> Request:
     """Return the request without its files' bytes, which an account does not keep."""
-    said = [message for message in request.messages if isinstance(message, UserMessage)]
-    if not any(map(attrgetter("attachments"), said)):
+    if not [
+        each for each in request.messages if isinstance(each, UserMessage) and each.attachments
+    ]:
         return request
     messages = tuple(
         UserMessage(message.text) if isinstance(message, UserMessage) else message

@@ -13,7 +13,7 @@ import sys
 import typing
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from types import FunctionType
 from typing import Any
 
@@ -40,9 +40,7 @@ _PLAIN_CLASSES = frozenset(
 
 def find_shown_classes(values: Iterable[Any], types: Iterable[Any]) -> list[type]:
     """Return the program's classes of some values and in some types, and the classes declared for their fields."""
-    waiting = deque(types)
-    for value in values:
-        waiting += _list_classes(value)
+    waiting = deque([*types, *chain.from_iterable(map(_list_classes, values))])
     found: dict[int, type] = {}
     while waiting and len(found) < MAX_CLASSES:
         declared = waiting.popleft()

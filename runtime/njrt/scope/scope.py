@@ -90,13 +90,11 @@ class BlockNames:
         self.names = tuple(dict.fromkeys((*list_loaded_names(code), *owned)))
         self.global_names = frozenset(code.co_names)
         self.known = frozenset((*code.co_freevars, *code.co_names, *owned))
-        self.outputs = tuple(declared.writes.split())
-        self.uses = tuple(declared.uses.split())
+        self.outputs, self.uses = tuple(declared.writes.split()), tuple(declared.uses.split())
         self.bindable = frozenset(mangle(path, cls) for path in self.outputs if "." not in path)
         self.own = frozenset(mangle(name, cls) for name in owned)
         self.declared_nonlocal = frozenset(mangle(name, cls) for name in declared.nl.split())
-        self.class_name, self.first_parameter = cls, declared.me
-        self.place = declared.place
+        self.class_name, self.first_parameter, self.place = cls, declared.me, declared.place
         self.host = qualified_name.removesuffix("<lambda>").removesuffix(".<locals>.").strip(".")
         """Qualified name of the code around the block, empty for a module."""
         self.future_flags = code.co_flags & _FUTURE_ANNOTATIONS

@@ -102,12 +102,12 @@ class Meter:
 
     def seconds_left(self) -> float | None:
         """Return the seconds that the tightest limit leaves, at least 0.0; None if there is no limit."""
-        left: float | None = None
-        for meter in (self, *self._around):
-            if (most := meter.limits.seconds) is not None:
-                own = max(0.0, meter._began + most - meter._clock())
-                left = own if left is None else min(left, own)
-        return left
+        left = [
+            max(0.0, meter._began + meter.limits.seconds - meter._clock())
+            for meter in (self, *self._around)
+            if meter.limits.seconds is not None
+        ]
+        return min(left, default=None)
 
     def count_call(self, used: Usage = NO_USAGE) -> None:
         """Count one model call before it is made; no call is made once a limit is reached.
@@ -145,8 +145,7 @@ class Meter:
 
     def count_reply(self, reply: Reply) -> None:
         """Count a reply's tokens and cost. A reply from the cache costs nothing."""
-        is_kept = reply.source == "cache"
-        usage = replace(reply.usage, usd=0.0) if is_kept else reply.usage
+        usage = replace(reply.usage, usd=0.0) if reply.source == "cache" else reply.usage
         self.add_usage(usage)
         for meter in (self, *self._around):
             meter._check_budget(over=True)

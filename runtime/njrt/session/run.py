@@ -182,7 +182,8 @@ class BaseRun(ABC):
 
     def end(self, ending: Outcome | BaseException) -> None:
         """Finish, report how the run has ended, and warn about a block that did nothing."""
-        session, signs = self.session, ()
+        session = self.session
+        signs: tuple[str, ...] = ()
         try:
             if isinstance(ending, NaturalError):
                 add_place(ending, session.place)
