@@ -11,8 +11,8 @@ import sys
 
 import pytest
 
-MOST = {"answer": 290, "direct": 380}
-MOST_DEPTH = 19
+MOST = {"answer": 226, "direct": 300}
+MOST_DEPTH = 14
 """Frames of the runtime and the model above the program's own."""
 COUNT = """
 import sys
