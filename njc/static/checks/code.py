@@ -28,7 +28,7 @@ from njrt.execution.snippet_analysis import SnippetAnalysis, analyze_snippet
 from njrt.execution.symbols import SnippetNames, find_names
 from njrt.execution.tracebacks import format_syntax_error
 from njrt.private_names import mangle
-from njrt.scope.scope import Scope, make_scope
+from njrt.scope.scope import DeclaredNames, Scope, open_scope
 
 Classes = Mapping[str, ast.ClassDef]
 InPlaceCheck = Callable[[str], str | None]
@@ -98,13 +98,10 @@ def make_static_scope(hole: Hole, imported: Sequence[str] = ()) -> Scope:
     names += [name for name in ("__class__", hole.first_parameter) if hole.first_parameter and name]
     own = [name for name in hole.block.names if in_class and _is_bound_by_class(name, hole)]
     variables = eval(f"lambda: ({', '.join(name for name in names if name not in own)},)", {})
-    return make_scope(
+    return open_scope(
+        DeclaredNames("", " ".join(hole.writes), class_name, hole.first_parameter, " ".join(own)),
         variables,
-        writes=" ".join(hole.writes),
-        cls=class_name,
-        me=hole.first_parameter,
         ns={} if in_class else None,
-        own=" ".join(own),
     )
 
 
