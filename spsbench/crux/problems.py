@@ -32,7 +32,7 @@ STRATA = "quarter of the functions by length"
 MAX_STATES = 1_000
 """The maximum length of one problem's trace; CruxEval's traces have up to 627 states."""
 _turn = threading.Lock()
-"""Only one thread records at a time, because modules and `sys.monitoring` tools belong to the process."""
+"""Only one thread records at a time, because modules belong to the process."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from types import CodeType, ModuleType
 from typing import Any
 
-from spsbench.states.recording import MAX_STATES, Backend, KeepState, StateRecorder
+from spsbench.states.recording import MAX_STATES, KeepState, StateRecorder
 from spsbench.states.trace import StateTrace
 
 CALL_FILE = "<program>"
@@ -39,7 +39,6 @@ def record_call(
     call: str,
     file: str = CALL_FILE,
     max_states: int = MAX_STATES,
-    backend: Backend | None = None,
     *,
     ends_program: bool = False,
     keep: KeepState | None = None,
@@ -53,9 +52,7 @@ def record_call(
     expression = compile(call, "<call>", "eval", dont_inherit=True)
     with _installed_module("program", file) as namespace:
         exec(program, namespace)
-        recorder = StateRecorder(
-            source, file, max_states, backend, ends_program=ends_program, keep=keep
-        )
+        recorder = StateRecorder(source, file, max_states, ends_program=ends_program, keep=keep)
         return _record(source, expression, namespace, recorder)
 
 

@@ -4,9 +4,8 @@
         f(3)
     recorder.states          [ProgramState("call", 1, 0, {"n": "3"}), ProgramState("line", 2, 0), ...]
 
-`sys.monitoring` is used if a tool id is free (Python 3.12), else `sys.settrace`; the states are the same. They end
-early, marked as cut, at the maximum of states, near the recursion limit, or, under `sys.settrace`, if the program
-sets another trace function or a signal handler raises. A comprehension without `await` is one line.
+The states end early, marked as cut, at the maximum of states, near the recursion limit, or if the program sets
+another trace function or a signal handler raises. A comprehension without `await` is one line.
 
 Not recorded: other threads; code in C; the insides of comprehensions and generator expressions; dunder names; items
 of an asynchronous generator. Before Python 3.13, a deleted object lives until the next state.
@@ -17,11 +16,10 @@ from __future__ import annotations
 import ast
 import functools
 import sys
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
-from typing import Any, Literal
+from typing import Any
 
 from njc.evaluation.execution_trace import (
     Span,
@@ -36,10 +34,8 @@ from spsbench.states.trace import ProgramState, StateEvent
 from spsbench.states.values import render_value
 
 MAX_STATES = 10_000
-TOOL_IDS = range(6)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp)
 
-Backend = Literal["monitoring", "settrace"]
 KeepState = Callable[[ProgramState], None]
 """Called with each state."""
 
@@ -66,14 +62,16 @@ class _Activation:
 
 
 class StateRecorder:
-    """Records states inside a `with` (state: the states so far, and the running functions)."""
+    """Records states inside a `with`, as a trace function.
+
+    State: the states so far, the running functions, and the previous trace function.
+    """
 
     def __init__(
         self,
         source: str,
         file: str,
         max_states: int = MAX_STATES,
-        backend: Backend | None = None,
         *,
         ends_program: bool = False,
         keep: KeepState | None = None,
@@ -94,30 +92,58 @@ class StateRecorder:
         self.states: list[ProgramState] = []
         self._keep = keep
         self._stack: list[_Activation] = []
-        self._source = make_event_source(self, backend)
+        self._before: Any = None
+        self._function = self._enter
 
     def __enter__(self) -> StateRecorder:
-        self._source.start()
+        self._before = sys.gettrace()
+        sys.settrace(self._function)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._source.stop()
+        if sys.gettrace() is not self._function:
+            self.is_cut = True
+        sys.settrace(self._before)
 
-    def wants(self, code: CodeType) -> bool:
-        """Return whether the states of this code are recorded."""
-        return code.co_filename == self._file and not is_expression_code(code)
+    def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
+        code = frame.f_code
+        if self.is_cut or code.co_filename != self._file or is_expression_code(code):
+            return None
+        self._add("call", frame)
+        return self._handle
 
-    def add(self, event: StateEvent, frame: FrameType, value: str | None = None) -> None:
+    def _handle(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if self.is_cut:
+            return None
+        match event:
+            case "line":
+                self._add("line", frame)
+            case "exception" if not (
+                ends_iteration(argument[1], frame) and self._find_comprehension(frame)
+            ):  # from Python 3.12 on, a comprehension is part of the function
+                self._add("exception", frame, render_value(argument[1]))
+            case "return":
+                is_left = argument is None and self._is_left_by_exception(frame)
+                self._add("return", frame, None if is_left else render_value(argument))
+        return self._handle
+
+    def _is_left_by_exception(self, frame: FrameType) -> bool:
+        """Return whether an exception leaves a function; `sys.settrace` reports None for this, too."""
+        if is_at_yield(frame):  # an exception was thrown into a generator, or it yields
+            return self._is_unwinding(frame)
+        return not is_at_exit(frame)
+
+    def _add(self, event: StateEvent, frame: FrameType, value: str | None = None) -> None:
         """Record a state of a function, preceded by a call if the function resumes without one.
 
         Near the recursion limit there may be no room for this; the states then end here.
         """
         try:
-            self._add(event, frame, value)
+            self._add_state(event, frame, value)
         except RecursionError:
             self.is_cut = True
 
-    def _add(self, event: StateEvent, frame: FrameType, value: str | None) -> None:
+    def _add_state(self, event: StateEvent, frame: FrameType, value: str | None) -> None:
         if self.is_cut:
             return
         if not self._stack or self._stack[-1].frame is not frame:
@@ -138,12 +164,7 @@ class StateRecorder:
         if event == "return":
             self._stack.pop()
 
-    def add_exception(self, frame: FrameType, error: BaseException) -> None:
-        """Record an exception, unless it ends a comprehension, which is part of the function from Python 3.12 on."""
-        if not (ends_iteration(error, frame) and self._find_comprehension(frame)):
-            self.add("exception", frame, render_value(error))
-
-    def is_unwinding(self, frame: FrameType) -> bool:
+    def _is_unwinding(self, frame: FrameType) -> bool:
         """Return whether an exception leaves a generator at its `yield`, followed by no line or only a `with` line."""
         last = self._stack[-1]
         is_behind = last.has_raised and last.line not in (0, self._get_line(frame))
@@ -222,123 +243,3 @@ def _get_span(node: ast.expr) -> Span:
 def _find_first_offset(code: CodeType, span: Span) -> int:
     """Return the offset of the first instruction in a part of the program."""
     return 2 * next(n for n, at in enumerate(list_spans(code)) if is_within(at, span))
-
-
-def make_event_source(recorder: StateRecorder, backend: Backend | None) -> EventSource:
-    """Return the source of the events: by default `sys.monitoring`, if a tool id is free."""
-    if backend == "settrace" or sys.version_info < (3, 12):
-        return TraceFunction(recorder)
-    free = [tool for tool in TOOL_IDS if sys.monitoring.get_tool(tool) is None]
-    if not free and backend is None:
-        return TraceFunction(recorder)
-    return MonitoringTool(recorder, free[0])
-
-
-class TraceFunction:
-    """Events of `sys.settrace` (state: the previous trace function)."""
-
-    def __init__(self, recorder: StateRecorder) -> None:
-        self._recorder = recorder
-        self._before: Any = None
-        self._function = self._enter
-
-    def start(self) -> None:
-        """Start recording this thread."""
-        self._before = sys.gettrace()
-        sys.settrace(self._function)
-
-    def stop(self) -> None:
-        """Restore the previous trace function; the states are cut if another function has replaced this one."""
-        if sys.gettrace() is not self._function:
-            self._recorder.is_cut = True
-        sys.settrace(self._before)
-
-    def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
-        if not self._recorder.wants(frame.f_code) or self._recorder.is_cut:
-            return None
-        self._recorder.add("call", frame)
-        return self._handle
-
-    def _handle(self, frame: FrameType, event: str, argument: Any) -> Any:
-        if self._recorder.is_cut:
-            return None
-        match event:
-            case "line":
-                self._recorder.add("line", frame)
-            case "exception":
-                self._recorder.add_exception(frame, argument[1])
-            case "return":
-                is_left = argument is None and self._is_left_by_exception(frame)
-                self._recorder.add("return", frame, None if is_left else render_value(argument))
-        return self._handle
-
-    def _is_left_by_exception(self, frame: FrameType) -> bool:
-        """Return whether an exception leaves a function; `sys.settrace` reports None for this, too."""
-        if is_at_yield(frame):  # an exception was thrown into a generator, or it yields
-            return self._recorder.is_unwinding(frame)
-        return not is_at_exit(frame)
-
-
-class MonitoringTool:
-    """Events of `sys.monitoring` (state: the tool in use)."""
-
-    def __init__(self, recorder: StateRecorder, tool: int) -> None:
-        self._recorder = recorder
-        self._tool = tool
-        self._thread = threading.get_ident()
-        self._events: tuple[int, ...] = ()
-
-    def start(self) -> None:
-        """Start recording this thread."""
-        monitoring: Any = sys.monitoring  # type: ignore[attr-defined]
-        events = monitoring.events
-        handlers = {
-            events.PY_START: lambda code, offset: self._handle(code, "call"),
-            events.PY_RESUME: lambda code, offset: self._handle(code, "call"),
-            events.LINE: lambda code, line: self._handle(code, "line"),
-            events.JUMP: self._handle_jump,
-            events.RAISE: lambda code, offset, error: self._handle(code, "exception", error),
-            events.STOP_ITERATION: lambda code, offset, error: self._handle(
-                code, "exception", error
-            ),
-            events.PY_RETURN: lambda code, offset, value: self._handle(code, "return", value),
-            events.PY_YIELD: lambda code, offset, value: self._handle(code, "return", value),
-            events.PY_UNWIND: lambda code, offset, error: self._handle(code, "left"),
-        }
-        self._events = tuple(handlers)
-        monitoring.use_tool_id(self._tool, "spsbench states")
-        for event, handler in handlers.items():
-            monitoring.register_callback(self._tool, event, handler)
-        monitoring.set_events(self._tool, sum(handlers))
-
-    def stop(self) -> None:
-        """Free the tool."""
-        monitoring: Any = sys.monitoring  # type: ignore[attr-defined]
-        monitoring.set_events(self._tool, 0)
-        for event in self._events:
-            monitoring.register_callback(self._tool, event, None)
-        monitoring.free_tool_id(self._tool)
-
-    def _handle_jump(self, code: CodeType, offset: int, target: int) -> None:
-        """Treat a jump back to the same line as a new start of the line, which has no event."""
-        if target < offset and self._recorder.wants(code):
-            positions = list_spans(code)
-            if positions[offset // 2][0][0] == positions[target // 2][0][0]:
-                self._handle(code, "line")
-
-    def _handle(self, code: CodeType, event: str, value: Any = None) -> None:
-        if threading.get_ident() != self._thread or not self._recorder.wants(code):
-            return
-        frame = sys._getframe(2)  # of the code; 1 is the handler
-        match event:
-            case "call" | "line":
-                self._recorder.add(event, frame)
-            case "left":
-                self._recorder.add("return", frame, None)
-            case "exception":
-                self._recorder.add_exception(frame, value)
-            case "return":
-                self._recorder.add("return", frame, render_value(value))
-
-
-EventSource = TraceFunction | MonitoringTool

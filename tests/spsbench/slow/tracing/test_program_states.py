@@ -29,7 +29,6 @@ from njrt.models.scripted import Scripted, run
 from spsbench.cli import main
 from spsbench.results import InputError
 from spsbench.states.programs import record_call, record_program
-from spsbench.states.recording import Backend
 from spsbench.states.tokens import read_tokens, write_tokens
 from spsbench.states.trace import (
     ProgramState,
@@ -42,10 +41,6 @@ from spsbench.states.values import render_value
 
 CRUXEVAL = "CRUXEVAL"
 """Environment variable: the path of cruxeval.jsonl (github.com/facebookresearch/cruxeval)."""
-
-BACKENDS: list[Backend] = ["settrace"]
-if sys.version_info >= (3, 12):
-    BACKENDS.append("monitoring")
 
 PROGRAMS = {
     "generator": (
@@ -257,20 +252,18 @@ def summarize(state: ProgramState) -> str:
     return f"{state.event[0]}{state.line}.{state.depth}{value}{removed}"
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_events_lines_depths_and_values(name: str, backend: Backend) -> None:
+def test_events_lines_depths_and_values(name: str) -> None:
     source, call, expected = PROGRAMS[name]
-    trace = record_call(source, call, backend=backend).trace
+    trace = record_call(source, call).trace
     assert " ".join(map(summarize, trace.states)) == expected
     assert_round_trip(trace)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_states_of_random_programs_are_those_that_the_programs_report(backend: Backend) -> None:
+def test_states_of_random_programs_are_those_that_the_programs_report() -> None:
     for seed in (*range(25), 1225):
         source = write_program(Random(seed))
-        found = record_call(source, CALL, max_states=100_000, backend=backend)
+        found = record_call(source, CALL, max_states=100_000)
         assert found.error is None or isinstance(found.error, EXPECTED_ERRORS), seed
         assert found.trace == StateTrace(source, report_states(source)), seed
         assert_round_trip(found.trace)
@@ -313,13 +306,12 @@ def test_recording_stops_at_its_limit_and_the_program_goes_on() -> None:
     assert not write_tokens(found.trace).endswith("<|end_of_text|>")
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_endless_recursion_ends_the_states_not_the_program(backend: Backend) -> None:
+def test_endless_recursion_ends_the_states_not_the_program() -> None:
     source = (
         "def g(n, xs):\n    return g(n + 1, [xs])\n\n"
         "def f():\n    try:\n        g(0, [])\n    except RecursionError:\n        return 'caught'\n"
     )
-    found = record_call(source, "f()", backend=backend)
+    found = record_call(source, "f()")
     assert (found.value, found.trace.is_cut) == ("caught", True)
     assert len(found.trace.states) > 100
     assert_round_trip(found.trace)
@@ -327,7 +319,7 @@ def test_endless_recursion_ends_the_states_not_the_program(backend: Backend) -> 
 
 def test_a_program_with_a_trace_function_of_its_own_is_cut() -> None:
     source = "import sys\ndef f():\n    sys.settrace(None)\n    return 1\n"
-    found = record_call(source, "f()", backend="settrace")
+    found = record_call(source, "f()")
     assert (found.value, found.trace.is_cut) == (1, True)
 
 
@@ -338,7 +330,7 @@ def test_the_former_trace_function_is_put_back() -> None:
     before = sys.gettrace()
     try:
         sys.settrace(trace)
-        record_call("def f():\n    return 1\n", "f()", backend="settrace")
+        record_call("def f():\n    return 1\n", "f()")
         assert sys.gettrace() is trace
     finally:
         sys.settrace(before)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 
 import pytest
-from test_program_states import BACKENDS, assert_round_trip, summarize
+from test_program_states import assert_round_trip, summarize
 
 from spsbench.states.programs import record_call
-from spsbench.states.recording import Backend
 
 States = dict[tuple[int, int], str]
 """By the first version that has them."""
@@ -72,11 +71,10 @@ DIFFERENCES: dict[str, tuple[str, States]] = {
 }
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", DIFFERENCES)
-def test_states_that_differ_between_versions(name: str, backend: Backend) -> None:
+def test_states_that_differ_between_versions(name: str) -> None:
     source, by_version = DIFFERENCES[name]
-    trace = record_call(source, "f()", backend=backend).trace
+    trace = record_call(source, "f()").trace
     version = max(known for known in by_version if known <= sys.version_info)
     assert " ".join(map(summarize, trace.states)) == by_version[version]
     assert_round_trip(trace)
