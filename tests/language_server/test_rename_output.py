@@ -291,8 +291,8 @@ with njrt.using(model=njrt.Scripted(reply), max_calls=5):
 
 REFUSED = {
     "walrus in a comprehension": ("y", "x", "the file would not be Python"),
-    "keywords at calls": ("a", "z", "line 4 gives `a` as a keyword"),
-    "partial": ("b", "z", "gives `b` as a keyword"),
+    "keywords at calls": ("a", "z", "line 4 may give `a` as a keyword"),
+    "partial": ("b", "z", "may give `b` as a keyword"),
     "locals used": ("b", "z", "`locals` in line 4 may use the name `b`"),
     "class binds and reads": ("v", "z", "the class `A` reads and binds `v`"),
 }

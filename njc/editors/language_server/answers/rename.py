@@ -3,16 +3,17 @@
     total -> amount         Put the sum into <:total: int>.     Put the sum into <:amount: int>.
                             print(f"{total}")                   print(f"{amount}")
 
-The changed text is read again: every name must mean the same variable as before. Names that other code may know by
-their text are refused: attributes, parameters passed as keywords, and names that other modules import.
+The changed text is read again: every name must mean the same variable as before. Names that other
+code may know by their text are refused: attributes, names that other modules import, and parameters
+whose name is a keyword of any call.
 
-Not detected: names inside strings, such as arguments of `getattr`, and modules outside the project.
+Not detected: names inside strings, such as arguments of `getattr`, keywords that another module
+gives by `**`, and modules outside the project.
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
 import keyword
 import re
 import symtable
@@ -26,7 +27,6 @@ from njc.editors.language_server.texts.name_index import (
     NameIndex,
     Occurrence,
     Variable,
-    VariableScope,
 )
 from njc.frontend.prompt_references import NearTag
 from njc.frontend.source import SourceFile
@@ -57,8 +57,10 @@ def rename(
         raise RenameRefused(f"`{new_name}` has a special meaning in Python")
     for reason in _find_obstacles(reading, variable):
         raise RenameRefused(reason)
-    _check_uses_elsewhere(document, variable, others)
     places = reading.names.variables[variable]
+    is_parameter = any(place.role == "parameter" for place in places)
+    if is_parameter or variable.scope.kind == "module":
+        _check_uses_elsewhere(document, variable, others)
     if mangle(new_name, occurrence.scope.class_name) == variable.name:
         return []
     edits = []
@@ -142,24 +144,12 @@ def _find_class_bodies(names: NameIndex, variable: Variable) -> Iterator[str]:
 
 def _find_plain_mentions(reading: Reading, variable: Variable) -> Iterator[str]:
     """Yield the texts in angle brackets that contain the variable but are not references."""
-    scope, source = variable.scope, reading.module.source
+    source = reading.module.source
     for block in reading.blocks:
         for tag in block.tags:
             if isinstance(tag, NearTag) and tag.root == variable.name:
                 line = source.place(tag.start)[0]
                 yield f"line {line} names `{variable.name}` in plain text"
-    starts = {block.start for block in reading.blocks}
-    mention = re.compile(rf"<:?{re.escape(variable.name)}\b[^<>\n]*>")
-    for node in ast.walk(reading.module.tree):
-        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
-            continue
-        start = source.get_offset(node.lineno, node.col_offset)
-        is_inside = scope.start <= start < max(scope.end, 1) and start not in starts
-        if is_inside and _LIKE_A_PROMPT.match(node.value) and mention.search(node.value):
-            yield f"the string in line {node.lineno} is like a prompt, and names `{variable.name}`"
-
-
-_LIKE_A_PROMPT = re.compile(r"\s*(?:natural|prompt)\b", re.IGNORECASE)
 
 
 def _is_exported(reading: Reading, name: str) -> bool:
@@ -175,81 +165,24 @@ def _is_exported(reading: Reading, name: str) -> bool:
     return False
 
 
-# ── keywords at call sites ───────────────────────────────────────────────────────────────────────
+# ── keywords of calls ────────────────────────────────────────────────────────────────────────────
 
 
-_PLAIN_DECORATORS = frozenset(
-    {
-        *("property", "staticmethod", "classmethod", "abstractmethod", "override", "final"),
-        *("cache", "lru_cache", "cached_property", "contextmanager", "asynccontextmanager"),
-        *("setter", "deleter"),
-    }
-)
-"""Decorators that do not use the names of parameters."""
+_PLAIN_DECORATORS = {"staticmethod", "classmethod", "abstractmethod", "override"}
 
 
 def _find_keyword_uses(tree: ast.AST, variable: Variable) -> Iterator[str]:
-    """Yield how callers use a parameter's name: as a keyword, through a decorator, as a test's fixture."""
+    """Yield who may know a parameter by its name: a decorator, pytest, a call with this keyword."""
     function, name = variable.scope.node, variable.name
     if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
         for decorator in map(ast.unparse, function.decorator_list):
-            if decorator.partition("(")[0].rpartition(".")[2] not in _PLAIN_DECORATORS:
+            if decorator not in _PLAIN_DECORATORS:
                 yield f"the decorator `@{decorator}` may use the name of the parameter `{name}`"
         if function.name.startswith("test"):
             yield f"`{name}` names a fixture of the test `{function.name}`"
-    line = find_keyword_line(tree, function, name, variable.scope)
-    if line is not None:
-        yield f"line {line} gives `{name}` as a keyword"
-
-
-def find_keyword_line(
-    tree: ast.AST, function: ast.AST | None, name: str, scope: VariableScope
-) -> int | None:
-    """Return the line of a call that passes a parameter of the function by name, or may do so."""
-    callees: set[str] = set()
-    if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-        if name in {argument.arg for argument in function.args.posonlyargs}:
-            return None
-        callees = {function.name}
-    around = scope.parent
-    if around is not None and around.kind == "class" and callees == {"__init__"}:
-        callees = {around.name, "__init__", "cls", "replace"}
-    known = _list_known_functions(tree) - callees
-    for call in ast.walk(tree):
-        if not isinstance(call, ast.Call):
-            continue
-        given = {item.arg for item in call.keywords}
-        if name in given and _may_call(call.func, callees, known):
-            return call.lineno
-        last = getattr(call.func, "attr", getattr(call.func, "id", ""))
-        if None in given and last in callees:
-            return call.lineno
-    return None
-
-
-def _list_known_functions(tree: ast.AST) -> set[str]:
-    """Return the names of functions, classes, imports and builtins, in any scope."""
-    names = set(dir(builtins)) - {"super"}
     for node in ast.walk(tree):
-        match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                names.add(name)
-            case ast.ClassDef(name=name) | ast.alias(asname=str(name)):
-                names.add(name)
-            case ast.alias(name=name):
-                names.add(name.partition(".")[0])
-    return names - {"partial"}
-
-
-def _may_call(function: ast.expr, callees: set[str], known: set[str]) -> bool:
-    """Return whether the called expression may be one of the functions `callees`; without names, any function."""
-    is_special = not callees or bool(callees & {"__call__", "<lambda>"})
-    match function:
-        case ast.Name(id=name):
-            return name in callees or name not in known
-        case ast.Attribute(attr=name):
-            return name in callees or name == "partial" or is_special
-    return True
+        if isinstance(node, ast.keyword) and node.arg in (name, None):
+            yield f"line {node.value.lineno} may give `{name}` as a keyword"
 
 
 # ── other modules ────────────────────────────────────────────────────────────────────────────────
@@ -258,35 +191,20 @@ def _may_call(function: ast.expr, callees: set[str], known: set[str]) -> bool:
 def _check_uses_elsewhere(
     document: Document, variable: Variable, others: Iterable[SourceFile]
 ) -> None:
-    """Refuse a name that another module of the project may import, or a parameter that it may pass by keyword."""
-    stem = document.path.removesuffix(".njpy").rpartition("/")[2]
-    package = document.path.rpartition("/")[0].rpartition("/")[2] if stem == "__init__" else stem
-    function = variable.scope.node
-    is_parameter = isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-    word = re.compile(rf"\b{re.escape(variable.name)}\b")
+    """Refuse a name that another module may import, or a parameter that it may pass by keyword."""
+    *folders, stem = document.path.removesuffix(".njpy").split("/")
+    module = folders[-1] if folders and stem == "__init__" else stem
+    name = re.escape(variable.name)
+    is_global = variable.scope.kind == "module"
+    use = re.compile(rf"\b{name}\b" if is_global else rf"[(,]\s*{name}\s*=(?!=)")
     for other in others:
-        if other.path == document.path:
-            continue
         text = other.data.decode("utf-8", "replace")
-        found = word.search(text)
-        if package not in text or found is None:
-            continue
-        if variable.scope.kind == "module":
+        found = use.search(text)
+        if found is not None and module in text and other.path != document.path:
             line = text.count("\n", 0, found.start()) + 1
-            raise RenameRefused(
-                f"{other.path}:{line} may use `{variable.name}` of this module; rename it there, too"
-            )
-        if is_parameter and re.search(rf"\b{re.escape(variable.name)}\s*=[^=]", text):
-            try:
-                line_of_use = find_keyword_line(
-                    ast.parse(text), function, variable.name, variable.scope
-                )
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
-                line_of_use = None
-            if line_of_use is not None:
-                raise RenameRefused(
-                    f"{other.path}:{line_of_use} gives `{variable.name}` as a keyword"
-                )
+            use_of = f"use `{variable.name}` of this module"
+            as_keyword = f"give `{variable.name}` as a keyword"
+            raise RenameRefused(f"{other.path}:{line} may {use_of if is_global else as_keyword}")
 
 
 # ── the meaning of the changed text ──────────────────────────────────────────────────────────────
