@@ -1,4 +1,4 @@
-"""A small share of `python tests/runtime/killed_runs.py`: programs under approval, killed at every event."""
+"""Programs under approval that are killed at every event."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs copies of processes")
 def test_programs_that_are_killed_at_every_event_come_to_the_same_end() -> None:
     script = Path(__file__).parents[1] / "killed_runs.py"
-    names = ("mailbox", "tickets", "enemy")
+    names = ("mailbox", "tickets", "order")
     done = subprocess.run(
         [sys.executable, str(script), *names],
         capture_output=True,
