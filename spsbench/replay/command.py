@@ -2,7 +2,6 @@
 
 spsbench replay traces.jsonl                                     on our programs
 spsbench replay traces.jsonl --programs nightjarpy/benchmarks/programs --results results.jsonl
-spsbench replay --export trace.jsonl > traces.jsonl              from one of our trace files
 """
 
 from __future__ import annotations
@@ -30,25 +29,14 @@ from spsbench import flags
     metavar="FILE",
     help="Results published with the traces, to compare with.",
 )
-@click.option("--export", is_flag=True, help="Convert a trace of njrt to published form.")
-def command(traces: TextIO, programs: Path | None, results: TextIO | None, export: bool) -> None:
+def command(traces: TextIO, programs: Path | None, results: TextIO | None) -> None:
     """Replay published traces, and compare answers and checks.
 
     TRACES has one JSON object a line: file_name, model, run, trace; of the lines of one run, the last counts. DIR
     has the programs that the traces were taken from, as NAME.py or NAME/NAME.py. The recorded code and these
     programs are run here; the guard is not a sandbox.
     """
-    from njrt.message_json import format_json_line
-    from spsbench.journal import naming
-    from spsbench.replay.export import build_traces
-    from spsbench.replay.traces import trace_to_json
-
-    if export:
-        with naming(traces.name):
-            lines = map(format_json_line, map(trace_to_json, build_traces(traces)))
-        click.echo("".join(f"{line}\n" for line in lines), nl=False)
-    else:
-        click.echo(replay_traces(traces, programs, results))
+    click.echo(replay_traces(traces, programs, results))
 
 
 def replay_traces(file: TextIO, programs: Path | None, results: TextIO | None) -> str:

@@ -6,12 +6,10 @@
         {"role": "tool", "tool_call_id": "c1", "content": 10}, ...]}
 
     parse_traces(lines)        Trace(program="menu", model=..., run=0, blocks=(TracedBlock(...), ...)), ...
-    trace_to_json(trace)       the same as a JSON object
     parse_evaluations(lines)   {("menu", 0): {"test_sushi": True, ...}, ...}, from their results files
 
 Each line is one run of a program, and each `user` message starts a block. There are two dialects: a tool call is
-written as above, or as `{"id", "name", "args"}` with answers as JSON texts. Both can be read; only the first is
-written.
+written as above, or as `{"id", "name", "args"}` with answers as JSON texts.
 """
 
 from __future__ import annotations
@@ -209,27 +207,3 @@ def parse_traced_call(written: Json) -> ToolCall:
         arguments = None
     known = arguments if isinstance(arguments, dict) else None
     return ToolCall(written["id"], name, known, raw)
-
-
-def trace_to_json(trace: Trace) -> dict[str, Any]:
-    """Return a trace as a JSON object of the published format."""
-    chat: list[dict[str, Any]] = []
-    for block in trace.blocks:
-        chat.append({"role": "user", "content": block.opening})
-        for reply in block.replies:
-            text = {"content": reply.text} if reply.text else {}
-            calls = [
-                {
-                    "id": traced.call.id,
-                    "function": {"name": traced.call.name, "arguments": traced.call.raw},
-                    "type": "function",
-                }
-                for traced in reply.calls
-            ]
-            chat.append({"role": "assistant", **text, "tool_calls": calls})
-            chat += (
-                {"role": "tool", "content": answer, "tool_call_id": traced.call.id}
-                for traced in reply.calls
-                for answer in traced.answers
-            )
-    return {"file_name": trace.program, "model": trace.model, "run": trace.run, "trace": chat}

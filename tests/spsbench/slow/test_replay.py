@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Callable
 from functools import partial
@@ -12,15 +11,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-import njrt
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 from spsbench.cli import main
-from spsbench.interfaces import EffectSet, make_settings
 from spsbench.methods import METHODS
-from spsbench.perfect import make_perfect_model
 from spsbench.replay.agreement import NameMap, compare_answers
-from spsbench.replay.export import build_traces
 from spsbench.replay.programs import (
     RunChecks,
     convert_program,
@@ -35,31 +30,14 @@ from spsbench.replay.traces import (
     parse_evaluations,
     parse_trace,
     parse_traces,
-    trace_to_json,
 )
 from spsbench.results import InputError
 from spsbench.suite import (
-    TASK_NAMES,
-    load_natural_program,
-    load_script,
     load_task,
     make_program_module,
 )
-from spsbench.task import check_case, check_task
+from spsbench.task import check_task
 
-natural = functools.cache(load_natural_program)
-
-WITHOUT_PYTHON = {
-    "battle",
-    "calendar",
-    "character_builder",
-    "coffeeshop",
-    "enemy",
-    "get_enemy",
-    "pos_tagging",
-    "stores",
-    "stream_generator",
-}
 IN_PLACE = Path(__file__).parents[1] / "programs_in_place"
 """Programs whose blocks change objects, as those do from which the published traces were taken."""
 
@@ -176,9 +154,13 @@ def played(trace: Trace, find: Callable[[Trace], RunChecks] = load_program) -> R
     return result
 
 
+def write_run(program: str, *chat: dict[str, Any]) -> dict[str, Any]:
+    """Return a run with these messages, as it is published."""
+    return {"file_name": program, "model": "vendor/model", "run": 2, "trace": chat}
+
+
 def trace(program: str, *chat: dict[str, Any]) -> Trace:
-    """Return a trace of these messages."""
-    return parse_trace({"file_name": program, "model": "vendor/model", "run": 2, "trace": chat})
+    return parse_trace(write_run(program, *chat))
 
 
 def user(text: str) -> dict[str, Any]:
@@ -202,37 +184,6 @@ def terse(id: str, name: str, arguments: dict[str, Any], answer: str) -> list[di
 
 def ref(address: int) -> dict[str, Any]:
     return {"type": "Ref", "addr": address}
-
-
-@pytest.mark.parametrize(
-    ("effects", "name"),
-    [
-        (effects, name)
-        for effects in ("direct", "nightjar", "baseline")
-        for name in TASK_NAMES
-        if effects != "baseline" or name not in WITHOUT_PYTHON
-    ],
-)
-def test_our_own_runs_are_exported_and_replay_without_a_difference(
-    effects: EffectSet, name: str, tmp_path: Path
-) -> None:
-    file, lines = tmp_path / "trace.jsonl", load_script(name).lines
-    for case in load_task(name).cases:
-        with njrt.using(
-            model=make_perfect_model(lines[case.name], effects),
-            **make_settings(effects),
-            trace=file,
-        ):
-            assert all(result.passed for result in check_case(case, natural(name)))
-    (exported,) = build_traces(file.read_text().splitlines())
-    (again,) = parse_traces([json.dumps(trace_to_json(exported))])
-    assert again == exported
-    result = played(again, load_suite_program)
-    assert result.divergences == ()
-    assert all(result.checks.values())
-    assert result.blocks == result.same_endings == len(again.blocks)
-    assert result.agreed == result.compared
-    assert result.refused == 0
 
 
 def test_a_published_chat_is_carried_out_with_its_old_argument_names() -> None:
@@ -497,20 +448,14 @@ def test_a_trace_without_a_program_is_told_apart(program: str, prompt: str, reas
     "line", ["{", "[]", '{"file_name": "menu"}', '{"trace": [{"role": "user"}]}']
 )
 def test_a_damaged_line_is_named(line: str) -> None:
-    good = json.dumps(trace_to_json(trace("menu", user(PROMPT), *chat("a", "done", {}))))
+    good = json.dumps(write_run("menu", user(PROMPT), *chat("a", "done", {})))
     with pytest.raises(InputError, match=r"^line 3 is not a trace"):
         list(parse_traces([good, "", line]))
 
 
-def test_the_command_prints_a_table_and_exports(tmp_path: Path) -> None:
-    file = tmp_path / "trace.jsonl"
-    lines = load_script("menu").lines["one"]
-    with njrt.using(model=make_perfect_model(lines, "direct"), effects="direct", trace=file):
-        check_case(load_task("menu").cases[0], natural("menu"))
-    exported = CliRunner().invoke(main, ["replay", "--export", str(file)])
-    assert exported.exit_code == 0, exported.output
+def test_the_command_prints_a_table(tmp_path: Path) -> None:
     traces = tmp_path / "traces.jsonl"
-    traces.write_text(exported.output)
+    traces.write_text(json.dumps(write_run("menu", user(PROMPT), *chat("a", "done", {}))))
     shown = CliRunner().invoke(main, ["replay", str(traces)])
     assert shown.exit_code == 0, shown.output
     assert "1 of 1 traces played: 1 blocks, of which 1 ended as recorded" in shown.output
@@ -518,22 +463,6 @@ def test_the_command_prints_a_table_and_exports(tmp_path: Path) -> None:
     damaged = CliRunner().invoke(main, ["replay", str(traces)])
     assert damaged.exit_code == 2
     assert "line 1 is not a trace" in damaged.output
-
-
-@pytest.mark.parametrize(
-    ("line", "problem"),
-    [
-        ('{"event": "replied", "run": "a"', "line 2 is not an event of a trace file (cut off"),
-        ('{"event": "replied", "run": "a"}\n', "(replied.at: Field required)"),
-        ('{"at": "2026-03-01T00:00:00Z", "event": "ended", "run": "b", "outcome": "completed", "seconds": "1"}\n', "(ended.seconds: "),
-        ('{"role": "user"}\n', "it has no `event`"),
-    ],
-)  # fmt: skip
-def test_a_file_that_is_no_trace_is_not_exported(line: str, problem: str) -> None:
-    future = '{"event": "of a later version"}\n'
-    with pytest.raises(InputError) as raised:
-        build_traces([future, line])
-    assert problem in str(raised.value)
 
 
 def test_a_retried_run_counts_once_and_is_compared_with_its_recorded_evaluation(
@@ -544,10 +473,10 @@ def test_a_retried_run_counts_once_and_is_compared_with_its_recorded_evaluation(
     failed = [user("Follow the <wish> and change the <prices>."), *chat("a", "done", {})]
     doubled = chat("b", "exec", {"code": "prices[:] = [8, 10]"}, "Success")
     runs = [
-        trace("calendar", *failed),
-        trace("calendar_tool", failed[0], *doubled, *chat("c", "done", {})),
+        write_run("calendar", *failed),
+        write_run("calendar_tool", failed[0], *doubled, *chat("c", "done", {})),
     ]
-    lines = [json.dumps(trace_to_json(run)) for run in runs]
+    lines = map(json.dumps, runs)
     (tmp_path / "traces.jsonl").write_text("\n".join(lines))
     evaluation = {"file_name": "calendar_tool", "run": 2, "hard_eval": {"doubled": True}}
     for checks, fidelity, not_worse in (
@@ -606,7 +535,7 @@ def test_a_program_that_raises_has_no_checks_and_runs_of_two_models_are_two(
     raising = OLD_PROGRAM.replace("    return {}, {}, {", "    raise OSError\n    return {}, {}, {")
     (tmp_path / "menu.py").write_text(raising)
     chats = [user("Follow the <wish> and change the <prices>."), *chat("a", "done", {})]
-    run = trace_to_json(trace("menu", *chats))
+    run = write_run("menu", *chats)
     runs = [run, run, run | {"model": "vendor/other"}]
     replays = [
         replay_trace(kept, partial(load_authors_program, programs=tmp_path), {("menu", 2): {}})

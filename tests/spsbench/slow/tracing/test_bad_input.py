@@ -154,7 +154,6 @@ READING = (
     "predict data --model X --out made",
     "predict data --crux X --out made",
     "replay X",
-    "replay --export X",
     "replay traces.jsonl --results X",
     "states X",
     "mutants X --out made",
