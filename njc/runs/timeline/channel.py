@@ -1,6 +1,6 @@
 """The channel between a debugger and the program that it controls: JSON messages over a local socket.
 
-channel = connect(address, key)            the program and each copy of it connect; both sides check the key
+channel = connect(address, key)            the program connects; both sides check the key
 channel.send({"hello": "program"})
 """
 

@@ -40,7 +40,7 @@ def main() -> None:
     """Connect to the debugger and run the program that it names."""
     config = json.loads(os.environ.pop(VARIABLE))
     channel = connect(config["address"], bytes.fromhex(config["key"]), lambda: os._exit(1))
-    channel.send({"hello": "program", "number": 0, "pid": os.getpid()})
+    channel.send({"hello": "program"})
     start = channel.receive()
     for name, value in start["environment"].items():
         os.environ[name] = value

@@ -43,8 +43,6 @@ class ProcessPool:
         self._listener = Listener(address, authkey=self._key, backlog=16)
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: ControlChannel | None = None
-        self._pid = 0
-        self._groups: set[int] = set()
         self._generation = 0
         self._has_connected = threading.Event()
         self._is_closed = False
@@ -74,7 +72,6 @@ class ProcessPool:
             env=environment,
             start_new_session=True,
         )
-        self._groups.add(process.pid)
         for name, stream in (("stdout", process.stdout), ("stderr", process.stderr)):
             if stream is not None:
                 threading.Thread(target=self._follow, args=(name, stream), daemon=True).start()
@@ -82,19 +79,21 @@ class ProcessPool:
         self.channel.send(message)
 
     def stop(self) -> None:
-        """End the running process."""
+        """End the running process, with those that it has started."""
         self._generation += 1
         if self._channel is not None:
             self._channel.close()
             self._channel = None
+        if self._process is not None:
             with suppress(OSError):
-                os.kill(self._pid, signal.SIGKILL)
-        if self._process is not None and self._process.pid == self._pid:
+                self._process.kill()
+            with suppress(OSError, AttributeError):
+                os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
     def wait(self) -> int | None:
         """Return the running process's exit code, after its last message; None if unknown."""
-        if self._process is None or self._process.pid != self._pid:
+        if self._process is None:
             return None
         with suppress(subprocess.TimeoutExpired):
             return self._process.wait(10.0)
@@ -103,9 +102,6 @@ class ProcessPool:
     def close(self) -> None:
         self._is_closed = True
         self.stop()
-        for group in self._groups:
-            with suppress(OSError, AttributeError):
-                os.killpg(group, signal.SIGKILL)
         self._listener.close()
         self._folder.cleanup()
 
@@ -121,10 +117,10 @@ class ProcessPool:
         while not self._is_closed:
             try:
                 channel = ControlChannel(self._listener.accept())
-                hello = channel.receive()
+                channel.receive()
             except Exception:  # not one of our processes, or it has already ended
                 continue
-            self._channel, self._pid = channel, hello["pid"]
+            self._channel = channel
             arguments = channel, self._generation
             threading.Thread(target=self._read, args=arguments, daemon=True).start()
             self._has_connected.set()

@@ -954,31 +954,28 @@ def test_a_run_is_paused_restarted_and_terminated(control: Control) -> None:
 
 
 def test_nothing_is_left_running(control: Control) -> None:
-    controller = control(make_program(*["BLOCK"] * 9))
+    child = "import subprocess\nsubprocess.Popen(['sleep', '600'])"
+    controller = control(make_program(child, *["BLOCK"] * 3))
     controller.start()
     stop(controller)
-    controller.run_to(Position(20))
+    controller.run_to(Position(5))
     stop(controller)
-    listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True)
-    pids = re.findall(r"^ *(\d+) .*njc\.runs\.timeline\.debuggee$", listed.stdout, re.MULTILINE)
-    ours = {int(pid) for pid in pids if is_descendant(int(pid), controller)}
-    assert ours
+    group = get_group(controller)
     controller.close()
-    wait_until(lambda: not any(map(is_alive, ours)), lambda: "processes are left")
+
+    def is_gone() -> bool:
+        listed = subprocess.run(
+            ["ps", "-eo", "pgid,stat"], capture_output=True, text=True, check=True
+        )
+        return not re.search(rf"^ *{group} +[^Z]", listed.stdout, re.MULTILINE)
+
+    wait_until(is_gone, lambda: "processes are left")
 
 
-def is_descendant(pid: int, controller: WaitingController) -> bool:
-    try:
-        return os.getpgid(pid) in controller._pool._groups
-    except ProcessLookupError:
-        return False
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return " Z " not in Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
-        return False
+def get_group(controller: WaitingController) -> int:
+    process = controller._pool._process
+    assert process is not None
+    return process.pid
 
 
 TYPED = '''\
@@ -1018,8 +1015,7 @@ def test_going_back_survives_the_kill_of_the_program(control: Control) -> None:
     stop(controller)
     controller.run_to(Position(5))
     assert stop(controller).number == 5
-    for group in controller._pool._groups:
-        os.killpg(group, signal.SIGKILL)
+    os.killpg(get_group(controller), signal.SIGKILL)
     assert end(controller)[0].code == -signal.SIGKILL
     controller.run_to(Position(3))
     assert stop(controller).number == 3
