@@ -6,8 +6,6 @@ import dataclasses
 import inspect
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +18,7 @@ from njrt.records import fields
 from njrt.session.block_call import BlockCall, RunArguments
 from njrt.session.run_block import run
 from njrt.session.static_attempt import attempt
+from processes import run_python
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [
@@ -48,11 +47,9 @@ def test_the_program_at_the_top_is_the_example_and_its_compiled_form() -> None:
 
 def test_the_program_at_the_top_prints_the_output_at_the_top() -> None:
     recording = ROOT / "examples" / "recordings" / "mailbox.jsonl"
-    printed = subprocess.run(
-        [sys.executable, str(ROOT / "compiled_out" / "examples" / "mailbox.py")],
+    printed = run_python(
+        str(ROOT / "compiled_out" / "examples" / "mailbox.py"),
         env=os.environ | {"NJC_RECORD": f"none:{recording}"},
-        capture_output=True,
-        text=True,
         check=True,
     ).stdout
     index = (ROOT / "docs" / "index.md").read_text()

@@ -27,6 +27,7 @@ from njrt.errors import ConfigurationError
 from njrt.messages import ModelMessage, Reply, Request, Usage
 from njrt.models.scripted import run
 from openai_server import OpenAIServer, says
+from processes import run_python
 
 PROGRAM = '''\
 from typing import Literal
@@ -99,14 +100,7 @@ def evaluate(*words: str, model: Callable[[Request], Any]) -> Result:
 def run_command(*words: str, folder: Path | None = None, **environment: str) -> Any:
     """Run `njc eval` in a process of its own, with these variables, and no key of a vendor."""
     kept = {name: value for name, value in os.environ.items() if "API_KEY" not in name}
-    return subprocess.run(
-        [sys.executable, "-m", "njc", "eval", *words],
-        cwd=folder,
-        env={**kept, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_python("-m", "njc", "eval", *words, cwd=folder, env={**kept, **environment})
 
 
 def commit(folder: Path) -> None:

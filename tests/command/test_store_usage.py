@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
-import sys
 import textwrap
 from contextlib import suppress
 from typing import Any
@@ -20,6 +18,7 @@ from njrt.models.openai import OpenAI
 from njrt.models.retry_and_fallback import FallbackModel, RetryModel, is_failure
 from njrt.models.scripted import Scripted
 from openai_server import OpenAIServer, says
+from processes import run_python
 
 
 @pytest.fixture
@@ -150,13 +149,7 @@ for resource in reader.get_metrics_data().resource_metrics:
 
 
 def test_what_is_spent_is_exported_as_metrics() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(METRICS)],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
+    done = run_python("-c", textwrap.dedent(METRICS), timeout=60, check=True)
     assert sorted(done.stdout.splitlines()) == [
         "njrt.budget.calls {call} 1 acme",
         "njrt.budget.refusals {call} 1 acme",

@@ -5,11 +5,11 @@ Lines are counted in a process of its own, because tracing disturbs other tests;
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Mapping
 
 import pytest
+
+from processes import run_python
 
 COUNT = """
 import sys
@@ -112,13 +112,7 @@ SHAPES: Mapping[str, tuple[str, str, str]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_four_times_the_blocks_take_four_times_the_lines(shape: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", COUNT],
-        input="=====".join(SHAPES[shape]),
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
+    done = run_python("-c", COUNT, input="=====".join(SHAPES[shape]), timeout=100)
     assert done.returncode == 0, done.stderr
     few, many = map(int, done.stdout.split())
     assert many < 5 * few, (few, many, many / few)

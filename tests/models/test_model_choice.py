@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from loopback import Loopback, Raw
@@ -17,6 +14,7 @@ from njrt.models.retry_and_fallback import FallbackModel
 from njrt.models.scripted import Scripted
 from njrt.options import Options
 from openai_server import KEY, OpenAIServer, says
+from processes import run_python
 
 REQUEST = Request("", (UserMessage("hello"),))
 URL = "http://127.0.0.1:9/v1"
@@ -174,10 +172,7 @@ def test_a_missing_sdk_is_named_with_the_way_to_install_it():
         "except Exception as error: print(type(error).__name__, error)\n"
     )
     runtime = __import__("njrt").__path__[0].removesuffix("njrt")
-    ran = subprocess.run(
-        [sys.executable, "-S", "-c", f"import sys; sys.path.insert(0, {runtime!r})\n{code}"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    ran = run_python("-S", "-c", f"import sys; sys.path.insert(0, {runtime!r})\n{code}", check=True)  # fmt: skip
     assert ran.stdout.startswith("ConfigurationError model `openai/gpt-4.1` needs the package")
     assert 'pip install "njpy-runtime[openai]"' in ran.stdout
 
@@ -190,7 +185,7 @@ def test_choosing_imports_no_sdk():
         "choose_model(Options(model='openai/a,anthropic/b'), {})\n"
         "print(sorted({'openai', 'anthropic', 'pydantic', 'httpx', 'httpx2'} & set(sys.modules)))\n"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    ran = run_python("-c", code, check=True)
     assert ran.stdout == "[]\n"
 
 
@@ -200,7 +195,7 @@ def test_importing_the_layers_of_a_model_needs_not_even_asyncio():
         "import njrt.models.model, njrt.models.scripted, njrt.models.choose, njrt.models.prices\n"
         "print('asyncio' in sys.modules)\n"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    ran = run_python("-c", code, check=True)
     assert ran.stdout == "False\n"
 
 

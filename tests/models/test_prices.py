@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import socket
-import subprocess
-import sys
 
 import pytest
 
 from njrt.messages import Usage
 from njrt.models.prices import compute_cost
+from processes import run_python
 
 pytest.importorskip("genai_prices")
 
@@ -48,5 +47,5 @@ def test_without_the_package_no_price_is_known():
         "from njrt.models.prices import compute_cost\n"
         "print(compute_cost('openai/gpt-4.1', Usage(1000)))\n"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    ran = run_python("-c", code, check=True)
     assert ran.stdout == "None\n"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -36,6 +34,7 @@ from njrt.models.retry_and_fallback import (
 from njrt.models.scripted import Scripted
 from njrt.models.wrapped import WrappedModel
 from njrt.session.run_block import run
+from processes import run_python
 from waiting import HANG_SECONDS
 
 
@@ -352,7 +351,7 @@ def test_public_names_are_loaded_when_they_are_asked_for():
         "print(sorted(name for name in sys.modules if name.startswith('njrt.models.')))\n"
         "print(all(getattr(njrt.models, name) for name in njrt.models.__all__))\n"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    ran = run_python("-c", code, check=True)
     assert ran.stdout == "[]\nTrue\n"
     with pytest.raises(AttributeError):
         _ = njrt.models.Nothing

@@ -6,10 +6,10 @@ In a process of its own, which has no log and no telemetry as others have that r
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 
 import pytest
+
+from processes import run_python
 
 MOST = {"answer": 226, "direct": 300}
 MOST_DEPTH = 14
@@ -57,13 +57,7 @@ print(calls, deepest)
 @pytest.mark.parametrize("effects", MOST)
 def test_a_block_makes_few_python_calls(effects: str, variables: dict[str, str]) -> None:
     """Also if the environment has an option: a lookup of a name in `os.environ` costs a call, or an exception."""
-    done = subprocess.run(
-        [sys.executable, "-c", COUNT, effects],
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = run_python("-c", COUNT, effects, env={**os.environ, **variables}, timeout=60)
     assert done.returncode == 0, done.stderr
     calls, deepest = map(int, done.stdout.split())
     assert 100 < calls <= MOST[effects] + 10 * len(variables)

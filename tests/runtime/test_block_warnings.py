@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import json
 import math
-import subprocess
-import sys
 import warnings
 from collections import deque
 from pathlib import Path
@@ -16,6 +14,7 @@ import pytest
 
 import njrt
 from njrt.models.scripted import run
+from processes import run_python
 
 
 def warned(prompt: str, code: str | dict[str, Any], writes: str = "", reads: str = "") -> list[str]:
@@ -180,12 +179,7 @@ def test_the_trace_has_them(tmp_path: Path) -> None:
         njrt.run("natural\nReverse <tasks>.", lambda: (tasks,), at="a.njpy:1")
     ended = json.loads(trace.read_text().splitlines()[-1])
     assert ended["warnings"] == ["the block has changed nothing"]
-    shown = subprocess.run(
-        [sys.executable, "-m", "njc", "trace", str(trace)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    shown = run_python("-m", "njc", "trace", str(trace), check=True)
     assert "warning: the block has changed nothing" in shown.stdout
 
 

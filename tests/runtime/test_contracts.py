@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import subprocess
 import sys
 import textwrap
 from collections.abc import AsyncIterator, Iterator
@@ -25,6 +24,7 @@ from njc.frontend.source import SourceFile
 from njrt.execution.contracts import Contract
 from njrt.messages import Request, UserMessage
 from njrt.models.scripted import run
+from processes import run_python
 
 HEAD = """\
 import asyncio
@@ -364,7 +364,7 @@ def test_without_asserts_nothing_is_checked(tmp_path: Path, optimized: bool) -> 
         + "with _nj.using(model=model):\n    print(f(), len(model.requests))\n"
     )
     flags = ["-O"] if optimized else []
-    done = subprocess.run([sys.executable, *flags, script], capture_output=True, text=True, check=True)  # fmt: skip
+    done = run_python(*flags, script, check=True)  # fmt: skip
     assert done.stdout == ("1 1\n" if optimized else "4 2\n")
 
 

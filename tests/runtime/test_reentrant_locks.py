@@ -7,12 +7,11 @@ runs of a few hundred.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from processes import run_python
 from waiting import HANG_SECONDS
 
 BEGIN = f"""
@@ -78,14 +77,7 @@ print(0)
 
 @pytest.mark.parametrize("script", [INTERRUPTED, COLLECTED], ids=["interrupted", "collected"])
 def test_no_thread_waits_for_itself(script: str, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", BEGIN + script],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=2 * HANG_SECONDS,
-        check=False,
-    )
+    done = run_python("-c", BEGIN + script, cwd=tmp_path, timeout=2 * HANG_SECONDS)
     assert done.returncode == 0, done.stderr
     if count := int(done.stdout):
         lines = (tmp_path / "trace.jsonl").read_text("utf-8").splitlines()

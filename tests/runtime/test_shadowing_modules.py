@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from processes import run_python
 
 MODULE = '''
 """The program's own."""
@@ -49,13 +49,7 @@ else:
 
 def play(folder: Path, name: str, source: str, named: bool = False) -> list[Any]:
     """Run a snippet in a process where the module of this name is the program's own."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, json.dumps([name, source, named])],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = run_python("-c", PROGRAM, json.dumps([name, source, named]), cwd=folder, timeout=60)
     assert done.returncode == 0, done.stderr
     found: list[Any] = json.loads(done.stdout)
     return found

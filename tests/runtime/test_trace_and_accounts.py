@@ -53,6 +53,7 @@ from njrt.observability.listeners import SafeListener, Telemetry, make_listener
 from njrt.observability.logs import log_event
 from njrt.observability.trace import MAX_PART_CHARS, TraceFile
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
+from processes import run_python
 
 RUN = Tool("run", "Run Python.", {"type": "object"})
 CALL = ToolCall("c1", "run", {"code": "total = f()", "done": True}, "{}")
@@ -390,10 +391,7 @@ def test_the_log_has_only_warnings_by_default() -> None:
         "tell(Began('r', 1.0, 'p')); tell(Ended('r', 1.0, KeyError(), 1.0))"
     )
     off = f"import logging; logging.getLogger('njrt').disabled = True; {program}"
-    said, silenced = (
-        subprocess.run([sys.executable, "-c", each], capture_output=True, text=True, check=True)
-        for each in (program, off)
-    )
+    said, silenced = (run_python("-c", each, check=True) for each in (program, off))
     (warning,) = said.stderr.splitlines()
     assert warning.startswith("the trace /dev/null/trace cannot be written")
     assert (said.stdout, silenced.stdout, silenced.stderr) == ("", "", "")
@@ -523,9 +521,7 @@ def test_nothing_is_imported_for_listeners_that_nobody_asked_for() -> None:
         "tell(Began('r', 1.0, 'p')); tell(Ended('r', 1.0, KeyError(), 1.0))\n"
         "print([m for m in ('logging', 'opentelemetry', 'sqlite3', 'asyncio', 'pydantic') if m in sys.modules])"
     )
-    said = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
+    said = run_python("-c", program, check=True)
     assert said.stdout == "[]\n"
 
 

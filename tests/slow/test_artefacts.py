@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from njc.commands import njc
 from njc.static.lock import read_lock
+from processes import run_python
 from spsbench.suite import TASK_NAMES
 
 ROOT = Path(__file__).parents[2]
@@ -88,13 +89,8 @@ def alone(*arguments: str) -> subprocess.CompletedProcess[str]:
         for name, value in os.environ.items()
         if not name.startswith(("NJC_", "OPENAI_", "ANTHROPIC_"))
     }
-    return subprocess.run(
-        [sys.executable, "tests/without_compiler.py", *arguments],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
+    return run_python(
+        "tests/without_compiler.py", *arguments, cwd=ROOT, env=environment, timeout=60
     )
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from processes import run_python
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,8 +34,6 @@ def test_an_example_replays_without_model_and_network(name, last_line):
     }
     environment["NJC_RECORD"] = f"none:{ROOT / 'examples' / 'recordings' / name}.jsonl"
     program = ROOT / "compiled_out" / "examples" / f"{name}.py"
-    done = subprocess.run(
-        [sys.executable, str(program)], env=environment, capture_output=True, text=True, timeout=60
-    )
+    done = run_python(str(program), env=environment, timeout=60)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == last_line

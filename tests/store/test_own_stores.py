@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +16,7 @@ from njrt.errors import ConfigurationError, StoreError, WrongSignatureError
 from njrt.models.scripted import Scripted
 from njrt.persistence.memory_store import MemoryStore
 from njrt.persistence.open_store import open_store
+from processes import run_python
 
 MODULE = '''\
 from njrt.persistence.memory_store import MemoryStore
@@ -156,12 +156,5 @@ def test_commands_use_the_store_of_a_module(modules: Path) -> None:
         (["store", "cache"], "main: 0 replies"),
         (["doctor", "--offline"], "store       main"),
     ):
-        done = subprocess.run(
-            [sys.executable, "-m", "njc", *words],
-            cwd=modules,
-            env=environ,
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
+        done = run_python("-m", "njc", *words, cwd=modules, env=environ, timeout=60)
         assert shown in done.stdout + done.stderr, (words, done.stdout, done.stderr)

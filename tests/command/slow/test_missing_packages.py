@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 import tomllib
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -13,6 +11,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from processes import run_python
 
 ROOT = Path(__file__).parents[3]
 
@@ -72,14 +72,13 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, st
     shutil.copy(ROOT / "examples/traces/mailbox.jsonl", folder / "trace.jsonl")
     (folder / "rows.jsonl").write_text('{"ticket": "late"}\n')
     (folder / "results.jsonl").touch()
-    done = subprocess.run(
-        [sys.executable, "-c", RUN_ALL],
+    done = run_python(
+        "-c",
+        RUN_ALL,
+        cwd=folder,
         input=json.dumps([list_extra_packages(), [call.split() for call in CALLS]]),
-        capture_output=True,
-        text=True,
         timeout=240,
         check=True,
-        cwd=folder,
     )
     lines = map(json.loads, done.stdout.splitlines())
     return {" ".join(words): (code, output) for words, code, output in lines}

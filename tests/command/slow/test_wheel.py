@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from workplace import GREETING, MISSPELT, Workplace
 
 import njrt
 from njrt.messages import Request
+from processes import run_python
 
 HATCH = """
 [build-system]
@@ -131,11 +131,8 @@ def test_a_source_distribution_of_setuptools_carries_the_sources(here: Workplace
     program = "from setuptools import build_meta as b; print(b.build_sdist('dist'))"
     built = here.python("-c", program)
     assert built.returncode == 0, built.stderr
-    listed = subprocess.run(
-        [sys.executable, "-m", "tarfile", "-l", str(here.folder / "dist/shop-1.0.tar.gz")],
-        capture_output=True,
-        text=True,
-        check=True,
+    listed = run_python(
+        "-m", "tarfile", "-l", str(here.folder / "dist/shop-1.0.tar.gz"), check=True
     ).stdout
     assert "shop-1.0/src/shop/deep/inner.njpy" in listed
     assert "shop-1.0/njc.lock" in listed

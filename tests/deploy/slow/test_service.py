@@ -32,6 +32,7 @@ sys.path.insert(0, str(SERVICE))
 
 import uvicorn  # noqa: E402
 
+from processes import run_python  # noqa: E402
 from triage import failures, settings, storage  # noqa: E402
 from triage.__main__ import DrainingServer  # noqa: E402
 from triage.admission import MAX_BODY_BYTES, Gate  # noqa: E402
@@ -143,10 +144,7 @@ def test_the_tests_of_the_example_pass_offline(tmp_path: Path) -> None:
         name: text for name, text in os.environ.items() if not name.startswith(("NJC_", "OPENAI_"))
     }
     kept.pop("PYTEST_ADDOPTS", None)
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:njrt", "-p", "njrt.pytest_plugin", "-p", "no:cacheprovider"],
-        cwd=ROOT / "examples/service", env=kept, capture_output=True, text=True, timeout=100,
-    )  # fmt: skip
+    done = run_python("-m", "pytest", "-q", "-p", "no:njrt", "-p", "njrt.pytest_plugin", "-p", "no:cacheprovider", cwd=ROOT / "examples/service", env=kept, timeout=100)  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "6 passed" in done.stdout
 
@@ -485,10 +483,7 @@ def test_no_request_is_lost_under_load_with_faults_and_a_restart() -> None:
     """bench/service_load.py, small: it exits with 1 if a request got no answer or a ticket is missing."""
     flags = ["--part", "restart", "--failing", "0.5", "--model-seconds", "0.01"]
     flags += ["--requests", "60", "--at-once", "20"]
-    done = subprocess.run(
-        [sys.executable, "bench/service_load.py", *flags],
-        cwd=ROOT, capture_output=True, text=True, timeout=110,
-    )  # fmt: skip
+    done = run_python("bench/service_load.py", *flags, cwd=ROOT, timeout=110)  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "answered    60 of 60" in done.stdout
 

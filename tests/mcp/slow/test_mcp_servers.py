@@ -29,6 +29,7 @@ from njc.static.lock import read_lock
 from njrt.errors import ConfigurationError, RecordingMissingError
 from njrt.mcp import McpServer, Progress, ToolConnectionError, ToolError, ToolText, ToolTimeoutError
 from njrt.models.scripted import run
+from processes import run_python
 
 SERVER = Path(__file__).parents[2] / "servers" / "tool_server.py"
 ROOT = Path(__file__).parents[3]
@@ -89,11 +90,7 @@ def test_functions_are_typed_and_results_are_objects(folder: Path) -> None:
     assert [type(part) for part in picture.parts] == [str, njrt.Image]
     with pytest.raises(ToolError, match=r"fail: .*no such thing"):
         box.fail("no such thing")
-    checked = subprocess.run(
-        [sys.executable, *MYPY, f"{box.__name__}.py"],
-        capture_output=True,
-        text=True,
-    )
+    checked = run_python(*MYPY, f"{box.__name__}.py")
     assert "Success" in checked.stdout, checked.stdout
 
 
@@ -491,9 +488,7 @@ def test_a_program_ends_the_servers_that_it_started(folder: Path) -> None:
     box = add(folder)
     box.server.close()
     code = f"import {box.__name__} as box\nprint(box.add(1, 2))"
-    ended = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, timeout=60
-    )
+    ended = run_python("-c", code, cwd=folder, timeout=60)
     assert (ended.stdout, ended.stderr, ended.returncode) == ("3\n", "", 0)
     found = subprocess.run(["pgrep", "-f", f"tool_server.py {folder}"], capture_output=True)
     assert found.stdout == b""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import CancelledError, ThreadPoolExecutor
@@ -19,6 +17,7 @@ from loopback import Hang, Trickle
 from njrt.models.network import Network
 from njrt.models.openai import OpenAI
 from openai_server import OpenAIServer, says
+from processes import run_python
 from waiting import HANG_SECONDS
 
 pytest.importorskip("openai")
@@ -131,12 +130,7 @@ def test_a_forked_process_asks_on_connections_of_its_own():
         )
         # From Python 3.12 on, a fork beside other threads is warned of: this one is forked on purpose.
         quiet = "-Wignore:This process:DeprecationWarning"
-        ran = subprocess.run(
-            [sys.executable, quiet, "-c", code],
-            capture_output=True,
-            text=True,
-            timeout=HANG_SECONDS,
-        )
+        ran = run_python(quiet, "-c", code, timeout=HANG_SECONDS)
     assert (ran.returncode, ran.stderr) == (7, "")
     assert server.connections == 2
 
@@ -155,10 +149,7 @@ def test_a_program_ends_at_once_and_leaves_nothing_open(ending):
             "time.sleep(0.2)\n"
             f"{ending}\n"
         )
-        ran = subprocess.run(
-            [sys.executable, "-X", "dev", "-W", "error::ResourceWarning", "-c", code],
-            capture_output=True, text=True, timeout=HANG_SECONDS,
-        )  # fmt: skip
+        ran = run_python("-X", "dev", "-W", "error::ResourceWarning", "-c", code, timeout=HANG_SECONDS)  # fmt: skip
     assert ran.returncode == 0
     assert ran.stdout == "fine\n"
     assert "ResourceWarning" not in ran.stderr

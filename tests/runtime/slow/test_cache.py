@@ -26,6 +26,7 @@ from njrt.models.retry_and_fallback import FallbackModel
 from njrt.models.scripted import Said, Scripted
 from njrt.persistence.cache import Cache, ReplyStore, make_request_key, open_reply_store
 from openai_server import OpenAIServer, says
+from processes import run_python
 from waiting import HANG_SECONDS
 
 RUN = Tool("run", "Run Python.", {"type": "object"})
@@ -115,9 +116,7 @@ def test_the_key_is_the_same_in_every_process() -> None:
         "from njrt.persistence.cache import make_request_key; from njrt.messages import *;"
         "print(make_request_key(Request('system', (UserMessage('A'),), (Tool('run', 'Run Python.', {'type': 'object'}),)), 'm'))"
     )
-    said = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
+    said = run_python("-c", program, check=True)
     assert said.stdout.strip() == make_request_key(REQUEST, "m")
 
 

@@ -37,6 +37,7 @@ from njrt.execution.contained.platforms import find_obstacle
 from njrt.execution.execute import Failed, Jumped, Ran, Snippet, aexecute, execute, prepare
 from njrt.outcome import Raised
 from njrt.scope.scope import make_scope
+from processes import run_python
 
 pytestmark = pytest.mark.skipif(
     find_obstacle() is not None, reason="this system cannot contain code"
@@ -898,9 +899,7 @@ except njrt.NaturalError as error:
 
 def test_a_kernel_without_filters_is_refused() -> None:
     """Its calls of `prctl` fail, as on a kernel that was built without seccomp."""
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_FILTERS], capture_output=True, text=True, timeout=60
-    )
+    done = run_python("-c", WITHOUT_FILTERS, timeout=60)
     assert "PolicyError" in done.stdout, done.stdout + done.stderr
     assert "no filters of system calls" in done.stdout
 

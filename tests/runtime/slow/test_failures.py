@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from loopback import Raw, Response, Status
 from openai_server import KEY, OpenAIServer, calls, says
+from processes import run_python
 
 PROGRAM = '''\
 def double(x):
@@ -40,14 +39,8 @@ def outcome(
     (folder / "prog.njpy").write_text(program)
     (folder / ".git").mkdir(exist_ok=True)
     clean = {name: text for name, text in os.environ.items() if not name.startswith(FOREIGN)}
-    done = subprocess.run(
-        [sys.executable, "-m", "njc", "run", *flags, "prog.njpy"],
-        cwd=folder,
-        env=clean | environ,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+    done = run_python(
+        "-m", "njc", "run", *flags, "prog.njpy", cwd=folder, env=clean | environ, timeout=60
     )
     return done.returncode, done.stdout, done.stderr
 

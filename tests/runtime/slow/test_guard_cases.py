@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -21,6 +19,7 @@ from njc.frontend.source import SourceFile
 from njc.project.units import Unit
 from njc.static.fit import make_static_file
 from njrt.options import Options
+from processes import run_python
 
 HERE = Path(__file__).parents[1]
 
@@ -128,11 +127,11 @@ def is_safe_to_run(case: str, policy: str) -> bool:
 
 
 def run_cases(sources: list[str], policy: str, folder: Path) -> list[dict[str, Any]]:
-    done = subprocess.run(
-        [sys.executable, str(HERE / "guard_runner.py"), policy, str(folder)],
+    done = run_python(
+        str(HERE / "guard_runner.py"),
+        policy,
+        str(folder),
         input=json.dumps(sources),
-        capture_output=True,
-        text=True,
         timeout=240,
         check=True,
     )

@@ -23,6 +23,7 @@ from njrt.errors import CodeTimeLimitError, TimeLimitError
 from njrt.execution.execute import execute
 from njrt.scope.scope import make_scope
 from njrt.timeouts import DeadlineExceeded, Interruption, await_with_timeout, call_with_timeout
+from processes import run_python
 from waiting import HANG_SECONDS
 
 STOPPING_SECONDS = HANG_SECONDS
@@ -170,9 +171,7 @@ thread.join()
 
 def test_code_after_a_region_can_be_traced() -> None:
     """With a request for an exception that never comes, CPython 3.11 hangs under a tracer."""
-    done = subprocess.run(
-        [sys.executable, "-c", TRACED], capture_output=True, text=True, timeout=HANG_SECONDS
-    )
+    done = run_python("-c", TRACED, timeout=HANG_SECONDS)
     assert done.stdout == "[0, 1, 2]\n" * 2, done.stderr
 
 

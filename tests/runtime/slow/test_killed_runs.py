@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from processes import run_python
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs copies of processes")
 def test_programs_that_are_killed_at_every_event_come_to_the_same_end() -> None:
     script = Path(__file__).parents[1] / "killed_runs.py"
     names = ("mailbox", "tickets", "order")
-    done = subprocess.run(
-        [sys.executable, str(script), *names],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = run_python(str(script), *names, timeout=300)
     lines = done.stdout.splitlines()
     assert [line for line in lines if not line.endswith("as in one go")] == [], done.stderr
     assert {line.split()[0] for line in lines} == set(names)

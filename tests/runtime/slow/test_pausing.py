@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from njrt import Abort, Accept, Decision, Edit, Pause, PendingEffect, Reject
 from njrt.effects import Run
 from njrt.models.scripted import Said, run
 from njrt.persistence.recorder import Recorder
+from processes import run_python
 
 PROGRAM = '''
 """argv: the log, then what is decided, one letter an effect."""
@@ -75,13 +75,15 @@ class Runs:
         """Run it; the exit code, and what is new in the log."""
         log = self.folder / "log"
         before = len(log.read_text()) if log.exists() else 0
-        done = subprocess.run(
-            [sys.executable, "program.py", "log", decisions, "run.jsonl", mode],
+        done = run_python(
+            "program.py",
+            "log",
+            decisions,
+            "run.jsonl",
+            mode,
             cwd=self.folder,
-            capture_output=True,
-            text=True,
-            timeout=60,
             env={"PATH": "", "PYTHONPATH": ":".join(sys.path), **environment},
+            timeout=60,
         )
         self.stderr = done.stderr
         return done.returncode, log.read_text()[before:].splitlines()

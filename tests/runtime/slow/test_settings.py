@@ -8,7 +8,6 @@ import os
 import pickle
 import re
 import subprocess
-import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +28,7 @@ from njrt.session.settings import (
     resolve_options,
 )
 from openai_server import KEY, OpenAIServer, calls, says
+from processes import run_python
 
 FOREIGN = ("NJC_", "OPENAI_", "ANTHROPIC_", "PYTHON", "HTTP_PROXY", "http_proxy")
 PROGRAM = '''
@@ -62,14 +62,8 @@ class Place:
 
     def run(self, **environ: str) -> subprocess.CompletedProcess[str]:
         clean = {name: text for name, text in os.environ.items() if not name.startswith(FOREIGN)}
-        return subprocess.run(
-            [sys.executable, "-m", "njc", "run", "prog.njpy"],
-            cwd=self.folder,
-            env=clean | environ,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
+        return run_python(
+            "-m", "njc", "run", "prog.njpy", cwd=self.folder, env=clean | environ, timeout=60
         )
 
     def prints(self, *lines: int, **environ: str) -> None:

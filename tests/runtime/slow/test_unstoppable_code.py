@@ -10,7 +10,6 @@ import _thread
 import asyncio
 import itertools
 import signal
-import subprocess
 import sys
 import textwrap
 import threading
@@ -26,6 +25,7 @@ from njrt.errors import CodeTimeLimitError
 from njrt.execution.execute import aexecute, execute
 from njrt.scope.scope import make_scope
 from njrt.timeouts import DeadlineExceeded, _Timer, call_with_timeout
+from processes import run_python
 from waiting import HANG_SECONDS
 
 DEFINITIONS = """
@@ -265,7 +265,7 @@ print("ended")
 
 def test_a_subinterpreter_has_the_limit_and_ends() -> None:
     pytest.importorskip("_testcapi")
-    run = subprocess.run([sys.executable, "-c", STOPPED_BELOW], capture_output=True, text=True)
+    run = run_python("-c", STOPPED_BELOW)
     assert (run.stdout, run.returncode) == ("stopped\nended\n", 0), run.stderr
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import pstats
-import subprocess
-import sys
 import threading
 from typing import Any
 
@@ -20,6 +18,7 @@ from njrt.errors import ServerError
 from njrt.events import Asked, Event, Replied
 from njrt.messages import ModelMessage, Reply, Request, UserMessage
 from njrt.observability.listeners import add_listener
+from processes import run_python
 from waiting import HANG_SECONDS
 
 SHOP = '''\
@@ -40,14 +39,7 @@ def run(studio: Studio, expression: str) -> str:
     """Import the compiled program in a process of its own, without any way to a model."""
     code = f"import shop; print({expression})"
     environ = {key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=studio.folder,
-        env=environ,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_python("-c", code, cwd=studio.folder, env=environ, check=True)
     return done.stdout.strip()
 
 
@@ -96,13 +88,7 @@ def test_a_locked_build_reads_each_file_once(studio: Studio) -> None:
     (studio.folder / "shop.py").unlink()
     profile = studio.folder / "profile"
     command = ["-m", "cProfile", "-o", str(profile), "-m", "njc", "build", ".", "--mode", "static"]
-    again = subprocess.run(
-        [sys.executable, *command, "--locked"],
-        cwd=studio.folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    again = run_python(*command, "--locked", cwd=studio.folder, timeout=60)
     assert "1 file compiled" in again.stderr
     counted = {
         (function.__code__.co_filename, function.__name__) for function in (parse, check, emit)
@@ -131,13 +117,7 @@ def refuse(event, arguments):
 sys.addaudithook(refuse)
 """
     command = "sys.argv = ['njc', 'build', '.', '--mode', 'static', '--locked']\nfrom njc.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", hidden + command],
-        cwd=studio.folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = run_python("-c", hidden + command, cwd=studio.folder, timeout=60)
     assert done.returncode == 0, done.stderr
     assert run(studio, "shop.total([1, 2, 3], 4)") == "3"
 
@@ -528,12 +508,17 @@ def open_model(name):
 def test_blocks_are_written_in_several_threads_of_a_new_process(studio: Studio) -> None:
     """Black's compiled modules must not be imported by several threads at once."""
     studio.write({"shop.njpy": MANY + "\n", "quick.py": QUICK_MODEL})
-    done = subprocess.run(
-        [sys.executable, "-m", "njc", "build", "shop.njpy", "--mode", "static", "-j", "8"],
+    done = run_python(
+        "-m",
+        "njc",
+        "build",
+        "shop.njpy",
+        "--mode",
+        "static",
+        "-j",
+        "8",
         cwd=studio.folder,
         env={**os.environ, "NJC_MODEL": "python:quick:x", "PYTHONPATH": str(studio.folder)},
-        capture_output=True,
-        text=True,
         timeout=HANG_SECONDS,
     )
     assert done.returncode == 0, done.stderr

@@ -27,6 +27,7 @@ from njrt.persistence.recording_place import (
     open_recording_place,
 )
 from njrt.stores import Store
+from processes import run_python
 from waiting import HANG_SECONDS, wait_until
 
 KINDS = ("file", "memory", "sqlite", "redis")
@@ -320,13 +321,8 @@ print(njrt.llm(sys.argv[1]))
 
 
 def run_program(url: str, *arguments: str, cwd: Path, **environ: str) -> Any:
-    return subprocess.run(
-        [sys.executable, *arguments],
-        env={**os.environ, "NJC_STORE": url, **environ},
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=100,
+    return run_python(
+        *arguments, cwd=cwd, env={**os.environ, "NJC_STORE": url, **environ}, timeout=100
     )
 
 

@@ -14,6 +14,7 @@ import pytest
 import njrt
 from njrt.models.scripted import Scripted
 from njrt.stores import Store
+from processes import run_python
 
 PROGRAM = """
 import njrt, sys
@@ -53,13 +54,7 @@ def test_the_command_shows_a_stored_trace(tmp_path: Path) -> None:
             timeout=100,
         )
         assert "completed" in shown.stdout or "returned" in shown.stdout, shown.stderr
-    used = subprocess.run(
-        [sys.executable, "-m", "njc", "store", "usage"],
-        cwd=project,
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
+    used = run_python("-m", "njc", "store", "usage", cwd=project, timeout=100)
     assert used.stderr == f"{tmp_path}/s.sqlite3: no budget has been used\n"
     missing = subprocess.run(
         [*command, "store:none"], env=environ, capture_output=True, text=True, timeout=100

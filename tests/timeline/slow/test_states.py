@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from njrt.events import Began, Ended, Event, Performed, StateChange
 from njrt.messages import Request, ToolCall
 from njrt.models.scripted import Scripted, run
 from njrt.observability.listeners import add_listener
+from processes import run_python
 
 
 class Collector:
@@ -222,12 +222,15 @@ def test_njc_run_writes_a_trace(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "seven.njpy").write_text(f"import os\nos.chdir('elsewhere')\n{PROGRAM}")
     (tmp_path / "recording.jsonl").write_text('{"format": 1, "protocol": "tools"}\n')
-    done = subprocess.run(
-        [sys.executable, "-m", "njc", "run", "--trace", "t.jsonl", "seven.njpy"],
+    done = run_python(
+        "-m",
+        "njc",
+        "run",
+        "--trace",
+        "t.jsonl",
+        "seven.njpy",
         cwd=tmp_path,
         env=os.environ | {"NJC_RECORD": f"none:{tmp_path / 'recording.jsonl'}"},
-        capture_output=True,
-        text=True,
         timeout=60,
     )
     assert "is not in the recording" in done.stderr

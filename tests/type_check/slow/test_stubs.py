@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from processes import run_python
 
 SOURCE = """\
 from dataclasses import dataclass
@@ -32,13 +33,7 @@ def greet(user: User) -> str:
 
 
 def build(folder: Path, *flags: str, command: str = "build") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "njc", command, "src", *flags],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
+    return run_python("-m", "njc", command, "src", *flags, cwd=folder, timeout=100)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +18,7 @@ from playing import aplay, play
 from njc.compiler import compile_source, parse_compiled_tree
 from njc.frontend.source import SourceFile
 from njrt.execution.source_cache import is_snippet
+from processes import run_python
 
 CASES = Path(__file__).parents[3] / "cases" / "lower"
 CODE = "y = x\n\ny += 1\nif y:\n    y = [\n        y,\n        2]\n"
@@ -135,7 +135,7 @@ def test_an_uncaught_exception_after_a_block_shows_its_line_and_nothing_else(
 ) -> None:
     program = tmp_path / "prog.py"
     program.write_text(PROGRAM)
-    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60)
+    done = run_python(program, timeout=60)
     assert done.stderr.splitlines() == [
         "Traceback (most recent call last):",
         f'  File "{program}", line 23, in <module>',

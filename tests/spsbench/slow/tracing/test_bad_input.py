@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from test_repair import TOTAL, write
 
+from processes import run_python
 from spsbench.cli import main
 
 RESULTS = Path(__file__).parents[4] / "spsbench" / "results"
@@ -236,6 +235,6 @@ def test_an_option_that_cannot_be_is_refused(command: str, place: Path) -> None:
 
 def test_help_imports_the_work_of_no_command() -> None:
     code = "import sys, spsbench.cli; print(*(name for name in sys.modules if 'spsbench.' in name))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = run_python("-c", code, check=True)
     modules = [name for name in done.stdout.split() if name.count(".") > 1]
     assert {name.rpartition(".")[2] for name in modules} == {"command"}

@@ -1,0 +1,29 @@
+"""Python in a process of its own, for tests."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def run_python(
+    *words: str | Path,
+    cwd: str | Path | None = None,
+    env: Mapping[str, str] | None = None,
+    input: str | None = None,
+    timeout: float = 120,
+    check: bool = False,
+) -> subprocess.CompletedProcess[str]:
+    """Run this Python with arguments, to its end; what it prints is text of the result."""
+    return subprocess.run(
+        [sys.executable, *words],
+        cwd=cwd,
+        env=env,
+        input=input,
+        timeout=timeout,
+        check=check,
+        capture_output=True,
+        text=True,
+    )
