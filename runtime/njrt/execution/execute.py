@@ -20,6 +20,7 @@ from typing import Any
 
 from njrt.errors import CodeTimeLimitError
 from njrt.execution.compile import Snippet, prepare
+from njrt.execution.interruptions import is_cancellation
 from njrt.execution.lowering import ExitKind
 from njrt.execution.results import Execution, Failed, Jumped, Ran, make_execution, make_failure
 from njrt.execution.tracebacks import find_called_function, format_failure, leaves_block
@@ -80,7 +81,7 @@ def end_by_error(snippet: Snippet, error: BaseException) -> Execution:
     try:
         if isinstance(error, DeadlineExceeded):
             raise make_time_limit_error(error) from None
-        if leaves_block(error) and not snippet.raised.is_own_error(error):
+        if leaves_block(error) and not _is_for_program(error, snippet):
             raise error
         return _classify_error(error, snippet)
     finally:
@@ -110,10 +111,16 @@ def end_by_result(snippet: Snippet, result: tuple[int, UserValue] | None) -> Exe
     return make_execution(exit_kind, value, printed)
 
 
+def _is_for_program(error: BaseException, snippet: Snippet) -> bool:
+    """Return whether the code raised `error` for the program, which only an event loop cancels."""
+    raised = snippet.raised
+    return raised.is_own_error(error) and (raised.reraises or not is_cancellation(error))
+
+
 def _classify_error(error: BaseException, snippet: Snippet) -> Execution:
     """Distinguish the block's own exception from a mistake by the model."""
     printed = snippet.scope.transcript.take()
-    if not (snippet.raised.is_own_error(error) or snippet.raises_mistakes):
+    if not (_is_for_program(error, snippet) or snippet.raises_mistakes):
         name = error.name if isinstance(error, NameError) else None
         text = format_failure(error, snippet.code)
         called = find_called_function(error, snippet.code) or ()

@@ -9,7 +9,8 @@
             wait()                                        wait()
 
 These are the end of the code's time, KeyboardInterrupt, the cancellation of the program's task, and exceptions raised
-by the program's signal handlers. They leave the code, and the block, as if the code had no handlers.
+by the program's signal handlers. They leave the code, and the block, as if the code had no handlers. A CancelledError
+while nobody has cancelled the program's task is an ordinary mistake of the code.
 
 Not detected: a signal handler that is no longer installed when its exception is caught; exceptions that a function of
 the program catches itself. A `finally` that ends with `return`, `break` or `continue` discards every exception except
@@ -47,9 +48,17 @@ def is_interruption(error: BaseException) -> bool:
     return _is_program_cancelled(error) or _is_raised_by_signal(error)
 
 
+def is_cancellation(error: BaseException) -> bool:
+    """Return whether this is asyncio's `CancelledError`, or a group of nothing else."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(is_cancellation, error.exceptions))
+    asyncio = sys.modules.get("asyncio")
+    return asyncio is not None and isinstance(error, asyncio.CancelledError)
+
+
 def _is_program_cancelled(error: BaseException) -> bool:
     asyncio = sys.modules.get("asyncio")
-    if asyncio is None or not isinstance(error, asyncio.CancelledError):
+    if asyncio is None or not is_cancellation(error):
         return False
     task = asyncio.current_task() if asyncio._get_running_loop() is not None else None
     return task is not None and task.cancelling() > 0

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator
 from types import CodeType, FunctionType, TracebackType
 
 from njrt.errors import NaturalError
-from njrt.execution.interruptions import is_interruption
+from njrt.execution.interruptions import is_cancellation, is_interruption
 from njrt.execution.source_cache import is_snippet
 from njrt.outcome import UserValue
 from njrt.timeouts import call_with_timeout
@@ -76,6 +76,8 @@ def leaves_block(error: BaseException) -> bool:
     """Return whether an exception is not a mistake of the model's code: it comes from outside, or is of the runtime or the program."""
     if isinstance(error, RecursionError):
         return is_stack_deep() or has_left_block(error)
+    if is_cancellation(error):
+        return is_interruption(error)
     is_mistake = isinstance(error, Exception) and not isinstance(error, NaturalError)
     return not is_mistake or is_interruption(error)
 

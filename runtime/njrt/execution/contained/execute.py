@@ -27,7 +27,7 @@ from njrt.execution.contained.door import Door, Handed, Refused
 from njrt.execution.contained.process import ChildProcess, start_child
 from njrt.execution.contained.wire import Data, WireError, encode_decimal_context
 from njrt.execution.guard.check import list_program_modules
-from njrt.execution.interruptions import is_interruption
+from njrt.execution.interruptions import is_cancellation, is_interruption
 from njrt.execution.lowering import ExitKind
 from njrt.execution.results import Execution, Failed, Jumped, make_execution, make_failure
 from njrt.execution.tracebacks import cut_middle, format_error, format_program_frames, leaves_block
@@ -168,8 +168,8 @@ class Piece:
                         None | str() as text,
                     ]:
                         error, lines = self._decode_error(data), _read_frames(frames)
-                        if not is_own and isinstance(error, asyncio.CancelledError):
-                            raise error  # from one of the code's tasks: not a mistake
+                        if is_cancellation(error) and not reraises:
+                            is_own = False  # only an event loop cancels the program
                         return self._fail(error, lines, is_own, reraises, name, text)
                     case "interrupted", [] if self.door.interruption is not None:
                         break
@@ -283,7 +283,7 @@ class Piece:
 
     def _encode_error(self, error: BaseException) -> list[Data]:
         """Return the reply for an exception: an error in the code or, if it must leave the block, an interruption."""
-        if not leaves_block(error) or _is_own_cancellation(error):
+        if not leaves_block(error):
             if self.door.handed:
                 self.caught.append(error)
             return ["error", self.door.encode(error)]
@@ -468,7 +468,7 @@ def _cancel_again(error: BaseException) -> None:
 
 def _is_own_cancellation(error: BaseException) -> bool:
     """Return whether this is the cancellation of a task that the code awaits, not of the program's."""
-    return isinstance(error, asyncio.CancelledError) and not is_interruption(error)
+    return is_cancellation(error) and not is_interruption(error)
 
 
 @contextmanager

@@ -1,0 +1,94 @@
+"""A CancelledError that a block's code raises or causes stays inside the block, which is told of a mistake."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Any
+
+import pytest
+
+import njrt
+from njrt.execution.contained.platforms import find_obstacle
+from njrt.models.scripted import run
+
+POLICIES = ("guarded",) if find_obstacle() else ("guarded", "contained")
+OF_SYNC_CODE = [
+    "raise asyncio.CancelledError()",
+    "raise asyncio.CancelledError",
+    "cancelled()",
+    "try:\n    1 / 0\nexcept ZeroDivisionError:\n    cancelled()",
+    "try:\n    cancelled()\nfinally:\n    xs.append(1)",
+    "raise BaseExceptionGroup('two', [asyncio.CancelledError(), asyncio.CancelledError()])",
+]
+OF_ASYNC_CODE = [
+    *OF_SYNC_CODE,
+    "task = asyncio.create_task(asyncio.sleep(60))\ntask.cancel()\nawait task",
+    "future = asyncio.ensure_future(asyncio.sleep(60))\nfuture.cancel()\nawait asyncio.gather(future)",
+]
+
+
+def cancelled() -> None:
+    raise asyncio.CancelledError("of the program's function")
+
+
+def write_script(code: str, requests: list[Any]) -> njrt.Scripted:
+    model = njrt.Scripted(
+        [run("import asyncio\n" + code, done=True), run("xs.append(2)", done=True)]
+    )
+    requests.append(model.requests)
+    return model
+
+
+def check_told(xs: list[int], requests: list[Any]) -> None:
+    assert xs[-1] == 2
+    assert "CancelledError" in str(requests[0][1].messages[-1])
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("code", OF_SYNC_CODE)
+def test_a_cancellation_of_the_code_is_a_mistake(code: str, policy: Any) -> None:
+    xs: list[int] = []
+    requests: list[Any] = []
+    with njrt.using(model=write_script(code, requests)):
+        njrt.run(
+            "natural\nUse <xs> and <cancelled>.",
+            lambda: (xs, cancelled),
+            at="a.njpy:1",
+            policy=policy,
+        )
+    check_told(xs, requests)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("code", OF_ASYNC_CODE)
+def test_a_cancellation_of_the_code_is_a_mistake_in_a_task(code: str, policy: Any) -> None:
+    xs: list[int] = []
+    requests: list[Any] = []
+
+    async def main() -> None:
+        with njrt.using(model=write_script(code, requests)):
+            await njrt.arun(
+                "natural\nUse <xs> and <cancelled>.",
+                lambda: (xs, cancelled),
+                at="a.njpy:1",
+                policy=policy,
+            )
+
+    asyncio.run(asyncio.wait_for(main(), 30))
+    check_told(xs, requests)
+
+
+def test_the_programs_own_cancellation_can_be_raised_again() -> None:
+    seen: list[BaseException | None] = []
+    own = asyncio.CancelledError("the program's")
+    with njrt.using(model=njrt.Scripted([run("raise", done=True)])):
+        try:
+            try:
+                raise own
+            except asyncio.CancelledError:
+                if njrt.run("natural\nRaise it again.", lambda: (), at="a.njpy:1"):
+                    raise
+        except asyncio.CancelledError:
+            seen.append(sys.exception())
+    assert seen == [own]
