@@ -25,7 +25,7 @@ from njrt.errors import (
 )
 from njrt.messages import ModelMessage, Protocol, Reply, Request, Usage
 from njrt.models.retry_and_fallback import FallbackModel
-from njrt.options import DEFAULTS
+from njrt.options import DEFAULTS, OPTION_NAMES, find_option_problem
 from njrt.session.limits import Limits, Meter, MeterReading, limit, list_open_meters, read_limits
 from waiting import HANG_SECONDS
 
@@ -280,8 +280,37 @@ def test_each_fallback_has_the_timeout_of_a_call() -> None:
     assert [model.timeouts for model in models] == [[0.05], [0.05]]
 
 
+NO_NUMBERS = [math.nan, -math.inf, 10**400, -(10**400), 1 << 20_000, 10**9 + 1]
+
+
+def name_number(value: Any) -> str:
+    """Return the id of a case; Python refuses to write numbers with thousands of digits."""
+    return f"{value.bit_length()} bits" if isinstance(value, int) else repr(value)
+
+
+OPTIONS_IN_NUMBERS = [name for name in OPTION_NAMES if name.startswith("max_")] + ["temperature"]
+
+
+@pytest.mark.parametrize("name", OPTIONS_IN_NUMBERS)
+@pytest.mark.parametrize("value", [*NO_NUMBERS, 1e300], ids=name_number)
+def test_a_number_that_no_clock_can_hold_is_no_option(name: str, value: Any) -> None:
+    problem = find_option_problem(name, value)
+    assert problem is not None
+    assert "number from" in problem
+    assert len(problem) < 120
+    with pytest.raises(ConfigurationError, match="number from"), njrt.using(**{name: value}):
+        pass
+
+
+@pytest.mark.parametrize("value", NO_NUMBERS[:-1], ids=name_number)
+@pytest.mark.parametrize("name", ["usd", "tokens"])
+def test_a_number_that_no_counter_can_hold_is_no_budget(name: str, value: Any) -> None:
+    with pytest.raises(ConfigurationError, match="number"):
+        njrt.Budget(**{name: value}, per="day")
+
+
 @pytest.mark.parametrize("name", ["usd", "calls", "tokens", "effects", "seconds"])
-@pytest.mark.parametrize("value", [math.nan, -math.inf, -1, -0.5, "1", True, [], 1j])
+@pytest.mark.parametrize("value", [*NO_NUMBERS, -1, -0.5, "1", True, [], 1j], ids=name_number)
 def test_what_is_no_limit_is_refused(name: str, value: Any) -> None:
     with (
         pytest.raises(

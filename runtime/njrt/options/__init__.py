@@ -11,7 +11,6 @@ is an option with the same name; `None` means that it is not set.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -19,6 +18,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from njrt.errors import ConfigurationError
 from njrt.messages import Protocol
 from njrt.options.budget import find_budget_problem
+from njrt.options.numbers import describe_number, is_limit
 from njrt.options.removed import EFFECTS as REMOVED_EFFECTS
 from njrt.options.removed import VARIABLES, drop_removed, find_removed
 from njrt.records import fields, record, replace
@@ -145,12 +145,11 @@ def find_option_problem(name: str, value: Any) -> str | None:
     if name in OPTION_CHOICES and value not in OPTION_CHOICES[name]:
         return f"option `{name}` must be one of {', '.join(OPTION_CHOICES[name])}, not {value!r}"
     if int in _KINDS[name]:
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            return f"option `{name}` must be a whole number from 1, not {value!r}"
+        if not is_limit(value, int) or value < 1:
+            return f"option `{name}` must be a whole number from 1, not {describe_number(value)}"
     elif float in _KINDS[name]:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or not 0 <= value <= math.inf:
-            return f"option `{name}` must be a number from 0, not {value!r}"
+        if not is_limit(value, float):
+            return f"option `{name}` must be a number from 0, not {describe_number(value)}"
     elif name == "redact":
         if not isinstance(value, bool) and not callable(value):
             return f"option `redact` must be True, False or a function, not {value!r}"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from njrt.errors import ConfigurationError
+from njrt.options.numbers import describe_number, is_limit
 from njrt.options.removed import find_removed
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 BudgetPeriod = Literal["run", "scope", "hour", "day", "month", "total"]
 BudgetOwner = Literal["all", "key"]
 UnpricedRule = Literal["refuse", "tokens"]
+
+_MOST = 10**12
+"""The largest number of tokens or dollars."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +63,8 @@ class Budget:
         ):
             if value is not None and (isinstance(value, bool) or not isinstance(value, kinds)):
                 yield f"`{name}` must be a number, not {value!r}"
-            elif value is not None and not 0 <= value < math.inf:
-                yield f"`{name}` must be a number from 0, not {value!r}"
+            elif value is not None and (not is_limit(value, float, _MOST) or value == math.inf):
+                yield f"`{name}` must be a number from 0, not {describe_number(value, _MOST)}"
         for name, word, choices in (
             ("per", self.per, get_args(BudgetPeriod)),
             ("each", self.each, get_args(BudgetOwner)),
@@ -147,6 +151,12 @@ def format_budget(budget: Budget) -> str:
     for field in fields(Budget):
         value = getattr(budget, field.name)
         if field.name == "per" or value != field.default:
-            written = f"{value:g}" if isinstance(value, float) else str(value)
+            written = (
+                f"{value:g}"
+                if isinstance(value, float)
+                else value
+                if isinstance(value, str)
+                else describe_number(value, _MOST)
+            )
             shown.append(f"{field.name}={written}")
     return " ".join(shown)

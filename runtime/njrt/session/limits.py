@@ -31,6 +31,7 @@ from njrt.errors import (
 from njrt.messages import Reply, Request, Usage
 from njrt.models.model import Ask
 from njrt.options import Options
+from njrt.options.numbers import describe_number, is_limit
 from njrt.records import fields, record, replace
 from njrt.timeouts import read_clock
 
@@ -240,10 +241,11 @@ def check_limits(limits: Limits) -> None:
     for part in fields(limits):
         value = getattr(limits, part.name)
         is_whole = part.name in ("effects", "calls", "tokens")
-        kinds, kind = ((int,), "whole number") if is_whole else ((int, float), "number")
-        if value is not None and (type(value) not in kinds or not value >= 0):
+        number, kind = ("whole number", int) if is_whole else ("number", float)
+        if value is not None and not is_limit(value, kind):
             raise ConfigurationError(
-                f"njrt.limit: {part.name} must be a {kind}, at least 0, or None for no limit, not {value!r}"
+                f"njrt.limit: {part.name} must be a {number}, at least 0, or None for no limit, "
+                f"not {describe_number(value)}"
             )
 
 

@@ -70,7 +70,7 @@ class _Server:
 
     def _request_child(self, descriptor: int, seconds: float) -> int:
         zone = os.fsencode(os.environ.get("TZ", ""))[:MAX_ZONE_BYTES]
-        limit = max(1, min(int(seconds) + 2, 2**31)).to_bytes(8, "big")
+        limit = max(1, int(min(seconds + 2, 2**31))).to_bytes(8, "big")
         for is_last in (False, True):
             control = self._ensure_started()
             try:
