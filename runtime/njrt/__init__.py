@@ -51,6 +51,7 @@ from njrt.errors import (
     TokenLimitError,
 )
 from njrt.jumps import Break, Continue, Return
+from njrt.loading import load_module
 from njrt.version import __version__ as __version__
 
 TYPE_CHECKING = False
@@ -124,8 +125,6 @@ def __getattr__(name: str) -> "Any":
 
         refuse_removed_name(name)
         raise AttributeError(f"module 'njrt' has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(_LOADED_LATER[name]), name)
+    value = getattr(load_module(_LOADED_LATER[name]), name)
     globals()[name] = value
     return value

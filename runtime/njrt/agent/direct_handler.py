@@ -17,6 +17,7 @@ from njrt.agent.code_runner import CodeRunner, EffectGenerator, refuse_end
 from njrt.effects import Answer, Effect, EffectResult, Refusal, Run
 from njrt.errors import PolicyError
 from njrt.execution.contained.platforms import MADE_BY_CODE, find_obstacle
+from njrt.loading import load_module
 from njrt.rendering.shown_classes import find_shown_classes, find_signature_classes
 from njrt.scope.advice import format_skeleton
 from njrt.scope.scope import Scope
@@ -106,6 +107,5 @@ def refuse_uncontainable(scope: Scope) -> None:
         problem = f"`{found[0]}` is a function, a class or an iterator, which ends with its code"
     if problem:
         raise PolicyError(f'policy="contained" is not possible here: {problem}')
-    from njrt.execution.contained.process import start_server
-
-    start_server()
+    load_module("njrt.execution.contained.execute")
+    load_module("njrt.execution.contained.process").start_server()

@@ -9,6 +9,8 @@ choose                         from options and names to the model
 Each public name is loaded when it is first used.
 """
 
+from njrt.loading import load_module
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from njrt.models.anthropic import Anthropic
@@ -54,8 +56,6 @@ def __getattr__(name: str) -> object:
 
         refuse_removed_name(name)
         raise AttributeError(f"module 'njrt.models' has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f"njrt.models.{_LOADED_LATER[name]}"), name)
+    value = getattr(load_module(f"njrt.models.{_LOADED_LATER[name]}"), name)
     globals()[name] = value
     return value

@@ -29,6 +29,7 @@ from njrt.errors import (
     ServerError,
     require_packages,
 )
+from njrt.loading import load_module
 from njrt.messages import Protocol, Reply, Request, Usage, UserMessage
 from njrt.models.model import CallLister
 from njrt.models.network import Client, get_network
@@ -120,7 +121,7 @@ class RemoteModel(CallLister):
     def connect(self) -> Client:
         """Make the SDK's client, with retries turned off; raise ModelError if the server must not get the key."""
         check_server(self.name, self.server, self._key)
-        sdk = import_module(self.sdk)
+        sdk = load_module(self.sdk)
         client: Client = getattr(sdk, self.client_name)(
             api_key=self.get_key(),
             base_url=self.server.url,

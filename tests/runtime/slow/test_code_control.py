@@ -243,9 +243,7 @@ def test_frames_of_the_program_are_named_and_the_text_is_bounded() -> None:
     assert len(message.splitlines()) < 12
 
 
-@pytest.mark.parametrize(
-    "kind", [KeyboardInterrupt, SystemExit, GeneratorExit, EffectLimitError]
-)
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit, EffectLimitError])
 def test_what_is_not_the_models_passes_through(kind: type[BaseException]) -> None:
     def interrupted():
         raise kind
