@@ -2,9 +2,9 @@
 
     load_module("njrt.session.run_block")       the module; in such a process, a RuntimeError
 
-A process that is forked while another thread imports a module has the lock of that import, but not the thread that
-would release it: its own import of the module would wait forever. Not detected: imports by the program itself, also
-of modules of the runtime.
+A process that is forked while another thread imports a module has the lock of that import, but
+not the thread that would release it: its own import of the module would wait forever. Not detected:
+imports by the program itself, also of modules of the runtime.
 """
 
 import os
@@ -19,7 +19,7 @@ _broken: list[str] = []
 
 
 def load_module(path: str) -> ModuleType:
-    """Import a module; raise RuntimeError if this process was forked while another thread did so."""
+    """Import a module; raise RuntimeError in a process that was forked during another load."""
     if _broken:
         raise RuntimeError(_broken[0])
     with _loading:

@@ -9,8 +9,8 @@
             wait()                                        wait()
 
 These are the end of the code's time, KeyboardInterrupt, the cancellation of the program's task, and exceptions raised
-by the program's signal handlers. They leave the code, and the block, as if the code had no handlers. A CancelledError
-while nobody has cancelled the program's task is an ordinary mistake of the code.
+by the program's signal handlers. They leave the code, and the block, as if the code had no handlers.
+A CancelledError while nobody has cancelled the program's task is a mistake of the code.
 
 Not detected: a signal handler that is no longer installed when its exception is caught; exceptions that a function of
 the program catches itself. A `finally` that ends with `return`, `break` or `continue` discards every exception except

@@ -14,14 +14,14 @@ MOST = 10**9
 
 
 def is_limit(value: Any, kind: type, most: int = MOST) -> bool:
-    """Return whether a value is a whole number from 0 to `most`, or for float any number or infinity."""
+    """Return whether a value is a whole number to `most`; for float, any number or infinity."""
     if type(value) is not int and (kind is int or not isinstance(value, float)):
         return False
     return 0 <= value <= most or (kind is float and value == math.inf)
 
 
 def describe_number(value: Any, most: int = MOST) -> str:
-    """Return a value for a message; Python refuses the `repr` of a number with thousands of digits."""
+    """Return a value for a message; a number of thousands of digits has no `repr`."""
     if isinstance(value, int) and abs(value) > most:
         return f"a number beyond {most:,}"
     return repr(value)
