@@ -10,6 +10,7 @@ import pytest
 
 import njrt
 from njrt.models.scripted import run
+from njrt.scope.scope import DeclaredNames
 from njrt.session.block_call import NO_INTERFACE, read_arguments
 
 
@@ -21,7 +22,7 @@ def test_a_record_is_made_once_for_each_place_and_its_arguments() -> None:
     arguments = {"writes": "x", "ensures": ["x > 1"], "project": {"max_calls": 2}, "model": "m"}
     first, _ = read(**arguments)
     assert read(**{**arguments, "ensures": ["x > 1"]})[0] is first
-    assert (first.place, first.writes, first.ensures) == ("a.njpy:1", "x", ("x > 1",))
+    assert (first.names, first.ensures) == (DeclaredNames("a.njpy:1", "x"), ("x > 1",))
     assert first.options == (("model", "m", str),)
     assert first.project == (("max_calls", 2, int),)
     for changed in ({"writes": "y"}, {"ensures": []}, {"project": {}}, {"model": "n"}):

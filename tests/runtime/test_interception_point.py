@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SESSION = Path(__file__).parents[2] / "runtime" / "njrt" / "session"
-SERVERS = {"handle": "serve", "ask_until_valid": "handle", "handlers.serve": "handle"}
+SERVERS = {"handle": "serve", "ask_until_valid": "handle", "handler.serve": "handle"}
 """The calls that carry effects out, and the only functions that make them; `serve` is the interception point."""
 
 

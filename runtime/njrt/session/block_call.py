@@ -2,7 +2,7 @@
 
 _nj.run("natural ...", lambda: (prices, total), writes="total", types=lambda: ..., at="a.njpy:1")
 
-BlockCall("a.njpy:1", writes="total")           made once for each place
+BlockCall(DeclaredNames("a.njpy:1", "total"))   made once for each place
 RunArguments(lambda: ..., types=lambda: ...)    how one run reaches the program
 """
 
@@ -25,13 +25,14 @@ NO_INTERFACE = object()
 
 
 @record
-class BlockCall(DeclaredNames):
+class BlockCall:
     """What a compiled file says about a block, the same in each of its runs.
 
     Names are separated by spaces. Keywords that are not fields here are options of the block, which
     are checked with all others; an unknown one is a ConfigurationError with the place.
     """
 
+    names: DeclaredNames
     is_async: bool = False
     options: FrozenOptions = ()
     """The options of the block and its file."""
@@ -71,9 +72,8 @@ class RunArguments:
 
 
 _OF_RUNS = frozenset(each.name for each in fields(RunArguments))
-_OF_CALLS = frozenset(
-    ["writes", "reads", "labels", "cls", "me", "own", "nl", "uses", "chooses", "code"]
-)
+_OF_NAMES = frozenset(each.name for each in fields(DeclaredNames)) - {"place"}
+_OF_CALLS = _OF_NAMES | {"reads", "labels", "chooses", "code"}
 
 
 def read_arguments(
@@ -105,8 +105,9 @@ def make_block_call(
     texts["code"] = extract_code(texts.get("code", ""))
     options = tuple([each for each in keywords if each[0] not in _OF_CALLS])
     sets_effects = any(name == "effects" and value for name, value, _ in (*options, *project))
+    names = {name: texts.pop(name) for name in _OF_NAMES & texts.keys()}
     return BlockCall(
-        place,
+        DeclaredNames(place, **names),
         is_async=is_async,
         options=options,
         project=project,

@@ -60,13 +60,17 @@ class BlockRun(BaseRun):
     scope: Scope
 
     def __init__(self, call: BlockCall, prompt: str, arguments: RunArguments) -> None:
-        session = open_session(call.place, call.options, call.project, is_static=bool(call.code))
+        session = open_session(
+            call.names.place, call.options, call.project, is_static=bool(call.code)
+        )
         super().__init__(session, call.is_async)
         self.call, self.tried = call, arguments.tried
         self.block = open_block(call, prompt, arguments.interface, session)
         self.effects = self.block.options.effects or ""
         self.instruction = self.block.instruction
-        self.scope = scope = open_scope(call, arguments.variables, arguments.types, arguments.ns)
+        self.scope = scope = open_scope(
+            call.names, arguments.variables, arguments.types, arguments.ns
+        )
         if call.code:
             # Static code is part of the program, so only its gated calls are shown.
             self.interceptors, self.record = (), None
@@ -74,7 +78,7 @@ class BlockRun(BaseRun):
                 scope.lend(name, value)
         self.contract = make_contract(
             () if call.code else call.ensures,
-            *(arguments.variables, arguments.given, arguments.ns, call.cls),
+            *(arguments.variables, arguments.given, arguments.ns, call.names.cls),
         )
         rule = self.block.options.redact
         self.redactor = Redactor(rule is not False)
@@ -269,7 +273,7 @@ class BlockRun(BaseRun):
 
 def open_block(call: BlockCall, prompt: str, interface: object, session: Session) -> Block:
     """Return the block of a call with its instruction and options, and its interface if it has one."""
-    fixed = call.place, call.is_async, call.labels, call.reads, call.chooses, call.code
+    fixed = call.names.place, call.is_async, call.labels, call.reads, call.chooses, call.code
     block = make_block(prompt, session.options, session.protocol, fixed)
     if interface is NO_INTERFACE and not call.code:
         interface = session.settings.interface or NO_INTERFACE
