@@ -100,7 +100,13 @@ def make_answer_form(
         if "return" in block.labels
         else None,
         block.labels,
-        tuple([name for name in scope.names if find_exception(scope, name) is not None]),
+        tuple(
+            [
+                name
+                for name in scope.names
+                if name not in scope.outputs and find_exception(scope, name)
+            ]
+        ),
         block.options.authority != "strict",
         block.options.reasoning == "text",
     )

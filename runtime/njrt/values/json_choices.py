@@ -76,7 +76,7 @@ def read_choices(
 
 def resolve_reference(schema: JsonValue, root: Json) -> JsonValue:
     """Return the schema that a reference refers to; any other schema unchanged."""
-    while isinstance(schema, Mapping) and "$ref" in schema:
+    while isinstance(schema, dict) and "$ref" in schema:
         schema = root.get("$defs", {}).get(get_reference_name(schema), {})
     return schema
 
@@ -175,7 +175,7 @@ class _Reader(SchemaMatcher):
         self, value: JsonValue, schema: JsonValue, place: tuple[str, ...], in_union: bool = False
     ) -> UserValue:
         schema = resolve_reference(schema, self.root)
-        schema = schema if isinstance(schema, Mapping) else {}
+        schema = schema if isinstance(schema, dict) else {}
         check_value(value, schema, place)
         if MEMBERS in schema:
             return self.read_member(value, schema[MEMBERS], place)
