@@ -1,4 +1,4 @@
-"""The commands of bench/ that need a model say so without one."""
+"""The commands of bench/ that need a model or a package say so without it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 BENCH = Path(__file__).parents[1] / "bench"
 
 
-@pytest.mark.parametrize("name", ["agent_quality", "contracts", "prompt_size"])
-def test_a_command_that_needs_a_model_says_what_to_give(name: str) -> None:
+@pytest.mark.parametrize("name", ["agent_quality", "agent_dojo", "contracts", "prompt_size"])
+def test_a_command_that_needs_something_says_what_to_give(name: str) -> None:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("NJC_")}
     command = [sys.executable, str(BENCH / f"{name}.py")]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
