@@ -150,7 +150,7 @@ class Request:
     schema: Json | None = None
     wants_probability: bool = False
     on_text: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
-    before_call: Callable[[Usage], None] | None = field(default=None, compare=False, repr=False)
+    before_call: Callable[[Usage], object] | None = field(default=None, compare=False, repr=False)
     call_layer: Callable[[Any], Any] | None = field(default=None, compare=False, repr=False)
 
 

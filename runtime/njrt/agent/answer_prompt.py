@@ -155,7 +155,10 @@ def make_answer_prompt(
         if answered or writer.enums:
             named = {id(value) for value in values.values()}
             fixed += _describe_other_classes(scope, named, answered, writer)
-        form = _make_form(block, scope, writer.objects, candidates)
+        if candidates:
+            form = _make_choosing_form(block, scope, writer.objects, candidates)
+        else:
+            form = make_answer_form(block, scope)
     except CannotShow as problem:
         return PromptProblem(problem.args[0])
     text = join_opening(block.instruction, [*lines.values()], form.text, fixed)
@@ -222,15 +225,17 @@ def _describe_other_classes(
             yield format_enum_members(cls, writer)
 
 
-def _make_form(
+def _make_choosing_form(
     block: Block, scope: Scope, objects: Sequence[UserValue], candidates: Sequence[type]
 ) -> AnswerForm:
-    """Return the form of the reply; raise `CannotShow` if JSON confuses the objects that it offers.
+    """Return the form of a reply that may choose objects of candidate classes.
+
+    Raises CannotShow if JSON confuses the objects that it offers.
 
     Raises ConfigurationError if an output must be one of the program's objects, but they hold no such object.
     """
     chosen = {cls for cls in candidates if any(is_a(each, cls) for each in objects)}
-    for path in scope.outputs if candidates else ():
+    for path in scope.outputs:
         declared = scope.types.get(path)
         parts = typing.get_args(declared) or (declared,)
         is_container = typing.get_origin(declared) not in (None, typing.Union, types.UnionType)

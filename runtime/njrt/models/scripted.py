@@ -90,7 +90,20 @@ class Scripted:
             )
         if isinstance(entry, Exception):
             raise entry
-        return _make_reply(entry, self.name, turn)
+        match entry:
+            case Reply():
+                return replace(entry, message=_number_calls(entry.message, turn))
+            case ModelMessage():
+                message = entry
+            case str():
+                message = ModelMessage(entry)
+            case Mapping():
+                message = ModelMessage(json.dumps(entry, ensure_ascii=False))
+            case ToolCall():
+                message = ModelMessage("", (entry,))
+            case _:
+                message = ModelMessage("", tuple(entry))
+        return Reply(_number_calls(message, turn), model=self.name, source="script")
 
 
 def _format_last_answer(request: Request) -> str:
@@ -103,23 +116,6 @@ def _format_last_answer(request: Request) -> str:
         case _:
             return ""
     return f"; the last reply was answered:\n{textwrap.shorten(answer, 500)}"
-
-
-def _make_reply(entry: Said, name: str, turn: int) -> Reply:
-    match entry:
-        case Reply():
-            return replace(entry, message=_number_calls(entry.message, turn))
-        case ModelMessage():
-            message = entry
-        case str():
-            message = ModelMessage(entry)
-        case Mapping():
-            message = ModelMessage(json.dumps(entry, ensure_ascii=False))
-        case ToolCall():
-            message = ModelMessage("", (entry,))
-        case _:
-            message = ModelMessage("", tuple(entry))  # type: ignore[arg-type]
-    return Reply(_number_calls(message, turn), model=name, source="script")
 
 
 def _number_calls(message: ModelMessage, turn: int) -> ModelMessage:

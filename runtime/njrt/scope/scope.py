@@ -277,7 +277,7 @@ class Scope:
             setattr(self.read_value(owner), private, value)
             self.note_binding(f".{private}")
             return None
-        private = mangle(name, self.class_name)
+        private = name if self.class_name is None else mangle(name, self.class_name)
         if not self.can_bind(private):
             found = self.lookup(name)
             value = found.value if isinstance(found, Bound) else None
@@ -460,7 +460,7 @@ class Scope:
             self._store(name, value)
 
     def _store(self, name: str, value: UserValue) -> None:
-        if (cell := self.find_cell(name)) is not None:
+        if (cell := self.scratch.get(name) or self.cells.get(name)) is not None:
             cell.cell_contents = value
         elif name in self.own and self.namespace is not None:
             self.namespace[name] = value

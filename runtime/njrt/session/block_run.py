@@ -76,9 +76,13 @@ class BlockRun(BaseRun):
             self.interceptors, self.record = (), None
             for name, value in (arguments.lends or {}).items():
                 scope.lend(name, value)
-        self.contract = make_contract(
-            () if call.code else call.ensures,
-            *(arguments.variables, arguments.given, arguments.ns, call.names.cls),
+        self.contract = (
+            None
+            if call.code or not call.ensures
+            else make_contract(
+                call.ensures,
+                *(arguments.variables, arguments.given, arguments.ns, call.names.cls),
+            )
         )
         rule = self.block.options.redact
         self.redactor = Redactor(rule is not False)
@@ -114,7 +118,7 @@ class BlockRun(BaseRun):
     def open_handler(self) -> None:
         """Make the handler of the block's effects, and the gate of its code."""
         block, scope, rule = self.block, self.scope, self.block.options.redact
-        redactor = Redactor(True if rule is None else rule)
+        redactor = Redactor(rule) if callable(rule) else self.redactor
         self.handler = make_handler(block, scope, redactor, self.contract, self.interface)
         self.gate = self.make_gate(redactor)
         changes_objects = not (scope.outputs or block.labels or block.code or self.interface)

@@ -110,15 +110,18 @@ class Meter:
         ]
         return min(left, default=None)
 
-    def count_call(self, used: Usage = NO_USAGE) -> None:
+    def count_call(self, used: Usage = NO_USAGE) -> float | None:
         """Count one model call before it is made; no call is made once a limit is reached.
 
-        `used` is the usage of previous calls for the same request, which is counted later with the reply.
+        `used` is the usage of previous calls for the same request, which is counted later with the
+        reply. Returns the seconds that the tightest limit leaves; None if there is no limit.
         """
+        left: list[float] = []
         for meter in (self, *self._around):
-            meter._check_own_time()
+            left += meter._check_own_time()
             meter._check_budget(used)
             meter._count_one("calls", "model call", CallLimitError)
+        return min(left, default=None)
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
@@ -177,10 +180,15 @@ class Meter:
         if most is not None and number > most:
             raise self._make_limit_error(kind, name, _format_count(most, noun))
 
-    def _check_own_time(self, spare: float = 0.0) -> None:
+    def _check_own_time(self, spare: float = 0.0) -> tuple[float, ...]:
+        """Return the seconds that are left, if there is a limit; raise if they are at most `spare`."""
         most = self.limits.seconds
-        if most is not None and self._clock() - self._began >= most - spare:
+        if most is None:
+            return ()
+        left = self._began + most - self._clock()
+        if left <= spare:
             raise self._make_limit_error(TimeLimitError, "seconds", f"{most:g} seconds")
+        return (left,)
 
     def _check_budget(self, used: Usage = NO_USAGE, over: bool = False) -> None:
         """Raise if tokens or dollars are used up; with `over`, only if more was used than allowed."""
@@ -216,9 +224,8 @@ class Metered:
     meter: Meter
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
-        self.meter.count_call()
         changes: dict[str, Any] = {"before_call": self.meter.count_call}
-        if (left := self.meter.seconds_left()) is not None:
+        if (left := self.meter.count_call()) is not None:
             left = max(left, MIN_CALL_SECONDS)
             changes |= {"timeout": min(left, request.timeout), "seconds_left": left}
         try:

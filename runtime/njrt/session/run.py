@@ -45,7 +45,7 @@ from njrt.session.session import (
     make_ending_error,
     warn_at,
 )
-from njrt.session.states import Observe, observe_nothing
+from njrt.session.states import Observe
 
 
 class BaseRun(ABC):
@@ -58,8 +58,8 @@ class BaseRun(ABC):
     """The result of static code that was tried first."""
     scope: Scope | None = None
     """The program's variables, of which a question has none."""
-    observe: Observe = staticmethod(observe_nothing)
-    """Returns the changes of the variables, if a listener wants them."""
+    observe: Observe | None = None
+    """Returns the changes of the variables; None if no listener wants them."""
 
     def __init__(self, session: Session, is_async: bool) -> None:
         self.session, self.is_async = session, is_async
@@ -176,7 +176,7 @@ class BaseRun(ABC):
         session.listener(
             Began(
                 *(session.run, time.time(), session.place, session.model.name, self.effects),
-                *(session.parent, self.tried, self.instruction, self.observe()),
+                *(session.parent, self.tried, self.instruction, self.observe and self.observe()),
             )
         )
 
@@ -195,7 +195,15 @@ class BaseRun(ABC):
             seconds = time.monotonic() - self._began
             leave_run(self._token)
             session.listener(
-                Ended(session.run, time.time(), ending, seconds, self.observe(), self.redact, signs)
+                Ended(
+                    session.run,
+                    time.time(),
+                    ending,
+                    seconds,
+                    self.observe and self.observe(),
+                    self.redact,
+                    signs,
+                )
             )
             self.close()
             del ending  # its traceback may hold this frame
@@ -261,6 +269,6 @@ class BaseRun(ABC):
         self.session.listener(
             Performed(
                 *(self.session.run, time.time(), turn, effect, result, seconds),
-                *(self.observe(), decisions, self.redact, touches),
+                *(self.observe and self.observe(), decisions, self.redact, touches),
             )
         )

@@ -312,7 +312,7 @@ def get_open_settings() -> Settings:
 
 def get_settings() -> Settings:
     """Return all settings that hold here: of the process, and of the `with` statements around."""
-    settings = get_open_settings()
+    settings = _open_settings.innermost() or NO_SETTINGS
     for layer in (_process_settings["program"], _process_settings["tool"]):
         if layer is not NO_SETTINGS:
             settings = nest_settings(layer, settings)

@@ -47,10 +47,6 @@ def observe_scope(run: RunId, scope: Scope, rule: RedactRule | None) -> Observe:
     return StateObserver(scope, rule).observe
 
 
-def observe_nothing() -> None:
-    """Observe nothing, for runs without a listener that wants states."""
-
-
 def render_variables(scope: Scope, options: Options) -> dict[str, str]:
     """Return the bound variables that a block sees, each as it is shown to the model."""
     redactor = Redactor(True if options.redact is None else options.redact)

@@ -31,7 +31,7 @@ from njrt.session.block_call import VariablesLambda
 from njrt.session.run_block import LiveBlock
 from njrt.session.session import get_current_run, make_run_id
 from njrt.session.settings import get_listener, get_settings
-from njrt.session.states import StateObserver, observe_nothing
+from njrt.session.states import Observe, StateObserver
 from njrt.values.shapes import has_shape
 from njrt.values.snapshot import take_snapshot
 
@@ -82,8 +82,10 @@ class Attempt:
         self._asserts = False
         self._began = (time.time(), time.monotonic())
         is_watched = wants_states(get_listener(get_settings()))
-        self._observe = StateObserver(self._scope).observe if is_watched else observe_nothing
-        self._first_state = self._observe()
+        self._observe: Observe | None = None
+        if is_watched:
+            self._observe = StateObserver(self._scope).observe
+        self._first_state = self._observe and self._observe()
 
     @property
     def has_failed(self) -> bool:
@@ -167,7 +169,7 @@ class Attempt:
             parent, state = get_current_run(), self._first_state
             listener(Began(run, at, self._live.place, parent=parent, tried=how, state=state))
             seconds = time.monotonic() - began
-            listener(Ended(run, time.time(), outcome, seconds, self._observe()))
+            listener(Ended(run, time.time(), outcome, seconds, self._observe and self._observe()))
         self._scope.close()
         self._kept, self._before, self._raised = take_snapshot(()), {}, RaisedError()
 
