@@ -1,7 +1,7 @@
 """Ask one question of `spsbench crux`, and measure and judge the answer.
 
     list_jobs(run, problems, 120.0, None)     [CruxJob(AnswerTrial("output", "direct", "sample_7", ...), ...), ...]
-    answer_job(CruxJob(AnswerTrial("output", "direct", "sample_7", "openai/local", 1), problem, run, ...))   ->  AnswerResult(...)
+    answer_job(CruxJob(AnswerTrial("output", "direct", "sample_7", "openai/local"), problem, run, ...))   ->  AnswerResult(...)
 
 A job contains everything it needs, so it can run in another process or on another machine.
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -21,10 +20,9 @@ from typing import Any, assert_never
 import click
 
 from njrt.errors import ModelError, RejectedRequestError
-from njrt.messages import ModelMessage, Request, UserMessage
-from njrt.models.model import LayeredModel, answer_all
+from njrt.messages import Request, UserMessage
+from njrt.models.model import LayeredModel
 from spsbench import flags
-from spsbench.crux.conversations import Question, ask_for_state, converse, score_state
 from spsbench.crux.judge import Judge
 from spsbench.crux.problems import (
     STRATA,
@@ -32,6 +30,13 @@ from spsbench.crux.problems import (
     read_problems,
     sample_problems,
     trace_problem,
+)
+from spsbench.crux.questions import (
+    Question,
+    ask_for_state,
+    find_answer,
+    make_question,
+    score_state,
 )
 from spsbench.crux.results import (
     CRUX_KINDS,
@@ -43,14 +48,11 @@ from spsbench.crux.results import (
     CruxRun,
     CruxTrial,
     CruxUsage,
-    GenerationsResult,
     StateResult,
     StateTrial,
 )
-from spsbench.crux.scoring import read_generations, score_generations
 from spsbench.crux.tables import render_crux_report, render_crux_text
-from spsbench.journal import Journal, compute_digest, naming, read_results_file
-from spsbench.results import Results
+from spsbench.journal import compute_digest, read_results_file
 from spsbench.states.actions import ACTIONS, Action, choose_step, find_target, list_steps
 from spsbench.states.trace import StateTrace
 from spsbench.studies.study import UsageCounter, format_study_error, is_prompt_too_long
@@ -81,7 +83,7 @@ class CruxJob:
 
 
 class Asker:
-    """Asks a model, or returns the right replies itself (state: the last reply, and the usage so far)."""
+    """Asks a model, or returns the right replies itself (state: the usage so far)."""
 
     def __init__(self, job: CruxJob, stop: threading.Event | None) -> None:
         self._counter, self._stop = UsageCounter(), stop
@@ -89,7 +91,6 @@ class Asker:
         model = load_model(job.trial.model, job.base_url)
         self._model = model and LayeredModel(model, (self._counter, defaults))
         self._started = read_timestamp()
-        self.reply = ""
 
     def ask(self, question: Question) -> str:
         """Return the reply to a question; empty if the question is too long for the model.
@@ -100,20 +101,15 @@ class Asker:
             raise AskingStoppedError
         if self._model is None:
             self._counter.calls += 1
-            self.reply = question.right
-            return self.reply
-        messages = tuple(
-            ModelMessage(text) if number % 2 else UserMessage(text)
-            for number, text in enumerate(question.messages)
-        )
-        request = Request(question.system, messages, max_reply_tokens=MAX_REPLY_TOKENS)
+            return question.right
+        message = UserMessage(question.text)
+        request = Request(question.system, (message,), max_reply_tokens=MAX_REPLY_TOKENS)
         try:
-            self.reply = self._model.ask(request).message.text
+            return self._model.ask(request).message.text
         except RejectedRequestError as error:
             if not is_prompt_too_long(error):
                 raise
-            self.reply = ""
-        return self.reply
+            return ""
 
     @property
     def usage(self) -> CruxUsage:
@@ -140,8 +136,8 @@ def _answer_problem(
     asker: Asker, job: CruxJob, trial: AnswerTrial, trace: StateTrace
 ) -> AnswerResult:
     problem = job.problem
-    conversation = converse(trial.task, trial.form, problem, trace, job.run.max_steps)
-    answer = answer_all(conversation, asker.ask)
+    reply = asker.ask(make_question(trial.task, trial.form, problem, trace))
+    answer = find_answer(trial.task, trial.form, problem, reply)
     passed = False
     if answer is not None:
         with Judge() as judge:
@@ -150,13 +146,13 @@ def _answer_problem(
         **asdict(trial),
         passed=passed,
         answer=answer,
-        reply=asker.reply[:KEPT_REPLY_CHARS],
+        reply=reply[:KEPT_REPLY_CHARS],
         usage=asker.usage,
     )
 
 
 def _predict_state(asker: Asker, job: CruxJob, trial: StateTrial, trace: StateTrace) -> StateResult:
-    seed = f"{job.run.seed} {trial.problem} {trial.action} {trial.repeat}"
+    seed = f"{job.run.seed} {trial.problem} {trial.action} 1"
     step = choose_step(trace.states, trial.action, seed)
     assert step is not None, "a trial is planned only if there is a step"
     target = find_target(trace.states, step)
@@ -169,7 +165,7 @@ def _predict_state(asker: Asker, job: CruxJob, trial: StateTrial, trace: StateTr
         depth=trace.states[step.index].depth,
         distance=abs(target - step.index),
         score=score_state(trace, step, reply),
-        reply=asker.reply[:KEPT_REPLY_CHARS],
+        reply=reply[:KEPT_REPLY_CHARS],
         usage=asker.usage,
     )
 
@@ -198,14 +194,13 @@ def list_trials(
     tasks = [task for task in TASKS if task in run.tasks]
     answers = problems[: run.sample] if tasks else []
     steps = _choose_problems_with_steps(run, problems, trace) if "states" in run.tasks else []
-    for repeat in range(1, run.repeats + 1):
-        for problem, states in zip_longest(answers, steps):
-            if problem is not None:
-                for task in tasks:
-                    for form in run.forms:
-                        yield AnswerTrial(task, form, problem.id, run.model, repeat)
-            for action, name in states or ():
-                yield StateTrial(action, name, run.model, repeat)
+    for problem, states in zip_longest(answers, steps):
+        if problem is not None:
+            for task in tasks:
+                for form in run.forms:
+                    yield AnswerTrial(task, form, problem.id, run.model)
+        for action, name in states or ():
+            yield StateTrial(action, name, run.model)
 
 
 def _choose_problems_with_steps(
@@ -235,60 +230,13 @@ def report_results(file: Path) -> None:
     click.echo(report, nl=False)
 
 
-def score_files(values: Mapping[str, Any]) -> None:
-    """Score generation files, and append the scores to the results file if one is given."""
-    problems, _ = read_problems(values["data"])
-    found = [score_file(file, values["task"], problems) for file in values["score"]]
-    context = click.get_current_context()
-    if context.get_parameter_source("out") is click.core.ParameterSource.COMMANDLINE:
-        with Journal(values["out"], CRUX_KINDS) as journal:
-            for result in found:
-                journal.append(result)
-    click.echo(render_crux_text(Results(tuple(found))))
-
-
-def score_file(
-    file: Path, task: str | None, problems: Mapping[str, CruxProblem]
-) -> GenerationsResult:
-    """Score one generation file."""
-    named = [name for name in ("output", "input") if name in file.name]
-    if task is None and len(named) != 1:
-        raise click.UsageError(f"choose with --task whether {file.name} has outputs or inputs")
-    kind: Any = task or named[0]
-    text = file.read_text(encoding="utf-8", errors="replace")
-    label = f"{file.name}, {len(problems)} problems"
-    with (
-        naming(file),
-        Judge() as judge,
-        click.progressbar(length=len(problems), label=label, file=sys.stderr) as bar,
-    ):
-        generations = read_generations(text)
-        scores = score_generations(generations.raw_generations, problems, kind, judge, bar.update)
-    published, differing = generations.raw_scored_generations, None
-    if published is not None:
-        pairs = scores.passed.items()
-        differing = sum(tuple(published.get(name, ())) != passed for name, passed in pairs)
-    return GenerationsResult(
-        task=kind,
-        file=file.name,
-        sha256=compute_digest(text.encode()),
-        problems=len(scores.passed),
-        answers=sum(map(len, generations.raw_generations.values())),
-        pass_at_1=scores.pass_at_1,
-        pass_at_5=scores.pass_at_5,
-        published_pass_at_1=generations.pass_at_1,
-        published_pass_at_5=generations.pass_at_5,
-        differing=differing,
-    )
-
-
 def ask_questions(values: Mapping[str, Any]) -> int:
     """Ask the remaining questions, print the tables, and return the exit code."""
-    workers = Workers(values["jobs"], values["scheduler"])
+    workers = Workers(values["jobs"])
     problems, digest = read_problems(values["data"])
     run = build_run(values, problems, digest, workers)
     jobs = list_jobs(run, problems, values["seconds"], os.environ.get("NJC_BASE_URL"))
-    compared = ("data", "seed", "temperature", "max_steps")
+    compared = ("data", "seed", "temperature")
     questions = Experiment(
         "questions", values["out"], CRUX_KINDS, jobs, answer_job, run, compared, workers
     )
@@ -300,7 +248,6 @@ def build_run(
 ) -> CruxRun:
     """Return the run that the flags request on the problems of the file with this digest."""
     flags.require_model(values["model"])
-    flags.check_executor(values["executor"], values["scheduler"])
     refuse_unknown_model(values["model"])
     tasks = flags.list_names(values["tasks"], (*TASKS, "states"), "task")
     forms: Any = flags.list_names(values["forms"], FORMS, "form")
@@ -312,9 +259,6 @@ def build_run(
         sample=min(values["sample"] or len(problems), len(problems)),
         states=values["states"] if "states" in tasks else 0,
         strata=STRATA,
-        **{
-            name: values[name]
-            for name in ("model", "seed", "repeats", "temperature", "max_steps", "note")
-        },
+        **{name: values[name] for name in ("model", "seed", "temperature", "note")},
         **workers.describe_start(),
     )

@@ -11,16 +11,15 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from spsbench.crux.prediction import StateScore
-from spsbench.crux.scoring import CruxTask
-from spsbench.results import Ordinal, SampledRun, Timestamp, TrialLine, format_usage
+from spsbench.results import SampledRun, Timestamp, TrialLine, format_usage
 from spsbench.states.actions import Action
 
-CruxForm = Literal["direct", "action", "path", "trace"]
+CruxTask = Literal["output", "input"]
+CruxForm = Literal["direct", "action", "trace"]
 """The form of a question.
 
     direct   the code, and the call without its result or the result without its call
     action   one action of a debugger: `step_return` from the call, `inv_step_call` from the return
-    path     the same in single steps: `step_over` to the return, `inv_step_over` to the call
     trace    as direct, and the code has the states of the run as comments, without the answer
 """
 TASKS: tuple[CruxTask, ...] = get_args(CruxTask)
@@ -36,10 +35,9 @@ class AnswerTrial(TrialLine):
     form: CruxForm
     problem: str
     model: str
-    repeat: Ordinal
 
     def __str__(self) -> str:
-        return f"{self.task} {self.form} {self.problem} #{self.repeat}"
+        return f"{self.task} {self.form} {self.problem}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +47,9 @@ class StateTrial(TrialLine):
     action: Action
     problem: str
     model: str
-    repeat: Ordinal
-    """Each repeat has a different step."""
 
     def __str__(self) -> str:
-        return f"{self.action} {self.problem} #{self.repeat}"
+        return f"{self.action} {self.problem}"
 
 
 CruxTrial = AnswerTrial | StateTrial
@@ -83,7 +79,7 @@ class AnswerResult(AnswerTrial):
     answer: str | None
     """None if the reply contains none."""
     reply: str
-    """The last reply, cut at 500 characters."""
+    """Cut at 500 characters."""
     usage: CruxUsage
 
     def describe(self) -> tuple[str, str]:
@@ -128,37 +124,8 @@ class CruxRun(SampledRun):
     sample: int
     states: int
     """The number of steps for each action."""
-    repeats: int
     temperature: float
-    max_steps: int
-    """The maximum number of replies in one conversation."""
-
-
-@dataclass(frozen=True, slots=True)
-class GenerationsResult(TrialLine):
-    """The scores of a generation file; pass@k in per cent."""
-
-    kind: Literal["generations"] = field(default="generations", kw_only=True)
-    task: CruxTask
-    file: str
-    """The file name, without folders."""
-    sha256: str
-    """The first 16 digits."""
-    problems: int
-    answers: int
-    pass_at_1: float
-    pass_at_5: float | None
-    published_pass_at_1: float | None
-    """The score in the file itself; None if it has no scores."""
-    published_pass_at_5: float | None
-    differing: int | None
-    """The number of problems with different scores in the file; None if it has no scores."""
-
-    @property
-    def trial(self) -> tuple[str, str]:
-        """The scored task and file."""
-        return self.task, self.sha256
 
 
 CruxResult = AnswerResult | StateResult
-CRUX_KINDS = (CruxRun, AnswerResult, StateResult, GenerationsResult)
+CRUX_KINDS = (CruxRun, AnswerResult, StateResult)

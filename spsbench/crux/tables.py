@@ -1,9 +1,9 @@
 """The results of `spsbench crux` as tables, and as a report.
 
-    build_tables(results)    Table("Problems", ...), Table("Actions", ...), Table("Depths", ...), Table("Generations", ...)
+    build_tables(results)    Table("Problems", ...), Table("Forms", ...), Table("Actions", ...), ...
 
-pass@1 and pass@k, with k the number of answers per problem, are computed as in `spsbench.report.by_problem`. The
-interval of a rate is Wilson's (1927) at 95 %, with the number of problems or steps as the sample size.
+The interval of a rate is Wilson's (1927) at 95 %, with the number of problems or steps as the
+sample size.
 """
 
 from __future__ import annotations
@@ -17,10 +17,14 @@ from spsbench.crux.results import (
     TASKS,
     AnswerResult,
     CruxRun,
-    GenerationsResult,
     StateResult,
 )
-from spsbench.report.by_problem import group_passes, list_difference_rows, list_rate_cells
+from spsbench.report.by_problem import (
+    estimate_rate,
+    format_rate,
+    group_passes,
+    list_difference_rows,
+)
 from spsbench.report.files import make_uniform
 from spsbench.report.measures import BOOTSTRAP_ROUNDS, SEED
 from spsbench.report.results_report import (
@@ -34,9 +38,6 @@ from spsbench.results import Results, group_by, list_mean_cells
 from spsbench.states.actions import ACTIONS, is_inverse
 
 INTERVAL_NOTE = "Interval: Wilson, 95 %, over problems."
-PASS_AT_K_NOTE = (
-    "pass@k: the unbiased estimator of Chen et al. (2021), with k the answers to each problem."
-)
 DIFFERENCE_NOTE = (
     f"Interval: paired by problem, bootstrap of {BOOTSTRAP_ROUNDS:,} rounds, seed {SEED}; none where all problems have "
     "the same difference. Better, worse: problems."
@@ -59,32 +60,31 @@ def build_tables(results: Results) -> list[Table]:
             states,
             name_direction_and_depth,
         ),
-        build_generations_table(results.select(GenerationsResult)),
     ]
     return [table for table in tables if table.rows]
 
 
 def build_answer_table(answers: Sequence[AnswerResult]) -> Table:
-    """Return pass@1 and pass@k for each task and form."""
+    """Return the share of right answers for each task and form."""
     rows = []
     for key, group in group_answers(answers).items():
-        passes = group_passes(group, lambda result: result.problem)
+        rate = estimate_rate(group_passes(group, lambda result: result.problem))
         usage = [result.usage for result in group]
         rows.append(
             (
                 *key,
-                *list_rate_cells(passes, "-"),
+                f"{rate.problems}",
+                *format_rate(rate, "-"),
                 f"{sum(result.answer is None for result in group)}",
-                *list_mean_cells(usage, "calls", "input_tokens", "output_tokens", "seconds"),
+                *list_mean_cells(usage, "input_tokens", "output_tokens", "seconds"),
             )
         )
     columns = (
-        *("model", "task", "form", "problems", "answers to each"),
-        *("pass@1", "95 % interval", "pass@k", "95 % interval", "no answer"),
-        *("calls", "tokens in", "tokens out", "seconds"),
+        *("model", "task", "form", "problems", "pass@1", "95 % interval", "no answer"),
+        *("tokens in", "tokens out", "seconds"),
     )
-    notes = (INTERVAL_NOTE, PASS_AT_K_NOTE)
-    return make_text_table(columns, rows, 3, "Outputs and inputs", "Problems", notes)
+    title = "Outputs and inputs"
+    return make_text_table(columns, rows, 3, title, "Problems", (INTERVAL_NOTE,))
 
 
 def build_difference_table(answers: Sequence[AnswerResult]) -> Table:
@@ -155,38 +155,9 @@ def order_name(name: str) -> tuple[int, str]:
     return (known.index(name) if name in known else len(known), name)
 
 
-def build_generations_table(generations: Sequence[GenerationsResult]) -> Table:
-    """Return our scores and the authors' scores of published generations."""
-    rows = [
-        (
-            result.file,
-            result.task,
-            f"{result.problems}",
-            f"{result.answers:,}",
-            format_percent(result.pass_at_1),
-            format_percent(result.published_pass_at_1),
-            format_percent(result.pass_at_5),
-            format_percent(result.published_pass_at_5),
-            "-" if result.differing is None else f"{result.differing}",
-        )
-        for result in generations
-    ]
-    columns = (
-        *("file", "task", "problems", "answers", "pass@1, %", "published", "pass@5, %"),
-        *("published", "problems scored differently"),
-    )
-    title = "Published generations, scored here and by their authors"
-    return make_text_table(columns, rows, 2, title, "Generations")
-
-
 def format_share(parts: Sequence[bool]) -> str:
     """Return how many parts are right, out of how many."""
     return f"{sum(parts)}/{len(parts)}" if parts else "-"
-
-
-def format_percent(score: float | None) -> str:
-    """Return a score in per cent; `-` for None."""
-    return "-" if score is None else f"{score:.4f}"
 
 
 def render_crux_text(results: Results) -> str:

@@ -19,7 +19,6 @@ from loopback import Status
 from openai_server import OpenAIServer, says
 from spsbench.cli import main
 from spsbench.crux.answers import find_call, find_output
-from spsbench.crux.conversations import annotate_source, ask_for_state, converse, score_state
 from spsbench.crux.judge import Judge
 from spsbench.crux.prediction import (
     PredictedState,
@@ -29,13 +28,19 @@ from spsbench.crux.prediction import (
     score_prediction,
 )
 from spsbench.crux.problems import CruxProblem, read_problems, sample_problems, trace_problem
-from spsbench.crux.results import CRUX_KINDS, AnswerResult, GenerationsResult, StateResult
-from spsbench.crux.scoring import compute_pass_at_k, score_generations
+from spsbench.crux.questions import (
+    annotate_source,
+    ask_for_state,
+    find_answer,
+    make_question,
+    score_state,
+)
+from spsbench.crux.results import CRUX_KINDS, AnswerResult, StateResult
 from spsbench.results import Results, read_results
 from spsbench.states.actions import ACTIONS, ActionStep, find_target, is_inverse, list_steps
 from spsbench.states.programs import record_call
 from spsbench.states.tokens import read_tokens, write_tokens
-from spsbench.states.trace import ProgramState, StateTrace, read_state_lines, write_state_lines
+from spsbench.states.trace import ProgramState, read_state_lines, write_state_lines
 
 OWN = Path(__file__).parents[2] / "crux_functions.jsonl"
 PROBLEMS, _ = read_problems(OWN)
@@ -120,46 +125,6 @@ def test_answers_have_an_empty_network_where_the_system_allows_it(judge: Judge) 
         pytest.skip("this process may not leave its network")
     interfaces = "open('/proc/net/dev').read().count(':')"
     assert judge.accepts("", "1", interfaces)
-
-
-@pytest.mark.parametrize(
-    ("answers", "right", "k", "expected"),
-    [
-        (1, 0, 1, 0.0),
-        (1, 1, 1, 1.0),
-        (10, 3, 1, 0.3),
-        (10, 3, 5, 1 - 21 / 252),
-        (10, 6, 5, 1.0),
-        (2, 0, 5, 1.0),
-    ],
-)
-def test_pass_at_k(answers: int, right: int, k: int, expected: float) -> None:
-    assert compute_pass_at_k(answers, right, k) == pytest.approx(expected)
-
-
-def test_generations_are_counted_as_cruxeval_counts_them(judge: Judge) -> None:
-    problems = {"a": CruxProblem("a", CODE, "3", "4"), "b": CruxProblem("b", CODE, "3", "4")}
-    outputs = {"a": ["4", "f(3)", "2 + 2"], "b": ["f(3)", "5"]}
-    scores = score_generations(outputs, problems, "output", judge)
-    assert scores.passed == {"a": (True, True), "b": (False, False)}
-    inputs = {"a": ["f(3)", "3", "f(9)"], "b": ["3", "3"]}
-    scores = score_generations(inputs, problems, "input", judge)
-    assert scores.passed == {"a": (True, False), "b": (False, False)}
-    assert (scores.pass_at_1, scores.pass_at_5) == (25.0, None)
-
-
-@pytest.mark.timeout(900)
-@pytest.mark.skipif(CRUXEVAL not in os.environ, reason=f"{CRUXEVAL} names no file")
-@pytest.mark.parametrize("task", ["output", "input"])
-def test_published_scores_are_reproduced(task: str) -> None:
-    data = Path(os.environ[CRUXEVAL])
-    file = data.with_name(f"cruxeval_codellama7b_{task}_scored.json")
-    done = spsbench("--data", str(data), "--score", str(file), "--out", "scores.jsonl")
-    assert done.exit_code == 0, done.output
-    [scores] = read("scores.jsonl").select(GenerationsResult)
-    assert (scores.problems, scores.differing) == (800, 0)
-    assert scores.pass_at_1 == scores.published_pass_at_1
-    assert scores.pass_at_5 == scores.published_pass_at_5
 
 
 NESTED = record_call(
@@ -266,26 +231,15 @@ def test_the_right_reply_to_every_step_is_exact_and_another_is_not(name: str) ->
                 assert not score_state(trace, step, json.dumps(more)).exact
 
 
-def reply_rightly(task: Any, form: Any, problem: CruxProblem, trace: StateTrace) -> str | None:
-    """Return the answer of a conversation in which all replies are right."""
-    conversation = converse(task, form, problem, trace, max_steps=1000)
-    try:
-        question = next(conversation)
-        while True:
-            assert len(question.messages) % 2 == 1
-            question = conversation.send(question.right)
-    except StopIteration as end:
-        found: str | None = end.value
-        return found
-
-
 @pytest.mark.parametrize("task", ["output", "input"])
-@pytest.mark.parametrize("form", ["direct", "action", "path", "trace"])
+@pytest.mark.parametrize("form", ["direct", "action", "trace"])
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_right_replies_lead_to_right_answers(judge: Judge, name: str, form: Any, task: Any) -> None:
     problem = PROBLEMS[name]
-    answer = reply_rightly(task, form, problem, TRACES[name])
-    if name == NO_EXPRESSION and task == "input" and form in ("action", "path"):
+    answer = find_answer(
+        task, form, problem, make_question(task, form, problem, TRACES[name]).right
+    )
+    if name == NO_EXPRESSION and task == "input" and form == "action":
         assert answer is None
     else:
         assert answer is not None
@@ -300,7 +254,8 @@ def test_right_replies_lead_to_right_answers_on_all_of_cruxeval(judge: Judge) ->
         trace = trace_problem(problem)
         for task in ("output", "input"):
             for form in ("direct", "action", "trace"):
-                answer = reply_rightly(task, form, problem, trace)
+                right = make_question(task, form, problem, trace).right
+                answer = find_answer(task, form, problem, right)
                 if answer is None or not judge.accepts(problem.code, problem.output, answer):
                     wrong.append((problem.id, task, form))
     assert wrong == [(name, "input", "action") for name in ("sample_344", "sample_364")]
@@ -492,14 +447,14 @@ def test_a_scripted_run_is_right_and_goes_on_where_it_was_killed() -> None:
     first = spsbench(*arguments)
     assert first.exit_code == 0, first.output
     whole = read()
-    assert len(whole.select(AnswerResult)) == 2 * 2 * 4
+    assert len(whole.select(AnswerResult)) == 2 * 2 * 3
     assert len(whole.select(StateResult)) == 2 * len(ACTIONS)
     assert all(result.score.exact for result in whole.select(StateResult))
     assert "about" in first.output
     lines = Path("crux.jsonl").read_text().splitlines(keepends=True)
     Path("crux.jsonl").write_text("".join(lines[:20]) + lines[20][:30])
     again = spsbench(*arguments)
-    assert "19 of 30 questions are done" in again.output
+    assert "19 of 26 questions are done" in again.output
     assert "was cut off and is left out" in again.output
     strip = {(result.trial, result.answer, result.passed) for result in read().select(AnswerResult)}
     assert strip == {
@@ -509,7 +464,7 @@ def test_a_scripted_run_is_right_and_goes_on_where_it_was_killed() -> None:
         (r.trial, r.index, r.line) for r in whole.select(StateResult)
     }
     third = spsbench(*arguments)
-    assert "30 of 30 questions are done" in third.output
+    assert "26 of 26 questions are done" in third.output
     assert len(read().runs) == 2
 
 
@@ -532,13 +487,10 @@ def test_other_settings_are_refused() -> None:
             "there is no task `outputs`",
         ),
         (("--data", str(OWN), "--model", "scripted", "--forms", "cot"), "there is no form `cot`"),
-        (("--data", str(OWN), "--model", "scripted", "--executor", "dask"), "go together"),
         (
             ("--data", __file__, "--model", "scripted"),
             "line 1 is not a problem of CruxEval (JSONDecodeError",
         ),
-        (("--data", str(OWN), "--score", str(OWN)), "choose with --task"),
-        (("--data", str(OWN), "--score", str(OWN), "--task", "input"), "not a file of generations"),
         (("--report", str(OWN)), "line 1 of the results is damaged"),
     ],
 )
@@ -598,19 +550,6 @@ def test_the_trace_of_a_problem_ends_with_the_call(judge: Judge) -> None:
     assert trace.states[-1] == ProgramState("return", 9, 0, value="3")
 
 
-def test_generations_are_scored_by_the_command(tmp_path: Path) -> None:
-    answers = {name: [problem.output, "0"] for name, problem in PROBLEMS.items()}
-    (tmp_path / "output.json").write_text(json.dumps(answers))
-    done = spsbench("--data", str(OWN), "--score", "output.json")
-    assert done.exit_code == 0, done.output
-    assert "output.json, 6 problems" in done.output
-    assert "50.0000" in done.output
-    assert not Path("crux.jsonl").exists()
-    (tmp_path / "few.json").write_text(json.dumps({"counts": ["1"]}))
-    done = spsbench("--data", str(OWN), "--score", "few.json", "--task", "output")
-    assert "no answers to factorial" in done.output
-
-
 LOCAL = (
     "--data",
     str(OWN),
@@ -648,29 +587,11 @@ def test_a_run_stops_when_the_server_fails_and_goes_on_later() -> None:
     assert len(server.seen) == 12
 
 
-def test_questions_run_on_a_dask_cluster() -> None:
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
-    ) as cluster:
-        done = spsbench(
-            *("--data", str(OWN), "--model", "scripted", "--sample", "2", "--states", "1"),
-            *("--executor", "dask", "--scheduler", cluster.scheduler_address),
-        )
-    assert done.exit_code == 0, done.output
-    assert len(read().select(AnswerResult)) == 16
-    assert read().runs[0].executor == "dask"
-
-
 def test_the_report_is_made_from_the_lines_alone() -> None:
     note = ("--note", "No model was asked.")
     done = spsbench(
         "--data", str(OWN), "--model", "scripted", "--sample", "1", "--states", "1", *note
     )
-    assert done.exit_code == 0, done.output
-    answers = {name: [problem.output] * 5 for name, problem in PROBLEMS.items()}
-    Path("output.json").write_text(json.dumps(answers))
-    done = spsbench("--data", str(OWN), "--score", "output.json", "--out", "crux.jsonl")
     assert done.exit_code == 0, done.output
     report = spsbench("--report", "crux.jsonl").output
     assert (
@@ -679,10 +600,9 @@ def test_the_report_is_made_from_the_lines_alone() -> None:
     )
     assert "- Note: No model was asked.\n\n## Outputs and inputs\n\n| model |" in report
     for row in (
-        "| scripted | output | path | 1 | 1 | 1.000 | 0.207-1.000 |  |  | 0 |",
+        "| scripted | output | trace | 1 | 1.000 | 0.207-1.000 | 0 |",
         "| scripted | inv_step_over | 1 | 1.000 |",
         "| scripted | forward, depth ",
-        "| output.json | output | 6 | 30 | 100.0000 | - | 100.0000 | - | - |",
     ):
         assert row in report, report
 
@@ -697,4 +617,3 @@ def test_the_published_reports_are_those_of_the_published_results(size: str, rep
     assert results.select(AnswerResult)
     if size == "1.5b":
         assert results.select(StateResult)
-        assert [scores.differing for scores in results.select(GenerationsResult)] == [0, 0]

@@ -1,16 +1,14 @@
 """The questions for each task and form, and the answers in the replies.
 
-    conversation = converse("output", "action", problem, trace, max_steps=40)
-    question = next(conversation)            Question(system, messages=("PROGRAM ...",), right='{"event": "return", ...}')
-    conversation.send(reply)                 StopIteration("[2]"): the answer
+    make_question("output", "action", problem, trace)     Question(system, "PROGRAM ...", right='{"event": "return", ...}')
+    find_answer("output", "action", problem, reply)       "[2]"
 
-A conversation never calls a model. Each question carries the right reply, taken from the trace, which replaces the
-model in runs without one.
+Each question carries the right reply, taken from the trace, which replaces the model in runs without one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from njc.evaluation.execution_trace import ExecutionTrace, LineStep
@@ -24,9 +22,8 @@ from spsbench.crux.prediction import (
     show_state,
 )
 from spsbench.crux.problems import CruxProblem
-from spsbench.crux.results import CruxForm
-from spsbench.crux.scoring import CruxTask
-from spsbench.states.actions import Action, ActionStep, find_target
+from spsbench.crux.results import CruxForm, CruxTask
+from spsbench.states.actions import ActionStep, find_target
 from spsbench.states.trace import ProgramState, StateTrace, list_locals
 
 OUTPUT_SYSTEM = """\
@@ -81,63 +78,44 @@ class Question:
     """One question to a model."""
 
     system: str
-    messages: tuple[str, ...]
-    """Messages of the user and the model in turn; the first and the last are the user's."""
+    text: str
     right: str
     """A right reply."""
 
 
-Conversation = Generator[Question, str, str | None]
-"""Yields questions, is sent replies, and returns the answer, or None."""
-
-
-def converse(
-    task: CruxTask, form: CruxForm, problem: CruxProblem, trace: StateTrace, max_steps: int
-) -> Conversation:
-    """Return the conversation about a problem's output or input."""
-    if form in ("direct", "trace"):
-        return _ask_directly(task, problem, trace if form == "trace" else None)
-    action: Action = "step_return" if form == "action" else "step_over"
-    steps = 1 if form == "action" else max_steps
-    if task == "output":
-        return _ask_for_end(task, problem, trace, ActionStep(0, action), steps)
-    last = len(trace.states) - 1
-    back: Action = "inv_step_call" if form == "action" else "inv_step_over"
-    return _ask_for_end(task, problem, trace, ActionStep(last, back), steps)
-
-
-def _ask_directly(task: CruxTask, problem: CruxProblem, trace: StateTrace | None) -> Conversation:
+def make_question(
+    task: CruxTask, form: CruxForm, problem: CruxProblem, trace: StateTrace
+) -> Question:
+    """Return the question for a problem's output or input."""
+    if form == "action":
+        last = len(trace.states) - 1
+        is_output = task == "output"
+        return ask_for_state(
+            trace, ActionStep(0, "step_return") if is_output else ActionStep(last, "inv_step_call")
+        )
     code, note = problem.code, ""
-    if trace is not None:
+    if form == "trace":
         asked = len(trace.states) - 1 if task == "output" else 0
         code, note = annotate_source(trace, hidden=asked), TRACE_NOTE
     right = f"[ANSWER]assert {problem.call} == {problem.output}[/ANSWER]"
     if task == "output":
-        text = f"{code}\nassert {problem.call} == ??"
-        reply = yield Question(OUTPUT_SYSTEM + note, (text,), right)
-        return find_output(reply)
-    text = f"{code}\nassert f(??) == {problem.output}"
-    reply = yield Question(INPUT_SYSTEM + note, (text,), right)
-    return find_call(reply)
+        return Question(OUTPUT_SYSTEM + note, f"{code}\nassert {problem.call} == ??", right)
+    return Question(INPUT_SYSTEM + note, f"{code}\nassert f(??) == {problem.output}", right)
 
 
-def _ask_for_end(
-    task: CruxTask, problem: CruxProblem, trace: StateTrace, step: ActionStep, max_steps: int
-) -> Conversation:
-    """Ask for state after state, until the model predicts that the function returns or is called."""
-    messages = [_describe_step(trace, step)]
-    for _ in range(max_steps):
-        reply = yield Question(DEBUGGER_SYSTEM, tuple(messages), _find_right_reply(trace, step))
-        predicted = parse_prediction(reply)
-        if predicted is None:
-            return None
-        if task == "output" and predicted.event == "return":
+def find_answer(task: CruxTask, form: CruxForm, problem: CruxProblem, reply: str) -> str | None:
+    """Return the value, or the call, in a reply; None if it has none."""
+    if form != "action":
+        return find_output(reply) if task == "output" else find_call(reply)
+    predicted = parse_prediction(reply)
+    match task, predicted and predicted.event:
+        case "output", "return":
+            assert predicted is not None
             return find_output(predicted.value or "")
-        if task == "input" and predicted.event == "call":
+        case "input", "call":
+            assert predicted is not None
             call = build_call(problem.code, predicted.locals)
             return None if call is None else find_call(call)
-        messages += [reply, f"ACTION {step}"]
-        step = ActionStep(_find_index(trace, step), step.action)
     return None
 
 
@@ -162,7 +140,7 @@ def _describe_step(trace: StateTrace, step: ActionStep) -> str:
 
 def ask_for_state(trace: StateTrace, step: ActionStep) -> Question:
     """Return the question for the state after one step."""
-    return Question(DEBUGGER_SYSTEM, (_describe_step(trace, step),), _find_right_reply(trace, step))
+    return Question(DEBUGGER_SYSTEM, _describe_step(trace, step), _find_right_reply(trace, step))
 
 
 def score_state(trace: StateTrace, step: ActionStep, reply: str) -> StateScore:
