@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from njc.runs.debug.stop_report import choose_prompt_line
 from njc.runs.timeline.channel import RunControlError
 from njc.runs.timeline.effect_text import format_effect, read_effect_text
-from njc.runs.timeline.step_builder import build_timeline
-from njc.trace_lines import read_trace
+from njc.runs.timeline.steps import Position, Step
 from njrt.effect_json import effect_to_json
 from njrt.effects import (
     BindOutputs,
@@ -75,6 +72,5 @@ def test_other_text_is_refused(effect: Effect, text: str) -> None:
     ],
 )
 def test_the_line_of_an_entry_is_the_first_with_text(lines: list[str], current: int) -> None:
-    trace = Path(__file__).parents[2] / "examples" / "traces" / "mailbox.jsonl"
-    entry = build_timeline(read_trace(trace))[0]
+    entry = Step(Position(0), "enter", 1, "a.njpy:1")
     assert choose_prompt_line(lines, entry) == current

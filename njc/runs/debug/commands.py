@@ -102,13 +102,6 @@ class DebugSession:
         return make_stop_report(self.run, self.seen)
 
 
-def get_controller(session: DebugSession) -> RunController:
-    """Return the run if it can be changed; raises RunControlError for a trace."""
-    if isinstance(session.run, RunController):
-        return session.run
-    raise RunControlError("a trace can only be viewed; `njc debug PROGRAM` runs the program")
-
-
 def get_step(session: DebugSession) -> Step:
     """Return the step that the run is stopped before; raises RunControlError if it is not stopped."""
     step = session.run.step if session.run.state == "stopped" else None
@@ -178,12 +171,7 @@ def show_variables(session: DebugSession, words: str) -> CommandResult:
 def evaluate(session: DebugSession, words: str) -> CommandResult:
     """Return the value of an expression."""
     get_step(session)
-    if isinstance(session.run, RunController):
-        return Said((clean_text(session.run.evaluate(words).text),))
-    for variable in session.run.variables():
-        if variable.name == words:
-            return Said((clean_text(variable.text),))
-    raise RunControlError(f"the trace has no variable `{words}` here, and evaluates nothing")
+    return Said((clean_text(session.run.evaluate(words).text),))
 
 
 def expand(session: DebugSession, words: str) -> CommandResult:
@@ -192,7 +180,7 @@ def expand(session: DebugSession, words: str) -> CommandResult:
     if not root.isidentifier():
         raise RunControlError("name a variable: x VARIABLE, or x VARIABLE.part[0]")
     get_step(session)
-    parts = get_controller(session).expand(root, *_PATH.findall(words))
+    parts = session.run.expand(root, *_PATH.findall(words))
     lines = tuple(f"    {part.name}: {clean_text(part.text)}" for part in parts)
     return Said(lines or ("    no parts",))
 
@@ -274,7 +262,7 @@ def run_command(session: DebugSession, line: str) -> CommandResult:
 def edit_effect(session: DebugSession, text: str) -> Said:
     """Replace the pending effect with the effect in `text`."""
     step = get_effect(session)
-    get_controller(session).edit_effect(read_effect_text(step.effect or {}, text))
+    session.run.edit_effect(read_effect_text(step.effect or {}, text))
     return Said(("the edited effect will be performed",))
 
 
@@ -367,19 +355,17 @@ def clear_breakpoints(session: DebugSession, words: str) -> CommandResult:
 
 def set_variable(session: DebugSession, words: str) -> CommandResult:
     """Bind a variable to the value of an expression."""
-    controller = get_controller(session)
     match = _SETTING.fullmatch(words)
     if match is None:
         raise RunControlError("write what to set: set NAME = EXPRESSION")
     get_step(session)
-    variable = controller.set_variable(match[1], match[2])
+    variable = session.run.set_variable(match[1], match[2])
     session.make_report()  # so that the variables at this stop include this one
     return Said((f"{match[1]}: {clean_text(variable.text)}",))
 
 
 def edit(session: DebugSession, words: str) -> CommandResult:
     """Change the pending effect to `words`, or in an editor if there are no words."""
-    get_controller(session)
     step = get_effect(session)
     effect = find_decision(session.run).get("effect", step.effect) or {}
     return edit_effect(session, words) if words else EditWanted(format_effect(effect))
@@ -389,9 +375,8 @@ def decide(act: Callable[[RunController, str], None], said: str) -> Serve:
     """Return a command that decides on the pending effect."""
 
     def serve(session: DebugSession, words: str) -> CommandResult:
-        controller = get_controller(session)
         get_effect(session)
-        act(controller, words)
+        act(session.run, words)
         return Said((said,))
 
     return serve
@@ -400,7 +385,7 @@ def decide(act: Callable[[RunController, str], None], said: str) -> Serve:
 def show_fork(session: DebugSession, words: str) -> CommandResult:
     """List the changes that make this run differ from the original one."""
     lines = []
-    for change in get_controller(session).edits:
+    for change in session.run.edits:
         where, fields = f"    at step {change.position}: ", change.fields
         if change.kind == "set":
             lines.append(f"{where}set {fields['name']} = {fields['expression']}")
@@ -414,14 +399,14 @@ def show_fork(session: DebugSession, words: str) -> CommandResult:
 def go_live(session: DebugSession, words: str) -> CommandResult:
     """Ask a model for unrecorded replies from here on."""
     get_step(session)
-    get_controller(session).go_live()
+    session.run.go_live()
     return Said(("a model is asked from here on where nothing is recorded",))
 
 
 def save_recording(session: DebugSession, words: str) -> CommandResult:
     """Write the recording of the run to a file."""
     try:
-        get_controller(session).save_recording(Path(words))
+        session.run.save_recording(Path(words))
     except OSError as error:
         raise RunControlError(f"{words}: {error.strerror or error}") from None
     return Said((f"the recording of this run is in {words}",))
@@ -434,9 +419,8 @@ def feed(give: Callable[[RunController, str], None]) -> Serve:
     """Return a command that gives the program input; a program that waits for it continues."""
 
     def serve(session: DebugSession, words: str) -> CommandResult:
-        controller = get_controller(session)
-        is_waiting = controller.state == "running"
-        give(controller, words)
+        is_waiting = session.run.state == "running"
+        give(session.run, words)
         return Moved() if is_waiting else Said()
 
     return serve

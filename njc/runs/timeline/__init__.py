@@ -1,6 +1,5 @@
-"""The timeline of a run: the steps that natural blocks take, from a trace or from a program under control.
+"""The timeline of a program under control: the steps that its natural blocks take.
 
-    timeline = build_timeline(read_trace(Path("trace.jsonl")))          for viewing
     controller = RunController(RunSettings(Path("mail.njpy"), recording=Path("mail.jsonl")), report)
 
 A program stops *before* a step: a block's entry, an effect, an exit, or a line of the model's code. A change at a

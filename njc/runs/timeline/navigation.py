@@ -76,7 +76,7 @@ FindStepBack = Callable[[Timeline, Position], Position | None]
 
 
 class StepMovements(ABC):
-    """Movements by steps, forward and back, through a controlled run or a trace."""
+    """Movements by steps, forward and back, through a controlled run."""
 
     @abstractmethod
     def _go(self, mode: ModeKind) -> None:
