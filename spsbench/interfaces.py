@@ -2,7 +2,7 @@
 
     with njrt.using(interface=INTERFACES["nightjar"]): ...         all blocks, in Python (5.2)
     """natural(interface=SHARED_STATE)                             shared program state (4.2)
-    TOOLS = make_tool_interface("calendar", [add_event])           tool use (appendix B.2)
+    TOOLS = Interface("calendar", [add_event])                     tool use (appendix B.2)
 
 Names and arguments follow the paper and its published traces; older names of an argument are
 accepted. `tests/spsbench/test_paper_interfaces.py` tests the paper's rules, one a test.
@@ -11,7 +11,7 @@ accepted. `tests/spsbench/test_paper_interfaces.py` tests the paper's rules, one
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -324,11 +324,6 @@ def refuse_statements(text: str) -> Refusal | None:
 
 
 # ── the interfaces ───────────────────────────────────────────────────────────────────────────────
-
-
-def make_tool_interface(name: str, tools: Sequence[Handler], rules: str = "") -> Interface:
-    """Return tool use as an interface: all handlers resume, and the prompt ends by returning values (appendix B.2)."""
-    return Interface(name, tools, rules)
 
 
 ISOLATED = Interface("isolated", [])

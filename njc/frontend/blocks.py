@@ -96,11 +96,6 @@ class NaturalBlock:
         return tuple(tag for tag in self.tags if isinstance(tag, Reference))
 
     @cached_property
-    def capitalized(self) -> tuple[Reference, ...]:
-        """The references with a capital letter, such as classes."""
-        return tuple(each for each in self.references if not each.path.islower())
-
-    @cached_property
     def reads(self) -> tuple[str, ...]:
         """The paths that the block reads without binding them, each once."""
         return tuple(dict.fromkeys(each.path for each in self.references if not each.writes))

@@ -19,7 +19,7 @@ from njrt.interface import Broke, Handling, Interface
 from njrt.messages import Request, ToolCall, ToolMessage, UserMessage
 from njrt.models.scripted import Said, Scripted, call
 from njrt.options import Options
-from spsbench.interfaces import INTERFACES, ISOLATED, SHARED_STATE, make_tool_interface
+from spsbench.interfaces import INTERFACES, ISOLATED, SHARED_STATE
 
 SOURCE = '''
 def by_interface(interface, x, hidden=7):
@@ -169,7 +169,7 @@ def test_4_1_values_cross_by_serialization_and_reification() -> None:
         """Keep them."""
         seen.append((numbers, ratio))
 
-    tools = make_tool_interface("tools", [keep])
+    tools = Interface("tools", [keep])
     play(tools, [call("keep", numbers=[1, 2], ratio=1), call("done", y=1), call("done", y=1)])
     assert seen == [((1, 2), 1.0)]
 
@@ -303,7 +303,7 @@ def test_b_2_in_tool_use_every_handler_resumes(add: Callable[[int, int], int]) -
         """Add two numbers."""
         return add(a, b)
 
-    tools = make_tool_interface("calculator", [plus], "Use `plus`.")
+    tools = Interface("calculator", [plus], "Use `plus`.")
     ended, told, model = play(tools, [call("plus", a=1, b=2), call("done", y=3), call("done", y=3)])
     assert (ended[1], told[0]) == (3, "3")
     assert "Use `plus`." in model.requests[0].system
