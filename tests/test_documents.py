@@ -15,6 +15,7 @@ import njrt
 from njc.commands import njc as njc_command
 from njrt.options import Options
 from njrt.records import fields
+from njrt.scope.scope import DeclaredNames
 from njrt.session.block_call import BlockCall, RunArguments
 from njrt.session.run_block import run
 from njrt.session.static_attempt import attempt
@@ -159,14 +160,17 @@ def test_the_call_that_is_shown_stands_in_a_compiled_file() -> None:
     assert shown in (ROOT / "compiled_out" / "examples" / "mailbox.py").read_text()
 
 
+CALL_RECORDS = (BlockCall, DeclaredNames, RunArguments)
+
+
 def test_the_arguments_that_are_listed_are_those_of_a_call() -> None:
     architecture = (ROOT / "docs" / "architecture.md").read_text()
     table = architecture.partition("| argument | present if | content |")[2].partition("\n\n")[0]
     cells = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
     listed = {name for cell in cells for name in re.findall(r"(\w+)=", cell)}
     parameters = {name for call in (run, attempt) for name in inspect.signature(call).parameters}
-    parameters |= {each.name for kind in (BlockCall, RunArguments) for each in fields(kind)}
+    parameters |= {each.name for kind in CALL_RECORDS for each in fields(kind)}
     keywords = parameters - {"prompt", "variables", "options", "arguments"}
-    keywords -= {"place", "sets_effects"}
+    keywords -= {"place", "names", "sets_effects"}
     options = {field.name for field in dataclasses.fields(Options)}
     assert listed - options == keywords - {"tried", "observer"}  # given by the runtime itself

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -18,20 +17,12 @@ from njc.runs.timeline.breakpoints import (
     is_place,
 )
 from njc.runs.timeline.navigation import find_difference, find_step_back_out, find_step_back_over
-from njc.runs.timeline.step_builder import StepBuilder
+from njc.runs.timeline.step_builder import build_timeline
 from njc.runs.timeline.steps import Position, Step, Timeline
-from njc.trace_lines import TraceLine, parse_trace, read_trace
+from njc.trace_lines import parse_trace, read_trace
 from njrt.models.scripted import Scripted, run
 from njrt.scope.scope import make_scope
 from njrt.timeouts import DeadlineExceeded, StoppableClock, call_with_timeout, clock
-
-
-def build_timeline(lines: Iterable[TraceLine]) -> Timeline:
-    timeline, builder = Timeline(), StepBuilder()
-    for line in lines:
-        for step in builder.add(line):
-            timeline.put(step)
-    return timeline
 
 
 def double(number: int) -> int:

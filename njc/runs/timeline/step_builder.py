@@ -261,6 +261,15 @@ class StepBuilder:
         )
 
 
+def build_timeline(lines: Iterable[TraceLine]) -> Timeline:
+    """Return the timeline of a trace."""
+    timeline, builder = Timeline(), StepBuilder()
+    for line in lines:
+        for step in builder.add(line):
+            timeline.put(step)
+    return timeline
+
+
 def build_steps(lines: Iterable[EventLine]) -> Iterator[Step]:
     """Yield the finished steps of one run in the order of their ends, also if its start is missing."""
     builder = StepBuilder(has_one_run=True)
