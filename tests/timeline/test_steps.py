@@ -121,6 +121,7 @@ def test_a_trace_that_is_cut_off_or_old_is_a_timeline_as_far_as_it_goes(trace: P
     data = trace.read_bytes()
     timeline = build_timeline(parse_trace(data[: len(data) * 2 // 3].splitlines(keepends=True)))
     assert 3 < len(timeline) < 11
+    assert [problem.problem for problem in timeline.problems] == ["cut off: the line has no end"]
     late = data.splitlines(keepends=True)[3:]
     assert build_timeline(parse_trace(late))[0].kind == "enter", (
         "the lines of the first run have no entry"

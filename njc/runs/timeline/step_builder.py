@@ -265,6 +265,8 @@ def build_timeline(lines: Iterable[TraceLine]) -> Timeline:
     """Return the timeline of a trace."""
     timeline, builder = Timeline(), StepBuilder()
     for line in lines:
+        if isinstance(line, UnreadableLine):
+            timeline.problems.append(line)
         for step in builder.add(line):
             timeline.put(step)
     return timeline

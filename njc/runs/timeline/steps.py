@@ -23,7 +23,7 @@ from njc.runs.timeline.effect_text import (
     name_effect,
     summarize_variables,
 )
-from njc.trace_lines import ModelCallCost
+from njc.trace_lines import ModelCallCost, UnreadableLine
 from njrt.records import record
 from njrt.rendering.writer import remove_unstable_parts
 
@@ -221,6 +221,7 @@ class Timeline(Sequence[Step]):
     def __init__(self) -> None:
         self._steps: list[Step] = []
         self._lines: dict[int, list[Step]] = {}
+        self.problems: list[UnreadableLine] = []
 
     def __len__(self) -> int:
         return len(self._steps)
