@@ -2,7 +2,7 @@
 
 python guard_runner.py POLICY FOLDER < cases.json > results.json
 
-An audit hook that is older than the guard's own sees every attempt at an effect, also those that the guard stops.
+An audit hook sees every attempt at an effect.
 """
 
 import sys

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import subprocess
 import sys
@@ -11,6 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 from playing import FailedCode, Refused, message_of, play
+
+from njrt.execution.execute import Ran, Snippet, execute, prepare
+from njrt.scope.scope import make_scope
 
 ESCAPES = [
     # imports
@@ -35,7 +37,6 @@ ESCAPES = [
     "import random\nrandom._os.system('true')",
     "import json as j\nj.codecs.open('x')",
     "import re\nre.enum.sys",
-    "import json\nk = json\nk.codecs",
     "import asyncio\nasyncio.subprocess.create_subprocess_exec",
     "import asyncio\nasyncio.events.os",
     "import asyncio\nawaited = asyncio.create_subprocess_exec",
@@ -44,7 +45,6 @@ ESCAPES = [
     "import uuid\nuuid.os",
     "import collections\ncollections._sys.modules",
     "import types\ntypes.FunctionType",
-    "import string\nstring.Formatter().get_field('0.__reduce__', [1], {})",
     # builtins
     "exit()",
     "quit()",
@@ -69,11 +69,8 @@ ESCAPES = [
     "().__reduce__",
     "''.__class__.__mro__[1].__subclasses__()",
     "class A: pass\nA().__class__ = int",
-    "class A: __class__ = int",
-    "class A:\n    @property\n    def __class__(self): return int",
     "''.__reduce__.__mro__[1].__subclasses__()",
     "type(()).__mro__",
-    "type(1).mro()",
     "object.__subclasses__()",
     "type.__base__",
     "print.__self__",
@@ -88,10 +85,6 @@ ESCAPES = [
     "'{0.__reduce__.__mro__}'.format(1)",
     "'{x[__globals__]}'.format_map({})",
     "match 1:\n    case object(__reduce__=c): c",
-    "import operator\noperator.attrgetter('__reduce__')(1)",
-    "import operator\noperator.attrgetter('real.__reduce__')(1)",
-    "from operator import methodcaller, attrgetter\nattrgetter('__re' + 'duce__')(1)",
-    "import operator\noperator.methodcaller('__reduce__')(1)",
     # modules as values
     "import random\n[random][0]._os",
     "import random\ngetattr(random, '_os')",
@@ -103,23 +96,15 @@ ESCAPES = [
     "import asyncio\n[asyncio.tasks]",
     "class A:\n    import random as m\nA.m._os",
     "from json.tool import main",
-    "import base64\nbase64.main()",
     "import contextlib\ncontextlib.chdir('/')",
-    "import enum\nenum.global_enum",
-    # names of attributes as texts
-    "from operator import attrgetter as ag\nag('__re' + 'duce__')(1)",
-    "import operator\ng = operator.attrgetter\ng('__re' + 'duce__')(1)",
-    "import operator\noperator.methodcaller('format', 1)('{0.__re' + 'duce__}')",
-    "import functools\nfunctools.update_wrapper",
-    "class M:\n    __match_args__ = ('__globals__',)",
-    "class M: pass\nM.__match_args__ = ('__globals__',)",
-    "import dataclasses\n@dataclasses.dataclass\nclass M:\n    __globals__: int",
-    "import dataclasses\ndataclasses.make_dataclass('M', ['__globals__'])",
+    # internal attributes
+    "import asyncio\nq = asyncio.Queue()\nq._loop",
+    "[int][0]._price",
+    "import json\njson.JSONEncoder.default = print",
+    "import random\ndel random.choice",
     # texts as code
     "import typing\ntyping.Optional['eval'].__args__[0]",
-    "import typing\ntyping.get_args(typing.Optional['eval'])[0]._evaluate({}, {}, frozenset())",
-    "import functools\n@functools.singledispatch\ndef f(x): pass",
-    "import dataclasses\nclass A:\n    __annotations__ = {'x=print()': int}\ndataclasses.dataclass(A)",
+    "import typing\ntyping.ForwardRef('eval')",
     # the event loop
     "import asyncio\nasyncio.get_event_loop_policy().new_event_loop()",
     "import asyncio\nasyncio.SelectorEventLoop()",
@@ -155,13 +140,9 @@ if sys.version_info >= (3, 13):
     ]
 
 REASONS = (
-    "an import is refused in a class body",
     "refused in a block",
     "cannot be imported in a block",
-    "takes only literal names in a block",
-    "takes only the function in a block",
-    "can only be called in a block",
-    "is a module: in a block it can only be used as",
+    "a block cannot change the module",
     "`__builtins__` is not visible in this block",
 )
 
@@ -169,23 +150,23 @@ AT_RUN_TIME = [
     "getattr((), '__reduce__')",
     "class A: pass\nsetattr(A(), '__class__', A)",
     "getattr((), '__re' + 'duce__')",
-    "import operator\nlist(map(operator.attrgetter, ['__reduce__']))[0](1)",
     "import functools\nfunctools.reduce(getattr, ['__reduce__', '__base__'], ())",
     "list(map(getattr, [()], ['__reduce__']))",
     "def f(): pass\nsetattr(f, '__code' + '__', None)",
     "g = getattr\ng(print, '__self__')",
     "class S(str):\n    def __hash__(self): return 0\n    def __eq__(self, o): return False\ngetattr((), S('__reduce__'))",
-    "def f(): pass\nsetattr(f, '__match' + '_args__', ())",
-    "('{0.__re' + 'duce__}').format(1)",
-    "''.join(['{x.__r', 'educe__}']).format_map({'x': 1})",
-    "str.format('{0.__re' + 'duce__}', 1)",
-    "list(map(str.format, ['{0.__re' + 'duce__}'], [1]))",
-    "class S(str): pass\nS('{0.__re' + 'duce__}').format(1)",
-    "getattr('{0.__re' + 'duce__}', 'format')(1)",
-    "def f(t): return t.format(1)\nf('{0.__re' + 'duce__}')",
+    "import random\ngetattr(random, '_os')",
+    "import json\nsetattr(json, 'loads', None)",
+    "import json\ndelattr(json, 'loads')",
 ]
-if sys.version_info >= (3, 13):
-    AT_RUN_TIME += ["class A[T, U = ('{0.__re' + 'duce__}').format(1)]: pass\nA[int]"]
+
+PASSING = {
+    "a module as a value": "import json\n[json][0].codecs.open",
+    "a name put together in a template": "('{0.__re' + 'duce__}').format(1)",
+    "an operator that takes a name": "import operator\noperator.attrgetter('__reduce__')(1)",
+    "a function that the program stored": "tools.system('exit 0')",
+}
+"""What the guard does not see; SECURITY.md says so."""
 
 HARMLESS = [
     "import re, json, math, datetime, collections.abc, itertools\njson.dumps(re.split(',', 'a,b'))",
@@ -227,7 +208,7 @@ def test_known_escapes_are_refused_before_they_run(source: str) -> None:
 
 @pytest.mark.parametrize("source", AT_RUN_TIME)
 def test_attribute_names_made_at_run_time_are_refused(source: str) -> None:
-    with pytest.raises(FailedCode, match=r"AttributeError: `__\w+__` is refused in a block"):
+    with pytest.raises(FailedCode, match=r"AttributeError: `\w+` is refused in a block"):
         play(lambda: (), source)
 
 
@@ -255,9 +236,6 @@ def test_messages_say_a_way_out() -> None:
 
 
 def test_the_open_policy_refuses_nothing() -> None:
-    from njrt.execution.execute import Ran, Snippet, execute, prepare
-    from njrt.scope.scope import make_scope
-
     source = "import os\neval('1'), ().__class__, getattr(1, '__class__'), os.sep"
     snippet = prepare(source, make_scope(lambda: ()), policy="open")
     assert isinstance(snippet, Snippet)
@@ -274,28 +252,29 @@ def test_a_refused_snippet_changes_nothing() -> None:
     assert f() == 1
 
 
-@pytest.mark.parametrize(
-    ("source", "event"),
-    [
-        ("tools.open(path, 'w')", "open"),
-        ("tools.system('true')", "os.system"),
-        ("tools.run(['true'])", "subprocess.Popen"),
-        ("list(map(tools.system, ['true']))", "os.system"),
-        ("tools.evaluate('1')", "compile"),
-        ("tools.remove(path)", "os.remove"),
-    ],
-)
-def test_effects_are_refused_whoever_passed_the_function(
-    source: str, event: str, tmp_path: Path
-) -> None:
-    tools = SimpleNamespace(
-        open=open, system=os.system, run=subprocess.run, evaluate=eval, remove=os.remove
-    )
-    path = tmp_path / "file"
-    path.write_text("kept")
-    message = message_of(source, lambda: (tools, path, math))
-    assert message.startswith(f"PermissionError: `{event}` is refused in a block"), message
-    assert path.read_text() == "kept"
+@pytest.mark.parametrize("source", PASSING.values(), ids=PASSING)
+def test_values_are_not_looked_at(source: str) -> None:
+    tools = SimpleNamespace(system=os.system)
+    assert message_of(source, lambda: (tools,)) == ""
+
+
+def test_attributes_with_an_underscore_of_what_the_prompt_names_may_be_used() -> None:
+    order = SimpleNamespace(_price=2, tax=SimpleNamespace(_rate=3))
+    source = "order._price += 1\norder._price * order.tax._rate"
+    assert play(lambda: (order,), source) == 9
+    assert "`_price` is refused" in message_of("[order][0]._price", lambda: (order,))
+
+
+def test_a_later_piece_of_code_may_use_what_an_earlier_one_made() -> None:
+    scope = make_scope(lambda: ())
+    pieces = ["import json\nclass A: _x = 1\na = A()", "a._x, json.dumps([1])", "json.codecs"]
+    ends = [prepare(source, scope) for source in pieces[:1]]
+    assert isinstance(ends[0], Snippet)
+    execute(ends[0])
+    second = prepare(pieces[1], scope)
+    assert isinstance(second, Snippet)
+    assert execute(second) == Ran((1, "[1]"), "")
+    assert "`json.codecs` is refused" in getattr(prepare(pieces[2], scope), "message", "")
 
 
 def test_the_program_and_what_the_prompt_names_may_have_effects(tmp_path: Path) -> None:

@@ -21,8 +21,7 @@ from njc.frontend.prompt_references import list_variables, parse_type
 from njc.static.checks.attributes import find_attribute_problems
 from njc.static.holes import Hole, list_imports_on_own_lines, split_import
 from njrt.execution.checks import find_snippet_problems
-from njrt.execution.guard.check import find_guard_problems
-from njrt.execution.guard.unchecked import find_unchecked_problems
+from njrt.execution.guard.check import find_guard_problems, find_static_problems
 from njrt.execution.lowering import find_host_jumps
 from njrt.execution.snippet_analysis import SnippetAnalysis, analyze_snippet
 from njrt.execution.symbols import SnippetNames, find_names
@@ -56,9 +55,9 @@ def find_code_refusals(
     if hole.options.policy != "open":
         whole = analyze_snippet(code, hole.class_name, 0)
         static_scope = make_static_scope(hole)
-        problems += find_guard_problems(whole.checked_nodes, whole.names, static_scope)
         private = frozenset(re.findall(r"\b_\w+", types.text))
-        problems += find_unchecked_problems(whole.nodes, whole.names, static_scope, private)
+        problems += find_guard_problems(whole.checked_nodes, whole.names, static_scope, private)
+        problems += find_static_problems(whole.nodes, whole.names, static_scope)
     problems += find_attribute_problems(tree, hole.block.scope, names.bound, types)
     problems += _find_wrong_values(nodes, hole, types)
     problems += _find_foreign_names(analysis, hole)

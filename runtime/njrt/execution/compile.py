@@ -20,10 +20,8 @@ from types import CellType, CodeType, TracebackType
 from njrt.context import ContextMark
 from njrt.effects import Refusal
 from njrt.execution.checks import MODULE_NAMES, find_snippet_problems
-from njrt.execution.guard.check import find_guard_problems, list_program_modules
-from njrt.execution.guard.effects import allow_effects, names_effects
-from njrt.execution.guard.rewrite import CHECKS
-from njrt.execution.guard.runtime import CHECKED_BUILTINS
+from njrt.execution.guard.builtins import CHECKED_BUILTINS
+from njrt.execution.guard.check import find_guard_problems
 from njrt.execution.interruptions import select_catchable, wrap_async_manager, wrap_manager
 from njrt.execution.lowering import (
     ASYNC_MANAGER_NAME,
@@ -170,7 +168,6 @@ def _check_and_compile(
     compile_source = compile_snippet if is_short else compile_snippet.__wrapped__
     layout = _make_layout(analysis, scope, policy, carried.keys())
     code = compile_source(source, scope.place, layout, scope.future_flags)
-    allow_effects(code, policy == "open" or names_effects(scope))
     tracker, exit_kind, exit_value = RaiseTracker(), CellType(int(ExitKind.FELL_OFF)), CellType()
     private = {
         RAISED_NAME: CellType(tracker.record),
@@ -200,7 +197,6 @@ _PRIVATE_CELLS = {
     ASYNC_MANAGER_NAME: CellType(wrap_async_manager),
     CATCHABLE_NAME: CellType(select_catchable),
     MANAGER_NAME: CellType(wrap_manager),
-    **{name: CellType(check) for name, check in CHECKS.items()},
 }
 """Functions that the lowered code of every snippet uses."""
 
@@ -243,7 +239,6 @@ def _make_layout(
             ]
         ),
         own=scope.own,
-        program_modules=list_program_modules(scope) if policy == "guarded" else None,
         is_contained=policy == "contained",
         watched=scope.watched,
     )
@@ -262,7 +257,7 @@ def _provide_cells(names: SnippetNames, scope: Scope, policy: Policy) -> None:
         elif name == "print":
             scope.borrowed[name] = CellType(scope.transcript.print)
         elif name in ("dir", "locals", "vars"):
-            scope.borrowed[name] = CellType(make_lister(name, scope, policy))
+            scope.borrowed[name] = CellType(make_lister(name, scope))
         elif policy == "guarded" and name in CHECKED_BUILTINS:
             scope.borrowed[name] = CellType(CHECKED_BUILTINS[name])
         elif name not in MODULE_NAMES and _is_shadowed(name, scope):
@@ -281,10 +276,9 @@ def find_carried_functions(names: SnippetNames, scope: Scope) -> dict[str, CellT
     return carried
 
 
-def make_lister(name: str, scope: Scope, policy: Policy) -> Callable[..., UserValue]:
-    """Return a block's `dir`, `locals` or `vars`, which lists the block's variables if called without arguments."""
-    builtin = CHECKED_BUILTINS.get(name) if policy == "guarded" else None
-    builtin = builtin or getattr(builtins, name)
+def make_lister(name: str, scope: Scope) -> Callable[..., UserValue]:
+    """Return a block's `dir`, `locals` or `vars`; without arguments it lists the block's variables."""
+    builtin: Callable[..., UserValue] = getattr(builtins, name)
 
     def list_names(*arguments: UserValue) -> UserValue:
         if arguments:

@@ -25,7 +25,6 @@ from collections.abc import Iterable, Iterator
 from types import CodeType
 from typing import Any
 
-from njrt.execution.guard.rewrite import CHECKS, add_checks
 from njrt.execution.symbols import Declaration, FunctionNode, SnippetNames, find_bound_names
 from njrt.execution.syntax import compile_tree, parse_python
 from njrt.private_names import mangle
@@ -106,8 +105,6 @@ class ScopeLayout:
     """The names it binds that live in the module."""
     own: frozenset[str]
     """The names that live in the class namespace."""
-    program_modules: tuple[str, ...] | None
-    """The modules that the prompt names, which are imported unchecked; None if nothing is checked."""
     is_contained: bool
     """Whether the snippet runs on proxies."""
     watched: frozenset[str]
@@ -118,8 +115,6 @@ def lower_snippet(
     tree: ast.Module, names: SnippetNames, layout: ScopeLayout, filename: str, flags: int
 ) -> CodeType:
     """Compile a checked snippet; `tree` is changed."""
-    if layout.program_modules is not None:
-        tree = add_checks(tree, layout.class_name, layout.program_modules)
     jumps = {id(jump) for jump in find_host_jumps(tree.body)}
     body = _Lowerer(names, layout, jumps).lower_body(tree.body)
     if layout.in_class and jumps:
@@ -167,7 +162,7 @@ def _build_scaffold(layout: ScopeLayout, body: list[ast.stmt]) -> ast.Module:
     assert isinstance(host.body[0], ast.Nonlocal)
     private = [
         RAISED_NAME, CATCHABLE_NAME, CLASS_NAME, MANAGER_NAME, ASYNC_MANAGER_NAME, BOUND_NAME, TYPE_NAME, SUPER_NAME,
-        *CHECKS, *((EXIT_KIND_NAME, EXIT_VALUE_NAME) if layout.in_class else ()),
+        *((EXIT_KIND_NAME, EXIT_VALUE_NAME) if layout.in_class else ()),
     ]  # fmt: skip
     declared.targets[-1:] = [ast.Name(name, ast.Store()) for name in private]
     host.body[0].names[-1:] = private

@@ -17,10 +17,10 @@ its value. In functions, and for other modules, `import *` stays, and is refused
 from __future__ import annotations
 
 import ast
-import sys
 from collections.abc import Collection, Iterator
+from importlib import import_module
 
-from njrt.execution.guard.module_proxies import is_importable, open_module
+from njrt.execution.guard.check import is_allowed_member, is_importable
 from njrt.execution.symbols import SnippetNames
 from njrt.private_names import mangle
 from njrt.rendering.signatures import read_annotations
@@ -61,13 +61,13 @@ def _replace_star_imports(names: SnippetNames, scope: Scope) -> Iterator[_Replac
     for statement in names.star_imports:
         module = statement.module or ""
         if statement.level == 0 and is_importable(module):
-            # The names that `import *` binds, except those that blocks may not use.
-            members = vars(open_module(module))
-            exported = getattr(sys.modules[module], "__all__", members)
+            members = vars(import_module(module))
+            exported = names.read.keys() & members.keys() & set(members.get("__all__", members))
             read = sorted(
                 name
-                for name in names.read.keys() & members.keys() & set(exported)
-                if not (name.startswith("_") or scope.is_referenced(name) or scope.is_lent(name))
+                for name in exported
+                if is_allowed_member(module, name)
+                and not (name.startswith("_") or scope.is_referenced(name) or scope.is_lent(name))
             )
             yield statement, f"from {module} import {', '.join(read)}" if read else "pass"
 

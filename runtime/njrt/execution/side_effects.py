@@ -17,7 +17,7 @@ from functools import cached_property, lru_cache, partial
 from types import CodeType, FrameType, ModuleType
 from typing import Any, TypeVar
 
-from njrt.execution.guard.allowed import MODULES_WITH_EFFECTS
+from njrt.execution.guard.allowed import split_words
 
 T = TypeVar("T")
 MUTATING = frozenset(
@@ -27,7 +27,11 @@ MUTATING = frozenset(
     ]
 )  # fmt: skip
 """Methods that change their own object."""
-_PACKAGES = MODULES_WITH_EFFECTS | {"logging", "warnings"}
+_PACKAGES = split_words(
+    """_ctypes _io _posixsubprocess _socket _sqlite3 asyncio ctypes ftplib gc http importlib io logging
+    marshal multiprocessing nt os pickle posix pty shutil signal smtplib socket sqlite3 ssl subprocess
+    sys tempfile urllib warnings"""
+)
 _EFFECTS = frozenset(["print", "open", "input", "exec", "eval", "setattr", "delattr", "__import__"])
 CONTRACT_FILE = "<contract>"
 """The file name of contract code."""

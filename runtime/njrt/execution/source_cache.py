@@ -19,10 +19,7 @@ _snippet_numbers = itertools.count(1)
 class SnippetFilename(str):
     """The file name of a snippet; its lines are removed from the cache when it is deleted."""
 
-    __slots__ = ("may_have_effects",)
-
-    may_have_effects: bool
-    """Whether the code may open files, start processes and so on (`guard/effects.py`)."""
+    __slots__ = ()
 
     def __del__(self, cache: dict[str, Any] = linecache.cache) -> None:  # also at exit
         cache.pop(str(self), None)

@@ -29,7 +29,6 @@ import pytest
 from njrt.execution.contained.door import Door, Refused
 from njrt.execution.contained.known import CHILD_MODULES, resolve_known
 from njrt.execution.contained.wire import WireError
-from njrt.execution.guard.allowed import MODULES_WITH_EFFECTS
 
 
 class Color(enum.Enum):
@@ -105,7 +104,9 @@ START: dict[str, Callable[[], Any]] = {
     "simple": lambda: types.SimpleNamespace(x=1),
 }
 MOST = 4000
-DANGEROUS_MODULES = (MODULES_WITH_EFFECTS - {"http", "io"}) | {
+_WITH_EFFECTS = """_ctypes _io _posixsubprocess _socket _sqlite3 asyncio ctypes ftplib gc importlib marshal
+multiprocessing nt os pickle posix pty shutil signal smtplib socket sqlite3 ssl subprocess sys tempfile urllib"""
+DANGEROUS_MODULES = set(_WITH_EFFECTS.split()) | {
     "builtins.open",
     "importlib",
     "_frozen_importlib",

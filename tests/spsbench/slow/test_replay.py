@@ -558,13 +558,13 @@ def test_a_program_may_have_a_name_of_pythons_library_and_every_jump_that_was_re
     tmp_path: Path,
 ) -> None:
     (tmp_path / "calendar.py").write_text(
-        OLD_PROGRAM.replace("@nj.fn", "class Box:\n    _held = 3\n\n\n@nj.fn")
+        OLD_PROGRAM.replace("@nj.fn", "class Box:\n    held = 3\n\n\n@nj.fn")
         .replace("main([4, 5]", "main([4, 5, Box()]")
         .replace("prices == [8, 10]", "prices == [3]")
     )
     chats = [
         user("Follow the <wish> and change the <prices>."),
-        *chat("a", "exec", {"code": "answer = [prices[2]._held]"}, "Success"),
+        *chat("a", "exec", {"code": "answer = [prices[2].held]"}, "Success"),
         *chat("b", "return", {"variable": "answer"}),
     ]
     result = played(trace("calendar", *chats), partial(load_authors_program, programs=tmp_path))

@@ -21,8 +21,8 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 from njrt.execution.contained.wire import WRITERS
+from njrt.execution.door_checks import find_refused_attribute, find_target
 from njrt.execution.guard.allowed import split_words
-from njrt.execution.guard.runtime import find_refused_attribute, find_target
 from njrt.values.introspection import (
     get_class_namespace,
     get_module_name,

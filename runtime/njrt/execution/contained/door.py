@@ -51,15 +51,17 @@ from njrt.execution.contained.known import (
 )
 from njrt.execution.contained.operations import ALL, EVERY_OBJECT, list_operations
 from njrt.execution.contained.wire import MIRRORED, Codec, Data, Mirrors, WireError, fill
-from njrt.execution.guard.allowed import (
+from njrt.execution.door_checks import (
     FORMAT_METHODS,
     REFUSED_ATTRIBUTES,
     REFUSED_BINDINGS,
     SAFE_NAMES,
+    ComputingModule,
+    check_read,
+    find_target,
     is_checked_name,
+    open_module,
 )
-from njrt.execution.guard.module_proxies import open_module
-from njrt.execution.guard.runtime import ComputingModule, check_read, find_target
 from njrt.gates import (
     CallRules,
     CarriedFunction,

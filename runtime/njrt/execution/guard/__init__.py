@@ -1,1 +1,1 @@
-"""Refuse code with effects by default. A guard against accidents, not a sandbox (SECURITY.md)."""
+"""A check against accidents for code that runs in the program's process. Not a sandbox (SECURITY.md)."""

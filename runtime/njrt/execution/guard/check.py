@@ -1,118 +1,156 @@
 """Check code before it runs, for `policy="guarded"`.
 
-    import subprocess            `subprocess` cannot be imported in a block; ... can, or the program passes <subprocess>
+    import subprocess            `subprocess` cannot be imported in a block; ... <subprocess>
     exit()                       `exit` is refused in a block; ...
     x.__class__.__subclasses__   `__subclasses__` is refused in a block
+    "{0.__globals__}"            `__globals__` is refused in a block
 
-Everything that the prompt names may be used. This is a guard against accidents, not a sandbox: the code runs in the
-program's own process. Not detected: names made at run time (`runtime.py`), members reached through values
-(`module_proxies.py`), and effects of the program's own functions.
+Everything that the prompt names may be used. This is a check of the text, against accidents. It
+does not look at values: a module in a list, a template put together at run time and an object of
+the program with effects pass (SECURITY.md).
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
+import importlib.util
+import re
 import sys
-from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import ModuleType
 
 from njrt.execution.guard.allowed import (
-    REFUSED_ATTRIBUTES,
-    REFUSED_BINDINGS,
-    REFUSED_BUILTINS,
+    ALLOWED_BUILTINS,
+    ALLOWED_MEMBERS,
+    IMPORTABLE_MODULES,
+    REFUSED_MEMBERS,
+    SAFE_NAMES,
     SUBMODULES,
-    is_checked_name,
 )
-from njrt.execution.guard.module_proxies import is_importable, open_module
-from njrt.execution.guard.runtime import CHECKED_BUILTINS, ComputingModule, find_refused_attribute
+from njrt.execution.guard.builtins import CHECKED_BUILTINS, is_refused_everywhere
 from njrt.execution.symbols import SnippetNames, format_line_prefix
-from njrt.outcome import UserValue
-from njrt.scope.scope import Absent, Bound, Scope
-from njrt.values.introspection import is_a
+from njrt.scope.scope import Absent, Scope
+from njrt.values.introspection import is_a, is_standard_module, is_standard_origin
 
 _ALTERNATIVES = {
     "globals": "locals() gives the variables of the block",
     "exit": "end the block with done, or use the jumps that it offers",
-    "quit": "end the block with done, or use the jumps that it offers",
     "SystemExit": "raise another exception",
-    "KeyboardInterrupt": "raise another exception",
 }
-
-_REFUSED_DEFINITIONS = REFUSED_BINDINGS.union(
-    ("__dict__", "__reduce__", "__reduce_ex__", "__setstate__")
-)
-"""Methods that Python asks for internals, or passes them to."""
-
-_Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_FORMAT_FIELD = re.compile(r"\{[^{}]*[.\[]\s*(\w+)")
 
 
 def find_guard_problems(
-    nodes: Sequence[ast.AST], names: SnippetNames, scope: Scope
+    nodes: Sequence[ast.AST], names: SnippetNames, scope: Scope, private: Collection[str] = ()
 ) -> Iterator[str]:
-    """Yield every reason why the guard refuses the code, with the line in the snippet."""
+    """Yield every reason why the guard refuses the code, with the line in the snippet.
+
+    `private` are the attributes with an underscore that may be used besides the code's own.
+    """
     for name, node in names.read.items():
-        if name in REFUSED_BUILTINS and not scope.is_referenced(name) and name not in names.bound:
-            yield format_refusal(name, node)
-    modules = find_modules(nodes, scope)
+        is_own = name in names.bound or scope.is_referenced(name) or scope.is_lent(name)
+        if not is_own and name not in ALLOWED_BUILTINS and name in vars(builtins):
+            yield _format_refusal(name, node)
+    private = {*private, *_list_own_names(nodes)}
+    programs = list_program_modules(scope)
+    modules = {
+        name: importlib.import_module(path).__name__
+        for name, path in _find_modules(nodes, scope)
+        if is_importable(path) and _get_top(path) not in programs and not scope.is_referenced(name)
+    }
     for node in nodes:
         match node:
             case ast.Import(names=aliases):
                 for alias in aliases:
-                    yield from _find_import_problems(alias.name, node, scope)
-            case ast.ImportFrom(module=module, level=level):
-                if level or module is None:
-                    yield f"{format_line_prefix(node)}relative imports are refused in a block"
-                else:
-                    yield from _find_from_import_problems(module, node, scope)
-            case ast.ClassDef():
-                yield from _find_class_problems(node, scope)
-            case ast.Name(id=name, ctx=ast.Store()):
-                is_refused = name in REFUSED_BINDINGS or (
-                    name.startswith("__") and name in REFUSED_ATTRIBUTES
-                )
-                if is_refused and node not in set(_find_positions(nodes)):
-                    yield format_refusal(name, node)
-            case ast.Attribute(attr=attribute, ctx=context):
-                refused = REFUSED_ATTRIBUTES
-                if not isinstance(context, ast.Load):
-                    refused = refused | REFUSED_BINDINGS | {"__dict__"}
-                if attribute in refused:
-                    yield format_refusal(attribute, node)
-                if modules and is_a(owner := resolve_member(node.value, modules), ModuleType):
-                    yield from _find_member_problems(owner, attribute, node)
-            case ast.Constant(value=str(text)):
-                if read := find_refused_attribute(text):
-                    yield format_refusal(read, node)
+                    yield from _find_import_problems(alias.name, node, programs)
+            case ast.ImportFrom(level=0, module=str(path), names=aliases):
+                yield from _find_import_problems(path, node, programs)
+                if is_importable(path) and _get_top(path) not in programs:
+                    for alias in aliases:
+                        yield from _find_member_problems(path, alias.name, node)
+            case ast.ImportFrom():
+                yield f"{format_line_prefix(node)}relative imports are refused in a block"
+            case ast.Attribute():
+                yield from _find_attribute_problems(node, scope, modules, private)
+            case ast.Constant(value=str(text)) if "{" in text:
+                refused = filter(is_refused_everywhere, _FORMAT_FIELD.findall(text))
+                yield from (_format_refusal(name, node) for name in refused)
             case ast.MatchClass(kwd_attrs=attributes):
-                for attribute in attributes:
-                    if attribute in REFUSED_ATTRIBUTES or is_checked_name(attribute):
-                        yield format_refusal(attribute, node)
-            case ast.Match() if scope.namespace is not None:
-                yield from _find_class_patterns(node)
-            case (
-                ast.AnnAssign(annotation=annotation) | ast.arg(annotation=ast.expr() as annotation)
-            ):
-                yield from _find_annotation_problems(annotation)
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                if name in _REFUSED_DEFINITIONS:
-                    yield format_refusal(name, node)
-                if node.returns is not None:
-                    yield from _find_annotation_problems(node.returns)
+                refused = filter(is_refused_everywhere, attributes)
+                yield from (_format_refusal(name, node) for name in refused)
 
 
-def _find_positions(nodes: Sequence[ast.AST]) -> Iterator[ast.Name]:
-    """Yield the bindings of `__match_args__` to names that may be read."""
+def find_static_problems(
+    nodes: Sequence[ast.AST], names: SnippetNames, scope: Scope
+) -> Iterator[str]:
+    """Yield the uses of builtins that are checked in a live block's code, and not in static code."""
+    calls = {id(node.func): node for node in nodes if isinstance(node, ast.Call)}
+    own = {name for name in CHECKED_BUILTINS if name in names.bound or scope.is_referenced(name)}
+    for node in nodes:
+        if isinstance(node, ast.Name) and node.id in CHECKED_BUILTINS.keys() - own:
+            match calls.get(id(node)):
+                case ast.Call(args=[_, ast.Constant(value=str(name)), *_]):
+                    if is_refused_everywhere(name):
+                        yield _format_refusal(name, node)
+                case _:
+                    line = format_line_prefix(node)
+                    yield f"{line}`{node.id}` takes only literal names in a static block"
+
+
+def _list_own_names(nodes: Sequence[ast.AST]) -> Iterator[str]:
+    """Yield the names that the code itself gives to attributes and members."""
     for node in nodes:
         match node:
-            case ast.Assign([ast.Name("__match_args__") as target], ast.Tuple(elements)) if all(
-                isinstance(name, ast.Constant)
-                and type(name.value) is str
-                and name.value.isidentifier()
-                and not (name.value in REFUSED_ATTRIBUTES or is_checked_name(name.value))
-                for name in elements
+            case (
+                ast.Attribute(attr=name, ctx=ast.Store())
+                | ast.Name(id=name, ctx=ast.Store())
+                | ast.FunctionDef(name=name)
+                | ast.AsyncFunctionDef(name=name)
             ):
-                yield target
+                yield name
+
+
+def _find_attribute_problems(
+    node: ast.Attribute, scope: Scope, modules: Mapping[str, str], private: Collection[str]
+) -> Iterator[str]:
+    name, root, is_changed = node.attr, _get_root_name(node), not isinstance(node.ctx, ast.Load)
+    is_public = not name.startswith("_") or name in SAFE_NAMES or name in private
+    is_given = root not in modules and (scope.is_referenced(root) or root in scope.scratch)
+    path = modules[root] + ast.unparse(node.value)[len(root) :] if root in modules else ""
+    if is_refused_everywhere(name) or (is_changed and name == "__class__"):
+        yield _format_refusal(name, node)
+    elif root in modules and is_changed:
+        yield f"{format_line_prefix(node)}a block cannot change the module `{root}`"
+    elif path in sys.modules:
+        yield from _find_member_problems(path, name, node)
+    elif not (is_public or is_given):
+        yield f"{_format_refusal(name, node)}; it is internal to its object"
+
+
+def _get_root_name(node: ast.expr) -> str:
+    """Return the variable that a path such as `a.b.c` begins with, or an empty string."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _format_refusal(name: str, node: ast.AST) -> str:
+    way_out = f"; {_ALTERNATIVES[name]}" if name in _ALTERNATIVES else ""
+    return f"{format_line_prefix(node)}`{name}` is refused in a block{way_out}"
+
+
+def is_importable(path: str) -> bool:
+    """Return whether a block may import this module of Python, not one of the program of its name."""
+    if path not in IMPORTABLE_MODULES | SUBMODULES:
+        return False
+    top = _get_top(path)
+    if top == "typing_extensions":
+        return True
+    if top in sys.modules:
+        return is_standard_module(top)
+    spec = importlib.util.find_spec(top)
+    return spec is not None and is_standard_origin(spec.origin)
 
 
 def list_program_modules(scope: Scope) -> tuple[str, ...]:
@@ -121,168 +159,57 @@ def list_program_modules(scope: Scope) -> tuple[str, ...]:
     In static code, names have no values and mean the modules of the same name.
     """
     named = scope.list_variables(scope.names)
-    found = {
-        value.__name__.partition(".")[0]
-        for value in named.values()
-        if is_a(value, ModuleType) and not is_a(value, ComputingModule)
-    }
+    found = {_get_top(it.__name__) for it in named.values() if is_a(it, ModuleType)}
     if len(named) < len(scope.names):
         others = [name for name in scope.names if name not in scope.bindable]
         found |= {name for name in others if scope.lookup(name) is Absent.UNBOUND}
     return tuple(sorted(found))
 
 
-def _find_import_problems(path: str, node: ast.AST, scope: Scope) -> Iterator[str]:
-    top = path.partition(".")[0]
-    if is_importable(path) or top in list_program_modules(scope):
+def _find_modules(nodes: Sequence[ast.AST], scope: Scope) -> Iterator[tuple[str, str]]:
+    """Yield the names that the block's code gives modules, now or earlier, with their paths."""
+    for name, value in scope.list_variables(scope.scratch).items():
+        if is_a(value, ModuleType):
+            yield name, value.__name__
+    for node in nodes:
+        match node:
+            case ast.Import(names=aliases):
+                for it in aliases:
+                    yield (
+                        it.asname or _get_top(it.name),
+                        it.name if it.asname else _get_top(it.name),
+                    )
+            case ast.ImportFrom(module=str(parent), names=aliases):
+                yield from ((it.asname or it.name, f"{parent}.{it.name}") for it in aliases)
+
+
+def _get_top(path: str) -> str:
+    return path.partition(".")[0]
+
+
+def _find_import_problems(path: str, node: ast.AST, programs: Collection[str]) -> Iterator[str]:
+    if is_importable(path) or _get_top(path) in programs:
         return
     usual = "re, json, math, datetime, collections, itertools and others that only compute"
     yield (
         f"{format_line_prefix(node)}`{path}` cannot be imported in a block; {usual} can, "
-        f"and so can what the prompt names: <{top}>"
+        f"and so can what the prompt names: <{_get_top(path)}>"
     )
 
 
-def _find_from_import_problems(path: str, node: ast.ImportFrom, scope: Scope) -> Iterator[str]:
-    yield from _find_import_problems(path, node, scope)
-    is_program_module = path.partition(".")[0] in list_program_modules(scope)
-    if is_importable(path) and path != "__future__" and not is_program_module:
-        module = open_module(path)
-        for alias in node.names:
-            yield from _find_member_problems(module, alias.name, node)
+def _find_member_problems(path: str, name: str, node: ast.AST) -> Iterator[str]:
+    if name != "*" and not is_allowed_member(path, name):
+        line = format_line_prefix(node)
+        yield f"{line}`{path}.{name}` is refused in a block: it does more than compute"
 
 
-def _find_member_problems(module: ModuleType, name: str, node: ast.AST) -> Iterator[str]:
-    path = module.__name__
-    if name not in vars(module) and not name.startswith("__"):
-        real = sys.modules.get(path)
-        is_submodule = hasattr(real, "__path__") and find_spec(f"{path}.{name}") is not None
-        if name.startswith("_") or hasattr(real, name) or is_submodule:
-            yield f"{format_line_prefix(node)}`{path}.{name}` is refused in a block: it does more than compute"
-
-
-def find_modules(nodes: Sequence[ast.AST], scope: Scope) -> dict[str, ModuleType]:
-    """Return the names that this snippet gives importable modules, by import or plain assignment."""
-    modules: dict[str, ModuleType] = {}
-    for name in scope.scratch:
-        if isinstance(found := scope.lookup(name), Bound) and is_a(found.value, ComputingModule):
-            modules[name] = found.value
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                name = alias.asname or alias.name.partition(".")[0]
-                path = alias.name if alias.asname else name
-                if is_importable(path):
-                    modules[name] = open_module(path)
-        elif isinstance(node, ast.ImportFrom):
-            for alias in node.names:
-                path = f"{node.module}.{alias.name}"
-                if path in SUBMODULES and is_importable(path):
-                    modules[alias.asname or alias.name] = open_module(path)
-    for value, target in find_assignments(nodes) if modules else ():
-        if is_a(module := resolve_member(value, modules), ModuleType):
-            modules[target.id] = module
-    return {name: module for name, module in modules.items() if not scope.is_referenced(name)}
-
-
-def find_assignments(nodes: Sequence[ast.AST]) -> Iterator[tuple[ast.expr, ast.Name]]:
-    """Yield the plain assignments to names: the expression and the name."""
-    for node in nodes:
-        match node:
-            case ast.Assign(value=value, targets=targets):
-                yield from ((value, target) for target in targets if isinstance(target, ast.Name))
-            case ast.NamedExpr(value=value, target=target):
-                yield value, target
-
-
-def resolve_member(node: ast.expr, modules: dict[str, ModuleType]) -> UserValue:
-    """Return the member of a module for a plain path such as `collections.abc`, or None."""
-    match node:
-        case ast.Name(id=name):
-            return modules.get(name)
-        case ast.Attribute(value=value, attr=attribute):
-            inner = resolve_member(value, modules)
-            return vars(inner).get(attribute) if is_a(inner, ModuleType) else None
-        case ast.NamedExpr(value=value):
-            return resolve_member(value, modules)
-        case _:
-            return None
-
-
-def _find_class_problems(node: ast.ClassDef, scope: Scope) -> Iterator[str]:
-    """Yield positional patterns in a class body, and reads of refused builtins that may precede its own binding."""
-    for inner in _walk_class_body(node):
-        if isinstance(inner, ast.Match):
-            yield from _find_class_patterns(inner)
-        elif isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
-            is_bound = any(_binds(other, inner.id) for other in _walk_class_body(node))
-            is_refused = inner.id in REFUSED_BUILTINS or inner.id in CHECKED_BUILTINS
-            if is_bound and is_refused and not scope.is_referenced(inner.id):
-                yield format_refusal(inner.id, inner)
-
-
-def _binds(node: ast.AST, name: str) -> bool:
-    """Return whether a node of a class body binds a name, deletes it, or declares its scope."""
-    match node:
-        case ast.Name(id=bound, ctx=ast.Store() | ast.Del()):
-            return bound == name
-        case ast.alias(name=path, asname=other):
-            return (other or path.partition(".")[0]) == name
-        case ast.MatchMapping(rest=rest):
-            return rest == name
-        case ast.Global(names=names) | ast.Nonlocal(names=names):
-            return name in names
-    return getattr(node, "name", None) == name
-
-
-def _walk_class_body(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes that a class body itself runs, excluding those in functions."""
-    for child in ast.iter_child_nodes(node):
-        yield child
-        if isinstance(child, _Function):
-            parts = [*getattr(child, "decorator_list", ()), child.args]
-            for part in parts:
-                yield from ast.walk(part)
-        else:
-            yield from _walk_class_body(child)
-
-
-def _find_class_patterns(node: ast.Match) -> Iterator[str]:
-    for case in node.cases:
-        for pattern in ast.walk(case.pattern):
-            if isinstance(pattern, ast.MatchClass) and pattern.patterns:
-                yield (
-                    f"{format_line_prefix(pattern)}a pattern with positions is refused in a class body; "
-                    "name the attributes: `case Point(x=a)`"
-                )
-
-
-def _find_annotation_problems(annotation: ast.expr) -> Iterator[str]:
-    """Yield the problems in string annotations, which libraries evaluate."""
-    literals = {
-        id(inner)
-        for node in ast.walk(annotation)
-        if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("Literal")
-        for inner in ast.walk(node)
-    }
-    for node in ast.walk(annotation):
-        if (
-            not isinstance(node, ast.Constant)
-            or type(node.value) is not str
-            or id(node) in literals
-        ):
-            continue
-        try:
-            inner = ast.walk(ast.parse(node.value.strip(), mode="eval"))
-        except (SyntaxError, ValueError):
-            continue
-        for part in inner:
-            if isinstance(part, ast.Call | ast.Lambda | ast.NamedExpr):
-                yield f"{format_line_prefix(node)}a call in the text of an annotation is refused in a block"
-                return
-
-
-def format_refusal(name: str, node: ast.AST) -> str:
-    """Return the message for a refused name."""
-    way_out = f"; {_ALTERNATIVES[name]}" if name in _ALTERNATIVES else ""
-    return f"{format_line_prefix(node)}`{name}` is refused in a block{way_out}"
+def is_allowed_member(path: str, name: str) -> bool:
+    """Return whether blocks may use this member of an importable module."""
+    module = importlib.import_module(path)
+    if is_a(getattr(module, name, None), ModuleType):
+        return f"{path}.{name}" in SUBMODULES
+    if not hasattr(module, name) and hasattr(module, "__path__"):  # perhaps a submodule
+        return importlib.util.find_spec(f"{path}.{name}") is None
+    if name.startswith("_"):
+        return name in SAFE_NAMES
+    return name in ALLOWED_MEMBERS.get(path, (name,)) and name not in REFUSED_MEMBERS.get(path, ())
