@@ -1,35 +1,35 @@
 """Functions of the program that a block's code calls through a gate.
 
-    @njrt.gated                              each call is shown to the interceptors, as a `Touch`, before it is made
+    @njrt.gated                              each call is shown to the interceptors, as a `Touch`
     @njrt.gated(decide="allow", at_most=3)   allowed, three times in a run of a block
-    njrt.using(calls=[Mailer.send])          the same for contained code's calls of functions without the decorator
+    njrt.using(calls=[Mailer.send])          for contained code's calls of this very function
 
-Calls by a block's code pass the gate, including those made through other functions and in threads that these start.
-Calls by the program itself are plain calls. With a recording each call is made once: its result is recorded, and used
-when the program is run again.
+The rule is part of the function that is called. Calls by a block's code pass the gate, including
+those made through other functions. Calls by the program itself are plain calls. With a recording
+each call is made once: its result is recorded, and used when the program is run again.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import sys
+import threading
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, replace
-from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
+from types import FunctionType, MethodType, coroutine
 from typing import Any, Literal, ParamSpec, TypeVar, overload
-from weakref import WeakKeyDictionary
 
-from njrt.context import Stack, check_context, is_context_known
+from njrt.context import Stack, check_context
 from njrt.errors import ConfigurationError, NaturalError
 from njrt.records import record
 
 P = ParamSpec("P")
 R = TypeVar("R")
-T = TypeVar("T")
 
 Decide = Literal["ask", "allow", "deny"]
 Check = Callable[..., Any]
@@ -41,15 +41,15 @@ class CallRule:
     """The rule for the calls of a function."""
 
     decide: Decide = "ask"
-    """`ask`: the interceptors around the block decide, without one the call is refused; `allow`, `deny`."""
+    """`ask`: the interceptors around the block decide, and without one the call is refused."""
     at_most: int | None = None
     """How many calls one run of a block may make at most."""
     check: Check | None = None
-    """Called with the same arguments; a false result refuses the call, as does a text, which gives the reason."""
+    """Called with the same arguments; a false result or a text, the reason, refuses the call."""
     find: Find | None = None
-    """Called with the `call_key()` of a call that a crash interrupted: its result, or None if it was not made."""
+    """Called with the `call_key()` of an interrupted call: its result, or None if it was not made."""
     named: bool = False
-    """A block may call it only if its text names the function, as `<pay>` or `<shop.pay>`, or its module."""
+    """A block may call it only if its text names the function, as `<pay>`, or its module."""
 
     def __post_init__(self) -> None:
         """Raise ConfigurationError if a part of the rule is wrong."""
@@ -66,6 +66,16 @@ class CallRule:
             raise ConfigurationError(f"njrt.gated: check must be a function, not {self.check!r}")
         if inspect.iscoroutinefunction(self.check):
             raise ConfigurationError("njrt.gated: check must not be an async function")
+
+    def refuse(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> str:
+        """Return why `check` refuses a call, or an empty text."""
+        answer = True if self.check is None else self.check(*args, **named)
+        if inspect.iscoroutine(answer):
+            answer.close()
+        if inspect.isawaitable(answer):
+            return "its check is an async function, which is not possible"
+        is_allowed = bool(answer) and not isinstance(answer, str)
+        return "" if is_allowed else answer or "its check refuses it"
 
 
 @record
@@ -96,7 +106,7 @@ CallRules = Mapping[Callable[..., Any], CallRule]
 
 
 def read_call_rules(calls: Any) -> CallRules:
-    """Return the rules of `njrt.using(calls=...)`, given as functions, or as a mapping from functions to rules.
+    """Return the rules of `njrt.using(calls=...)`: functions, or a mapping from functions to rules.
 
     Raises ConfigurationError for anything else, and for special methods.
     """
@@ -109,92 +119,39 @@ def read_call_rules(calls: Any) -> CallRules:
     for function, rule in rules:
         if isinstance(function, type) or not callable(function) or not isinstance(rule, CallRule):
             raise ConfigurationError(
-                "njrt.using: calls is a list of functions, or a dict from functions to njrt.CallRule(...), "
-                f"not {function!r}" + (f": {rule!r}" if isinstance(calls, Mapping) else "")
+                "njrt.using: calls is a list of functions, or a dict from functions to "
+                f"njrt.CallRule(...), not {function!r}"
+                + (f": {rule!r}" if isinstance(calls, Mapping) else "")
             )
-    plain = {find_plain_function(function): rule for function, rule in rules}
-    for function in plain:
-        name = getattr(function, "__name__", "")
-        if isinstance(name, str) and name[:2] == name[-2:] == "__":
+        name = str(getattr(function, "__name__", ""))
+        if name[:2] == name[-2:] == "__":
             raise ConfigurationError(
-                f"njrt.using: Python itself calls the special method {name}, so a rule in calls would not hold; "
-                "write @njrt.gated above the method"
+                f"njrt.using: Python itself calls the special method {name}, so a rule in calls "
+                "would not hold; write @njrt.gated above the method"
             )
-    return plain
+    return {find_plain_function(function): rule for function, rule in rules}
 
 
 def find_plain_function(function: Any) -> Any:
-    """Return a bound method's function as its class defines it; return other objects unchanged."""
-    if type(function) is MethodType:
-        return function.__func__
-    if type(function) is BuiltinMethodType and not isinstance(function.__self__, ModuleType):
-        return getattr(type(function.__self__), function.__name__, function)
-    return function
-
-
-_WRAPPED = (FunctionType, type(functools.cache(len)))
-
-
-def list_inner_functions(function: Any) -> list[Any]:
-    """Return the functions that a function wraps or dispatches to, and that its attributes expose.
-
-    Examples are `raw_function` of pydantic's `validate_call`, and the members of a `functools.singledispatch`.
-    """
-    found: list[Any] = []
-    waiting = [function]
-    while waiting:
-        held = getattr(waiting.pop(), "__dict__", {})
-        members = held.get("registry")
-        given = [*members.values()] if isinstance(members, Mapping) else []
-        for inner in (held.get("__wrapped__"), held.get("raw_function"), *given):
-            if isinstance(inner, _WRAPPED) and all(inner is not it for it in found):
-                found.append(inner)
-                waiting.append(inner)
-    return found
-
-
-def add_inner_functions(rules: CallRules) -> CallRules:
-    """Return rules that also hold for the functions inside the given functions."""
-    inner = {each: rule for it, rule in rules.items() for each in list_inner_functions(it)}
-    return {**inner, **rules}
+    """Return the function of a bound method; return other objects unchanged."""
+    return function.__func__ if type(function) is MethodType else function
 
 
 def nest_rules(outer: CallRules, inner: CallRules) -> CallRules:
-    """Return all rules; two for one function become a rule with the inner `decide` and the restrictions of both."""
-    both = {it: _join(outer[it], rule) if it in outer else rule for it, rule in inner.items()}
-    return {
-        **outer,
-        **{it: replace(joined, decide=inner[it].decide) for it, joined in both.items()},
-    }
+    """Return all rules; of two for one function, `decide` of the inner and the restrictions of both."""
+    both = {it: _join(outer[it], inner[it]) for it in inner if it in outer}
+    return {**outer, **inner, **both}
 
 
 def _join(outer: CallRule, inner: CallRule) -> CallRule:
-    if outer == inner:
-        return inner
     counts = [rule.at_most for rule in (outer, inner) if rule.at_most is not None]
-    checks = [rule.check for rule in (outer, inner) if rule.check is not None]
-    return CallRule(
-        min(outer.decide, inner.decide, key=("deny", "ask", "allow").index),
-        min(counts, default=None),
-        functools.partial(_check_all, *checks) if len(checks) > 1 else (*checks, None)[0],
-        inner.find or outer.find,
-        outer.named or inner.named,
+    return replace(
+        inner,
+        at_most=min(counts, default=None),
+        check=lambda *args, **named: outer.refuse(args, named) or inner.refuse(args, named) or True,
+        find=inner.find or outer.find,
+        named=outer.named or inner.named,
     )
-
-
-def _check_all(outer: Check, inner: Check, /, *args: Any, **named: Any) -> Any:
-    answer = run_check(outer, args, named)
-    return answer if isinstance(answer, str) or not answer else run_check(inner, args, named)
-
-
-def run_check(check: Check, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
-    """Return the answer of a `check`; if it would have to be awaited, return a reason to refuse the call."""
-    answer = check(*args, **named)
-    if not inspect.isawaitable(answer):
-        return answer
-    if inspect.iscoroutine(answer):
-        answer.close()
-    return "its check is an async function, which is not possible"
 
 
 class Gate(typing.Protocol):
@@ -210,16 +167,26 @@ class Gate(typing.Protocol):
         """The rules for functions without the decorator."""
 
     def call(self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Make a call if it is allowed; return its result, which for a coroutine function is an awaitable."""
+        """Make a call if it is allowed; return its result, or an awaitable of it."""
 
     def wait_for_calls(self) -> None:
-        """If an interceptor has ended the block, wait until the accepted calls in other threads are recorded."""
+        """If an interceptor has ended the block, wait until the calls of other threads are recorded."""
 
 
-_gates: Stack[Gate | None] = Stack("njrt.gates")
+# ── which gate is open ───────────────────────────────────────────────────────────────────────────
+
+
+class _OpenGate:
+    """A gate, or None for no gate, inside its `with` (state: whether it is still open)."""
+
+    def __init__(self, gate: Gate | None) -> None:
+        self.gate, self.number, self.is_open = gate, next(_numbers), True
+
+
+_numbers = itertools.count()
+_gates: Stack[_OpenGate] = Stack("njrt.gates")
+_thread = threading.local()
 _key: ContextVar[str] = ContextVar("njrt.gates", default="")
-_gated: WeakKeyDictionary[Callable[..., Any], GatedFunction] = WeakKeyDictionary()
-"""Gated functions, keyed by the functions that the program calls."""
 _is_used = False
 
 
@@ -228,29 +195,60 @@ def is_used() -> bool:
     return _is_used
 
 
-def get_gated_name(function: Callable[..., Any]) -> str:
-    """Return a gated function's name in a `Touch`; raise ConfigurationError for any other function."""
-    plain = getattr(function, "__func__", function)
-    found = _gated.get(plain) if callable(plain) else None
-    if found is None:
-        raise ConfigurationError(
-            f"{function!r} is not gated; write @njrt.gated above it, or use calls=True"
-        )
-    return found.name
+@contextmanager
+def open_gate(gate: Gate | None, is_async: bool = False) -> Iterator[None]:
+    """Make the calls inside pass a gate, or no gate.
+
+    Code that does not await also takes it into contexts of its own, by `Context.run`.
+    """
+    opened = _OpenGate(gate)
+    with _gates.opened(opened):
+        if not is_async:
+            _thread.opened = [*_list_open(), opened]
+        try:
+            yield
+        finally:
+            opened.is_open = False
 
 
-def open_gate(gate: Gate | None) -> AbstractContextManager[Gate | None]:
-    """Make the calls inside pass a gate, or no gate."""
-    return _gates.opened(gate)
+@coroutine
+def hold_gate(awaited: Coroutine[Any, Any, R]) -> Generator[Any, Any, R]:
+    """Await a coroutine, whose steps take the open gate into contexts of their own."""
+    opened, step = _find_opened(), functools.partial(awaited.send, None)
+    while True:
+        around = _list_open()
+        _thread.opened = [*around, *filter(None, [opened])]
+        try:
+            waited = step()
+        except StopIteration as end:
+            result: R = end.value
+            return result
+        finally:
+            _thread.opened = around
+        try:
+            step = functools.partial(awaited.send, (yield waited))
+        except BaseException as error:
+            step = functools.partial(awaited.throw, error)
+
+
+def _list_open() -> list[_OpenGate]:
+    return [opened for opened in getattr(_thread, "opened", ()) if opened.is_open]
+
+
+def _find_opened() -> _OpenGate | None:
+    """Return what was opened last around this point, in this context or by this thread."""
+    found = [*_gates.here()[-1:], *_list_open()[-1:]]
+    return max(found, key=lambda opened: opened.number, default=None)
 
 
 def find_gate() -> Gate | None:
     """Return the gate of the innermost block run around this point, if its code runs here."""
-    return _gates.innermost()
+    opened = _find_opened()
+    return opened.gate if opened else None
 
 
 async def require_awaited(found: Any, is_async: bool) -> Any:
-    """Return the result of a `find`, awaited if its function is async; raise TypeError if only `find` is."""
+    """Return the result of a `find`, awaited if its function is async."""
     if not inspect.isawaitable(found):
         return found
     if is_async:
@@ -261,22 +259,26 @@ async def require_awaited(found: Any, is_async: bool) -> Any:
 
 
 @contextmanager
-def keyed(key: str) -> Iterator[None]:
+def keyed(key: str, is_async: bool = False) -> Iterator[None]:
     """Make a call outside the gate, with its key."""
     token = _key.set(key)
     try:
-        with open_gate(None):
+        with open_gate(None, is_async):
             yield
     finally:
         _key.reset(token)
 
 
 def call_key() -> str:
-    """Return, in a gated function, a text that differs for each call and stays the same after a crash; "" elsewhere.
+    """Return, in a gated function, a text that differs for each call and is the same after a crash.
 
-    Pass it on as the idempotency key, or keep it beside the effect, so that `find` can look the call up.
+    Elsewhere it is empty. Pass it on as the idempotency key, or keep it beside the effect, so that
+    `find` can look the call up.
     """
     return _key.get()
+
+
+# ── gated functions ──────────────────────────────────────────────────────────────────────────────
 
 
 @overload
@@ -292,23 +294,14 @@ def gated(
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 
 
-def gated(
-    function: Any = None,
-    /,
-    *,
-    decide: Decide = "ask",
-    at_most: int | None = None,
-    check: Check | None = None,
-    find: Find | None = None,
-    named: bool = False,
-) -> Any:
+def gated(function: Any = None, /, **rule: Any) -> Any:
     """Make the calls that blocks' code makes of a function, sync or async, pass a gate.
 
-    The arguments make a `CallRule`; ConfigurationError is raised if one is wrong. A refused call raises
-    `PermissionError` in the code, which may continue.
+    The arguments make a `CallRule`; ConfigurationError is raised if one is wrong. A refused call
+    raises `PermissionError` in the code, which may continue.
     """
-    rule = CallRule(decide, at_most, check, find, named)
-    return _gate(rule, function) if function is not None else functools.partial(_gate, rule)
+    made = functools.partial(_gate, CallRule(**rule))
+    return made if function is None else made(function)
 
 
 def _gate(rule: CallRule, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -318,67 +311,69 @@ def _gate(rule: CallRule, function: Callable[..., Any]) -> Callable[..., Any]:
     if isinstance(function, type) or not callable(function):
         raise ConfigurationError(f"njrt.gated is for functions, not for {function!r}")
     _is_used = True
-    gated_function = GatedFunction(function, rule)
-    wrapper = wrap_gated(gated_function)
-    _gated[wrapper] = gated_function
-    return wrapper
+    return wrap_gated(GatedFunction(function, rule))
 
 
 def wrap_gated(gated_function: GatedFunction, is_lent: bool = False) -> Callable[..., Any]:
     """Return a function that makes calls pass the gate, if one is open.
 
-    A lent function is for the code of a block: outside blocks it raises PermissionError.
+    It has the function's name and signature, but no other attributes, which could lead past the
+    gate. A lent function is for the code of a block: outside blocks it raises PermissionError.
     """
     function = gated_function.function
 
-    def make(gate: Gate | None, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        if gate is None:
-            if is_lent and not _gates.here():
-                raise PermissionError(
-                    f"calls of {gated_function.name} end with the block that has handed it over"
-                )
-            return function(*args, **named)
-        return gate.call(gated_function, args, named)
-
-    @functools.wraps(function)
-    async def wait(gate: Gate | None, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        return await make(find_gate() if _gates.here() else gate, args, named)
-
     def made(*args: Any, **named: Any) -> Any:
-        if not _gates.here():
+        opened = _find_opened()
+        if opened is None:
             check_context(gated_function.name)
-        return (wait if is_async else make)(find_gate(), args, named)
+        if opened is None and is_lent:
+            raise PermissionError(
+                f"calls of {gated_function.name} end with the block that has handed it over"
+            )
+        if opened is None or opened.gate is None:
+            return function(*args, **named)
+        return opened.gate.call(gated_function, args, named)
 
-    functools.update_wrapper(made, function)
-    is_async = inspect.iscoroutinefunction(function)
-    if is_async:  # the coroutine passes the gate of its call, wherever it is awaited
+    functools.update_wrapper(made, function, updated=())
+    if inspect.iscoroutinefunction(function):
         if sys.version_info >= (3, 12):
             inspect.markcoroutinefunction(made)
         else:
             flags = made.__code__.co_flags | inspect.CO_COROUTINE
             made.__code__ = made.__code__.replace(co_flags=flags)
-    inner = list_inner_functions(function)
-    for name, value in [*vars(made).items()]:  # `wraps` has copied the attributes of the function
-        if name in ("registry", "dispatch") and inner:
-            del vars(made)[name]
-        elif name != "__wrapped__" and any(value is it for it in inner):
-            vars(made)[name] = wrap_gated(GatedFunction(value, gated_function.rule), is_lent)
+    vars(made)["__njrt_gated__"] = gated_function
     return made
+
+
+def get_gated(function: Any) -> GatedFunction | None:
+    """Return what a gated function or method is made of; None for any other object."""
+    plain = find_plain_function(function)
+    found = vars(plain).get("__njrt_gated__") if type(plain) is FunctionType else None
+    return found if type(found) is GatedFunction else None
+
+
+def get_gated_name(function: Callable[..., Any]) -> str:
+    """Return a gated function's name in a `Touch`; raise ConfigurationError for another function."""
+    if (found := get_gated(function)) is None:
+        raise ConfigurationError(
+            f"{function!r} is not gated; write @njrt.gated above it, or use calls=True"
+        )
+    return found.name
 
 
 class CarriedFunction:
     """A gated function as the code of a block sees it; elsewhere it is like the function.
 
-    In an unknown context, a call is made in the block's context, so that it passes the block's gate
-    if the code hands the function to a thread or a pool.
+    While the block's code runs, a call passes its gate wherever it is made, such as in a pool.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._function, self._context = function, copy_context()
-        functools.update_wrapper(self, function)
+        self._function, self._opened, self._context = function, _find_opened(), copy_context()
+        functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        if is_context_known() or _gates.here():
+        is_running = self._opened is not None and self._opened.is_open
+        if _find_opened() or not is_running:
             return self._function(*args, **named)
         return self._context.copy().run(self._function, *args, **named)
 
@@ -389,17 +384,18 @@ class CarriedFunction:
         return hash(self._function)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _get_function, (self._function,)
+        return get_function, (self._function,)
 
 
-def _get_function(function: T) -> T:
+def get_function(function: R) -> R:
+    """Return the function; a copy of a carried function is the function itself."""
     return function
 
 
 def carry_gated(value: Any) -> Any:
     """Return a gated function or method as a block's code sees it; other values unchanged."""
+    if get_gated(value) is None:
+        return value
     if type(value) is MethodType:
-        function = carry_gated(value.__func__)
-        return value if function is value.__func__ else MethodType(function, value.__self__)
-    is_gated = type(value) is FunctionType and value in _gated
-    return CarriedFunction(value) if is_gated else value
+        return MethodType(carry_gated(value.__func__), value.__self__)
+    return CarriedFunction(value)

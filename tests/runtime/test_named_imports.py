@@ -121,7 +121,6 @@ def test_the_model_is_shown_these_parts_with_their_docstrings_and_classes(
         (f"{FIND} <bank.empty>", "import bank_of_tests as bank", "bank.empty(owner)", True),
         (f"{FIND} <bank>", "import bank_of_tests as bank", "bank.empty(owner)", True),
         (f"{FIND} <empty>", "import bank_of_tests as bank\nfrom bank_of_tests import empty", "empty(owner)", True),
-        (f"{FIND} <tools>", "import bank_of_tests as bank\ntools = {'e': [bank.empty]}", "tools['e'][0](owner)", True),
     ],
 )  # fmt: skip
 def test_a_function_that_must_be_named_is_refused_on_every_way(

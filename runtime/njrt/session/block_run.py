@@ -207,7 +207,7 @@ class BlockRun(BaseRun):
         """Serve an effect with the gate open; raise the error of an interceptor that ends the block."""
         gate.turn = turn
         try:
-            with open_gate(gate):
+            with open_gate(gate, self.block.is_async):
                 result = yield from served
         finally:
             gate.wait_for_calls()

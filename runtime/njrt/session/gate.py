@@ -15,11 +15,11 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import islice
-from types import FunctionType, ModuleType
+from functools import partial
+from types import ModuleType
 from typing import Any, cast
 
 from njrt.context import is_in_event_loop
@@ -37,7 +37,15 @@ from njrt.effect_json import effect_to_json, format_call
 from njrt.effects import Answer, Effect, EffectResult, Refusal, Touch
 from njrt.errors import CallInDoubtError, InterceptorError, NaturalError
 from njrt.events import Performed
-from njrt.gates import Find, GatedFunction, keyed, open_gate, require_awaited, run_check
+from njrt.gates import (
+    Find,
+    GatedFunction,
+    find_plain_function,
+    get_gated,
+    keyed,
+    open_gate,
+    require_awaited,
+)
 from njrt.message_json import hash_json
 from njrt.models.model import run_without_waiting
 from njrt.observability.accounts import format_error_line
@@ -52,7 +60,7 @@ from njrt.timeouts import clock, read_clock, stopped_alarms
 from njrt.values.digest import digest_value
 from njrt.values.encode import decode_values, encode_values
 from njrt.values.failures import CALL_NOTE, add_place, failure_from_json, failure_to_json
-from njrt.values.introspection import is_exactly, read_attributes
+from njrt.values.introspection import is_exactly
 
 _MAX_VALUE_CHARS = 200
 """Characters that the recording and interceptors show of a value that is not JSON."""
@@ -117,6 +125,7 @@ class RunGate:
         """
         is_async = inspect.iscoroutinefunction(gated.function)
         made = self._call(_Call(gated, args, named, is_async))
+        made.__name__ = gated.name.rpartition(".")[2]
         return made if is_async else run_without_waiting(made)
 
     async def _call(self, call: _Call) -> Any:
@@ -128,7 +137,11 @@ class RunGate:
         try:
             await self._check_ending(call)
             pending = self._prepare(call)
-            with open_gate(None), self._session.meter.stopped(), _stopped_clock(call.is_async):
+            with (
+                open_gate(None, call.is_async),
+                self._session.meter.stopped(),
+                _stopped_clock(call.is_async),
+            ):
                 try:
                     await self._decide(call, pending)
                 except PermissionError:
@@ -188,6 +201,8 @@ class RunGate:
     def _prepare(self, call: _Call) -> PendingEffect:
         """Check the function's rule, and describe the call."""
         gated, rule = call.gated, call.gated.rule
+        if rule.decide == "ask":  # the call is made with what was shown
+            call.args, call.named = _copy_containers((call.args, call.named), {})
         arguments = gated.bind(call.args, call.named)
         effect = Touch(gated.name, self._show_arguments(arguments))
         with self._lock:
@@ -195,32 +210,33 @@ class RunGate:
             number = self._number
         if rule.decide == "deny":
             raise PermissionError(f"calls of {gated.name} are not allowed here")
-        values = self._scope.list_named_values() if rule.named else ()
-        if rule.named and not any(_leads_to(it, gated.function, _MAX_STEPS) for it in values):
+        if rule.named and not any(map(partial(_names, gated), self._scope.list_named_values())):
             raise PermissionError(
-                f"the prompt does not name {gated.name}: write `<{gated.name}>` in it to allow the call"
+                f"the prompt does not name {gated.name}: write `<{gated.name}>` in it to allow the "
+                "call"
             )
-        if rule.check is not None:
-            with open_gate(None):
-                answer = run_check(rule.check, call.args, call.named)
-            if isinstance(answer, str) or not answer:
-                reason = answer if isinstance(answer, str) and answer else "its check refuses it"
-                raise PermissionError(f"{format_call(effect_to_json(effect))}: {reason}")
+        with open_gate(None, call.is_async):
+            refusal = rule.refuse(call.args, call.named)
+        if refusal:
+            raise PermissionError(f"{format_call(effect_to_json(effect))}: {refusal}")
         with self._lock:
             if rule.at_most is not None and self._counts[gated.name] >= rule.at_most:
                 times = "once" if rule.at_most == 1 else f"{rule.at_most} times"
                 raise PermissionError(f"{gated.name} may be called {times} here")
             self._counts[gated.name] += 1
         pending = self._describe(effect, self.turn, number)
-        digest = hash_json({name: self._digest(value) for name, value in arguments.items()})
+        digest = self._digest(arguments)
         return replace(pending, is_async=call.is_async, arguments=arguments, digest=digest)
 
-    def _digest(self, value: Any) -> Any:
-        """Return a digest of the content of an argument; of an object with unknown state, its shown text."""
-        try:
-            return digest_value(value)
-        except Exception:  # also raised by the program's own code
-            return self._show(value)
+    def _digest(self, arguments: Mapping[str, Any]) -> str:
+        """Return a digest of the content of arguments; of objects with unknown state, their shown texts."""
+        digests: dict[str, Any] = {}
+        for name, value in arguments.items():
+            try:
+                digests[name] = digest_value(value)
+            except Exception:  # also raised by the program's own code
+                digests[name] = self._show(value)
+        return hash_json(digests)
 
     def _show_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         self._redactor.scan(arguments.items())
@@ -270,33 +286,40 @@ class RunGate:
                 with self._lock:
                     self.ending = ending
                 return
+        if call.gated.rule.decide == "ask" and self._digest(pending.arguments) != pending.digest:
+            raise PermissionError(
+                f"an object among the arguments of {call.gated.name} was changed while the call was "
+                "decided; call it again"
+            )
         for made in decisions:
             if isinstance(made.decision, Edit):
                 self._edit(call, made.decision.effect, made.interceptor)
 
     def _edit(self, call: _Call, after: Effect, interceptor: str) -> None:
-        """Change a call's arguments; unchanged parts stay the program's objects."""
+        """Replace the arguments of a call; one that is left as shown stays the program's object."""
         before = call.effect
         assert isinstance(before, Touch)
         assert isinstance(after, Touch)
-        given = call.gated.bind(call.args, call.named)
         signature = inspect.signature(call.gated.function)
         bound = signature.bind(*call.args, **call.named)
+        given = dict(bound.arguments)
+        bound.arguments.clear()
+        for name in signature.parameters:
+            if name in after.arguments:
+                new = after.arguments[name]
+                is_same = name in given and hash_json(before.arguments[name]) == hash_json(new)
+                bound.arguments[name] = given[name] if is_same else new
+                if not is_same and REDACTED in json.dumps(new, ensure_ascii=False, default=str):
+                    raise InterceptorError(
+                        f"the interceptor `{interceptor}` edited a call of {after.function}: a text "
+                        f"with {REDACTED} would be passed on; leave the argument {name} as it is, or "
+                        "replace all of it"
+                    )
         if unknown := after.arguments.keys() - signature.parameters.keys():
             raise InterceptorError(
-                f"the interceptor `{interceptor}` edited a call: {after.function} has no argument {min(unknown)}"
+                f"the interceptor `{interceptor}` edited a call: {after.function} has no argument "
+                f"{min(unknown)}"
             )
-        try:
-            edited = _edit_value(dict(before.arguments), dict(after.arguments), given)
-        except ValueError:
-            raise InterceptorError(
-                f"the interceptor `{interceptor}` edited a call of {after.function}: a text with {REDACTED} would be passed "
-                "on; leave it as it is, or replace it by a whole text"
-            ) from None
-        bound.arguments.clear()
-        bound.arguments.update(
-            (name, edited[name]) for name in signature.parameters if name in edited
-        )
         call.args, call.named, call.effect = bound.args, dict(bound.kwargs), after
 
     # ── making the call once ─────────────────────────────────────────────────────────────────────
@@ -325,7 +348,8 @@ class RunGate:
             call.write("begun")
             try:
                 if found is None:
-                    with keyed(uuid.uuid4().hex if record is None else record.recorded.id):
+                    key = uuid.uuid4().hex if record is None else record.recorded.id
+                    with keyed(key, call.is_async):
                         found = function(*call.args, **call.named)
                         found = await found if call.is_async else found
             except Exception as error:
@@ -346,7 +370,7 @@ class RunGate:
 
     async def _find_result(self, call: _Call, find: Find, key: str) -> Any:
         try:
-            with open_gate(None):
+            with open_gate(None, call.is_async):
                 found = find(key)
             return await require_awaited(found, call.is_async)
         except Exception as error:
@@ -382,56 +406,33 @@ def _stopped_clock(is_async: bool) -> Iterator[None]:
         clock.start()
 
 
-_MAX_STEPS = 3
-"""Steps from a variable to a function: the object, its list, its item."""
-_MAX_HELD = 100
-"""How many members of an object are searched at most."""
-
-
-def _leads_to(value: Any, function: Callable[..., Any], steps: int) -> bool:
-    if type(value) is FunctionType:
-        return value is function or getattr(value, "__wrapped__", None) is function
-    attributes = read_attributes(value)
+def _names(gated: GatedFunction, value: Any) -> bool:
+    """Return whether a variable of the prompt is a gated function, or its module."""
+    function = gated.function
     if isinstance(value, ModuleType):
-        return attributes.get("__name__") == function.__module__
-    kind = type(value)
-    if is_exactly(value, list, tuple, set, frozenset):
-        held: Iterable[Any] = value
-    else:
-        held = value.values() if kind is dict else attributes.values()
-    return steps > 0 and any(
-        _leads_to(each, function, steps - 1) for each in list(islice(held, _MAX_HELD))
-    )
+        return vars(value).get("__name__") == function.__module__
+    return find_plain_function(value) is function or get_gated(value) is gated
 
 
-def _edit_value(shown: Any, edited: Any, value: Any) -> Any:
-    """Return a value with its shown form's edits applied; parts shown as before stay the same objects.
+def _copy_containers(value: Any, copies: dict[int, Any]) -> Any:
+    """Return a copy of plain containers; objects of classes in them stay the same objects.
 
-    Raises ValueError if a new text has a redacted part.
+    `copies` are the copies so far by the ids of the originals, which may contain themselves.
     """
-    if type(shown) is type(edited) and shown == edited:
-        return value
-    if isinstance(shown, dict) and isinstance(edited, dict) and type(value) is dict:
-        return {
-            name: _edit_value(shown.get(name), part, value.get(name))
-            for name, part in edited.items()
-        }
-    if isinstance(shown, list) and isinstance(edited, list) and is_exactly(value, list, tuple):
-        places = [
-            number
-            if shown[number : number + 1] == [part] or part not in shown
-            else shown.index(part)
-            for number, part in enumerate(edited)
-        ]
-        return type(value)(
-            _edit_value(shown[at], part, value[at])
-            if at < len(shown)
-            else _edit_value("", part, "")
-            for at, part in zip(places, edited, strict=True)
-        )
-    if REDACTED in json.dumps(edited, ensure_ascii=False, default=str):
-        raise ValueError
-    return edited
+    if id(value) in copies:
+        return copies[id(value)]
+    copied: Any = value
+    if is_exactly(value, tuple, frozenset):
+        return type(value)([_copy_containers(part, copies) for part in value])
+    if is_exactly(value, set, bytearray):
+        copied = copies[id(value)] = value.copy()
+    elif is_exactly(value, list):
+        copied = copies[id(value)] = []
+        copied += [_copy_containers(part, copies) for part in value]
+    elif is_exactly(value, dict):
+        copied = copies[id(value)] = {}
+        copied |= {name: _copy_containers(part, copies) for name, part in value.items()}
+    return copied
 
 
 def write_call_result(value: Any) -> dict[str, Any]:

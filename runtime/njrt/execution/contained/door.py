@@ -66,7 +66,6 @@ from njrt.gates import (
     CallRules,
     CarriedFunction,
     GatedFunction,
-    add_inner_functions,
     carry_gated,
     find_gate,
     find_plain_function,
@@ -169,7 +168,7 @@ class Door(Codec):
         self._homes: dict[tuple[int, str], tuple[Any, str | None]] = {}
         gate = find_gate()
         self.has_gate = gate is not None
-        self.rules: CallRules = add_inner_functions(gate.rules) if gate else {}
+        self.rules: CallRules = gate.rules if gate else {}
         self.interruption: BaseException | None = None
         """Set once an exception that must leave the block has left an operation."""
         self._next = 1
