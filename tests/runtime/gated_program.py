@@ -1,7 +1,11 @@
-"""A program that pays in a loop of model-written code, to be killed: gated_program.py FOLDER POLICY ORDERS."""
+"""A program that pays in a loop of model-written code: gated_program.py FOLDER POLICY ORDERS [BYTES].
+
+It is to be killed, or has a disk that is full after BYTES of each file; then its code tries again.
+"""
 
 from __future__ import annotations
 
+import resource
 import sys
 import time
 from pathlib import Path
@@ -47,6 +51,17 @@ def settle(orders: list[int]) -> list[str]:
 
 
 code = "for order in orders:\n    receipts.append(pay(order))"
+if sys.argv[4:]:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[4]), resource.RLIM_INFINITY))
+    code = """
+for order in orders:
+    for attempt in range(3):
+        try:
+            receipts.append(pay(order))
+            break
+        except Exception as error:
+            print(error)
+"""
 with njrt.using(
     model=njrt.Scripted([run(code, done=True)] * 2),
     record=FOLDER / "job.jsonl",

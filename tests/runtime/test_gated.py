@@ -1499,3 +1499,27 @@ def test_an_exception_of_an_earlier_version_is_read() -> None:
     gone = failure_from_json(stored | {"members": {"gone": 1, "reason": "lost"}})
     assert isinstance(gone, CardError)
     assert gone.reason == "lost"
+
+
+@pytest.mark.parametrize("mode", ["new", "all", "none"])
+def test_no_message_leads_to_paying_twice(mode: Any, tmp_path: Path) -> None:
+    """Neither a damaged line, nor another call, nor a changed prompt is answered by a new recording."""
+    path = tmp_path / "shop.jsonl"
+    play(LOOP, "guarded", record=path, mode="new", intercept=accept)
+    whole = path.read_text()
+    for damaged in (
+        whole.replace('"state"', '"stat', 1),
+        whole.replace('{"called"', '{"called', 1),
+    ):
+        path.write_text(damaged)
+        with pytest.raises(njrt.NaturalError) as raised:
+            play(LOOP, "guarded", record=path, mode=mode, intercept=accept)
+        assert "would make them again" in str(raised.value)
+        assert "NJC_RECORD=all" not in str(raised.value)
+    path.write_text(whole)
+    if mode == "none":
+        settings: Any = {"record": path, "mode": mode, "intercept": accept}
+        with njrt.using(**settings), pytest.raises(njrt.NaturalError) as raised:
+            settle(ORDERS[:1], "guarded")
+        assert "NJC_RECORD=all" not in str(raised.value)
+    assert len(PAID) == 3

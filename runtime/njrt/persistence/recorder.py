@@ -185,7 +185,8 @@ class Recorder:
             asked.place,
             f"the code makes another call than the recording {self.place.name} has:{then}\n"
             f"    now:      {format_call(asked.effect)}\n"
-            "the program must do the same each time; record it again with another file if it has changed",
+            "the program must do the same each time; calls that a recording has were made, and another "
+            "recording makes them again",
         )
 
     def record_call(self, index: int | None, call: RecordedTouch) -> int:
@@ -280,9 +281,10 @@ class Recorder:
                 else:
                     problem = (
                         f"{recording.describe_difference(request).rstrip()}\n"
-                        f"in {name}; record the difference with NJC_RECORD=new:{name}, "
-                        f"or everything again with NJC_RECORD=all:{name}"
+                        f"in {name}; record the difference with NJC_RECORD=new:{name}"
                     )
+                    if not recording.calls.items:  # which would be made again
+                        problem += f", or everything again with NJC_RECORD=all:{name}"
                 raise self._make_mismatch_error(request.place, problem)
             return replace(reply_from_json(entry.reply, entry.model), source="recording")
 

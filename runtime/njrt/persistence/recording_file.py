@@ -140,7 +140,19 @@ class Recording:
 
 def read_recording(place: RecordingPlace, is_continued: bool = False) -> Recording:
     """Read and check a recording; if it is continued or unfinished, a last line that was cut off is left out."""
-    text, path = place.read(), place.name
+    text = place.read()
+    try:
+        return _read_lines(text, place.name, is_continued)
+    except RecordingError as error:
+        if _TOUCH_START not in text:
+            raise
+        raise RecordingError(
+            f"{str(error).partition(';')[0]}; correct or remove this line: the recording has calls "
+            "that were made, and a new recording would make them again"
+        ) from None
+
+
+def _read_lines(text: str, path: str, is_continued: bool) -> Recording:
     lines = split_lines(text)
     if not lines:
         raise RecordingMissingError(
@@ -168,12 +180,18 @@ def read_recording(place: RecordingPlace, is_continued: bool = False) -> Recordi
 
 
 def recover_recording(place: RecordingPlace) -> Recording:
-    """Read a recording that is about to be replaced: all of it, or only its lines if it is damaged."""
-    with suppress(RecordingError):
-        return read_recording(place)
+    """Read a recording that is about to be replaced: all of it, or only its lines if it is damaged.
+
+    Raises RecordingError if it is damaged and has calls, which the new one would make again.
+    """
     lines: list[str] = []
-    with suppress(RecordingError):
-        lines = split_lines(place.read())
+    try:
+        return read_recording(place)
+    except RecordingError:
+        with suppress(RecordingError):
+            lines = split_lines(place.read())
+        if any(_TOUCH_START in line for line in lines):
+            raise
     return Recording(RecordingHeader(), (), lines=frozenset(lines))
 
 

@@ -336,10 +336,11 @@ class RunGate:
         if record is not None and record.recorded.state == "begun":
             if find is None:
                 raise CallInDoubtError(
-                    f"{self._session.place}: the call {format_call(record.recorded.effect)} (key {record.recorded.id}) was "
-                    "interrupted by a crash, and may have been made; it is not made again. Find out whether it was made, or give "
-                    f"njrt.gated a function `find` that does; then remove its lines from {record.path}, or set their "
-                    "state to done"
+                    f"{self._session.place}: the call {format_call(record.recorded.effect)} (key "
+                    f"{record.recorded.id}) was interrupted by a crash, and may have been made; it is "
+                    "not made again. Give njrt.gated a function `find` that looks the call up and "
+                    "returns its result; only if you know that it was not made, remove its lines from "
+                    f"{record.path}"
                 )
             found = await self._find_result(call, find, record.recorded.id)
         if record is not None and record.is_replay and found is None:

@@ -56,3 +56,22 @@ def test_each_order_is_paid_once(policy: str, tmp_path: Path) -> None:
         job += 1
         assert time.monotonic() - began < 240
     assert kills == 50
+
+
+@pytest.mark.parametrize("policy", ["guarded", "contained"])
+def test_a_full_disk_pays_nothing_twice(policy: str, tmp_path: Path) -> None:
+    if policy == "contained" and find_obstacle() is not None:
+        pytest.skip("this system cannot contain code")
+    ends = []
+    for size in range(1000, 4000, 250):
+        folder = tmp_path / str(size)
+        folder.mkdir()
+        command = [sys.executable, str(PROGRAM), str(folder), policy, "3"]
+        for more in ([str(size)], [str(size + 100)], [str(10**9)]):
+            end = subprocess.run([*command, *more], capture_output=True, text=True, timeout=60)
+            ends.append(end.returncode)
+            is_told = "cannot write the recording" in end.stderr
+            assert not end.returncode or is_told, end.stderr
+        ledger = [line.split()[1] for line in (folder / "ledger.txt").read_text().splitlines()]
+        assert ledger == ["receipt-0", "receipt-1", "receipt-2"]
+    assert ends.count(1) > 5
