@@ -39,7 +39,8 @@ from njrt.models.scripted import run
 from njrt.observability.listeners import add_listener
 from njrt.persistence.recording_file import Recording, RecordingHeader, recover_recording
 from njrt.persistence.recording_place import RecordingFile
-from njrt.production.approval.terminal import Approval, ApprovalsFile, Terminal
+from njrt.production.approval.file import ApprovalsFile
+from njrt.production.approval.terminal import Approval, Terminal
 from njrt.records import record
 
 ROOT = Path(__file__).parents[2]

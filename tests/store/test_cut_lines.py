@@ -21,7 +21,7 @@ from njrt.persistence.recorder import Recorder
 from njrt.persistence.recording_file import RecordedTouch, read_recording
 from njrt.persistence.recording_place import RecordingFile
 from njrt.private_files import drop_cut_line, end_last_line
-from njrt.production.approval.terminal import ApprovalsFile
+from njrt.production.approval.file import ApprovalsFile
 from spsbench.journal import Journal
 from spsbench.results import read_results
 
@@ -72,7 +72,7 @@ def add_decision(path: Path, number: int) -> None:
     pending = PendingEffect(
         *("r", None, "m.njpy:1", 1, number, effect, "direct", "Do.", False), dict
     )
-    ApprovalsFile(path).add(pending, effect, Accept(), "once", "")
+    ApprovalsFile(path).add(pending, Accept(), "once", "")
 
 
 def read_decisions(path: Path) -> Numbers:

@@ -13,21 +13,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from njrt.decisions import PendingEffect
 from njrt.effect_json import effect_to_json, format_call
-from njrt.effects import (
-    AskModel,
-    BindOutputs,
-    Effect,
-    Perform,
-    Run,
-    Touch,
-    get_effect_code,
-)
-from njrt.production.approval.code_names import find_code_names
+from njrt.effects import AskModel, BindOutputs, Effect, Run, Touch, get_effect_code
+from njrt.execution.snippet_analysis import parse_snippet
+from njrt.execution.symbols import find_names
 from njrt.rendering.describe import render_value
 from njrt.rendering.writer import clip, escape_unprintable
 
@@ -49,56 +42,40 @@ def describe_question(pending: PendingEffect) -> Iterator[str]:
         yield f"  ... ({len(lines) - MAX_INSTRUCTION_LINES} more lines)"
 
 
-def format_code(effect: Effect) -> tuple[str, str]:
-    """Return an effect's code, or its fields as JSON, with the name of the language."""
-    code = get_effect_code(effect)
-    if code is not None:
-        return escape_lines(code), "python"
+def format_code(effect: Effect) -> str:
+    """Return an effect's code, its question or call, or its fields as JSON."""
+    text = get_effect_code(effect)
     if isinstance(effect, AskModel):
-        return escape_lines(effect.question), "text"
-    if isinstance(effect, Touch | Perform):
-        return escape_lines(format_call(effect_to_json(effect))), "python"
-    fields = {name: value for name, value in effect_to_json(effect).items() if name != "kind"}
-    return escape_lines(json.dumps(fields, ensure_ascii=False, indent=2)), "json"
-
-
-def escape_lines(text: str) -> str:
-    """Return a text with everything escaped that a terminal would act on, except line ends."""
+        text = effect.question
+    elif isinstance(effect, Touch):
+        text = format_call(effect_to_json(effect))
+    elif text is None:
+        fields = {name: value for name, value in effect_to_json(effect).items() if name != "kind"}
+        text = json.dumps(fields, ensure_ascii=False, indent=2)
     return "\n".join(map(escape_unprintable, re.split(r"\r\n|\n", text.expandtabs(4))))
 
 
 def describe_names(pending: PendingEffect) -> Iterator[str]:
-    """Yield the lines after the code: its names and possible changes."""
+    """Yield the lines after the code: its variables, and how much of a call is not shown."""
     effect = pending.effect
-    now = {name: text.split("\n")[0] for name, text in pending.render_variables().items()}
     if isinstance(effect, BindOutputs):
-        yield from _format_names("binds", (_format_now(name, now) for name in effect.values))
+        yield from _format_names("binds", [*effect.values], pending)
     elif isinstance(effect, Touch):
         for name, value in pending.arguments.items():
             if cut := _count_cut_chars(effect.arguments.get(name), value):
                 yield f"  {escape_unprintable(name)} is cut: … {cut} characters more"
-    code = get_effect_code(effect)
-    if code is None:
+    if (code := get_effect_code(effect)) is None:
         return
     try:
-        names = find_code_names(code)
+        names = find_names(parse_snippet(code), None)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         yield "  (this code cannot be parsed; it will be refused)"
         return
-    shown = {
-        "imports": names.imports,
-        "reads": tuple(_format_now(name, now) for name in names.reads if name in now),
-        "binds": tuple(_format_now(name, now) for name in names.binds),
-        "changes": names.changes,
-        "calls": names.calls,
-        "jumps": names.jumps,
-    }
-    for title, listed in shown.items():
-        yield from _format_names(title, listed)
+    variables = pending.render_variables()
+    yield from _format_names("reads", [it for it in names.read if it in variables], pending)
+    yield from _format_names("binds", [*names.bound], pending)
     if isinstance(effect, Run) and effect.done:
         yield "  and ends the block"
-    if isinstance(effect, Run) and not names.binds and not names.changes and names.calls:
-        yield "  (calls may change objects)"
 
 
 def _count_cut_chars(shown: Any, value: Any) -> int:
@@ -113,14 +90,12 @@ def _count_cut_chars(shown: Any, value: Any) -> int:
     return 0
 
 
-def _format_now(name: str, now: Mapping[str, str]) -> str:
-    """Return a name with its current value, if it has one."""
-    if name not in now:
-        return name
-    value = now[name].removeprefix(f"{name}: ")
-    return f"{name} (now {clip(value, VALUE_CHARS)})"
-
-
-def _format_names(title: str, names: Iterable[str]) -> Iterator[str]:
-    if shown := ", ".join(names):
-        yield f"  {title:8} {escape_unprintable(shown)}"
+def _format_names(title: str, names: list[str], pending: PendingEffect) -> Iterator[str]:
+    """Yield a line with names and their present values, if there are any."""
+    now = pending.render_variables()
+    shown = []
+    for name in names:
+        value = now.get(name, "").split("\n")[0].removeprefix(f"{name}: ")
+        shown.append(f"{name} (now {clip(value, VALUE_CHARS)})" if name in now else name)
+    if shown:
+        yield f"  {title:8} {escape_unprintable(', '.join(shown))}"
