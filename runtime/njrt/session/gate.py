@@ -15,12 +15,12 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 from njrt.context import is_in_event_loop
 from njrt.decisions import (
@@ -54,17 +54,18 @@ from njrt.persistence.recording_file import RecordedTouch, TouchState
 from njrt.rendering.describe import render_value
 from njrt.rendering.redaction import REDACTED, Redactor
 from njrt.scope.scope import Scope
+from njrt.session.call_arguments import (
+    MAX_VALUE_CHARS,
+    copy_containers,
+    digest_arguments,
+    show_arguments,
+)
 from njrt.session.interception import RecordedSlot, ask_interceptors, is_final
 from njrt.session.session import Session, make_ending_error
 from njrt.timeouts import clock, read_clock, stopped_alarms
-from njrt.values.digest import digest_value
 from njrt.values.encode import decode_values, encode_values
 from njrt.values.failures import CALL_NOTE, add_place, failure_from_json, failure_to_json
-from njrt.values.introspection import is_exactly
 
-_MAX_VALUE_CHARS = 200
-"""Characters that the recording and interceptors show of a value that is not JSON."""
-_MAX_DEPTH = 6
 _POLL_SECONDS = 0.01
 
 
@@ -79,7 +80,6 @@ class _Call:
     effect: Touch | None = None
     decisions: tuple[InterceptorDecision, ...] = ()
     record: RecordedSlot[RecordedTouch] | None = None
-    result: Any = None
 
     def write(self, state: TouchState, result: dict[str, Any] | None = None) -> None:
         if self.record is not None:
@@ -149,23 +149,19 @@ class RunGate:
                         self._counts[call.gated.name] -= 1  # a refused call does not count
                     raise
             await self._check_ending(call)
-            call.result = await self._perform(call)
+            found = await self._perform(call)
         except PermissionError as error:
             self._report(call, Refusal(str(error)), began)
             raise
         except BaseException as error:
             self._report(call, Raised(error), began)
             raise
-        self._redactor.scan([("", call.result)])
-        shown = render_value(call.result, _MAX_VALUE_CHARS, self._redactor)
-        self._report(call, Answer(shown), began)
-        return call.result
+        self._redactor.scan([("", found)])
+        self._report(call, Answer(render_value(found, MAX_VALUE_CHARS, self._redactor)), began)
+        return found
 
     def _report(self, call: _Call, result: EffectResult, began: float) -> None:
-        gated, seconds = call.gated, time.monotonic() - began
-        effect = call.effect or Touch(
-            gated.name, self._show_arguments(gated.bind(call.args, call.named))
-        )
+        effect, seconds = call.effect or Touch(call.gated.name, {}), time.monotonic() - began
         self._session.listener(
             Performed(
                 *(self._session.run, time.time(), self.turn, effect, result, seconds),
@@ -202,9 +198,9 @@ class RunGate:
         """Check the function's rule, and describe the call."""
         gated, rule = call.gated, call.gated.rule
         if rule.decide == "ask":  # the call is made with what was shown
-            call.args, call.named = _copy_containers((call.args, call.named), {})
+            call.args, call.named = copy_containers((call.args, call.named))
         arguments = gated.bind(call.args, call.named)
-        effect = Touch(gated.name, self._show_arguments(arguments))
+        call.effect = Touch(gated.name, show_arguments(arguments, self._redactor))
         with self._lock:
             self._number += 1
             number = self._number
@@ -218,42 +214,15 @@ class RunGate:
         with open_gate(None, call.is_async):
             refusal = rule.refuse(call.args, call.named)
         if refusal:
-            raise PermissionError(f"{format_call(effect_to_json(effect))}: {refusal}")
+            raise PermissionError(f"{format_call(effect_to_json(call.effect))}: {refusal}")
         with self._lock:
             if rule.at_most is not None and self._counts[gated.name] >= rule.at_most:
                 times = "once" if rule.at_most == 1 else f"{rule.at_most} times"
                 raise PermissionError(f"{gated.name} may be called {times} here")
             self._counts[gated.name] += 1
-        pending = self._describe(effect, self.turn, number)
-        digest = self._digest(arguments)
+        pending = self._describe(call.effect, self.turn, number)
+        digest = digest_arguments(arguments, self._redactor)
         return replace(pending, is_async=call.is_async, arguments=arguments, digest=digest)
-
-    def _digest(self, arguments: Mapping[str, Any]) -> str:
-        """Return a digest of the content of arguments; of objects with unknown state, their shown texts."""
-        digests: dict[str, Any] = {}
-        for name, value in arguments.items():
-            try:
-                digests[name] = digest_value(value)
-            except Exception:  # also raised by the program's own code
-                digests[name] = self._show(value)
-        return hash_json(digests)
-
-    def _show_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        self._redactor.scan(arguments.items())
-        return {name: self._show(value) for name, value in arguments.items()}
-
-    def _show(self, value: Any, depth: int = 0) -> Any:
-        """Return a value as JSON, redacted, or its text if it has no JSON form."""
-        kind = type(value)
-        if value is None or is_exactly(value, bool, int, float):
-            return value
-        if kind is str:
-            return self._redactor.redact(value)
-        if depth < _MAX_DEPTH and is_exactly(value, list, tuple):
-            return [self._show(member, depth + 1) for member in value]
-        if depth < _MAX_DEPTH and kind is dict and all(type(key) is str for key in value):
-            return {key: self._show(member, depth + 1) for key, member in value.items()}
-        return render_value(value, _MAX_VALUE_CHARS, self._redactor)
 
     async def _decide(self, call: _Call, pending: PendingEffect) -> None:
         """Ask the interceptors, unless the rule or the recording decides; apply their edits to the call."""
@@ -261,7 +230,6 @@ class RunGate:
         if session.record is not None:
             call.record = session.record.take_call(pending, is_alone=self._running == 0)
         record = call.record
-        call.effect = cast(Touch, pending.effect)
         interceptors = session.interceptors
         if call.gated.rule.decide == "allow":
             # A debugger still stops.
@@ -286,7 +254,10 @@ class RunGate:
                 with self._lock:
                     self.ending = ending
                 return
-        if call.gated.rule.decide == "ask" and self._digest(pending.arguments) != pending.digest:
+        if (
+            call.gated.rule.decide == "ask"
+            and digest_arguments(pending.arguments, self._redactor) != pending.digest
+        ):
             raise PermissionError(
                 f"an object among the arguments of {call.gated.name} was changed while the call was "
                 "decided; call it again"
@@ -413,27 +384,6 @@ def _names(gated: GatedFunction, value: Any) -> bool:
     if isinstance(value, ModuleType):
         return vars(value).get("__name__") == function.__module__
     return find_plain_function(value) is function or get_gated(value) is gated
-
-
-def _copy_containers(value: Any, copies: dict[int, Any]) -> Any:
-    """Return a copy of plain containers; objects of classes in them stay the same objects.
-
-    `copies` are the copies so far by the ids of the originals, which may contain themselves.
-    """
-    if id(value) in copies:
-        return copies[id(value)]
-    copied: Any = value
-    if is_exactly(value, tuple, frozenset):
-        return type(value)([_copy_containers(part, copies) for part in value])
-    if is_exactly(value, set, bytearray):
-        copied = copies[id(value)] = value.copy()
-    elif is_exactly(value, list):
-        copied = copies[id(value)] = []
-        copied += [_copy_containers(part, copies) for part in value]
-    elif is_exactly(value, dict):
-        copied = copies[id(value)] = {}
-        copied |= {name: _copy_containers(part, copies) for name, part in value.items()}
-    return copied
 
 
 def write_call_result(value: Any) -> dict[str, Any]:

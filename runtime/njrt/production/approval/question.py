@@ -18,7 +18,15 @@ from typing import Any
 
 from njrt.decisions import PendingEffect
 from njrt.effect_json import effect_to_json, format_call
-from njrt.effects import AskModel, BindOutputs, Effect, Run, Touch, get_effect_code
+from njrt.effects import (
+    AskModel,
+    BindOutputs,
+    Effect,
+    Perform,
+    Run,
+    Touch,
+    get_effect_code,
+)
 from njrt.execution.snippet_analysis import parse_snippet
 from njrt.execution.symbols import find_names
 from njrt.rendering.describe import render_value
@@ -47,7 +55,7 @@ def format_code(effect: Effect) -> str:
     text = get_effect_code(effect)
     if isinstance(effect, AskModel):
         text = effect.question
-    elif isinstance(effect, Touch):
+    elif isinstance(effect, Touch | Perform):
         text = format_call(effect_to_json(effect))
     elif text is None:
         fields = {name: value for name, value in effect_to_json(effect).items() if name != "kind"}

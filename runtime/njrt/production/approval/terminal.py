@@ -230,7 +230,8 @@ def approve(
         )
     if not isinstance(decisions, str | os.PathLike | None):
         raise ConfigurationError(f"njrt.approve: decisions is a file, not {decisions!r}")
-    if isinstance(calls, str) or not (isinstance(calls, bool) or (calls and iter(calls))):
+    is_list = isinstance(calls, Collection) and not isinstance(calls, str) and calls
+    if not (isinstance(calls, bool) or is_list):
         raise ConfigurationError(
             f"njrt.approve: calls is True, or a list of gated functions, not {calls or 'empty'!r}"
         )
