@@ -6,8 +6,7 @@
     assert plan.end > plan.start, "it ends early"       find_contract(...).texts[0]    'plan.end > plan.start, "it ends early"'
     assert is_possible(plan)                            NJ307: `is_possible` may do more than compute
 
-The compiled call gets the texts, and the runtime checks them before the block ends. A method's effects are known only
-when it runs: if a contract calls one of the program's methods, the assert alone checks it.
+The compiled call gets the texts, and the runtime checks them before the block ends.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ def _format_part(source: SourceFile, part: ast.expr) -> str:
 
 def find_effect(statement: ast.Assert, scope: NameScope, types: TypeReader) -> str | None:
     """Return why an assert may do more than compute, if its text shows it."""
-    for node in (*ast.walk(statement.test), *(ast.walk(statement.msg) if statement.msg else ())):
+    for node in ast.walk(statement):
         match node:
             case ast.NamedExpr(target=target):
                 return f"it binds `{target.id}`"
@@ -93,26 +92,27 @@ def find_effect(statement: ast.Assert, scope: NameScope, types: TypeReader) -> s
                 return "it waits"
             case ast.Name(id="super"):
                 return "it calls `super`"
-            case ast.Call(func=ast.Name(id=name)) if _is_of_program(name, scope, types):
-                return f"`{name}` may do more than compute"
-            case ast.Call(func=ast.Attribute(value=owner, attr=name) as method):
-                typed = types.infer(owner, scope)
-                is_own = typed is not None and not types.name_of(types.expand(typed))
-                module = types.name_of(Typed(owner, scope))
-                is_module = isinstance(owner, ast.Name) and module != "" and "." not in module
-                is_module = is_module and not types.is_builtin(module, scope)
-                is_unknown = is_module or name not in METHOD_NAMES
-                if is_own or (is_unknown and not _is_computing_import(f"{module}.{name}")):
-                    return f"`{ast.unparse(method)}` may do more than compute"
+            case ast.Call(func=function) if not _only_computes(function, scope, types):
+                return f"`{ast.unparse(function)}` may do more than compute"
     return None
 
 
-def _is_of_program(name: str, scope: NameScope, types: TypeReader) -> bool:
-    """Return whether a called name is a function or class of the program, or has effects."""
-    if types.is_builtin(name, scope):
-        return not is_computing(getattr(builtins, name, None))
-    imported = types.name_of(Typed(ast.Name(name, ast.Load()), scope))
-    return not _is_computing_import(imported)
+def _only_computes(function: ast.expr, scope: NameScope, types: TypeReader) -> bool:
+    match function:
+        case ast.Name(id=name) if types.is_builtin(name, scope):
+            return is_computing(getattr(builtins, name, None))
+        case ast.Name():
+            return _is_computing_import(types.name_of(Typed(function, scope)))
+        case ast.Attribute(value=owner, attr=name):
+            module = types.name_of(Typed(owner, scope))
+            is_module = isinstance(owner, ast.Name) and module != "" and "." not in module
+            if is_module and not types.is_builtin(module, scope):
+                return _is_computing_import(f"{module}.{name}")
+            typed = types.infer(owner, scope)
+            is_own = typed is not None and not types.name_of(types.expand(typed))
+            is_known = name in METHOD_NAMES or _is_computing_import(f"{module}.{name}")
+            return is_known and not is_own
+    return False
 
 
 def _is_computing_import(name: str) -> bool:

@@ -441,17 +441,17 @@ EXPRESSIONS = [
     *(f"x.{name}()" for name in ["count", "get", "index", "keys", "items", "copy", "isupper", "upper", "replace", "pop"]),
     *("x()", "note(x)", "not note(x)", "functions[0](x)", "(lambda: note())()", "[note(n) for n in numbers]"),
     *("list(map(note, numbers))", "sorted(numbers, key=note)", "max(numbers, key=x)", "all(map(x.count, numbers))"),
-    *("next(taken)", "list(taken) == 1", "1 in taken", "sum(x.taken)", "2 in x.taken", "all(n for n in x.taken)"),
-    *("list(x.rows)", "[n for row in [x.taken] for n in row]", "any(1 in row for row in rows)", "sum(rows[0])"),
+    *("next(taken)", "list(taken) == 1", "1 in taken"),
+    "list(x.rows)",
     *("numbers.append(1)", "numbers.pop() == 1", "list.append(numbers, 1)", "numbers.sort()", "totals.update(a=1)"),
     *("totals.setdefault('b', 1)", "totals.pop('a') == 1", "own.count(1)", "print(x)", "open('x')", "exec('1')"),
     *("eval('note()')", "getattr(x, 'count')()", "setattr(x, 'y', 1)", "delattr(x, 'taken')", "type('C', (), {})"),
     *("str.join('', map(note, numbers))", "dict(map(note, numbers))", "isinstance(x, int) or note()", "x.taken"),
     *("filter(note, numbers) == 1", "next(iter(numbers))", "functions[0].__call__(1)", "note.__call__()"),
     *("input()", "__import__('os')", "vars(x).clear()", "globals()", "min(numbers, default=note())", "getattr(x, 'taken')"),
-    *("max(*taken)", "[*x.taken]", "{*x.taken}", "max(*x.rows)", "print(*taken)"),
-    *("max(map(max, rows))", "[n for n, in rows]", "sorted([1], key=numbers.append)", "max([1], key=own.count)", "sorted(rows, key=list)", "dict(zip('a', map(list, rows)))"),
-    *("totals.get('i')", "min([x.taken], key=list)", "f'{note()}'", "sum(n for n in map(note, numbers))"),
+    *("max(*taken)", "max(*x.rows)", "print(*taken)"),
+    *("sorted([1], key=numbers.append)", "max([1], key=own.count)"),
+    *("totals.get('i')", "f'{note()}'", "sum(n for n in map(note, numbers))"),
 ]  # fmt: skip
 
 
@@ -482,7 +482,6 @@ HOLDING: list[tuple[Any, str]] = [
     # what an assert changes is seen by the next one only in Python
     *(([2, 1], f"{call} is None and x\nassert x == [1, 2]") for call in ("x.sort()", "list.sort(x)")),
     ([2, 1], "list.pop(x) == 1\nassert x == [2]"),
-    (1, "len(totals) == 0 and x\nassert totals['a'] == 0 and x\nassert len(totals) == 1 and x"),
     (1, "totals['a'] == 0 and x\nassert 'a' in totals and x"),
     (1, "[totals[part] for part in 'ab'] == [0, 0] and x\nassert len(totals) == 2 and x"),
     # short circuits, unbound names, own scopes

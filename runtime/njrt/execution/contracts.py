@@ -1,17 +1,20 @@
-"""The asserts that follow a block, checked when the block ends: a reply that breaks one goes back to the model.
+"""The asserts that follow a block, checked when it ends: a reply that breaks one goes back to the model.
 
     assert plan.end > plan.start, "it ends early"
 
     find_breach(...)    "`plan.end > plan.start` (it ends early) must be true, and is not: plan.end = 3, plan.start = 5"
 
-The program's own assert still runs after the block, so expressions are evaluated here only if they merely compute:
-names, attributes, items and operators, builtins such as `len`, and methods of Python's own types. If an expression
-calls anything else, or one of the program's properties or operators has effects, the assert is left to the program.
+The program's own assert still runs after the block, so an assert is evaluated here only if its
+text merely computes: names, attributes, items, operators, builtins such as `len`, and methods with
+names of reading methods of Python's own types. Any other is left to the program. Not detected are
+effects of the program's classes, in properties, operators and methods of these names, and
+iterators inside objects, which are used up.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
 import datetime
 import decimal
 import fractions
@@ -26,15 +29,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from types import BuiltinMethodType, CodeType, FunctionType, GeneratorType, ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from njrt.execution.interruptions import is_interruption
-from njrt.execution.side_effects import CONTRACT_FILE, refuse_side_effects
 from njrt.execution.symbols import find_names
-from njrt.private_names import mangle
 from njrt.records import record
-from njrt.values.introspection import find_member, is_a
+from njrt.values.introspection import find_member, is_user_class
 
 Render = Callable[[str, Any], str]
 """Writes the value of an expression, redacted."""
@@ -42,48 +43,27 @@ Render = Callable[[str, Any], str]
 _IMMUTABLE = (
     *(str, bytes, int, float, complex, bool, tuple, frozenset, range, type(None)),
     *(datetime.date, datetime.datetime, datetime.time, datetime.timedelta),
-    *(decimal.Decimal, fractions.Fraction, uuid.UUID),
+    *(decimal.Decimal, fractions.Fraction, uuid.UUID, re.Match, re.Pattern),
 )
-_READING = {
-    list: ["count", "index", "copy"],
-    dict: ["get", "keys", "values", "items", "copy"],
-    set: [
-        *("issubset", "issuperset", "isdisjoint", "union", "intersection"),
-        *("difference", "symmetric_difference", "copy"),
-    ],
-    deque: ["count", "index", "copy"],
-    Counter: ["most_common", "total"],
-    OrderedDict: ["keys", "values", "items", "copy"],
-    defaultdict: ["copy"],
-}
-_TAKES_FUNCTION = (map, filter, sorted, min, max)
-_MAKES_ITERATOR = (map, filter, zip, enumerate, reversed)
+_MUTABLE = (list, dict, set, deque, Counter, OrderedDict)
 _COMPUTING: frozenset[Any] = frozenset(
     [
-        *(abs, all, any, ascii, bin, callable, chr, divmod, enumerate, format, getattr, hasattr, hash, hex, isinstance),
-        *(issubclass, len, oct, ord, pow, repr, reversed, round, sum, type, zip, slice, list, dict, set),
-        *_TAKES_FUNCTION,
-        *_IMMUTABLE,
-        *(value for module in (math, statistics) for value in vars(module).values() if callable(value)),
+        *(abs, all, any, ascii, bin, callable, chr, divmod, enumerate, filter, format, getattr),
+        *(hasattr, hash, hex, isinstance, issubclass, len, map, max, min, oct, ord, pow, repr),
+        *(reversed, round, sorted, sum, type, zip, slice, list, dict, set, *_IMMUTABLE[:-2]),
+        *(it for module in (math, statistics) for it in vars(module).values() if callable(it)),
         *(re.match, re.search, re.fullmatch, re.findall),
     ]
-)  # fmt: skip
+)
 """Functions that change nothing, whatever their arguments."""
-_METHODS: frozenset[Any] = frozenset(
-    [
-        *(
-            value
-            for kind in (*_IMMUTABLE, re.Match, re.Pattern)
-            for name in dir(kind)
-            if not name.startswith("_") and callable(value := getattr(kind, name))
-        ),
-        *(getattr(kind, name) for kind, names in _READING.items() for name in names),
-    ]
-)
-METHOD_NAMES = frozenset(
-    name for kind in (*_IMMUTABLE, *_READING, re.Match, re.Pattern) for name in dir(kind)
-)
-"""Methods of Python's own types; no other methods are evaluated."""
+METHOD_NAMES = frozenset(name for kind in (*_IMMUTABLE, *_MUTABLE) for name in dir(kind))
+"""Methods of Python's own types."""
+READING_METHODS = {
+    *("copy", "count", "difference", "get", "index", "intersection", "isdisjoint", "issubset"),
+    *("issuperset", "items", "keys", "most_common", "symmetric_difference", "total", "union"),
+    *("values", *(it for kind in _IMMUTABLE for it in dir(kind) if not it.startswith("_"))),
+}
+"""Methods that change nothing."""
 _MAX_ITEMS = 10_000
 """Most items that are examined to explain a breach."""
 _MEMBERS = "_nj_members"
@@ -91,21 +71,8 @@ MAX_VALUES = 4
 """Most values of a failed assert that the model is shown."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Items:
-    """An iterator made by an expression: unlike the program's iterators, it may be used up."""
-
-    iterator: Iterator[Any]
-
-    def __iter__(self) -> Iterator[Any]:
-        return self.iterator
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.iterator, name)
-
-
 class UnknownEffectError(Exception):
-    """An expression calls something that may do more than compute; if given, the argument may change a value."""
+    """An expression may do more than compute."""
 
 
 @record
@@ -130,7 +97,7 @@ class Breach:
 
 @dataclass(slots=True)
 class Contract:
-    """The asserts that follow a block, as source, and the variables they read (state: the number of breaches)."""
+    """The asserts that follow a block, as source (state: the number of breaches)."""
 
     texts: Sequence[str]
     lambdas: Sequence[Callable[[], Any]]
@@ -142,17 +109,15 @@ class Contract:
     """The number of replies in this run that have broken the contract."""
 
     def find_breach(self, render: Render) -> Breach | None:
-        """Return the first failed assert; None if all hold or cannot be evaluated without effects."""
+        """Return the first failed assert; None if all hold, or one is not to be evaluated here."""
         for text in self.texts:
             test, message = parse_assert(text)
+            is_and = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
             try:
-                for part in _split_conjunction(test):
-                    if not self._read(part, bool):
+                for part in test.values if is_and else [test]:  # type: ignore[attr-defined]
+                    if not self._evaluate(part):
                         return self._describe(text, part, message, render)
-            except UnknownEffectError as error:
-                if error.args:  # later asserts would see what this one changes
-                    return None
-            except NameError:  # in the program: no reply can fix it
+            except (UnknownEffectError, NameError):  # what no reply can mend is the program's error
                 return None
             except Exception as error:
                 if is_interruption(error):
@@ -162,21 +127,22 @@ class Contract:
         return None
 
     def _evaluate(self, expression: ast.expr, given: Mapping[str, Any] = {}) -> Any:
-        """Evaluate an expression with the current values of its names, and with `given` values."""
+        """Evaluate an expression with the current values of its names, and with `given` values.
+
+        Raises UnknownEffectError if it may do more than compute.
+        """
         names = find_names(ast.Module([ast.Expr(expression)], []), self.class_name)
         if self.namespace and not self.namespace.keys().isdisjoint(names.nested):
             raise UnknownEffectError  # functions in a class body cannot see its variables
         values = {**dict(self._look_up(names.read)), **given}
-        return evaluate(expression, self.lambdas[0].__globals__, values, self.class_name)
-
-    def _read(
-        self, part: ast.expr, read: Callable[[Any], Any], given: Mapping[str, Any] = {}
-    ) -> Any:
-        """Return `read` of an expression's value; raise UnknownEffectError if that runs program code with effects."""
-        return refuse_side_effects(lambda: read(self._evaluate(part, given)), UnknownEffectError)
+        outer = self.lambdas[0].__globals__
+        _check_effects(expression, {**vars(builtins), **outer, **values})
+        made: dict[str, Any] = {}
+        exec(_compile(ast.unparse(expression), tuple(values), self.class_name), outer, made)
+        return made["evaluate"](**values)
 
     def _look_up(self, names: Mapping[str, ast.AST]) -> Iterator[tuple[str, Any]]:
-        """Yield the names that are variables around the block, with their values, except unbound ones."""
+        """Yield the names that are bound variables around the block, with their values."""
         cells = {
             name: cell
             for each in self.lambdas
@@ -195,13 +161,13 @@ class Contract:
         reason = ""
         if message is not None:
             with suppress(Exception):
-                reason = f" ({self._read(message, str)})"
+                reason = f" ({self._evaluate(message)})"
         if (each := _find_members_test(test)) is not None:
             *shown, failing = each
             condition, target, members = (f"`{_find_source(assertion, part)}`" for part in shown)
             with suppress(Exception):
-                first = self._read(shown[2], lambda found: [*islice(found, _MAX_ITEMS)])
-                failed = self._read(failing, list, {_MEMBERS: first})
+                first = [*islice(self._evaluate(shown[2]), _MAX_ITEMS)]
+                failed = self._evaluate(failing, {_MEMBERS: first})
                 wrong = f"false for {render(members, failed)}"
                 return Breach(f"{condition} for each {target} in {members}", reason, wrong)
         values = [*self._list_values(assertion, test, render)][:MAX_VALUES]
@@ -212,13 +178,11 @@ class Contract:
         operands = {_find_source(assertion, operand): operand for operand in _list_operands(test)}
         for shown, operand in operands.items():
             with suppress(Exception):
-                value = self._read(operand, _list_items)
+                value = self._evaluate(operand)
+                if isinstance(operand, ast.Call) and find_member(type(value), "__next__"):
+                    value = [*islice(value, _MAX_ITEMS)]
                 if not (callable(value) or isinstance(value, ModuleType)):
                     yield f"{shown} = {render(shown, value)}"
-
-
-def _list_items(value: Any) -> Any:
-    return [*islice(value, _MAX_ITEMS)] if isinstance(value, _Items) else value
 
 
 def make_contract(
@@ -235,20 +199,52 @@ def make_contract(
     return Contract(texts, lambdas, namespace, class_name)
 
 
-def evaluate(
-    expression: ast.expr,
-    global_names: dict[str, Any],
-    values: Mapping[str, Any],
-    class_name: str | None = None,
-) -> Any:
-    """Evaluate an expression with its variables' values; raise UnknownEffectError if it may do more than compute."""
-    for value in values.values():
-        _refuse_iterators(value)
-    code = _compile(ast.unparse(expression), tuple(values), class_name)
-    made: dict[str, Any] = {}
-    exec(code, global_names, made)
-    function = vars(made["Contract"])["evaluate"] if class_name else made["evaluate"]
-    return function(**values, **_GUARDS)
+def is_computing(function: Any) -> bool:
+    """Return whether a function only computes, whatever its arguments."""
+    with suppress(TypeError):  # it has no hash
+        return function in _COMPUTING
+    return False
+
+
+def _check_effects(expression: ast.expr, values: Mapping[str, Any]) -> None:
+    """Raise UnknownEffectError if an expression uses more than what computes, or an iterator."""
+    for node in ast.walk(expression):
+        match node:
+            case ast.Call(func=function, args=args, keywords=keywords):
+                handed = [*args, *(keyword.value for keyword in keywords)]
+                is_known = _only_computes(function, values)
+                is_known = is_known and not any(_is_function(part, values) for part in handed)
+            case ast.Subscript(ast.Name(name)):  # an item may be added
+                is_known = not isinstance(values.get(name), defaultdict)
+            case ast.Name(name) if name in values:  # an iterator would be used up
+                is_known = not find_member(type(values[name]), "__next__")
+            case _:
+                is_known = not isinstance(node, ast.NamedExpr | ast.Await | ast.Yield)
+        if not is_known:
+            raise UnknownEffectError
+
+
+def _only_computes(function: ast.expr, values: Mapping[str, Any]) -> bool:
+    match function:
+        case ast.Name(name):
+            return is_computing(values.get(name))
+        case ast.Attribute(ast.Name(name), attr) if isinstance(values.get(name), ModuleType):
+            return is_computing(getattr(values[name], attr, None))
+        case ast.Attribute(ast.Name(name)) if is_user_class(type(values.get(name))):
+            return False
+    return isinstance(function, ast.Attribute) and function.attr in READING_METHODS
+
+
+def _is_function(argument: ast.expr, values: Mapping[str, Any]) -> bool:
+    """Return whether an argument is a function that may do more than compute."""
+    match argument:
+        case ast.Attribute(ast.Name(name), attr):
+            is_method = callable(find_member(type(values.get(name)), attr))
+            return is_method and not _only_computes(argument, values)
+        case ast.Name(name):
+            value = values.get(name)
+            return callable(value) and not (isinstance(value, type) or is_computing(value))
+    return False
 
 
 @lru_cache(maxsize=256)
@@ -259,18 +255,22 @@ def parse_assert(text: str) -> tuple[ast.expr, ast.expr | None]:
     return statement.test, statement.msg
 
 
+@lru_cache(maxsize=256)
+def _compile(text: str, names: tuple[str, ...], class_name: str | None) -> CodeType:
+    """Compile an expression as a function `evaluate` of its names, in a class for private names."""
+    function = f"lambda {', '.join(names)}: ({text}\n)"
+    inside = f"class {class_name}: evaluate = {function}\nevaluate = {class_name}.evaluate"
+    return compile(inside if class_name else f"evaluate = {function}", "<contract>", "exec")
+
+
 def _find_source(assertion: str, part: ast.expr) -> str:
     """Return a part of an assert as its author wrote it."""
     found = ast.get_source_segment(f"assert {assertion}", part) if hasattr(part, "lineno") else None
     return " ".join((found or ast.unparse(part)).split("\n"))
 
 
-def _split_conjunction(test: ast.expr) -> list[ast.expr]:
-    return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
-
-
 def _find_members_test(test: ast.expr) -> tuple[ast.expr, ast.expr, ast.expr, ast.expr] | None:
-    """Return the three parts of `all(condition for target in members)`, and an expression for the failing members."""
+    """Return the parts of `all(condition for target in members)`, and the list of failing members."""
     match test:
         case ast.Call(func=ast.Name("all"), args=[ast.GeneratorExp(elt=each, generators=[loop])]):
             failing = ast.UnaryOp(ast.Not(), each)
@@ -284,201 +284,26 @@ def _find_members_test(test: ast.expr) -> tuple[ast.expr, ast.expr, ast.expr, as
 def _list_operands(test: ast.expr) -> Iterator[ast.expr]:
     """Yield the expressions with values that explain the result of a test."""
     match test:
-        case ast.Compare(left=left, comparators=comparators):
-            yield from filter(_names_something, (left, *comparators))
-        case ast.BoolOp(values=values):
-            for value in values:
-                yield from _list_operands(value)
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            yield from _list_operands(operand)
-        case ast.Call(func=function, args=args):
-            if isinstance(function, ast.Attribute):
-                yield function.value
-            for value in args:
-                if isinstance(value, ast.GeneratorExp):
-                    yield value.generators[0].iter
-                elif _names_something(value):
-                    yield value
-        case ast.Name() | ast.Attribute() | ast.Subscript():
-            yield test
+        case ast.Compare(left=left, comparators=others):
+            found: list[ast.expr] = [left, *others]
         case ast.BinOp(left=left, right=right):
-            yield from filter(_names_something, (left, right))
+            found = [left, right]
+        case ast.BoolOp(values=parts):
+            found = [each for part in parts for each in _list_operands(part)]
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            found = [*_list_operands(operand)]
         case ast.IfExp(test=condition, body=body, orelse=other):
-            for each in (condition, body, other):
-                yield from _list_operands(each)
+            found = [each for part in (condition, body, other) for each in _list_operands(part)]
+        case ast.Call(func=function, args=args):
+            owner = [function.value] if isinstance(function, ast.Attribute) else []
+            inner = [
+                it.generators[0].iter if isinstance(it, ast.GeneratorExp) else it for it in args
+            ]
+            found = [*owner, *inner]
+        case ast.Name() | ast.Attribute() | ast.Subscript():
+            found = [test]
         case _:
-            yield from (node for node in ast.walk(test) if isinstance(node, ast.Name))
-
-
-def _names_something(expression: ast.expr) -> bool:
-    return any(isinstance(node, ast.Name) for node in ast.walk(expression))
-
-
-@lru_cache(maxsize=256)
-def _compile(text: str, names: tuple[str, ...], class_name: str | None) -> CodeType:
-    """Compile an expression as a function of its names and the guards."""
-    expression = _CallGuard(class_name).visit(ast.parse(text, mode="eval").body)
-    parameters = [ast.arg(name) for name in (*names, *_GUARDS)]
-    function = ast.Lambda(ast.arguments([], [], None, parameters, [None] * len(parameters), None, []), expression)  # fmt: skip
-    tree: Any = ast.Module([ast.Assign([ast.Name("evaluate", ast.Store())], function)], [])
-    if class_name is not None:  # for private names
-        inside, tree = tree.body, ast.parse(f"class {class_name}: ...\nContract = {class_name}")
-        tree.body[0].body = inside
-    return compile(ast.fix_missing_locations(tree), CONTRACT_FILE, "exec")
-
-
-@dataclass
-class _CallGuard(ast.NodeTransformer):
-    """Passes each call in an expression, and each possible iterator, to a function that refuses effects."""
-
-    class_name: str | None
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        function = node.func
-        if isinstance(function, ast.Attribute):
-            name = ast.Constant(mangle(function.attr, self.class_name))
-            guard, head = ".method", [function.value, name]
-        else:
-            guard, head = ".call", [function]
-        call = ast.Call(ast.Name(guard, ast.Load()), [*head, *node.args], node.keywords)
-        return self.generic_visit(call)
-
-    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
-        self.generic_visit(node)
-        return ast.Call(ast.Name(".lambda", ast.Load()), [node], [])
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        self.generic_visit(node)
-        return _guard_value(node)
-
-    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        self.generic_visit(node)
-        return ast.Call(ast.Name(".item", ast.Load()), [node.value, node.slice], [])
-
-    def visit_Slice(self, node: ast.Slice) -> ast.AST:
-        self.generic_visit(node)
-        parts = [part or ast.Constant(None) for part in (node.lower, node.upper, node.step)]
-        return ast.Call(ast.Name(".slice", ast.Load()), parts, [])
-
-    def visit_Starred(self, node: ast.Starred) -> ast.AST:
-        self.generic_visit(node)
-        node.value = _guard_value(node.value)
-        return node
-
-    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
-        self.generic_visit(node)
-        node.iter = _guard_value(node.iter, ".items")
-        return node
-
-    def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        self.generic_visit(node)
-        node.comparators = [
-            _guard_value(operand) if isinstance(operator, ast.In | ast.NotIn) else operand
-            for operator, operand in zip(node.ops, node.comparators, strict=True)
-        ]
-        return node
-
-    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:
-        raise UnknownEffectError
-
-
-def _guard_value(node: ast.expr, guard: str = ".value") -> ast.expr:
-    return ast.Call(ast.Name(guard, ast.Load()), [node], [])
-
-
-def _refuse_iterator(value: Any) -> Any:
-    """Return a value; refuse an iterator of the program, because looking at its items consumes them."""
-    if find_member(type(value), "__next__"):
-        raise UnknownEffectError
-    return value
-
-
-def _get_item(owner: Any, key: Any) -> Any:
-    """Return an item; refuse a missing key, which a `defaultdict` would add."""
-    if isinstance(owner, defaultdict) and key not in owner:
-        raise UnknownEffectError(key)
-    return _refuse_iterator(owner[key])
-
-
-def _refuse_iterators(value: Any) -> Any:
-    """Return a value; refuse an iterator, or one of Python's containers that holds an iterator."""
-    for kind in (list, tuple, set, dict, deque):
-        if is_a(value, kind):  # without calling the program's methods
-            items = dict.values(value) if kind is dict else kind.__iter__(value)
-            kinds = {id(each): each for each in map(type, items)}
-            if any(find_member(each, "__next__") for each in kinds.values()):
-                raise UnknownEffectError
-    return _refuse_iterator(value)
-
-
-@record
-class _OwnFunction:
-    """A lambda in the expression itself."""
-
-    function: Callable[..., Any]
-
-    def __call__(self, *args: Any) -> Any:
-        return self.function(*args)
-
-
-def _call(function: Any, /, *args: Any, **named: Any) -> Any:
-    if not (type(function) is _OwnFunction or _is_known(function, _COMPUTING)):
-        raise _make_unknown_effect(function, args)
-    if function is type and len(args) != 1:
-        raise UnknownEffectError
-    if function in _TAKES_FUNCTION:
-        functions = [named.get("key"), *(args[:1] if function in (map, filter) else ())]
-        if not all(map(_is_harmless_function, functions)):
-            raise UnknownEffectError
-    refuse = _refuse_iterators if function in _TAKES_FUNCTION else _refuse_iterator
-    for value in args:
-        if not (isinstance(value, GeneratorType) and value.gi_code.co_filename == CONTRACT_FILE):
-            refuse(value)
-    args = tuple([value.iterator if type(value) is _Items else value for value in args])
-    result = function(*args, **named)
-    return _Items(result) if function in _MAKES_ITERATOR else _refuse_iterator(result)
-
-
-def _call_method(owner: Any, name: str, /, *args: Any, **named: Any) -> Any:
-    if isinstance(owner, ModuleType):
-        return _call(getattr(owner, name), *args, **named)
-    found = getattr(owner if isinstance(owner, type) else type(owner), name, None)
-    if not _is_known(found, _METHODS) and (found is not None or type(owner) not in _IMMUTABLE):
-        raise _make_unknown_effect(found, (owner, *args))
-    return _refuse_iterator(getattr(owner, name)(*args, **named))
-
-
-def _make_unknown_effect(function: Any, values: Sequence[Any]) -> UnknownEffectError:
-    """Return the refusal of a call; its argument is the function if this is Python's own and may change a value."""
-    may_change = any(isinstance(value, tuple(_READING)) for value in values)
-    return UnknownEffectError(*[function] * (may_change and not isinstance(function, FunctionType)))
-
-
-def is_computing(function: Any) -> bool:
-    """Return whether a function only computes, whatever its arguments."""
-    return _is_known(function, _COMPUTING)
-
-
-def _is_harmless_function(function: Any) -> bool:
-    is_own = function is None or type(function) is _OwnFunction
-    if isinstance(function, BuiltinMethodType):  # such as `totals.get`
-        function = getattr(type(function.__self__), function.__name__, function)
-    return is_own or _is_known(function, _COMPUTING) or _is_known(function, _METHODS)
-
-
-def _is_known(function: Any, known: frozenset[Any]) -> bool:
-    with suppress(TypeError):  # it has no hash
-        return function in known
-    return False
-
-
-_GUARDS: Mapping[str, Callable[..., Any]] = {
-    ".call": _call,
-    ".method": _call_method,
-    ".lambda": _OwnFunction,
-    ".value": _refuse_iterator,
-    ".items": _refuse_iterators,
-    ".item": _get_item,
-    ".slice": slice,
-}
-"""The functions for the calls, lambdas and reads in a compiled expression, by parameter name."""
+            found = [node for node in ast.walk(test) if isinstance(node, ast.Name)]
+    for each in found:
+        if any(isinstance(node, ast.Name) for node in ast.walk(each)):
+            yield each
