@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from types import FunctionType, MethodType, coroutine
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
-from njrt.context import Stack, check_context
+from njrt.context import Stack, check_context, is_context_known
 from njrt.errors import ConfigurationError, NaturalError
 from njrt.records import record
 
@@ -74,8 +74,9 @@ class CallRule:
             answer.close()
         if inspect.isawaitable(answer):
             return "its check is an async function, which is not possible"
-        is_allowed = bool(answer) and not isinstance(answer, str)
-        return "" if is_allowed else answer or "its check refuses it"
+        if isinstance(answer, str):
+            return answer or "its check refuses it"
+        return "" if answer else "its check refuses it"
 
 
 @record
@@ -209,6 +210,7 @@ def open_gate(gate: Gate | None, is_async: bool = False) -> Iterator[None]:
             yield
         finally:
             opened.is_open = False
+            _thread.opened = _list_open()
 
 
 @coroutine
@@ -225,6 +227,7 @@ def hold_gate(awaited: Coroutine[Any, Any, R]) -> Generator[Any, Any, R]:
             return result
         finally:
             _thread.opened = around
+            del step  # which may hold an exception
         try:
             step = functools.partial(awaited.send, (yield waited))
         except BaseException as error:
@@ -364,7 +367,8 @@ def get_gated_name(function: Callable[..., Any]) -> str:
 class CarriedFunction:
     """A gated function as the code of a block sees it; elsewhere it is like the function.
 
-    While the block's code runs, a call passes its gate wherever it is made, such as in a pool.
+    A call passes the block's gate wherever it is made while the code runs, and for good in threads
+    that the code starts.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -373,7 +377,7 @@ class CarriedFunction:
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         is_running = self._opened is not None and self._opened.is_open
-        if _find_opened() or not is_running:
+        if _find_opened() or (is_context_known() and not is_running):
             return self._function(*args, **named)
         return self._context.copy().run(self._function, *args, **named)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import copy
 import dataclasses
@@ -294,6 +295,26 @@ def test_the_rule_holds_for_calls_in_a_pool_without_an_approval(policy: str) -> 
     results, _ = submit(code, policy, decide=None)
     assert results == [0, 1, "test_gated.grant may be called 2 times here"]
     assert PAID == [0, 1]
+
+
+def test_a_thread_that_outlives_the_block_passes_its_gate() -> None:
+    started, ended = threading.Event(), threading.Event()
+
+    def wait_and(function: Callable[[int], Any]) -> None:
+        started.wait(HANG_SECONDS)
+        with contextlib.suppress(PermissionError):
+            function(5)
+        ended.set()
+
+    def start(function: Callable[[int], Any]) -> None:
+        threading.Thread(target=wait_and, args=(function,)).start()
+
+    pay = njrt.gated(decide="deny")(charge)
+    with njrt.using(model=njrt.Scripted([run("start(pay)", done=True)])):
+        njrt.run("natural\n<start> <pay>.", lambda: (start, pay), at="shop.njpy:4")
+    started.set()
+    assert ended.wait(HANG_SECONDS)
+    assert PAID == []
 
 
 def test_a_handed_function_is_like_the_function_and_plain_in_the_program() -> None:

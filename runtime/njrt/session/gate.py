@@ -124,7 +124,7 @@ class RunGate:
         recording has a different call.
         """
         is_async = inspect.iscoroutinefunction(gated.function)
-        made = self._call(_Call(gated, args, named, is_async))
+        made: Any = self._call(_Call(gated, args, named, is_async))
         made.__name__ = gated.name.rpartition(".")[2]
         return made if is_async else run_without_waiting(made)
 
