@@ -44,7 +44,6 @@ from njrt.gates import (
     get_gated,
     keyed,
     open_gate,
-    require_awaited,
 )
 from njrt.message_json import hash_json
 from njrt.models.model import run_without_waiting
@@ -344,7 +343,10 @@ class RunGate:
         try:
             with open_gate(None, call.is_async):
                 found = find(key)
-            return await require_awaited(found, call.is_async)
+                if inspect.iscoroutine(found) and not call.is_async:
+                    found.close()
+                    raise TypeError("`find` is async, but the function is not")
+                return await found if inspect.isawaitable(found) else found
         except Exception as error:
             raise CallInDoubtError(
                 f"{self._session.place}: the call {call.gated.name} (key {key}) was interrupted by a crash, and `find` failed "
