@@ -497,6 +497,29 @@ except PermissionError as error:
     assert ([] if made is None else [made]) == PAID
 
 
+def test_reading_an_argument_does_not_change_it() -> None:
+    class Basket:
+        def __init__(self) -> None:
+            self.prices = [1, 2]
+
+        @functools.cached_property
+        def total(self) -> int:
+            return sum(self.prices)
+
+    @njrt.gated
+    def buy(basket: Basket) -> None:
+        PAID.append(basket)
+
+    def decide(pending: njrt.PendingEffect) -> njrt.Decision:
+        return njrt.Accept() if pending.arguments["basket"].total == 3 else njrt.Abort()
+
+    basket = Basket()
+    model = njrt.Scripted([run("buy(basket)", done=True)])
+    with njrt.using(model=model, intercept=decide_calls(decide)):
+        njrt.run("natural\n<buy> <basket>.", lambda: (buy, basket), at="shop.njpy:1")
+    assert PAID == [basket]
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 def test_an_edit_to_another_function_is_an_error(policy: str) -> None:
     def decide(pending: njrt.PendingEffect) -> njrt.Decision:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from njrt.outcome import UserValue
 from njrt.values.encode import MAX_ENCODED_OBJECTS, Encoder, NotEncodableError
-from njrt.values.introspection import is_exactly
+from njrt.values.introspection import find_member, is_exactly
 
 _DIGITS = 16
 
@@ -46,9 +47,15 @@ class _Digester(Encoder):
             parts = list(map(self.digest, positional))
             if is_exactly(value, set, frozenset):
                 parts.sort()
-            parts += (f"{part}={self.digest(named[part])}" for part in sorted(named))
+            own = [part for part in sorted(named) if not _is_cached(type(value), part)]
+            parts += (f"{part}={self.digest(named[part])}" for part in own)
         made = self.digests[id(value)] = _hash(repr((type(value).__name__, name, parts)))
         return made
+
+
+def _is_cached(cls: type, name: str) -> bool:
+    """Return whether an attribute is computed from others when it is first read."""
+    return isinstance(find_member(cls, name), cached_property)
 
 
 def _hash(text: str) -> str:
