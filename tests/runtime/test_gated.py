@@ -517,7 +517,7 @@ def test_reading_an_argument_does_not_change_it() -> None:
     model = njrt.Scripted([run("buy(basket)", done=True)])
     with njrt.using(model=model, intercept=decide_calls(decide)):
         njrt.run("natural\n<buy> <basket>.", lambda: (buy, basket), at="shop.njpy:1")
-    assert PAID == [basket]
+    assert [basket] == PAID
 
 
 @pytest.mark.parametrize("policy", POLICIES)
