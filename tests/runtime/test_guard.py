@@ -83,7 +83,9 @@ ESCAPES = [
     "f'{().__reduce__!r}'",
     "f'{1:{().__reduce__}}'",
     "'{0.__reduce__.__mro__}'.format(1)",
-    "'{x[__globals__]}'.format_map({})",
+    "'{x.__globals__[a].b:>{0}}'.format(1)",
+    "'{0.real._price}'.format(1)",
+    "match 1:\n    case object(_price=c): c",
     "match 1:\n    case object(__reduce__=c): c",
     # modules as values
     "import random\n[random][0]._os",
@@ -162,7 +164,7 @@ AT_RUN_TIME = [
 
 PASSING = {
     "a module as a value": "import json\n[json][0].codecs.open",
-    "a name put together in a template": "('{0.__re' + 'duce__}').format(1)",
+    "a name put together in a template": "('{0.' + '__reduce__}').format(1)",
     "an operator that takes a name": "import operator\noperator.attrgetter('__reduce__')(1)",
     "a function that the program stored": "tools.system('exit 0')",
 }

@@ -5,9 +5,8 @@
     x.__class__.__subclasses__   `__subclasses__` is refused in a block
     "{0.__globals__}"            `__globals__` is refused in a block
 
-Everything that the prompt names may be used. This is a check of the text, against accidents. It
-does not look at values: a module in a list, a template put together at run time and an object of
-the program with effects pass (SECURITY.md).
+Everything that the prompt names may be used. This is a check of the text against accidents: values
+are not looked at (SECURITY.md says what passes).
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import builtins
 import importlib.util
 import re
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
 
 from njrt.execution.guard.allowed import (
@@ -38,7 +37,7 @@ _ALTERNATIVES = {
     "exit": "end the block with done, or use the jumps that it offers",
     "SystemExit": "raise another exception",
 }
-_FORMAT_FIELD = re.compile(r"\{[^{}]*[.\[]\s*(\w+)")
+_FORMAT_FIELD = re.compile(r"\{[^{}]*")
 
 
 def find_guard_problems(
@@ -74,11 +73,10 @@ def find_guard_problems(
             case ast.Attribute():
                 yield from _find_attribute_problems(node, scope, modules, private)
             case ast.Constant(value=str(text)) if "{" in text:
-                refused = filter(is_refused_everywhere, _FORMAT_FIELD.findall(text))
-                yield from (_format_refusal(name, node) for name in refused)
+                fields = " ".join(_FORMAT_FIELD.findall(text))
+                yield from _find_private(re.findall(r"\.(\w+)", fields), node, private)
             case ast.MatchClass(kwd_attrs=attributes):
-                refused = filter(is_refused_everywhere, attributes)
-                yield from (_format_refusal(name, node) for name in refused)
+                yield from _find_private(attributes, node, private)
 
 
 def find_static_problems(
@@ -102,30 +100,34 @@ def _list_own_names(nodes: Sequence[ast.AST]) -> Iterator[str]:
     """Yield the names that the code itself gives to attributes and members."""
     for node in nodes:
         match node:
-            case (
-                ast.Attribute(attr=name, ctx=ast.Store())
-                | ast.Name(id=name, ctx=ast.Store())
-                | ast.FunctionDef(name=name)
-                | ast.AsyncFunctionDef(name=name)
-            ):
+            case ast.Attribute(attr=name, ctx=ast.Store()) | ast.Name(id=name, ctx=ast.Store()):
                 yield name
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                yield node.name
+
+
+def _find_private(read: Iterable[str], node: ast.AST, private: Collection[str]) -> Iterator[str]:
+    for name in read:
+        if is_refused_everywhere(name):
+            yield _format_refusal(name, node)
+        elif name.startswith("_") and not (name in SAFE_NAMES or name in private):
+            yield f"{_format_refusal(name, node)}; it is internal to its object"
 
 
 def _find_attribute_problems(
     node: ast.Attribute, scope: Scope, modules: Mapping[str, str], private: Collection[str]
 ) -> Iterator[str]:
     name, root, is_changed = node.attr, _get_root_name(node), not isinstance(node.ctx, ast.Load)
-    is_public = not name.startswith("_") or name in SAFE_NAMES or name in private
     is_given = root not in modules and (scope.is_referenced(root) or root in scope.scratch)
     path = modules[root] + ast.unparse(node.value)[len(root) :] if root in modules else ""
-    if is_refused_everywhere(name) or (is_changed and name == "__class__"):
+    if is_changed and name == "__class__":
         yield _format_refusal(name, node)
     elif root in modules and is_changed:
         yield f"{format_line_prefix(node)}a block cannot change the module `{root}`"
     elif path in sys.modules:
         yield from _find_member_problems(path, name, node)
-    elif not (is_public or is_given):
-        yield f"{_format_refusal(name, node)}; it is internal to its object"
+    elif is_refused_everywhere(name) or not is_given:
+        yield from _find_private([name], node, private)
 
 
 def _get_root_name(node: ast.expr) -> str:
@@ -154,10 +156,7 @@ def is_importable(path: str) -> bool:
 
 
 def list_program_modules(scope: Scope) -> tuple[str, ...]:
-    """Return the modules that the prompt names, which a block may import, with their members.
-
-    In static code, names have no values and mean the modules of the same name.
-    """
+    """Return the modules that the prompt names; in static code, names mean modules of their name."""
     named = scope.list_variables(scope.names)
     found = {_get_top(it.__name__) for it in named.values() if is_a(it, ModuleType)}
     if len(named) < len(scope.names):
@@ -190,10 +189,10 @@ def _get_top(path: str) -> str:
 def _find_import_problems(path: str, node: ast.AST, programs: Collection[str]) -> Iterator[str]:
     if is_importable(path) or _get_top(path) in programs:
         return
-    usual = "re, json, math, datetime, collections, itertools and others that only compute"
     yield (
-        f"{format_line_prefix(node)}`{path}` cannot be imported in a block; {usual} can, "
-        f"and so can what the prompt names: <{_get_top(path)}>"
+        f"{format_line_prefix(node)}`{path}` cannot be imported in a block; re, json, math, datetime, "
+        "collections, itertools and others that only compute can, and so can what the prompt names: "
+        f"<{_get_top(path)}>"
     )
 
 
