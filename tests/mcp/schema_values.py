@@ -22,6 +22,40 @@ FLAT = [*SCALARS, "enum", "const", "any", "format", "limits", "ref"]
 DEEP = [*FLAT, "array", "tuple", "object", "map", "pattern", "anyOf", "oneOf", "allOf", "types", "not"]  # fmt: skip
 
 
+TEXTS = ["from", "annotations", "self", "server", "result", "class", "a-b", "aB", '"""', "\\", "'", "\n", "x\n    y", "é", "str", "_x", "njrt", "list", "None", "model_config", "match", '""" + evil + """', "#", "\x00", "\u2028", ""]  # fmt: skip
+
+
+def make_tools(random: Random) -> tuple[list[dict[str, Any]], str]:
+    """Return tools of a server that says anything where a text or a schema may be, and its name."""
+
+    def pick() -> str:
+        return random.choice(TEXTS) + random.choice(["", *TEXTS])
+
+    def spoil(schema: Any) -> Any:
+        if not isinstance(schema, dict):
+            return random.choice([schema, None, [], "text", 3, {"$ref": "#/properties"}])
+        named = {
+            key: spoil(each) if isinstance(each, dict) else each for key, each in schema.items()
+        }
+        return {**named, random.choice(["description", "default", "title", "required"]): pick()}
+
+    def make_object() -> dict[str, Any]:
+        named = {pick(): spoil(make_schema(random, 0, [])) for _ in range(random.randint(0, 4))}
+        return {
+            "type": "object",
+            "properties": named,
+            "required": random.sample([*named], len(named) // 2),
+        }
+
+    tools = []
+    for _ in range(random.randint(1, 3)):
+        tool: dict[str, Any] = {"name": pick(), "description": pick(), "inputSchema": make_object()}
+        if random.random() < 0.5:
+            tool["outputSchema"] = random.choice([make_object(), spoil(make_root(random))])
+        tools.append(tool)
+    return tools, pick()
+
+
 def make_root(random: Random) -> dict[str, Any]:
     """Return a schema with two definitions."""
     made = make_schema(random, 0, ["A", "B"])
@@ -58,7 +92,7 @@ def make_schema(random: Random, depth: int, names: list[str]) -> Any:
         case "tuple":
             first = several()
             size = {"minItems": len(first), "maxItems": len(first)}
-            rest = random.choice([{}, size, {"items": False}, {"items": inner()}])
+            rest: dict[str, Any] = random.choice([{}, size, {"items": False}, {"items": inner()}])
             made = {"type": "array", "prefixItems": first, **rest}
         case "object":
             keys = random.sample(KEYS, random.randint(0, 4))

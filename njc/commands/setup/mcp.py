@@ -6,11 +6,11 @@ import keyword
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, redirect_stdout
+from collections.abc import Sequence
+from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 import click
 
@@ -37,11 +37,26 @@ def command() -> None:
 @click.argument("name")
 @click.argument("command_line", nargs=-1, metavar="[-- COMMAND...]", type=click.UNPROCESSED)
 @click.option("--url", default="", metavar="URL", help="The URL of a running server.")
-@click.option("--out", type=PATH, metavar="FILE", help="The module (default: NAME.py).")  # fmt: skip
+@click.option("--out", type=PATH, metavar="FILE", help="The module (default: NAME.py).")
 @click.option("--env", multiple=True, metavar="VARIABLE", help="A variable that the server gets.")
-@click.option("--header", "headers", multiple=True, metavar="NAME=VALUE", help="An HTTP header; ${VARIABLE} is replaced.")  # fmt: skip
-@click.option("--allow", multiple=True, metavar="TOOL", help="A tool that blocks call undecided; * is all.")  # fmt: skip
-@click.option("--timeout", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, metavar="SECONDS", help="Seconds for one call.")  # fmt: skip
+@click.option(
+    "--header",
+    "headers",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An HTTP header; ${VARIABLE} is replaced.",
+)
+@click.option(
+    "--allow", multiple=True, metavar="TOOL", help="A tool that blocks call undecided; * is all."
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Seconds for one call.",
+)
 @with_console
 def add(
     console: Console,
@@ -89,17 +104,9 @@ def add(
 @with_console
 def update(console: Console, names: Sequence[str]) -> None:
     """Ask the servers again, and write their modules."""
-    from njc.mcp.servers import find_section
-
     lock, lock_file = _read_lock()
-    failures: list[str] = []
-    for section in find_section(lock.servers, names, lock_file):
-        try:
-            _write(console, section, lock, lock_file)
-        except ConfigurationError as error:
-            failures.append(str(error))
-        lock = read_lock(lock_file)
-    _raise_all(failures)
+    for section in _find_sections(lock, names, lock_file):
+        lock = _write(console, section, lock, lock_file)
 
 
 @command.command("check")
@@ -107,25 +114,17 @@ def update(console: Console, names: Sequence[str]) -> None:
 @with_console
 def check(console: Console, names: Sequence[str]) -> int:
     """Compare servers and modules with njc.lock; exit 1 if one differs."""
-    from njc.mcp.servers import check_server, find_section
+    from njc.mcp.servers import check_server
 
     lock, lock_file = _read_lock()
-    sections = find_section(lock.servers, names, lock_file)
-    stale, failures = False, list[str]()
-    for section in sections:
-        differences, state = list[str](), ""
-        try:
-            differences += check_server(section, lock_file.parent)
-            state = "as in the lock" if not differences else ""
-        except ConfigurationError as error:
-            failures.append(str(error))
-            state = "its tools are not known"
-        stale = stale or any(not line.startswith(" ") for line in differences)
-        console.result("\n".join([f"{section.name}: {state}".rstrip(), *differences]))
-    if stale:
+    is_stale = False
+    for section in _find_sections(lock, names, lock_file):
+        differences = list(check_server(section, lock_file.parent))
+        is_stale = is_stale or any(not line.startswith(" ") for line in differences)
+        console.result("\n".join([f"{section.name}:", *(differences or ["  as in the lock"])]))
+    if is_stale:
         console.note("review the differences, then run: njc mcp update")
-    _raise_all(failures)
-    return int(stale)
+    return int(is_stale)
 
 
 @command.command("remove")
@@ -133,16 +132,12 @@ def check(console: Console, names: Sequence[str]) -> int:
 @with_console
 def remove(console: Console, name: str) -> None:
     """Remove a server from njc.lock, and its module."""
-    from njc.mcp.servers import find_section, hash_text
+    from njc.mcp.servers import refuse_edited
 
     lock, lock_file = _read_lock()
-    (section,) = find_section(lock.servers, [name], lock_file)
-    file = lock_file.parent / section.file
-    if file.exists() and hash_text(file.read_text("utf-8", "replace")) != section.digest:
-        raise ConfigurationError(
-            f"{file} was edited; delete it yourself, then run the command again"
-        )
-    file.unlink(missing_ok=True)
+    (section,) = _find_sections(lock, [name], lock_file)
+    refuse_edited(section, lock_file.parent)
+    (lock_file.parent / section.file).unlink(missing_ok=True)
     kept = {key: each for key, each in lock.servers.items() if key != name}
     save_lock(replace(lock, servers=kept), lock, lock_file)
     console.note(f"{section.file} is removed")
@@ -151,7 +146,13 @@ def remove(console: Console, name: str) -> None:
 @command.command("serve")
 @click.argument("targets", nargs=-1, required=True, metavar="PROGRAM:FUNCTION...")
 @click.option("--name", default="njc", show_default=True, help="The name of the server.")
-@click.option("--http", "port", type=click.IntRange(0, 65535), metavar="PORT", help="Serve streamable HTTP at /mcp; 0: any port.")  # fmt: skip
+@click.option(
+    "--http",
+    "port",
+    type=click.IntRange(0, 65535),
+    metavar="PORT",
+    help="Serve streamable HTTP at /mcp; 0: any port.",
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address for --http.")
 @click.option(
     "--budget", default="", metavar="TEXT", help="Budgets of each client, as in NJC_BUDGET."
@@ -172,36 +173,21 @@ def serve(
         refuse_options("needs --http", "host")
     budgets = parse_budgets(budget) if budget else ()
     with redirect_stdout(sys.stderr):  # for what programs print when they are imported
-        server = make_mcp_server(load_targets(targets), name, budgets, _keep_messages_apart)
+        server = make_mcp_server(load_targets(targets), name, budgets)
     if port is None:
         require_stdin("a client writes to it")
-        with _divert_prints() as sys.stdout:  # the SDK takes this stream, then enters the lifespan
-            server.run("stdio")
+        server.run("stdio")  # the SDK sends to standard error what is printed meanwhile
+        os.dup2(2, 1)  # for calls that have not ended
         return
     import uvicorn
 
     listening = _listen(host, port)
-    port = int(listening.getsockname()[1])
-    place = f"[{host}]" if ":" in host else host
-    console.note(f"serving {format_count(len(targets), 'tool')} at http://{place}:{port}/mcp")
-    _divert_prints()
+    place = f"[{host}]:" if ":" in host else f"{host}:"
+    place += str(listening.getsockname()[1])
+    console.note(f"serving {format_count(len(targets), 'tool')} at http://{place}/mcp")
+    os.dup2(2, 1)  # for what programs and their children print
     app = server.streamable_http_app(host=host)
     uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
-
-
-@asynccontextmanager
-async def _keep_messages_apart(_: object) -> AsyncIterator[None]:
-    """Print to standard error while a server runs and its last calls end: by now, the SDK has its output."""
-    sys.stdout = sys.stderr
-    yield
-
-
-def _divert_prints() -> TextIO:
-    """Send what this process and its children print to standard error; return the original standard output."""
-    sys.stdout.flush()
-    stdout = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    return stdout
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -213,29 +199,38 @@ def _listen(host: str, port: int) -> socket.socket:
         raise ConfigurationError(f"cannot serve at {host}:{port}: {error.strerror}") from None
 
 
-def _raise_all(failures: Sequence[str]) -> None:
-    """Raise the errors of some servers, after all servers have been tried."""
-    if failures:
-        raise ConfigurationError("\n".join(failures))
-
-
-def _write(console: Console, section: ServerSection, lock: StaticLock, lock_file: Path) -> None:
+def _write(
+    console: Console, section: ServerSection, lock: StaticLock, lock_file: Path
+) -> StaticLock:
+    """Write a server's module and its section; return the lock with it."""
     from njc.mcp.servers import add_server
 
     written = add_server(section, lock_file.parent)
-    save_lock(replace(lock, servers={**lock.servers, written.name: written}), lock, lock_file)
+    changed = replace(lock, servers={**lock.servers, written.name: written})
+    save_lock(changed, lock, lock_file)
     tools = format_count(len(written.tools), "tool")
     console.note(f"{written.file}: {tools} of {written.server or written.name}")
+    return changed
+
+
+def _find_sections(lock: StaticLock, names: Sequence[str], file: Path) -> list[ServerSection]:
+    """Return the sections with these names, or all; raises ConfigurationError if one is missing."""
+    if missing := [name for name in names if name not in lock.servers]:
+        known = ", ".join(lock.servers) or "none"
+        raise ConfigurationError(f"{file} has no MCP server `{missing[0]}`; it has {known}")
+    if not lock.servers:
+        raise ConfigurationError(f"{file} has no MCP server; add one with `njc mcp add`")
+    return [lock.servers[name] for name in names or lock.servers]
 
 
 def _read_lock() -> tuple[StaticLock, Path]:
-    """Return the lock of the project here and its file: beside pyproject.toml, otherwise in this folder."""
+    """Return the lock of the project here, and its file."""
     file = get_lock_path(find_project(Path.cwd(), os.environ), Path.cwd()).absolute()
     return read_lock(file), file
 
 
 def _check_module_name(file: Path) -> None:
-    """Raise ConfigurationError for a module that Python cannot import, or that hides Python's or the runtime's."""
+    """Raise ConfigurationError for a module that cannot be imported, or that hides another."""
     name = file.stem
     if not name.isidentifier() or keyword.iskeyword(name) or file.suffix != ".py":
         raise ConfigurationError(

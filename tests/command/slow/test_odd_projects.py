@@ -488,7 +488,7 @@ def test_a_module_of_a_server_that_is_not_text_is_kept(here: Workplace) -> None:
     (here.folder / "clock.py").write_bytes(b"\xff")
     result = here.njc("mcp", "remove", "clock")
     assert (result.exit_code, here.files()) == (2, ["clock.py", "njc.lock"])
-    assert "clock.py was edited; delete it yourself" in result.stderr
+    assert "clock.py was edited; move the edit elsewhere" in result.stderr
 
 
 def test_a_guide_that_is_not_text_is_kept(here: Workplace) -> None:
