@@ -94,8 +94,8 @@ class TypeWriter:
                 return f"list[{self.write(items, name + 'Item', root)}]"
             case {"type": "object"}:
                 has_others = "patternProperties" in schema
-                values = None if has_others else schema.get("additionalProperties")
-                return f"dict[str, {self.write(values, name + 'Value', root)}]"
+                others = None if has_others else schema.get("additionalProperties")
+                return f"dict[str, {self.write(others, name + 'Value', root)}]"
         return "Any"
 
     def write_reference(self, reference: str, name: str, root: Schema) -> str:
