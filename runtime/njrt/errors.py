@@ -139,7 +139,7 @@ class CostLimitError(LimitError):
 class BudgetError(LimitError):
     """A model call was not made, because its highest possible cost does not fit into a budget (`njrt.Budget`).
 
-    `usd_needed` and `tokens_needed` are the most that the call may use; `..._reserved` is reserved by running calls.
+    `usd_needed` and `tokens_needed` are the most that the call may use; `..._spent` has the most of running calls.
     None for a limit: no limit. `renews` is the start of the next period as a `datetime`, None without one.
     """
 
@@ -149,11 +149,9 @@ class BudgetError(LimitError):
     period: str = ""
     usd_limit: float | None = None
     usd_spent: float = 0.0
-    usd_reserved: float = 0.0
     usd_needed: float = 0.0
     tokens_limit: int | None = None
     tokens_spent: int = 0
-    tokens_reserved: int = 0
     tokens_needed: int = 0
     renews: Any = None
 

@@ -25,7 +25,13 @@ from njrt.options.budget import Budget
 from njrt.persistence.cache import REPLIES_FILE, SHARED_PREFIX, ReplyStore, open_reply_store
 from njrt.persistence.open_store import get_store_to_read
 from njrt.private_files import find_cache_folder
-from njrt.production.budgets.ledger import NANO, Ledger, StoredAccount, format_usd, shorten_name
+from njrt.production.budgets.ledger import (
+    NANO,
+    StoredAccount,
+    format_usd,
+    list_accounts,
+    shorten_name,
+)
 from njrt.production.budgets.period import find_period
 
 _DAY = 24 * 3600
@@ -39,7 +45,6 @@ _COLUMNS = (
     TableColumn("tokens", is_number=True),
     TableColumn("limit", is_number=True, rank=3),
     TableColumn("calls", is_number=True, rank=2),
-    TableColumn("reserved", is_number=True, rank=1),
 )
 _FOLDER_FLAG = click.option(
     "--folder", type=PATH, metavar="DIR", help="Cache directory (default: the user's cache)."
@@ -74,28 +79,28 @@ def show_usage(
     """Show the spending of each budget, or delete old accounts."""
     if forget is not None:
         refuse_options("does nothing with --forget, which shows nothing", "shows_all", "as_json")
-    ledger = Ledger(get_store_to_read(url, os.environ))
+    store = get_store_to_read(url, os.environ)
     found = [
         account
-        for account in ledger.list_accounts()
+        for account in list_accounts(store)
         if (name is None or shorten_name(name) == account.name)
         and (owner is None or shorten_name(owner) == account.owner)
     ]
-    now = ledger.store.now()
+    now = store.now()
     if forget is not None:
         old = [account for account in found if account.state.at < now - forget * _DAY]
         for account in old:
-            ledger.forget(account.key)
-        console.note(f"{ledger.store.name}: {format_count(len(old), 'account')} deleted")
+            store.clear(account.key)
+        console.note(f"{store.name}: {format_count(len(old), 'account')} deleted")
         return
     if as_json:
         accounts = [account_to_json(account, is_current(account, now)) for account in found]
-        console.json({"store": ledger.store.name, "accounts": accounts})
+        console.json({"store": store.name, "accounts": accounts})
         return
     shown = [account for account in found if shows_all or is_current(account, now)]
     if not shown:
         past = f"; {format_count(len(found), 'account')} of past periods: --all" if found else ""
-        console.note(f"{ledger.store.name}: no budget has been used{past}")
+        console.note(f"{store.name}: no budget has been used{past}")
         return
     console.table(_COLUMNS, [_format_row(account) for account in shown])
 
@@ -147,9 +152,9 @@ def _find_cache(folder: Path | None, url: str | None) -> tuple[str, str, ReplySt
 
 
 def is_current(account: StoredAccount, now: float) -> bool:
-    """Return whether an account's period continues; the period of a `with` ends with its reservations."""
+    """Return whether an account's period continues; the account of a `with` goes with it."""
     if account.per in ("run", "scope"):
-        return bool(account.state.held)
+        return True
     _, _, zone = account.period.partition("@")
     budget = Budget(per=account.per, zone=zone or "UTC")  # type: ignore[arg-type]
     return find_period(budget, now).label == account.period
@@ -157,7 +162,7 @@ def is_current(account: StoredAccount, now: float) -> bool:
 
 def account_to_json(account: StoredAccount, current: bool) -> dict[str, Any]:
     """Return an account in the form of `njc store usage --json`."""
-    state, reserved = account.state, account.state.reserved
+    state = account.state
     return {
         "budget": account.name,
         "per": account.per,
@@ -167,12 +172,9 @@ def account_to_json(account: StoredAccount, current: bool) -> dict[str, Any]:
         "current": current,
         "usd": None if _is_unpriced(account) else state.usd / NANO,
         "usd_limit": state.limit_usd,
-        "usd_reserved": reserved.usd / NANO,
         "tokens": state.tokens,
         "tokens_limit": state.limit_tokens,
-        "tokens_reserved": reserved.tokens,
         "calls": state.calls,
-        "calls_under_way": len(state.held),
         "changed_at": state.at,
     }
 
@@ -183,7 +185,7 @@ def _is_unpriced(account: StoredAccount) -> bool:
 
 
 def _format_row(account: StoredAccount) -> tuple[str, ...]:
-    state, reserved, most = account.state, account.state.reserved, account.state.limit_usd
+    state, most = account.state, account.state.limit_usd
     owner = f"{account.each} {account.owner or '(none)'}" if account.each != "all" else "all"
     return (
         account.name,
@@ -195,5 +197,4 @@ def _format_row(account: StoredAccount) -> tuple[str, ...]:
         f"{state.tokens:,}",
         "" if state.limit_tokens is None else f"{state.limit_tokens:,}",
         f"{state.calls:,}",
-        format_usd(reserved.usd / NANO) if reserved.usd else f"{reserved.tokens:,}",
     )

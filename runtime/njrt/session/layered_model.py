@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from njrt.persistence.cache import ReplyStore
     from njrt.persistence.recorder import Recorder
     from njrt.production.budgets.budgeted import Budgeted
-    from njrt.production.budgets.ledger import Ledger
 
 
 def find_recorder(settings: Settings, environ: Mapping[str, str]) -> Recorder | None:
@@ -115,20 +114,12 @@ def make_budget_layer(
     if not settings.budgets and not texts:
         return None
     from njrt.options.budget import parse_budgets
+    from njrt.persistence.open_store import get_store
     from njrt.production.budgets.budgeted import Budgeted, open_budget
 
     named = [budget for text in texts for budget in parse_budgets(text or "")]
     budgets = (*settings.budgets, *map(open_budget, dict.fromkeys(named)))
-    return Budgeted(budgets, partial(get_ledger, options.store), choose)
-
-
-@lru_cache(maxsize=16)
-def get_ledger(url: str | None) -> Ledger:
-    """Return the budget accounts in the store at a URL, shared by the whole process."""
-    from njrt.persistence.open_store import get_store
-    from njrt.production.budgets.ledger import Ledger
-
-    return Ledger(get_store(url, os.environ))
+    return Budgeted(budgets, partial(get_store, options.store, os.environ), choose)
 
 
 def find_cache_place(

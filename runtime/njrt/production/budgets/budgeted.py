@@ -1,29 +1,25 @@
-"""The layer that keeps a model's calls within budgets. It is innermost: a cached or recorded reply costs nothing.
+"""The layer that keeps a model's calls within budgets. It is innermost: a cached reply costs nothing.
 
-    request ──reserve the most it can cost──> model
-    reply   <──settle the actual cost──────── model
+    request ──count the most that it can cost──> model
+    reply   <──correct that to its cost───────── model
 
-A call that does not fit raises `BudgetError` and is not made. If it is unknown whether a call was billed (a timeout,
-a lost connection, a killed process), its reservation stays until `HOLD_SECONDS` after its time limit. If the store
-fails, the cost is settled with the next call.
+A call that does not fit raises `BudgetError` and is not made. If it is unknown whether a call was
+billed (a timeout, a lost connection, a killed process, a store that fails after the call), the most
+that it could cost stays counted.
 """
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import json
 import math
 import os
 import sys
-import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from njrt.context import free_in_child
 from njrt.errors import BudgetError, ModelError, ServerError, StoreError
 from njrt.media import Media
 from njrt.message_json import message_to_json
@@ -35,38 +31,30 @@ from njrt.models.wrapped import WrappedModel
 from njrt.observability.logs import warn
 from njrt.options.budget import Budget
 from njrt.persistence.memory_store import MemoryStore
-from njrt.production.budgets.ledger import NANO, Account, Amount, Hold, Ledger, to_nano
+from njrt.production.budgets.ledger import NANO, Account, Amount, correct, spend, to_nano
 from njrt.production.budgets.period import find_period
 from njrt.records import field, record, replace
-from njrt.stores import encode_text
+from njrt.stores import Store, encode_text
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import Counter
 
-HOLD_SECONDS = 60.0
-
 
 @record
 class OpenBudget:
-    """A budget around a point of the program; `scope` is the label of its `with`, if it belongs to one."""
+    """A budget around a point of the program; `scope` is the label of its `with`, if it has one."""
 
     budget: Budget
     scope: str = ""
-    ledgers: set[Ledger] = field(default_factory=set, compare=False)
-    """The ledgers that contain its account, which is removed at the end of the `with`."""
+    accounts: dict[str, Store] = field(default_factory=dict, compare=False)
+    """The keys of its accounts, which are removed at the end of the `with`, and their stores."""
     process: int = field(default_factory=os.getpid, compare=False)
 
     def close(self) -> None:
-        """Remove the account of a `with` that ends, in the process that started it."""
-        if self.process != os.getpid():
-            return
-        account = Account(self.budget, "", self.scope)
-        before = account.key.rpartition("/")[0].rpartition("/")[0]  # without owner and period
-        for ledger in self.ledgers:
+        """Remove the accounts of a `with` that ends, in the process that started it."""
+        for key, store in self.accounts.items() if self.process == os.getpid() else ():
             try:
-                for key in ledger.store.list_keys(f"{before}/"):
-                    if key.endswith(f"/{account.period}"):
-                        ledger.forget(key)
+                store.clear(key)
             except StoreError as error:
                 warn("a budget could not be removed: %s", error)
 
@@ -78,190 +66,153 @@ def open_budget(budget: Budget) -> OpenBudget:
 
 @record
 class Budgeted:
-    """The layer that checks budgets. `find_model` returns the model below, which determines the price and the key."""
+    """The layer that checks budgets. `find_model` returns the model below, which has the price."""
 
     budgets: tuple[OpenBudget, ...]
-    find_ledger: Callable[[], Ledger]
+    find_store: Callable[[], Store]
     find_model: Callable[[], Model]
-    run_ledger: Ledger = field(default_factory=lambda: Ledger(MemoryStore()))
+    run_store: Store = field(default_factory=MemoryStore)
     """The accounts of per-run budgets."""
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
-        """Ask the model if all budgets allow the call's highest possible cost."""
+        """Ask the model if all budgets allow the most that the call can cost."""
         model = self.find_model()
         if isinstance(model, WrappedModel):
             # The wrapper's calls are counted one by one.
             return await ask(replace(request, call_layer=self.move_to))
-        settle_unsettled()
-        reservations = self._reserve_all(model, request)
+        charges = self._charge_all(model, request)
 
-        def reserve_again(used: Usage) -> None:
-            """Reserve one more call; the previous call's reservation stays."""
-            nonlocal reservations
+        def charge_again(used: Usage) -> None:
+            """Count one more call; the previous one stays counted."""
+            nonlocal charges
             if request.before_call is not None:
                 request.before_call(used)
-            reservations = self._reserve_all(model, request)
+            charges = self._charge_all(model, request)
 
         try:
-            reply = await ask(replace(request, before_call=reserve_again))
+            reply = await ask(replace(request, before_call=charge_again))
         except ModelError as error:
             made = error.attempts if isinstance(model, CallLister) else ()
             used = made[-1].usage if made else Usage()
             if used.input + used.output:
-                for reservation in reservations:
-                    reservation.settle(used, model.name)
+                for charge in charges:
+                    charge.settle(used, model.name)
             elif not (isinstance(error, ServerError) and error.was_sent and error.status is None):
-                # Otherwise the call lost its connection or took too long, so it may have cost something.
-                _release_all(reservations)
+                # Otherwise the call lost its connection or took too long, so it may have been billed.
+                _take_back(charges)
             raise
         except BaseException as error:
             if not getattr(error, "was_sent", True):
-                _release_all(reservations)
+                _take_back(charges)
             raise
-        for reservation in reservations:
-            reservation.settle(reply.usage, model.name, reply.source)
+        for charge in charges:
+            charge.settle(reply.usage, model.name, reply.source)
         return reply
 
     def move_to(self, model: Model) -> Budgeted:
         """Return the same budgets around another model."""
         return replace(self, find_model=lambda: model)
 
-    def _reserve_all(self, model: Model, request: Request) -> list[CallReservation]:
+    def _charge_all(self, model: Model, request: Request) -> list[Charge]:
         accounts = self._list_accounts(model)
         with_price = any(account.budget.usd is not None for _, account in accounts)
         estimate = estimate_call(model, request, with_price)
-        made: list[CallReservation] = []
+        made: list[Charge] = []
         try:
-            for ledger, account in accounts:
-                until = ledger.store.now() + request.timeout + HOLD_SECONDS
-                amount = self._measure(account, estimate, model)
-                reservation = CallReservation(
-                    ledger, account, Hold(uuid.uuid4().hex[:16], amount, until)
-                )
-                try:
-                    ledger.reserve(account, reservation.hold)
-                except BudgetError:
-                    count(account, {"refusals": 1})
-                    raise
-                made.append(reservation)
+            for store, account in accounts:
+                most = self._measure(account, estimate, model)
+                spend(store, account, most)
+                made.append(Charge(store, account, most))
         except BaseException as error:
-            _release_all(made)
+            _take_back(made)
             if isinstance(error, BudgetError):
                 error.place = error.place or request.place or None
+                count(account, {"refusals": 1})
             raise
         return made
 
-    def _list_accounts(self, model: Model) -> list[tuple[Ledger, Account]]:
-        """Return a call's accounts; budgets that share an account count once, with the lower limits."""
-        found: list[tuple[Ledger, Account]] = []
+    def _list_accounts(self, model: Model) -> list[tuple[Store, Account]]:
+        """Return a call's accounts; budgets of one account count once, with the lower limits."""
+        found: dict[str, tuple[Store, Account]] = {}
         for opened in self.budgets:
-            ledger = self.run_ledger if opened.budget.per == "run" else self.find_ledger()
-            if opened.scope:
-                opened.ledgers.add(ledger)
+            store = self.run_store if opened.budget.per == "run" else self.find_store()
             owner = digest_key(model) if opened.budget.each == "key" else ""
-            period = find_period(opened.budget, ledger.store.now(), opened.scope or "run")
-            found.append((ledger, Account(opened.budget, owner, period.label, period.renews)))
-        by_key = sorted(found, key=lambda pair: pair[1].key)
-        groups = groupby(by_key, key=lambda pair: pair[1].key)
-        return [_merge_accounts(list(group)) for _, group in groups]
+            period = find_period(opened.budget, store.now(), opened.scope or "run")
+            account = Account(opened.budget, owner, period.label, period.renews)
+            if opened.scope:
+                opened.accounts[account.key] = store
+            if (same := found.get(account.key)) is not None:
+                account = replace(account, budget=_merge(account.budget, same[1].budget))
+            found[account.key] = store, account
+        return [found[key] for key in sorted(found)]
 
     def _measure(self, account: Account, estimate: Usage, model: Model) -> Amount:
         budget = account.budget
         if estimate.usd is None and budget.usd is not None and budget.unpriced == "refuse":
             error = BudgetError(
-                f"the budget `{budget}` limits dollars, but no price is known for the model {model.name}; "
-                "upgrade genai-prices, or limit tokens and add unpriced=tokens"
+                f"the budget `{budget}` limits dollars, but no price is known for the model "
+                f"{model.name}; upgrade genai-prices, or limit tokens and add unpriced=tokens"
             )
             error.budget, error.owner, error.usd_limit = str(budget), account.owner, budget.usd
-            count(account, {"refusals": 1})
             raise error
-        return Amount(to_nano(estimate.usd or 0.0), estimate.input + estimate.output)
+        return Amount(to_nano(estimate.usd or 0.0), estimate.input + estimate.output, 1)
 
 
 @record
-class CallReservation:
-    """The reservation of one call in one account."""
+class Charge:
+    """The most that one call can cost, counted in one account."""
 
-    ledger: Ledger
+    store: Store
     account: Account
-    hold: Hold
+    most: Amount
 
     def settle(self, usage: Usage, model: str, source: str = "model") -> None:
+        """Correct the account to what the call has cost."""
         if source == "recording":  # it has been counted before
-            self.release()
+            self.take_back()
             return
-        spent = measure_spent(usage, self.hold.amount, source == "script")
-        self.book(spent)
+        spent = measure_spent(usage, self.most, source == "script")
+        self._correct(spent - self.most)
         amounts = {"usd": spent.usd / NANO, "tokens": spent.tokens, "calls": 1}
         count(self.account, amounts, **{"gen_ai.request.model": model})
 
-    def book(self, spent: Amount) -> bool:
-        """Count a cost in the store, or with the next call if the store fails; return whether it was counted."""
-        try:
-            self.ledger.settle(self.account, self.hold, spent)
-        except StoreError as error:
-            warn("the cost of a call is counted with the next call: %s", error)
-            with _unsettled_lock:
-                _unsettled.append((self, spent))
-            return False
-        return True
+    def take_back(self) -> None:
+        """Count nothing for the call."""
+        self._correct(Amount() - self.most)
 
-    def release(self) -> None:
-        """Drop the reservation and count nothing."""
+    def _correct(self, difference: Amount) -> None:
         try:
-            self.ledger.release(self.account, self.hold)
+            correct(self.store, self.account, difference)
         except StoreError as error:
-            warn("a reservation stays until its time is over: %s", error)
+            warn("the most that a call could cost stays counted: %s", error)
+
+
+def _take_back(charges: list[Charge]) -> None:
+    for charge in charges:
+        charge.take_back()
 
 
 def measure_spent(usage: Usage, most: Amount, is_script: bool = False) -> Amount:
-    """Return a call's cost, or the reserved amount `most` if the counts are missing or impossible."""
+    """Return a call's cost, or the most that it could cost if the counts are missing or impossible."""
     tokens = usage.input + usage.output
     counts = (usage.input, usage.output, usage.usd or 0.0)
     if not all(0 <= each < math.inf for each in counts):
         return most
     if not tokens and not usage.usd:
-        return Amount() if is_script else most
-    return Amount(most.usd if usage.usd is None else to_nano(usage.usd), math.ceil(tokens))
+        return Amount(calls=1) if is_script else most
+    return Amount(most.usd if usage.usd is None else to_nano(usage.usd), math.ceil(tokens), 1)
 
 
-_unsettled: list[tuple[CallReservation, Amount]] = []
-"""Calls' costs that the store does not know yet."""
-_unsettled_lock = free_in_child(threading.RLock())
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_unsettled.clear)  # they are the parent's
+def _merge(one: Budget, other: Budget) -> Budget:
+    def pick(first: Any, second: Any) -> Any:
+        return min((each for each in (first, second) if each is not None), default=None)
 
-
-def settle_unsettled() -> None:
-    """Settle calls that could not be settled before."""
-    with _unsettled_lock:
-        items = _unsettled[:]
-        _unsettled.clear()
-    for number, (reservation, spent) in enumerate(items):
-        if not reservation.book(spent):
-            with _unsettled_lock:
-                _unsettled.extend(items[number + 1 :])
-            return
-
-
-atexit.register(settle_unsettled)
-
-
-def _release_all(reservations: Iterable[CallReservation]) -> None:
-    for reservation in reservations:
-        reservation.release()
-
-
-def _merge_accounts(pairs: list[tuple[Ledger, Account]]) -> tuple[Ledger, Account]:
-    ledger, account = pairs[0]
-    budgets = [other.budget for _, other in pairs]
-    merged = replace(
-        account.budget,
-        usd=min((budget.usd for budget in budgets if budget.usd is not None), default=None),
-        tokens=min((each.tokens for each in budgets if each.tokens is not None), default=None),
-        unpriced="refuse" if any(budget.unpriced == "refuse" for budget in budgets) else "tokens",
+    return replace(
+        one,
+        usd=pick(one.usd, other.usd),
+        tokens=pick(one.tokens, other.tokens),
+        unpriced="refuse" if "refuse" in (one.unpriced, other.unpriced) else "tokens",
     )
-    return ledger, replace(account, budget=merged)
 
 
 def digest_key(model: Model) -> str:
@@ -270,7 +221,7 @@ def digest_key(model: Model) -> str:
     return hashlib.sha256(key.encode()).hexdigest()[:12] if isinstance(key, str) else ""
 
 
-# ── OpenTelemetry metrics for budgets ──────────────────────────────────────────────────────────────
+# ── OpenTelemetry metrics for budgets ────────────────────────────────────────────────────────────
 
 
 _UNITS = {"usd": "{USD}", "tokens": "{token}", "calls": "{call}", "refusals": "{call}"}
