@@ -15,8 +15,9 @@ from njrt.messages import Request, UserMessage
 from njrt.models.model import LayeredModel
 from njrt.models.scripted import Scripted
 from njrt.observability.trace import TraceFile
-from njrt.persistence.cache import open_reply_store
+from njrt.persistence.cache import ReplyStore, open_cache_file
 from njrt.persistence.recorder import Recorder
+from njrt.persistence.sqlite_store import SqliteStore
 from njrt.private_files import find_cache_folder, name_temporary, replacing
 
 REQUEST = Request("", (UserMessage("hello"),))
@@ -40,7 +41,7 @@ def write_recording(path: Path) -> None:
 
 
 def write_cache(path: Path) -> None:
-    store = open_reply_store(path.parent, path.name)
+    store = SqliteStore(path)
     store.put("key", "text")
     assert find_mode(path.with_name(f"{path.name}-wal")) == 0o600
     store.close()
@@ -66,15 +67,15 @@ def test_only_the_user_may_read_the_file(tmp_path, write, is_old):
 
 
 def test_the_folder_of_the_cache_is_private(tmp_path):
-    open_reply_store(tmp_path / "cache").put("key", "text")
+    open_cache_file(tmp_path / "cache").put("key", "text")
     assert find_mode(tmp_path / "cache") == 0o700
 
 
 def test_a_folder_that_every_user_may_write_to_is_not_used(tmp_path, caplog):
-    open_reply_store(tmp_path).put("key", "text")
-    assert open_reply_store(tmp_path).get("key") == "text"
+    open_cache_file(tmp_path).put("key", "text")
+    assert open_cache_file(tmp_path).get("key") == "text"
     tmp_path.chmod(0o777)
-    assert open_reply_store(tmp_path).get("key") is None
+    assert ReplyStore(open_cache_file(tmp_path)).get("key") is None
     assert "every user may write to" in caplog.text
 
 
@@ -83,12 +84,12 @@ def test_a_folder_that_every_user_may_write_to_is_not_used(tmp_path, caplog):
 )
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
 def test_a_file_of_another_user_is_not_used(tmp_path, caplog, suffix):
-    opened = open_reply_store(tmp_path)  # closing it would remove the files beside the database
+    opened = open_cache_file(tmp_path)  # closing it would remove the files beside the database
     opened.put("key", "text")
     file = tmp_path / f"replies.sqlite3{suffix}"
     os.chown(file, 12345, -1)
     before = file.read_bytes()
-    store = open_reply_store(tmp_path)
+    store = ReplyStore(open_cache_file(tmp_path))
     store.put("key", "other")
     assert store.get("key") is None
     assert "belongs to another user" in caplog.text

@@ -14,12 +14,12 @@ import pytest
 import njrt
 from njrt.errors import ConfigurationError, StoreError, WrongSignatureError
 from njrt.models.scripted import Scripted
-from njrt.persistence.memory_store import MemoryStore
 from njrt.persistence.open_store import open_store
+from njrt.persistence.sqlite_store import MemoryStore
 from processes import run_python
 
 MODULE = '''\
-from njrt.persistence.memory_store import MemoryStore
+from njrt.persistence.sqlite_store import MemoryStore
 
 OPENED = []
 
@@ -97,7 +97,7 @@ def test_a_module_opens_a_store_by_name(modules: Path) -> None:
         ("python:none_such:x", "No module named 'none_such'; the module must have a function `open_store"),
         ("python:no_opener:x", "has no attribute 'open_store'; the module must have a function"),
         ("python::x", "Empty module name; the module must have a function"),
-        ("python:own_stores:none", "object is not an njrt.stores.Store: it has no `get`"),
+        ("python:own_stores:none", "object is not an njrt.stores.Store: it has no `append`"),
     ],
 )  # fmt: skip
 def test_a_module_without_a_store_is_refused(modules: Path, url: str, problem: str) -> None:

@@ -20,10 +20,10 @@ from njc.commands.terminal.flags import (
 from njc.project.report import format_count
 from njc.project.units import format_path
 from njc.runs.trace_view.tables import TableColumn
-from njrt.errors import ConfigurationError
 from njrt.options.budget import Budget
-from njrt.persistence.cache import REPLIES_FILE, SHARED_PREFIX, ReplyStore, open_reply_store
+from njrt.persistence.cache import REPLIES_FILE, SHARED_PREFIX, open_cache_file
 from njrt.persistence.open_store import get_store_to_read
+from njrt.persistence.sqlite_store import MemoryStore
 from njrt.private_files import find_cache_folder
 from njrt.production.budgets.ledger import (
     NANO,
@@ -33,6 +33,7 @@ from njrt.production.budgets.ledger import (
     shorten_name,
 )
 from njrt.production.budgets.period import find_period
+from njrt.stores import Store
 
 _DAY = 24 * 3600
 _COLUMNS = (
@@ -114,13 +115,13 @@ def show_cache(
     console: Console, folder: Path | None, url: str | None, format: Literal["text", "json"]
 ) -> None:
     """Print the number of replies in the cache, and their size."""
-    place, shown, store = _find_cache(folder, url)
-    found = store.read_stats() if store else None
-    entries, size = (found.entries, found.size) if found else (0, 0)
+    place, shown, store, prefix = _find_cache(folder, url)
+    found = store.measure(prefix)
     if format == "json":
-        console.json({"folder": place, "entries": entries, "bytes": size})
+        console.json({"folder": place, "entries": found.entries, "bytes": found.size})
     else:
-        console.result(f"{shown}: {format_count(entries, 'reply')}, {size / 1_000_000:.1f} MB")
+        size = f"{found.size / 1_000_000:.1f} MB"
+        console.result(f"{shown}: {format_count(found.entries, 'reply')}, {size}")
 
 
 @command.command("clear")
@@ -129,26 +130,21 @@ def show_cache(
 @with_console
 def clear_cache(console: Console, folder: Path | None, url: str | None) -> None:
     """Delete all cached replies; programs may run meanwhile."""
-    _, shown, store = _find_cache(folder, url)
-    deleted = store.clear() if store else 0
-    if store and store.read_stats().entries:
-        raise ConfigurationError(
-            f"cannot empty {shown}; check its permissions, and who else is writing to it"
-        )
-    console.note(f"{shown}: {format_count(deleted, 'reply')} deleted")
+    _, shown, store, prefix = _find_cache(folder, url)
+    console.note(f"{shown}: {format_count(store.clear(prefix), 'reply')} deleted")
 
 
-def _find_cache(folder: Path | None, url: str | None) -> tuple[str, str, ReplyStore | None]:
-    """Return the place of a folder's, store's or user's cache, its name in messages, and its store if it exists."""
+def _find_cache(folder: Path | None, url: str | None) -> tuple[str, str, Store, str]:
+    """Return the place of a cache and its name in messages, its store, and the prefix of its keys."""
     if folder is not None:
         refuse_options("is another place than --folder; leave one out", "url")
     elif url:
         store = get_store_to_read(url, os.environ)
-        store.measure(SHARED_PREFIX)  # raises StoreError, where the cache would do without it
-        return store.name, store.name, ReplyStore(store, SHARED_PREFIX)
+        return store.name, store.name, store, SHARED_PREFIX
     folder = folder or find_cache_folder(os.environ)
     exists = (folder / REPLIES_FILE).exists()
-    return folder.as_posix(), format_path(folder), open_reply_store(folder) if exists else None
+    cache = open_cache_file(folder) if exists else MemoryStore()
+    return folder.as_posix(), format_path(folder), cache, ""
 
 
 def is_current(account: StoredAccount, now: float) -> bool:

@@ -9,14 +9,13 @@ above 0) are cached only with a `repeat` number; refused, cut off and empty repl
 from __future__ import annotations
 
 import json
-import threading
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from njrt.context import free_in_child
-from njrt.errors import DamagedStoreError, StoreError, WrongSignatureError
+from njrt.errors import StoreError, WrongSignatureError
 from njrt.message_json import (
     format_json_line,
     hash_json,
@@ -29,7 +28,9 @@ from njrt.models.model import Ask
 from njrt.observability.logs import warn
 from njrt.persistence.sqlite_store import SqliteStore
 from njrt.records import record, replace
-from njrt.stores import Store, StoreSize
+from njrt.stores import Store
+
+T = TypeVar("T")
 
 
 @record
@@ -88,11 +89,11 @@ def make_request_key(request: Request, model: str, repeat: int | None = None) ->
     return hash_json(canonical)
 
 
-# ── the store of the cache: any store, wrapped so that it never raises ───────────────────────────
+# ── the store of the cache, which never raises ───────────────────────────────────────────────────
 
 
 BREAK_SECONDS = 10.0
-"""How long a shared store is left unused after it failed."""
+"""How long a store is left unused after it failed."""
 
 REPLIES_FILE = "replies.sqlite3"
 """The file name of a cache in its folder."""
@@ -102,87 +103,46 @@ SHARED_PREFIX = "reply/"
 
 _BUSY_SECONDS = 2.0
 
-T = TypeVar("T")
-
-
-@record
-class ReplyStats:
-    """The contents of the cache, and its use in this process. Sizes are in bytes of text."""
-
-    entries: int
-    size: int
-    hits: int
-    misses: int
-
 
 class ReplyStore:
-    """Texts by key in `store`, under `prefix`. Safe to share between threads and across `fork`."""
+    """Texts by key in `store`, under `prefix` (state: how long it does without a failing store)."""
 
     def __init__(
         self, store: Store, prefix: str = "", *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.store = store
-        self._prefix = prefix
-        self._clock = clock
-        self._is_file = not prefix and isinstance(store, SqliteStore)
-        self._lock = free_in_child(threading.RLock())
-        self._hits = self._misses = 0
+        """Use a store."""
+        self._store, self._prefix, self._clock = store, prefix, clock
         self._has_warned = False
-        self._opens_at = 0.0
-
-    @property
-    def name(self) -> str:
-        """The store's file or URL."""
-        return self.store.name
+        self._waits_until = -math.inf
 
     def get(self, key: str) -> str | None:
-        text = self._run_safely(lambda: self.store.get(self._prefix + key), None)
-        with self._lock:
-            self._hits += text is not None
-            self._misses += text is None
-        return text
+        """Return the text of a key, or None."""
+        return self._try(lambda: self._store.get(self._prefix + key))
 
     def put(self, key: str, text: str) -> None:
-        self._run_safely(lambda: self.store.put(self._prefix + key, text), None)
+        """Set the text of a key."""
+        self._try(lambda: self._store.put(self._prefix + key, text))
 
-    def read_stats(self) -> ReplyStats:
-        """Count the stored texts."""
-        found = self._run_safely(lambda: self.store.measure(self._prefix), StoreSize())
-        return ReplyStats(found.entries, found.size, self._hits, self._misses)
-
-    def clear(self) -> int:
-        """Delete everything; return the number of deleted texts."""
-        return self._run_safely(lambda: self.store.clear(self._prefix), 0)
-
-    def close(self) -> None:
-        """Close this thread's connection; it is reopened when needed."""
-        self.store.close()
-
-    def _run_safely(self, query: Callable[[], T], default: T) -> T:
-        if self._opens_at and self._clock() < self._opens_at:
-            return default
+    def _try(self, query: Callable[[], T]) -> T | None:
+        if self._clock() < self._waits_until:
+            return None
         try:
             return query()
         except StoreError as error:
             if not self._has_warned:
                 self._has_warned = True
                 warn("the cache: %s; continuing without it", error)
-            if self._is_file:
-                if isinstance(error, DamagedStoreError):
-                    assert isinstance(self.store, SqliteStore)
-                    self.store.set_aside()
-            elif not isinstance(error, WrongSignatureError):
-                self._opens_at = self._clock() + BREAK_SECONDS
-        return default
+            if not isinstance(error, WrongSignatureError):  # which is about one text
+                self._waits_until = self._clock() + BREAK_SECONDS
+        return None
 
 
-def open_reply_store(
+def open_cache_file(
     folder: str | Path,
-    name: str = REPLIES_FILE,
     *,
     max_bytes: int = 256 * 1024 * 1024,
     now: Callable[[], float] = time.time,
-) -> ReplyStore:
-    """Open the cache `folder/name`, of at most `max_bytes`; the least recently used entries are removed first."""
-    path = Path(folder) / name
-    return ReplyStore(SqliteStore(path, max_bytes=max_bytes, busy_seconds=_BUSY_SECONDS, now=now))
+) -> SqliteStore:
+    """Open the cache in a folder; the oldest replies beyond `max_bytes` are removed."""
+    path = Path(folder) / REPLIES_FILE
+    return SqliteStore(path, max_bytes=max_bytes, busy_seconds=_BUSY_SECONDS, now=now)

@@ -23,8 +23,7 @@ from njrt.errors import ConfigurationError, StoreError, WrongSignatureError, fin
 from njrt.events import Event
 from njrt.observability.logs import warn
 from njrt.observability.trace import format_event_line
-from njrt.persistence.memory_store import MemoryStore
-from njrt.persistence.sqlite_store import SqliteStore
+from njrt.persistence.sqlite_store import MemoryStore, SqliteStore
 from njrt.private_files import find_state_folder
 from njrt.stores import Store, make_store_key
 
@@ -72,27 +71,21 @@ def make_store_url(place: str) -> str:
 
 def _open_unsigned(url: str) -> tuple[Store, bool]:
     """Return the store, and whether anybody but this user can write to it."""
-    url = make_store_url(url)
-    match url.partition(":")[0].lower():
+    kind, _, place = make_store_url(url).partition(":")
+    match kind.lower():
         case "memory":
             return MemoryStore(), False
-        case "python":
-            return _open_own_store(url), True
         case "object":
             return _given_stores[url], True
-        case "sqlite" if url.startswith("sqlite:///") and len(url) > 10:
-            return SqliteStore(Path(unquote(url[10:])).expanduser()), False
+        case "python":
+            opener = find_opener("store", place, hide_password(url))
+            return check_store(opener(place.partition(":")[2])), True
+        case "sqlite" if place.startswith("///") and len(place) > 3:
+            return SqliteStore(Path(unquote(place[3:])).expanduser()), False
     raise ConfigurationError(
-        f"no store has the URL {hide_password(url)!r}; write "
-        "sqlite:///FILE, memory:, or python:MODULE:NAME for a store of your own, such as examples/redis_store.py"
+        f"no store has the URL {hide_password(url)!r}; write sqlite:///FILE, memory:, or "
+        "python:MODULE:NAME for a store of your own, such as examples/redis_store.py"
     )
-
-
-def _open_own_store(url: str) -> Store:
-    """Return the store that a module of the program opens by a name."""
-    place = url.removeprefix("python:")
-    opener = find_opener("store", place, hide_password(url))
-    return check_store(opener(place.partition(":")[2]))
 
 
 _given_stores: dict[str, Store] = {}
@@ -107,11 +100,10 @@ def name_store(store: Store) -> str:
 
 def check_store(store: Any) -> Store:
     """Return a program's store; raises ConfigurationError if it lacks a method of the protocol."""
-    methods = ("get", "put", "swap", "append", "read_log", "list_keys", "measure", "clear", "now")
-    missing = [name for name in (*methods, "close", "name") if not hasattr(store, name)]
-    if missing:
-        kind = type(store).__name__
-        raise ConfigurationError(f"{kind} is not an njrt.stores.Store: it has no `{missing[0]}`")
+    for name in dir(Store):
+        if not name.startswith("_") and not hasattr(store, name):
+            kind = type(store).__name__
+            raise ConfigurationError(f"{kind} is not an njrt.stores.Store: it has no `{name}`")
     found: Store = store
     return found
 

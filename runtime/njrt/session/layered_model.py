@@ -147,9 +147,9 @@ def find_cache_place(
 @lru_cache(maxsize=16)
 def get_reply_store(place: str) -> ReplyStore:
     """Return the reply store in a folder or at a store's URL, shared by the whole process."""
-    from njrt.persistence.cache import SHARED_PREFIX, ReplyStore, open_reply_store
+    from njrt.persistence.cache import SHARED_PREFIX, ReplyStore, open_cache_file
     from njrt.persistence.open_store import get_store, is_store_url  # and with them sqlite3
 
     if is_store_url(place):
         return ReplyStore(get_store(place, os.environ), SHARED_PREFIX)
-    return open_reply_store(place)
+    return ReplyStore(open_cache_file(place))

@@ -24,7 +24,7 @@ from njrt.models.openai import OpenAI
 from njrt.models.remote import RemoteModel
 from njrt.models.retry_and_fallback import FallbackModel, RetryModel, is_failure
 from njrt.options.budget import Budget
-from njrt.persistence.memory_store import MemoryStore
+from njrt.persistence.sqlite_store import MemoryStore
 from njrt.production.budgets.budgeted import Budgeted, estimate_call, open_budget
 from njrt.production.budgets.ledger import list_accounts
 from njrt.session.limits import Limits, Meter, Metered

@@ -24,7 +24,8 @@ from njrt.models.model import LayeredModel
 from njrt.models.openai import OpenAI
 from njrt.models.retry_and_fallback import FallbackModel
 from njrt.models.scripted import Said, Scripted
-from njrt.persistence.cache import Cache, ReplyStore, make_request_key, open_reply_store
+from njrt.persistence.cache import Cache, ReplyStore, make_request_key, open_cache_file
+from njrt.stores import Store
 from openai_server import OpenAIServer, says
 from processes import run_python
 from waiting import HANG_SECONDS
@@ -34,19 +35,19 @@ REQUEST = Request("system", (UserMessage("A"),), (RUN,))
 
 
 def asked(
-    store: ReplyStore, *script: Said, request: Request = REQUEST, times: int = 2, **cache: Any
+    store: Store, *script: Said, request: Request = REQUEST, times: int = 2, **cache: Any
 ) -> list[Reply]:
     """What a model says to the same request, asked several times through the cache."""
-    model = LayeredModel(Scripted(script), (Cache(store, "m/1", **cache),))
+    model = LayeredModel(Scripted(script), (Cache(ReplyStore(store), "m/1", **cache),))
     return [model.ask(request) for _ in range(times)]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> ReplyStore:
-    return open_reply_store(tmp_path / ".njc_cache")
+def store(tmp_path: Path) -> Store:
+    return open_cache_file(tmp_path / ".njc_cache")
 
 
-def test_the_same_question_is_asked_once(store: ReplyStore) -> None:
+def test_the_same_question_is_asked_once(store: Store) -> None:
     said = ModelMessage("ß", (ToolCall("c1", "run", {"code": "x = 1\ny = 2", "done": True}, "{}"),))
     first, second = asked(store, Reply(said, "end", Usage(10, 2, 1, 0.5), "m-1"))
     assert (first.source, second.source) == ("model", "cache")
@@ -103,7 +104,7 @@ def test_models_share_no_entry(tmp_path: Path, name: str, is_recorded: bool) -> 
             for _ in range(2):
                 with njrt.using(model=model, cache=cache, record=recording, mode="all"):
                     assert njrt.llm("?")
-    assert open_reply_store(cache).read_stats().entries == 2
+    assert open_cache_file(cache).measure("").entries == 2
 
 
 @pytest.mark.parametrize("change", THE_SAME.values(), ids=THE_SAME.keys())
@@ -120,12 +121,12 @@ def test_the_key_is_the_same_in_every_process() -> None:
     assert said.stdout.strip() == make_request_key(REQUEST, "m")
 
 
-def test_sampled_replies_are_kept_by_their_number_only(store: ReplyStore) -> None:
+def test_sampled_replies_are_kept_by_their_number_only(store: Store) -> None:
     sampled = replace(REQUEST, temperature=0.7)
     assert [r.message.text for r in asked(store, "1", "2", request=sampled)] == ["1", "2"]
     assert [r.message.text for r in asked(store, "3", request=sampled, repeat=1)] == ["3", "3"]
     assert [r.message.text for r in asked(store, "4", request=sampled, repeat=2)] == ["4", "4"]
-    assert store.read_stats().entries == 2
+    assert store.measure("").entries == 2
 
 
 @pytest.mark.parametrize(
@@ -136,45 +137,34 @@ def test_sampled_replies_are_kept_by_their_number_only(store: ReplyStore) -> Non
         Reply(ModelMessage(" ")),
     ],
 )
-def test_replies_that_are_no_answers_are_not_kept(store: ReplyStore, reply: Reply) -> None:
+def test_replies_that_are_no_answers_are_not_kept(store: Store, reply: Reply) -> None:
     assert [r.message.text for r in asked(store, reply, "yes")] == [reply.message.text, "yes"]
 
 
-def test_an_error_is_not_kept(store: ReplyStore) -> None:
-    model = LayeredModel(Scripted([RuntimeError("down"), "yes"]), (Cache(store, "m"),))
+def test_an_error_is_not_kept(store: Store) -> None:
+    model = LayeredModel(Scripted([RuntimeError("down"), "yes"]), (Cache(ReplyStore(store), "m"),))
     with pytest.raises(RuntimeError):
         model.ask(REQUEST)
     assert model.ask(REQUEST).message.text == "yes"
 
 
-def test_an_entry_of_another_version_is_asked_anew(store: ReplyStore) -> None:
+def test_an_entry_of_another_version_is_asked_anew(store: Store) -> None:
     store.put(make_request_key(REQUEST, "m/1"), '{"reply": "in another form"}')
     assert [r.source for r in asked(store, "yes")] == ["script", "cache"]
 
 
-def test_stats_and_clear(store: ReplyStore) -> None:
-    asked(store, "yes", times=3)
-    stats = store.read_stats()
-    assert (stats.entries, stats.hits, stats.misses) == (1, 2, 1)
-    assert stats.size > 10
-    assert store.clear() == 1
-    assert store.read_stats().entries == 0
-
-
-def test_the_store_is_bounded_and_keeps_what_was_used_last(tmp_path: Path) -> None:
+def test_the_store_is_bounded_and_keeps_the_newest(tmp_path: Path) -> None:
     hours = iter(range(0, 10_000_000, 4000))
-    store = open_reply_store(tmp_path, max_bytes=200_000, now=lambda: float(next(hours)))
-    store.put("used", "x" * 1000)
+    store = open_cache_file(tmp_path, max_bytes=200_000, now=lambda: float(next(hours)))
     for number in range(1000):
         store.put(f"key {number}", "x" * 1000)
-        assert store.get("used") is not None
-    assert store.read_stats().size < 300_000
+    assert store.measure("").size < 300_000
     assert store.get("key 0") is None
     assert store.get("key 999") is not None
 
 
 def test_a_text_too_large_for_the_store_is_not_kept(tmp_path: Path) -> None:
-    store = open_reply_store(tmp_path, max_bytes=1000)
+    store = open_cache_file(tmp_path, max_bytes=1000)
     store.put("key", "x" * 600)
     assert store.get("key") is None
 
@@ -189,10 +179,6 @@ def corrupt(path: Path) -> None:
     size = path.stat().st_size
     noise = random.Random(7).randbytes(size - 100)
     path.write_bytes(path.read_bytes()[:100] + noise)
-
-
-def empty(path: Path) -> None:
-    path.write_bytes(b"")
 
 
 def text(path: Path) -> None:
@@ -219,44 +205,48 @@ def swapped(path: Path) -> None:
     connection.close()
 
 
-@pytest.mark.parametrize("harm", [corrupt, empty, text, truncate, old_schema, swapped])
-def test_a_damaged_file_serves_nothing_wrong_and_is_replaced(tmp_path: Path, harm: Any) -> None:
-    store = open_reply_store(tmp_path)
+@pytest.mark.parametrize("harm", [corrupt, text, truncate, old_schema, swapped])
+def test_a_damaged_file_serves_nothing_wrong_and_stays(
+    tmp_path: Path, harm: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = open_cache_file(tmp_path)
     right = {f"key {number}": f"text {number}" * 200 for number in range(50)}
     for key, value in right.items():
         store.put(key, value)
     store.close()
-    harm(Path(store.name))
-    again = open_reply_store(tmp_path)
-    for _ in range(3):
-        for key, value in right.items():
-            assert again.get(key) in (None, value)
-            again.put(key, value)
-    assert {key: again.get(key) for key in right} == right
-    assert again.read_stats().entries == 50
+    harm(store.path)
+    before = store.path.read_bytes()
+    again = ReplyStore(open_cache_file(tmp_path))
+    assert not [key for key, value in right.items() if again.get(key) not in (None, value)]
+    assert store.path.read_bytes() == before
+    assert "cannot be used" in caplog.text
 
 
 def test_a_folder_that_cannot_be_used_costs_one_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").write_text("")
-    store = open_reply_store(tmp_path / "file" / "cache")
+    store = open_cache_file(tmp_path / "file" / "cache")
     with caplog.at_level(logging.WARNING, "njrt"):
         assert [reply.source for reply in asked(store, "1", "2")] == ["script", "script"]
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert "continuing without it" in caplog.text
-    assert (store.read_stats().entries, store.clear()) == (0, 0)
 
 
 FULL = """
 import resource, signal, sys
-from njrt.persistence.cache import open_reply_store
-store = open_reply_store(sys.argv[1])
+from njrt.errors import StoreError
+from njrt.persistence.cache import open_cache_file
+store = open_cache_file(sys.argv[1])
 store.put("before", "x")
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
 for number in range(200):
-    store.put(f"key {number}", str(number) * 5000)
+    try:
+        store.put(f"key {number}", str(number) * 5000)
+    except StoreError as error:
+        full = error
+assert "full" in str(full) or "I/O" in str(full), full
 for number in range(200):
     assert store.get(f"key {number}") in (None, str(number) * 5000)
 assert store.get("before") == "x"
@@ -266,7 +256,7 @@ assert store.get("before") == "x"
 def test_a_full_disk_is_survived(tmp_path: Path) -> None:
     assert resource.RLIMIT_FSIZE is not None
     subprocess.run([sys.executable, "-c", FULL, tmp_path], check=True)
-    store = open_reply_store(tmp_path)
+    store = open_cache_file(tmp_path)
     assert store.get("before") == "x"
     store.put("after", "y")
     assert store.get("after") == "y"
@@ -276,10 +266,10 @@ def test_a_full_disk_is_survived(tmp_path: Path) -> None:
 
 WORKER = """
 import os, sys
-from njrt.persistence.cache import open_reply_store
+from njrt.persistence.cache import open_cache_file
 
 def work():
-    store = open_reply_store(sys.argv[1])
+    store = open_cache_file(sys.argv[1])
     for number in range(60):
         key = f"key {number}"
         text = store.get(key)
@@ -312,7 +302,7 @@ while True:
 
 def test_sixteen_processes_at_once(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", SIXTEEN, tmp_path], check=True, timeout=HANG_SECONDS)
-    store = open_reply_store(tmp_path)
+    store = open_cache_file(tmp_path)
     assert [store.get(f"key {number}") for number in range(60)] == [
         f"key {number}" * 300 for number in range(60)
     ]
@@ -326,14 +316,14 @@ def test_a_process_killed_while_writing_harms_nobody(tmp_path: Path) -> None:
             said = child.stdout.readline()
             child.send_signal(signal.SIGKILL)
         assert said == "writing\n"
-        store = open_reply_store(tmp_path)
+        store = open_cache_file(tmp_path)
         kept = {f"key {number}": store.get(f"key {number}") for number in range(500)}
         assert all(value in (None, key * 300) for key, value in kept.items())
         assert kept["key 0"] is not None
     assert not list(tmp_path.glob("*.bad"))
 
 
-def test_threads_share_a_store(store: ReplyStore) -> None:
+def test_threads_share_a_store(store: Store) -> None:
     wrong: list[str | None] = []
 
     def work() -> None:
@@ -352,8 +342,8 @@ def test_threads_share_a_store(store: ReplyStore) -> None:
 
 FORK = """
 import os, sys
-from njrt.persistence.cache import open_reply_store
-store = open_reply_store(sys.argv[1])
+from njrt.persistence.cache import open_cache_file
+store = open_cache_file(sys.argv[1])
 store.put("before", "x")
 child = os.fork()
 if child == 0:

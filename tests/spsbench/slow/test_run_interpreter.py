@@ -9,7 +9,7 @@ from njrt.events import Event, Performed
 from njrt.messages import Request
 from njrt.models.model import LayeredModel
 from njrt.models.scripted import Said, Scripted, call
-from njrt.persistence.cache import open_reply_store
+from njrt.persistence.cache import ReplyStore, open_cache_file
 from spsbench.llm import llm, use_model
 from spsbench.results import TrialLimits
 from spsbench.trials.answering import (
@@ -115,7 +115,7 @@ def test_terms_fill_in_what_is_not_said() -> None:
 def test_kept_replies_serve_a_second_run_in_the_same_order(tmp_path: object) -> None:
     def both(repeat: int, script: list[Said]) -> list[str]:
         model = LayeredModel(
-            Scripted(script), (TrialCache(open_reply_store(f"{tmp_path}"), "m", repeat),)
+            Scripted(script), (TrialCache(ReplyStore(open_cache_file(tmp_path)), "m", repeat),)
         )
         request = Request("", (), temperature=1.0)
         return [model.ask(request).message.text for _ in range(2)]

@@ -34,8 +34,8 @@ from njrt.models.openai import OpenAI
 from njrt.models.retry_and_fallback import FallbackModel, RetryModel
 from njrt.models.scripted import Scripted
 from njrt.options.budget import Budget, format_budget, parse_budgets
-from njrt.persistence.memory_store import MemoryStore
 from njrt.persistence.open_store import get_store
+from njrt.persistence.sqlite_store import MemoryStore
 from njrt.production.budgets.budgeted import Budgeted, estimate_call, open_budget
 from njrt.production.budgets.ledger import NANO, Account, list_accounts, shorten_name
 from njrt.production.budgets.period import find_period

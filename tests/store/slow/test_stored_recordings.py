@@ -282,7 +282,7 @@ def test_names_of_places(text: str, stored: bool) -> None:
 
 
 def test_a_password_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "from njrt.persistence.memory_store import MemoryStore\nopen_store = lambda name: MemoryStore()\n"
+    text = "from njrt.persistence.sqlite_store import MemoryStore\nopen_store = lambda name: MemoryStore()\n"
     (tmp_path / "own_stores.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
     place = open_recording_place("python:own_stores:redis://me:secret@127.0.0.1:1/0#mail")

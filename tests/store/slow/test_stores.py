@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from njrt.errors import ConfigurationError, DamagedStoreError, StoreError
-from njrt.persistence.memory_store import MemoryStore
 from njrt.persistence.open_store import hide_password, make_store_url, open_store
-from njrt.persistence.sqlite_store import SqliteStore
+from njrt.persistence.sqlite_store import MemoryStore, SqliteStore
 from njrt.stores import Store, make_store_key, split_store_key, update
 from waiting import HANG_SECONDS, wait_until
 
@@ -250,25 +249,6 @@ def test_a_store_that_is_not_there_says_so(url: str, monkeypatch: pytest.MonkeyP
 
 
 # --- a file
-
-
-def test_a_file_of_the_version_before_is_read(tmp_path: Path) -> None:
-    import sqlite3
-    import zlib
-
-    path = tmp_path / "old.sqlite3"
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.executescript(
-        "PRAGMA journal_mode=WAL; CREATE TABLE kept(key TEXT PRIMARY KEY, text TEXT NOT NULL, checksum INTEGER NOT NULL, "
-        "size INTEGER NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID; PRAGMA user_version = 1;"
-    )
-    checksum = zlib.crc32(b"text", zlib.crc32(b"key"))
-    connection.execute("INSERT INTO kept VALUES ('key', 'text', ?, 4, 0)", (checksum,))
-    connection.close()
-    path.chmod(0o600)
-    store = SqliteStore(path)
-    assert store.get("key") == "text"
-    assert store.append("log", "line") == 1
 
 
 def test_what_must_not_be_lost_is_not_evicted(tmp_path: Path) -> None:

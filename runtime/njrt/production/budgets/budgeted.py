@@ -30,7 +30,7 @@ from njrt.models.scripted import Scripted
 from njrt.models.wrapped import WrappedModel
 from njrt.observability.logs import warn
 from njrt.options.budget import Budget
-from njrt.persistence.memory_store import MemoryStore
+from njrt.persistence.sqlite_store import MemoryStore
 from njrt.production.budgets.ledger import NANO, Account, Amount, correct, spend, to_nano
 from njrt.production.budgets.period import find_period
 from njrt.records import field, record, replace
