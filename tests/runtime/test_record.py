@@ -300,7 +300,6 @@ FIELDS = [
         "reply.calls.0.code: ",
     ),
     ('"shown": []', '"shown": [{"user": "text"}]', "shown.0.user: Input should be a valid list"),
-    ('"shown": []', '"shown": [{"results": [{"name": "run"}]}]', "shown.0.results.0.text: "),
 ]
 
 

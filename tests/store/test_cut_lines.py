@@ -34,7 +34,7 @@ def add_reply(path: Path, number: int) -> None:
         return Reply(ModelMessage("ü"), model="m")
 
     recorder = Recorder(path, "new")
-    recorder._saved_at = recorder._save_seconds = 1e9  # add the line alone
+    recorder._get_open_recording().is_appended = True  # add the line alone
     request = Request("", (UserMessage(f"ü{number}"),), place="m.njpy:1")
     asyncio.run(recorder.answer(request, answer))
 

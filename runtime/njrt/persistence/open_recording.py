@@ -148,25 +148,11 @@ class OpenRecording:
         )
 
     def _find_recorded_lines(self, request: Request) -> list[list[str]]:
-        """Return lines recorded at this turn of this block, else of its file, else of any; prefer unused entries."""
-        for nearby in _group_by_nearness(self.old.entries, request):
-            if nearby:
-                unused = [entry for entry in nearby if entry.key not in self._used]
-                return [_list_text_lines(entry.shown) for entry in unused or nearby]
-        return []
-
-
-def _group_by_nearness(
-    entries: Iterable[RecordedCall], request: Request
-) -> tuple[list[RecordedCall], ...]:
-    """Return the entries of this turn: of the block, of its file, and all."""
-    file = request.place.rpartition(":")[0]
-    same_turn = [entry for entry in entries if entry.turn == request.turn]
-    return (
-        [entry for entry in same_turn if entry.place == request.place],
-        [entry for entry in same_turn if entry.place.rpartition(":")[0] == file],
-        same_turn,
-    )
+        """Return lines recorded at this turn of this block, else of any; prefer unused entries."""
+        turn = [entry for entry in self.old.entries if entry.turn == request.turn]
+        found = [entry for entry in turn if entry.place == request.place] or turn
+        unused = [entry for entry in found if entry.key not in self._used]
+        return [_list_text_lines(entry.shown) for entry in unused or found]
 
 
 def list_shown(request: Request) -> list[Json]:
@@ -187,7 +173,8 @@ def _list_text_lines(messages: Iterable[Json]) -> list[str]:
     for message in messages:
         lines += message.get("user", ())
         lines += map(format_attached, message.get("attached", ()))
-        lines += (line for result in message.get("results", ()) for line in result["text"])
+        for result in message.get("results", ()):
+            lines += result.get("text", ())
     return lines
 
 

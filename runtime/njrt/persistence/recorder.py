@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import atexit
 import hashlib
-import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -42,7 +40,7 @@ from njrt.persistence.recording_file import (
     recover_recording,
     write_recording,
 )
-from njrt.persistence.recording_place import RecordingFile, RecordingPlace, open_recording_place
+from njrt.persistence.recording_place import RecordingPlace, open_recording_place
 from njrt.version import __version__
 
 RecordMode = Literal["none", "once", "new", "all"]
@@ -67,8 +65,8 @@ class Recorder:
 
     `path` is a file, or `store:NAME` or `URL#NAME` for a recording in a store (the one at the URL, else `store`, else
     NJC_STORE). `today` returns the date for the header of a new recording. The file is read when it is first needed.
-    Each reply is written to a file immediately, to a store soon; simultaneous replies are in the right order after
-    `close`, or at the latest when the process ends.
+    Each reply is written immediately; simultaneous replies are in the right order after `close`, or at the latest
+    when the process ends.
     """
 
     def __init__(
@@ -89,9 +87,6 @@ class Recorder:
         self._protocol: Protocol | None = None
         self._lock = free_in_child(threading.RLock())
         self._open: OpenRecording | None = None
-        self._saved_at = self._save_seconds = 0.0
-        self._timer: threading.Timer | None = None
-        self._process = os.getpid()
 
     @property
     def path(self) -> Path:
@@ -196,13 +191,11 @@ class Recorder:
             index = recording.calls.store(index, call)
             is_first = not recording.unfinished
             recording.unfinished = True
-            if is_first or recording.is_unsaved or not recording.is_appended:
+            if is_first or not recording.is_appended:
                 self._close_at_exit()
                 self._save(recording)
                 return index
-            line = format_touch(call)
-            self.place.append(line)
-            recording.note_lines([line])
+            self._append(recording, format_touch(call), is_synced=True)
             return index
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
@@ -218,9 +211,6 @@ class Recorder:
         """Write the replies that have not been written yet."""
         with self._lock:
             atexit.unregister(self.close)
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
             if self._open is None:
                 return
             self._open.finish()
@@ -315,53 +305,30 @@ class Recorder:
                 recording.header = RecordingHeader(
                     reply.model, protocol, self._today(), self._note, f"njrt {__version__}"
                 )
-            recording.is_unsaved = True
-            # A save writes the whole recording, in order, so saves are limited to a tenth of the time.
-            wait = self._saved_at + 10 * self._save_seconds - time.monotonic()
-            is_appended = isinstance(self.place, RecordingFile) or self._may_be_ended()
+            self._close_at_exit()
             try:
-                if wait > 0:
-                    self._close_at_exit()
-                    if is_appended:
-                        line = format_entry(entry, recording.header)
-                        self.place.append(line, is_synced=False)
-                        recording.note_lines([line])
+                if recording.is_appended:
+                    self._append(recording, format_entry(entry, recording.header), is_synced=False)
             finally:  # only now, because a process that is forked before would write it too
                 recording.recorded.append((position, request.turn, entry))
-            if wait <= 0:
+                recording.is_unsaved = True  # `close` puts simultaneous replies into order
+            if not recording.is_appended:
                 self._save(recording)
-            elif not is_appended and self._timer is None:
-                self._timer = threading.Timer(wait, self._save_soon)
-                self._timer.daemon = True
-                self._timer.start()
 
-    def _may_be_ended(self) -> bool:
-        """Return whether this process may end without calling its `atexit` functions, as forked processes do."""
-        parts = sys.modules.get("multiprocessing.process")
-        return os.getpid() != self._process or (parts and parts.parent_process()) is not None
-
-    def _save_soon(self) -> None:
-        with self._lock:
-            self._timer = None
-            if self._open is not None and self._open.is_unsaved:
-                try:
-                    self._save(self._open)
-                except RecordingError:
-                    self._open.is_unsaved = True  # the next reply or `close` raises it
+    def _append(self, recording: OpenRecording, line: str, is_synced: bool) -> None:
+        self.place.append(line, is_synced)
+        recording.note_lines([line])
 
     def _close_at_exit(self) -> None:
         atexit.unregister(self.close)
         atexit.register(self.close)
 
     def _save(self, recording: OpenRecording) -> None:
-        began = time.monotonic()
         # Even if it fails: the error is raised once, not again at exit.
         recording.is_unsaved = False
         built = recording.build()
         write_recording(self.place, built, recording.old)
         recording.note_written(built)
-        self._saved_at = time.monotonic()
-        self._save_seconds = self._saved_at - began
 
 
 # ── the files that were shown with a recording's messages, kept beside it ──────────────────────────

@@ -232,42 +232,13 @@ class ReplyLine:
 
 
 @record
-class ResultLine:
-    """A tool call's result as it was shown to the model."""
-
-    name: str
-    text: list[str]
-    failed: bool = False
-
-
-@record
-class AttachedLine:
-    """A file that was shown to the model; its bytes are beside the recording, under its digest."""
-
-    name: str
-    media_type: str
-    digest: str
-    size: int = 0
-    url: str = ""
-
-
-@record
-class MessageLine:
-    """A message that was shown to the model: text and files from the runtime, or results."""
-
-    user: list[str] = field(default_factory=list)
-    attached: list[AttachedLine] = field(default_factory=list)
-    results: list[ResultLine] = field(default_factory=list)
-
-
-@record
 class EntryLine:
     """A recorded model call."""
 
     place: str
     turn: int
     key: str
-    shown: list[MessageLine]
+    shown: list[dict[str, list[Any]]]
     reply: ReplyLine
     model: str | None = None
 
