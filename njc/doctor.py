@@ -5,17 +5,15 @@
     fail  key         OPENAI_API_KEY is not set; set it to a key for https://api.openai.com/v1
     warn  extras      openai 2.1; without anthropic, otel; pip install "njpy[all]" installs the rest
 
-`diagnose` changes nothing and shows no keys. It uses the network only through its argument `probe`.
+`diagnose` changes nothing and shows no keys.
 """
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import Literal
 
 from njc.project.config import PROJECT_VARIABLES, Project, apply_environment
@@ -36,7 +34,6 @@ from njrt.options import (
 from njrt.options.budget import parse_budgets
 from njrt.options.removed import DROPPED, VARIABLES, find_removed
 from njrt.persistence.open_store import get_store, hide_password, is_store_url
-from njrt.persistence.recording_place import StoredRecording
 from njrt.records import record
 from njrt.session.layered_model import find_cache_place, find_recorder
 from njrt.session.settings import NO_SETTINGS
@@ -88,11 +85,10 @@ class HealthCheck:
 
 @record
 class HostEnvironment:
-    """The inputs of the checks, except the network; each of `options` has the name of its source, nearest first."""
+    """The inputs of the checks; each of `options` has the name of its source, nearest first."""
 
     python: tuple[int, int, int]
     environ: Mapping[str, str]
-    folder: Path
     options: tuple[tuple[str, Options], ...]
     version_of: Callable[[str], str | None]
 
@@ -111,12 +107,8 @@ def list_remote_models(model: Model) -> tuple[RemoteModel, ...]:
     return here + tuple(remote for remotes in inner for remote in remotes)
 
 
-UrlProbe = Callable[[str], None]
-"""Sends a plain request to a URL; returns if anything answers, otherwise raises OSError."""
-
-
-def diagnose(host: HostEnvironment, probe: UrlProbe | None) -> Iterator[HealthCheck]:
-    """Run the checks one by one; without `probe`, skip checks that need the network."""
+def diagnose(host: HostEnvironment, is_offline: bool) -> Iterator[HealthCheck]:
+    """Run the checks one by one; offline, no model is asked."""
     yield HealthCheck("python", "ok", ".".join(map(str, host.python)))
     yield _check_extras(host)
     yield from _check_variables(host)
@@ -127,7 +119,9 @@ def diagnose(host: HostEnvironment, probe: UrlProbe | None) -> Iterator[HealthCh
     else:
         yield HealthCheck("model", "ok", f"{model.name}, {_explain_model_choice(host)}")
         for remote in list_remote_models(model):
-            yield from _check_remote(host, remote, probe)
+            yield _check_key(host, remote)
+            if not is_offline:
+                yield from _report_failure("round trip", partial(_check_round_trip, remote))
     checks = {"cache": _check_cache, "store": _check_store, "recording": _check_recording}
     for name, check in checks.items():
         yield from _report_failure(name, partial(check, host))
@@ -205,26 +199,6 @@ def _explain_model_choice(host: HostEnvironment) -> str:
     return next(reasons, "from the server set by NJC_BASE_URL")
 
 
-def _check_remote(
-    host: HostEnvironment, remote: RemoteModel, probe: UrlProbe | None
-) -> Iterator[HealthCheck]:
-    """Check a model on a server: its key, the server, and a request."""
-    yield _check_key(host, remote)
-    is_url = "://" in remote.server.url or not remote.name.startswith("pydantic-ai:")
-    if probe is None or not is_url:
-        return
-    began = time.monotonic()
-    try:
-        probe(remote.server.url)
-    except OSError as error:
-        says = f"nothing answers at {remote.server.url} ({error}); check the URL and that it runs"
-        yield HealthCheck("endpoint", "fail", says, 3)
-        return
-    says = f"{remote.server.url} answers in {time.monotonic() - began:.2f} s"
-    yield HealthCheck("endpoint", "ok", says)
-    yield from _report_failure("round trip", partial(_check_round_trip, remote))
-
-
 def _check_key(host: HostEnvironment, remote: RemoteModel) -> HealthCheck:
     if remote.name.startswith("pydantic-ai:"):
         return HealthCheck("key", "ok", "left to PydanticAI, which has found the settings it needs")
@@ -261,8 +235,6 @@ def _check_cache(host: HostEnvironment) -> HealthCheck:
         return HealthCheck("cache", "ok", "off; NJC_CACHE=on turns it on")
     if is_store_url(place):
         return HealthCheck("cache", "ok", f"on, in the store {hide_password(place)}")
-    if obstacle := find_write_obstacle(host.folder / place):
-        return HealthCheck("cache", "warn", f"{obstacle}; programs run without it")
     return HealthCheck("cache", "ok", f"on, in {place}")
 
 
@@ -278,33 +250,13 @@ def _check_store(host: HostEnvironment) -> HealthCheck | None:
 def _check_recording(host: HostEnvironment) -> HealthCheck:
     recorder = find_recorder(NO_SETTINGS, host.environ)
     if recorder is None:
-        obstacle = find_write_obstacle(host.folder / "recordings")
-        says = obstacle or "off; NJC_RECORD=once:PATH records once, then replays"
-        return HealthCheck("recording", "warn" if obstacle else "ok", says)
-    obstacle = None
-    if isinstance(recorder.place, StoredRecording):
-        name, exists = recorder.place.name, recorder.place.exists()
-    else:
-        # Without a path, the program decides the recording's name; only its folder is known.
-        is_named = ":" in host.environ["NJC_RECORD"]
-        path = host.folder / (recorder.path if is_named else recorder.path.parent)
-        name, exists = str(path), path.exists()
-        obstacle = find_write_obstacle(path.parent if is_named else path)
-    if recorder.mode == "none":
-        if exists:
-            return HealthCheck("recording", "ok", f"replays {name}")
+        says = "off; NJC_RECORD=once:PATH records once, then replays"
+        return HealthCheck("recording", "ok", says)
+    # Without a path, the program decides the recording's name.
+    name = recorder.place.name if ":" in host.environ["NJC_RECORD"] else "the program's recordings"
+    if recorder.mode != "none":
+        return HealthCheck("recording", "ok", f"{recorder.mode}, in {name}")
+    if ":" in host.environ["NJC_RECORD"] and not recorder.place.exists():
         says = f"{name} does not exist; record it with NJC_RECORD=once:{name} and a model"
         return HealthCheck("recording", "fail", says, 3)
-    if obstacle:
-        return HealthCheck("recording", "fail", obstacle, 2)
-    return HealthCheck("recording", "ok", f"{recorder.mode}, in {name}")
-
-
-def find_write_obstacle(folder: Path) -> str | None:
-    """Return why `folder`, existing or not, is not writable; None if it is."""
-    found = next(path for path in (folder, *folder.parents) if path.exists())
-    if not found.is_dir():
-        return f"{found} is a file, not a folder; remove or rename it"
-    if not os.access(found, os.W_OK | os.X_OK):
-        return f"{found} cannot be written to; change its permissions, or run elsewhere"
-    return None
+    return HealthCheck("recording", "ok", f"replays {name}")

@@ -18,8 +18,6 @@ from njc.project.config import find_project
 from njc.project.units import format_path
 
 _COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
-_PROBE_TIMEOUT_SECONDS = 10.0
-"""Seconds to wait for a server's answer to a plain request."""
 
 
 @click.command("doctor")
@@ -37,12 +35,11 @@ def command(console: Console, offline: bool, format: Literal["text", "json"], **
     host = HostEnvironment(
         sys.version_info[:3],
         os.environ,
-        Path.cwd(),
         (("--set", parse_set_flags(flags["options"])), (place, project.options)),
         _find_version,
     )
     checks = []
-    for check in diagnose(host, None if offline else _probe_server):
+    for check in diagnose(host, offline):
         checks.append(check)
         if format == "text":
             status = click.style(f"{check.status:5}", fg=_COLORS[check.status])
@@ -50,7 +47,7 @@ def command(console: Console, offline: bool, format: Literal["text", "json"], **
     if format == "json":
         console.json([asdict(check) for check in checks])
     elif offline:
-        console.note("the server was not asked (--offline)")
+        console.note("no model was asked (--offline)")
     return min((check.exit_code for check in checks if check.exit_code), default=0)
 
 
@@ -59,17 +56,3 @@ def _find_version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
-
-
-def _probe_server(url: str) -> None:
-    """Send a request without a key; any answer shows that the server is running."""
-    from http.client import HTTPException
-    from urllib.error import HTTPError
-    from urllib.request import urlopen
-
-    try:
-        urlopen(url, timeout=_PROBE_TIMEOUT_SECONDS).close()
-    except HTTPError as refusal:
-        refusal.close()
-    except (HTTPException, ValueError) as error:
-        raise OSError(f"no HTTP: {error}") from None
