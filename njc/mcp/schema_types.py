@@ -36,8 +36,6 @@ RESERVED = frozenset(
 _CLASS_RESERVED = frozenset(
     ["Any", "BaseModel", "ConfigDict", "Field", "Literal", "McpServer", "None", "True", "False"]
 )
-_MOST_REFERENCES = 20
-"""How many references and parts of `allOf` are followed one after the other."""
 
 
 @record
@@ -85,15 +83,15 @@ class TypeWriter:
                 return _write_union(self.write({**schema, "type": it}, name, root) for it in kinds)
             case {"type": str(kind)} if kind in _SCALARS:
                 return _SCALARS[kind]
-            case {"allOf": [_, *_]}:
-                return self.write(merge(schema, root), name, root)
-            case {"anyOf": [_, *_] as parts} | {"oneOf": [_, *_] as parts}:
+            case (
+                {"anyOf": [_, *_] as parts} | {"oneOf": [_, *_] as parts} | {"allOf": [_] as parts}
+            ):
                 return _write_union(self.write(part, name, root) for part in parts)
             case {"type": "array"}:
                 items = None if "prefixItems" in schema else schema.get("items")
                 return f"list[{self.write(items, name + 'Item', root)}]"
             case {"type": "object"}:
-                has_others = "patternProperties" in schema
+                has_others = {"properties", "patternProperties", "allOf"} & schema.keys()
                 others = None if has_others else schema.get("additionalProperties")
                 return f"dict[str, {self.write(others, name + 'Value', root)}]"
         return "Any"
@@ -203,25 +201,6 @@ def find_definition(reference: str, root: Schema) -> Any:
         key = part.replace("~1", "/").replace("~0", "~")
         found = found.get(key) if isinstance(found, Mapping) else None
     return found
-
-
-def merge(schema: Any, root: Schema, depth: int = 0) -> Schema:
-    """Return the target of references, with all parts of `allOf` in one schema."""
-    while isinstance(schema, Mapping) and "$ref" in schema and depth < _MOST_REFERENCES:
-        schema, depth = find_definition(str(schema["$ref"]), root), depth + 1
-    if not isinstance(schema, Mapping) or depth >= _MOST_REFERENCES:
-        return {}
-    merged = {key: value for key, value in schema.items() if key != "allOf"}
-    parts = schema.get("allOf")
-    for part in parts if isinstance(parts, list) else ():
-        for key, value in merge(part, root, depth + 10).items():
-            if key == "properties":
-                merged[key] = {**_get_properties(merged), **_get_properties({key: value})}
-            elif key == "required" and isinstance(value, list):
-                merged[key] = [*value, *(merged[key] if isinstance(merged.get(key), list) else ())]
-            else:
-                merged.setdefault(key, value)
-    return merged
 
 
 # ── names and texts ──────────────────────────────────────────────────────────────────────────────

@@ -24,7 +24,6 @@ from njc.mcp.schema_types import (
     make_class_name,
     make_identifier,
     make_unique,
-    merge,
     quote_docstring,
 )
 from njc.project.servers import ServerSection
@@ -107,8 +106,8 @@ def _write_tool(
     tool: Tool, section: ServerSection, writer: TypeWriter, used: set[str]
 ) -> Iterator[str]:
     name = make_unique(make_identifier(tool.name), used)
-    owner, schema = make_class_name(tool.name), tool.input_schema
-    parameters = writer.list_properties(merge(schema, schema), owner, schema)
+    owner = make_class_name(tool.name)
+    parameters = writer.list_properties(tool.input_schema, owner, tool.input_schema)
     result, form = "str", []
     if (output := tool.output_schema) is not None:
         properties = output.get("properties")

@@ -121,7 +121,8 @@ def check(console: Console, names: Sequence[str]) -> int:
     for section in _find_sections(lock, names, lock_file):
         differences = list(check_server(section, lock_file.parent))
         is_stale = is_stale or any(not line.startswith(" ") for line in differences)
-        console.result("\n".join([f"{section.name}:", *(differences or ["  as in the lock"])]))
+        state = "" if differences else " as in the lock"
+        console.result("\n".join([f"{section.name}:{state}", *differences]))
     if is_stale:
         console.note("review the differences, then run: njc mcp update")
     return int(is_stale)
