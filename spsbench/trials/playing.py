@@ -32,7 +32,7 @@ from njrt.models.scripted import Scripted
 from njrt.observability.listeners import Notified
 from njrt.observability.trace import TraceFile
 from njrt.options import Options
-from njrt.persistence.cache import Cache, open_reply_store
+from njrt.persistence.cache import Cache, ReplyStore, open_cache_file
 from spsbench.llm import use_model
 from spsbench.methods import METHODS, Method
 from spsbench.perfect import make_script_model
@@ -171,10 +171,10 @@ def _make_model_and_layers(job: Job, folder: Path) -> tuple[Model | None, tuple[
     trial, method, caches = job.trial, METHODS[job.trial.method], tuple[Layer, ...]()
     name = f"{model.name} {job.base_url or ''} {method.name}"
     if method.is_cached:
-        store = open_reply_store(job.cache or folder / "cache")
+        store = ReplyStore(open_cache_file(job.cache or folder / "cache"))
         caches = (Cache(store, name, trial.repeat),)
     elif job.cache:
-        store = open_reply_store(job.cache)
+        store = ReplyStore(open_cache_file(job.cache))
         caches = (TrialCache(store, f"{name} {trial.program}", trial.repeat),)
     return model, (
         *(() if job.usd is None else (CostLimit(job.usd),)),
