@@ -11,28 +11,44 @@ The first call starts the server or opens the URL. Calls by a block's code pass 
 from __future__ import annotations
 
 import asyncio
+import atexit
 import logging
 import os
 import re
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from concurrent.futures import Future, wait
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
+from njrt.context import free_in_child
 from njrt.dataclass_json import describe_validation_error
 from njrt.errors import ConfigurationError, require_packages
 from njrt.mcp.recorded import use_recording
 from njrt.mcp.results import ToolConnectionError, ToolError, ToolTimeoutError, read_result
-from njrt.mcp.session import THREAD_NAME, Session, SessionLostError, close_at_exit, submit
 from njrt.records import record
 
 if TYPE_CHECKING:
     from mcp import Client
 
+T = TypeVar("T")
+
+THREAD_NAME = "njrt-mcp"
+CLOSE_SECONDS = 5.0
+"""How long a closed session waits for its server."""
 _POLL_SECONDS = 0.05
 """How often a waiting call lets its thread be stopped."""
+_EXPIRED = "Session "
+"""How the protocol's errors begin that say that a session has ended and the call was not made."""
 
 
 @record
@@ -59,9 +75,10 @@ class CallForm(TypedDict, total=False):
 
 
 class McpServer:
-    """A server and the session with it (state: the session, after the first call).
+    """A server and the session with it (state: the SDK's client, while it is open).
 
-    Threads, tasks and forks may share a server; a fork opens a session of its own.
+    Threads, tasks and forks may share a server; a fork opens a session of its own. All sessions of
+    a process are on one event loop, in a thread, and end with the process.
     """
 
     def __init__(
@@ -91,9 +108,11 @@ class McpServer:
         self.name, self.url, self.command = name, url, tuple(command)
         self.env, self.headers = tuple(env), dict(headers or {})
         self.timeout, self.on_progress = timeout, on_progress
-        self._session: Session | None = None
-        self._process = 0
         self._log = ""
+        self._process = 0
+        self._client: Client | None = None
+        self._holder: asyncio.Task[None] | None = None
+        self._opening, self._closing = asyncio.Lock(), asyncio.Event()
 
     def call(self, tool: str, arguments: Mapping[str, Any], **form: Unpack[CallForm]) -> Any:
         """Call a tool by its name at the server, and return its result.
@@ -120,41 +139,94 @@ class McpServer:
     def list_tools(self) -> tuple[str, list[Any]]:
         """Return the server's name with its version, and the SDK's tools; raises as `call`."""
 
-        async def fetch() -> tuple[str, list[Any]]:
-            async with self._translated("tools/list"):
-                client = await self._get_session().open()
-                tools, cursors = [], [""]
-                while cursors.count(cursors[-1]) == 1:  # no page is requested twice
-                    page = await client.list_tools(cursor=cursors[-1] or None)
-                    tools += page.tools
-                    cursors.append(page.next_cursor or "")
-                info = client.server_info
-                return f"{info.name} {info.version}".strip() if info else "", tools
+        async def fetch(client: Client) -> tuple[str, list[Any]]:
+            tools, cursors = [], [""]
+            while cursors.count(cursors[-1]) == 1:  # no page is requested twice
+                page = await client.list_tools(cursor=cursors[-1] or None)
+                tools += page.tools
+                cursors.append(page.next_cursor or "")
+            info = client.server_info
+            return f"{info.name} {info.version}".strip() if info else "", tools
 
-        found: tuple[str, list[Any]] = _wait(submit(fetch()))
+        found: tuple[str, list[Any]] = _wait(submit(self._ask("tools/list", fetch, repeats=True)))
         return found
 
     def close(self) -> None:
         """End the session and the server's process; the next call opens a new session."""
-        if self._session is not None and self._process == os.getpid():
-            submit(self._session.close()).result()
+        if self._process == os.getpid():
+            submit(self._close()).result()
 
     async def _call(self, tool: str, sent: dict[str, Any], form: CallForm) -> Any:
         async def report(progress: float, total: float | None, message: str | None) -> None:
             if self.on_progress is not None:
                 self.on_progress(Progress(tool, progress, total, message or ""))
 
-        async with self._translated(tool):
-            repeats = form.get("repeatable", False)
-            result = await self._get_session().call(tool, sent, report, repeats)
+        async def ask(client: Client) -> Any:
+            result = await client.call_tool(tool, sent, progress_callback=report)
             return read_result(result, form.get("result"), form.get("wrapped", False))
 
-    def _get_session(self) -> Session:
-        if self._session is None or self._process != os.getpid():
-            require_packages(f"the MCP server {self.name}", "njpy-runtime[mcp]", "mcp")
-            self._session, self._process = Session(self._connect), os.getpid()
-            close_at_exit(self._session)
-        return self._session
+        return await self._ask(tool, ask, form.get("repeatable", False))
+
+    # ── the session, on the loop ─────────────────────────────────────────────────────────────────
+
+    async def _ask(self, tool: str, ask: Callable[[Client], Awaitable[T]], repeats: bool) -> T:
+        """Ask the server; in a lost session again if it `repeats`, or if the call was not made."""
+        with self._translated(tool):
+            async with asyncio.timeout(self.timeout):
+                for is_last in (False, True):
+                    client = await self._open()
+                    try:
+                        return await ask(client)
+                    except Exception as error:
+                        if not _is_lost(error):
+                            raise
+                        await self._close()
+                        is_refused = str(error).startswith(_EXPIRED)
+                        if is_last or not (repeats or is_refused):
+                            sent = "" if is_refused else "; the call may have been made"
+                            raise ToolConnectionError(_describe(error) + sent) from None
+        raise AssertionError
+
+    async def _open(self) -> Client:
+        """Return the client; raises ToolConnectionError if the server cannot be reached."""
+        if self._process != os.getpid():  # the first call, or a fork's
+            self._process, self._client, self._opening = os.getpid(), None, asyncio.Lock()
+            atexit.register(self._close_at_exit)
+        async with self._opening:
+            if self._client is None:
+                opened: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+                self._closing = asyncio.Event()
+                self._holder = asyncio.create_task(self._hold(opened, self._closing))
+                try:
+                    self._client = await opened
+                except asyncio.CancelledError:
+                    self._holder.cancel()
+                    raise
+            return self._client
+
+    async def _hold(self, opened: asyncio.Future[Client], closing: asyncio.Event) -> None:
+        """Hold the client open: the SDK's client must be entered and left by one task."""
+        try:
+            async with self._connect() as client:
+                opened.set_result(client)
+                await closing.wait()
+        except BaseException as error:
+            if not opened.done():
+                is_ours = isinstance(error, ConfigurationError)
+                opened.set_exception(error if is_ours else ToolConnectionError(_describe(error)))
+            if isinstance(error, asyncio.CancelledError):
+                raise
+
+    async def _close(self) -> None:
+        holder, self._holder, self._client = self._holder, None, None
+        self._closing.set()
+        if holder is not None:
+            await asyncio.wait([holder], timeout=CLOSE_SECONDS)
+
+    def _close_at_exit(self) -> None:
+        if self._process == os.getpid():
+            with suppress(Exception):
+                submit(self._close()).result(CLOSE_SECONDS)
 
     @asynccontextmanager
     async def _connect(self) -> AsyncIterator[Client]:
@@ -162,14 +234,14 @@ class McpServer:
 
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
             try:
-                async with self._open(log) as transport, Client(transport) as client:
+                async with self._open_transport(log) as transport, Client(transport) as client:
                     yield client
             finally:
                 log.seek(0)
                 self._log = log.read()[-1000:].strip() or self._log
 
     @asynccontextmanager
-    async def _open(self, log: Any) -> AsyncIterator[Any]:
+    async def _open_transport(self, log: Any) -> AsyncIterator[Any]:
         """Yield the SDK's transport to the server, which writes its errors into a file."""
         import httpx2
         from mcp import StdioServerParameters
@@ -207,32 +279,70 @@ class McpServer:
 
         return re.sub(r"\$\{(\w+)\}", find, value)
 
-    @asynccontextmanager
-    async def _translated(self, tool: str) -> AsyncIterator[None]:
-        """Limit the time, and raise the errors of `njrt.mcp` instead of the SDK's."""
+    @contextmanager
+    def _translated(self, tool: str) -> Iterator[None]:
+        """Raise the errors of `njrt.mcp` instead of the SDK's, with the name of the tool."""
+        require_packages(f"the MCP server {self.name}", "njpy-runtime[mcp]", "mcp")
         from mcp import MCPError
         from pydantic import ValidationError
 
         name, place = f"{self.name}.{tool}", self.url or f"`{' '.join(self.command)}`"
         try:
-            async with asyncio.timeout(self.timeout):
-                yield
+            yield
+        except ToolConnectionError as error:
+            text = f"{name}: no connection to {place}: {error}{self._format_log()}"
+            raise ToolConnectionError(text) from None
         except TimeoutError:
             text = f"{name} has not answered in {self.timeout:g} seconds (timeout=)"
             raise ToolTimeoutError(text) from None
-        except SessionLostError as error:
-            text = f"{name}: no connection to {place}: {error}{self._format_log()}"
-            raise ToolConnectionError(text) from None
         except ValidationError as error:
             text = f"{name}: the answer is not valid: {describe_validation_error(error)}"
             raise ToolError(text) from None
         except MCPError as error:
             raise ToolError(f"{name}: {error}{self._format_log()}") from None
         except (ToolError, RuntimeError, ValueError) as error:  # the SDK checks results
+            if isinstance(error, ConfigurationError):
+                raise
             raise ToolError(f"{name}: {error}") from None
 
     def _format_log(self) -> str:
         return f"\nthe server has answered: {self._log}" if self._log else ""
+
+
+def _is_lost(error: Exception) -> bool:
+    """Return whether an error of a call means a lost session, not a refused call."""
+    import anyio
+    from mcp import MCPError
+
+    if isinstance(error, MCPError):  # servers use the SDK's code for errors of their own, too
+        return str(error).startswith(("Connection closed", "SSE stream ", _EXPIRED))
+    lost = (OSError, anyio.ClosedResourceError, anyio.BrokenResourceError)
+    is_ours = isinstance(error, ToolError)
+    return not is_ours and (isinstance(error, lost) or type(error).__module__.startswith("httpx2"))
+
+
+def _describe(error: BaseException) -> str:
+    """Describe the first real error in a group of errors."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return f"{type(error).__name__}: {error}"
+
+
+# ── the loop ─────────────────────────────────────────────────────────────────────────────────────
+
+
+_loops: dict[int, asyncio.AbstractEventLoop] = {}
+"""The loop of this process, under its process id: a fork has its own."""
+_starting = free_in_child(threading.Lock())
+
+
+def submit(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+    """Run a coroutine on the loop; cancelling the future cancels it."""
+    with _starting:
+        if (process := os.getpid()) not in _loops:
+            loop = _loops[process] = asyncio.new_event_loop()
+            threading.Thread(target=loop.run_forever, name=THREAD_NAME, daemon=True).start()
+    return asyncio.run_coroutine_threadsafe(coroutine, _loops[process])
 
 
 def _wait(future: Future[Any]) -> Any:
