@@ -107,6 +107,14 @@ async def wait(seconds: float, context: Context) -> str:
     return "waited"
 
 
+@server.tool(annotations=reads)
+async def wait_safely(seconds: float) -> str:
+    """Wait."""
+    note("wait_safely")
+    await asyncio.sleep(seconds)
+    return "waited"
+
+
 @server.tool()
 def crash() -> str:
     """End the process of the server."""

@@ -180,7 +180,8 @@ class McpServer:
                     except Exception as error:
                         if not _is_lost(error):
                             raise
-                        await self._close()
+                        if self._client is client:  # else another call has closed it
+                            await self._close()
                         is_refused = str(error).startswith(_EXPIRED)
                         if is_last or not (repeats or is_refused):
                             sent = "" if is_refused else "; the call may have been made"

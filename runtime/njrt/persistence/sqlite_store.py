@@ -86,7 +86,8 @@ class SqliteStore:
         self._max_bytes, self._busy_seconds = max_bytes, busy_seconds
         self._connection: sqlite3.Connection | None = None
         self._puts = 0
-        _stores.add(self)
+        with _lock:
+            _stores.add(self)
 
     def get(self, key: str) -> str | None:
         with self._use() as connection:
