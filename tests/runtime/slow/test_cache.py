@@ -6,11 +6,9 @@ import logging
 import os
 import random
 import resource
-import signal
 import sqlite3
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +26,6 @@ from njrt.persistence.cache import Cache, ReplyStore, make_request_key, open_cac
 from njrt.stores import Store
 from openai_server import OpenAIServer, says
 from processes import run_python
-from waiting import HANG_SECONDS
 
 RUN = Tool("run", "Run Python.", {"type": "object"})
 REQUEST = Request("system", (UserMessage("A"),), (RUN,))
@@ -260,101 +257,3 @@ def test_a_full_disk_is_survived(tmp_path: Path) -> None:
     assert store.get("before") == "x"
     store.put("after", "y")
     assert store.get("after") == "y"
-
-
-# --- threads and processes
-
-WORKER = """
-import os, sys
-from njrt.persistence.cache import open_cache_file
-
-def work():
-    store = open_cache_file(sys.argv[1])
-    for number in range(60):
-        key = f"key {number}"
-        text = store.get(key)
-        assert text in (None, key * 300), text
-        store.put(key, key * 300)
-    return store, number
-"""
-SIXTEEN = f"""{WORKER}
-children = []
-(waits, begins) = os.pipe()
-for _ in range(16):
-    child = os.fork()
-    if child == 0:
-        os.close(begins)
-        os.read(waits, 1)
-        work()
-        os._exit(0)
-    children.append(child)
-os.close(begins)
-assert [os.waitpid(child, 0)[1] for child in children] == [0] * 16
-"""
-ENDLESS = f"""{WORKER}
-store, number = work()
-print("writing", flush=True)
-while True:
-    number += 1
-    store.put(f"key {{number % 500}}", f"key {{number % 500}}" * 300)
-"""
-
-
-def test_sixteen_processes_at_once(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-c", SIXTEEN, tmp_path], check=True, timeout=HANG_SECONDS)
-    store = open_cache_file(tmp_path)
-    assert [store.get(f"key {number}") for number in range(60)] == [
-        f"key {number}" * 300 for number in range(60)
-    ]
-
-
-def test_a_process_killed_while_writing_harms_nobody(tmp_path: Path) -> None:
-    for _ in range(3):
-        command = [sys.executable, "-c", ENDLESS, tmp_path]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
-            assert child.stdout is not None
-            said = child.stdout.readline()
-            child.send_signal(signal.SIGKILL)
-        assert said == "writing\n"
-        store = open_cache_file(tmp_path)
-        kept = {f"key {number}": store.get(f"key {number}") for number in range(500)}
-        assert all(value in (None, key * 300) for key, value in kept.items())
-        assert kept["key 0"] is not None
-    assert not list(tmp_path.glob("*.bad"))
-
-
-def test_threads_share_a_store(store: Store) -> None:
-    wrong: list[str | None] = []
-
-    def work() -> None:
-        for number in range(50):
-            store.put(f"{number}", f"text {number}")
-            if store.get(f"{number}") != f"text {number}":
-                wrong.append(store.get(f"{number}"))
-
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
-
-
-FORK = """
-import os, sys
-from njrt.persistence.cache import open_cache_file
-store = open_cache_file(sys.argv[1])
-store.put("before", "x")
-child = os.fork()
-if child == 0:
-    store.put("child", "y")
-    os._exit(0 if store.get("before") == "x" else 1)
-assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-assert store.get("child") == "y"
-store.put("after", "z")
-assert store.get("after") == "z"
-"""
-
-
-def test_a_forked_child_goes_on_with_a_connection_of_its_own(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-c", FORK, tmp_path], check=True)

@@ -165,7 +165,7 @@ class StoreMachine(RuleBasedStateMachine):
             assert self.opened.read_log(key) == self.model.read_log(key)
 
 
-@every_shared_store
+@every_server
 def test_any_calls_do_what_they_do_in_memory(store: Store) -> None:
     machine = type("Machine", (StoreMachine,), {"opened": store})
     run_state_machine_as_test(
@@ -284,13 +284,15 @@ sys.stdin.readline()
 for number in range(count):
     update(store, "counter", lambda text: str(int(text or 0) + 1))
     store.append("log", f"{log} {number}")
+    assert store.get(f"reply/{number % 50}") in (None, f"reply/{number % 50}" * 300)
+    store.put(f"reply/{number % 50}", f"reply/{number % 50}" * 300)
     print(number, flush=True)
 """
 
 
-def start(url: str, count: int, log: str, program: str = COUNTER) -> subprocess.Popen[str]:
+def start(url: str, count: int, log: str) -> subprocess.Popen[str]:
     child = subprocess.Popen(
-        [sys.executable, "-c", program, url, str(count), log],
+        [sys.executable, "-c", COUNTER, url, str(count), log],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -350,6 +352,8 @@ def test_a_killed_writer_leaves_what_was_confirmed(url: str, store: Store) -> No
         child.communicate(timeout=HANG_SECONDS)
         confirmed = sum(line.endswith("\n") for line in said)
         after = int(store.get("counter") or 0), len(store.read_log("log"))
+        for key in store.list_keys("reply/"):
+            assert store.get(key) == key * 300
         for old, new in zip(before, after, strict=True):
             assert confirmed <= new - old <= confirmed + 1
 
@@ -374,35 +378,6 @@ assert store.get("before") == "x"
     subprocess.run([sys.executable, "-c", program, url], check=True, timeout=HANG_SECONDS)
     lines = store.read_log("log")
     assert (lines.count("child"), lines.count("parent")) == (20, 20)
-
-
-THREADS_THAT_END = """
-import sys, threading
-from njrt.persistence.open_store import open_store
-store = open_store(sys.argv[1])
-print("ready", flush=True)
-sys.stdin.readline()
-for number in range(int(sys.argv[2])):
-    store.get("key")
-    thread = threading.Thread(target=store.append, args=("log", f"{sys.argv[3]} {number}"))
-    thread.start()
-    thread.join()
-    if number % 3 == 0:
-        store.close()
-"""
-
-
-@pytest.mark.parametrize("kind", ["sqlite"])
-def test_threads_that_begin_and_end_in_many_processes_lose_nothing(url: str, store: Store) -> None:
-    children = [start(url, 30, str(number), THREADS_THAT_END) for number in range(3)]
-    for child in children:
-        go(child)
-    for child in children:
-        child.communicate(timeout=HANG_SECONDS)
-    assert [child.returncode for child in children] == [0] * 3
-    assert sorted(store.read_log("log")) == sorted(
-        f"{name} {number}" for name in range(3) for number in range(30)
-    )
 
 
 FORK = """
