@@ -16,6 +16,7 @@ import inspect
 import json
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
@@ -37,24 +38,30 @@ if TYPE_CHECKING:
 
 
 class _ClientLayer:
-    """A model layer for one call of a client (state: the answers so far, whether it is stopped)."""
+    """A model layer for one call of a client (state: the reports so far, whether it is stopped)."""
 
     def __init__(self, context: Context) -> None:
         self.stopped = threading.Event()
-        self._context, self._loop, self._answers = context, asyncio.get_running_loop(), 0
+        self._context, self._loop = context, asyncio.get_running_loop()
+        self._reports: list[Future[None]] = []
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
         """Ask, unless the client has cancelled its call, and report progress."""
         if self.stopped.is_set():
             raise NotAskedError("the client has cancelled the call")
         reply = await ask(request)
-        self._answers += 1
         if not self.stopped.is_set():
-            asyncio.run_coroutine_threadsafe(self._report(self._answers), self._loop)
+            report = self._report(len(self._reports) + 1)
+            self._reports.append(asyncio.run_coroutine_threadsafe(report, self._loop))
         return reply
 
     async def _report(self, answers: int) -> None:
         await self._context.report_progress(answers, None, f"{answers} answers of models")
+
+    async def wait_for_reports(self) -> None:
+        """Wait until the client has been sent every report, since a result ends its call."""
+        for report in self._reports:
+            await asyncio.wrap_future(report)
 
 
 def make_mcp_server(
@@ -117,6 +124,7 @@ def make_tool(target: TargetFunction, budgets: Sequence[Budget], server: str) ->
         try:
             with using(budget=owned or None), layered:
                 value = await _run(target, arguments)
+            await layer.wait_for_reports()
             if declared is not inspect.Signature.empty:
                 with suppress(PydanticUserError):  # the SDK has no schema for it either
                     TypeAdapter(declared).validate_python(value)

@@ -360,6 +360,24 @@ def test_progress_and_cancellation(program: Path) -> None:
     assert len(asked) <= after + 1 < 20
 
 
+@pytest.mark.parametrize(("tool", "reply"), [("route", "sales"), ("read_order", ["lamp", 3])])
+def test_each_answer_is_reported_before_the_result(program: Path, tool: str, reply: Any) -> None:
+    server, seen = make_server(program, tool), list[float]()
+    said = {"team": reply} if tool == "route" else {"order": {"item": "lamp", "count": 3}}
+
+    async def progress(progress: float, total: float | None, message: str | None) -> None:
+        seen.append(progress)
+
+    async def use() -> None:
+        async with Client(server) as client:
+            for number in range(1, 6):
+                await client.call_tool(tool, {"mail": "Buy!"}, progress_callback=progress)
+                assert len(seen) == number
+
+    with njrt.using(model=njrt.Scripted([said] * 5)):
+        asyncio.run(use())
+
+
 # ── both transports ──────────────────────────────────────────────────────────────────────────────
 
 
