@@ -63,8 +63,12 @@ RUNTIME_VARIABLES: Mapping[str, str] = {
     "NJC_API_KEY": "The key for the server at `base_url`.",
     "NJC_CACHE": "The variable: `on` or `off`.",
     "NJC_RECORD": "The variable: `MODE` or `MODE:PATH`; the mode `off` records nothing.",
-    "NJC_REPLACE_MODEL": "`OLD=NEW`: ask the model NEW in place of OLD; without OLD, of every model.",
-    "NJC_STORE_SECRET": "The key that signs entries of a store, and checks them when they are read.",
+    "NJC_REPLACE_MODEL": (
+        "`OLD=NEW`: ask the model NEW in place of OLD; without OLD, of every model."
+    ),
+    "NJC_STORE_SECRET": (
+        "The key that signs entries of a store, and checks them when they are read."
+    ),
     "NJC_TRACE": "",
 }
 """The runtime's variables that are not block options, with their meaning beyond `njrt.using`."""

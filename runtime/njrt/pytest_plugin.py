@@ -1,16 +1,17 @@
 """The pytest plugin: tests of natural programs run offline, each on its own recording.
 
-    tests/test_mail.py::test_triage[spam]     replays     tests/recordings/test_mail/test_triage[spam].jsonl
+    tests/test_mail.py::test_it[spam]   replays   tests/recordings/test_mail/test_it[spam].jsonl
 
     pytest                          replays; a block that is not in the recording fails its test
     pytest --njc-record=once        asks the model if there is no recording yet, and writes it
-    pytest --njc-record=new         asks the model for requests that are not in the recording, and adds them
+    pytest --njc-record=new         asks the model for what is not in the recording, and adds it
     pytest --njc-record=all         records everything again
-    pytest --njc-record=off         always asks the model, and records nothing; so does NJC_RECORD=off
+    pytest --njc-record=off         always asks the model, records nothing; so does NJC_RECORD=off
 
-While a test and its fixtures run, NJC_RECORD names its recording. So threads and programs that the test starts replay
-it too. The runtime is loaded before the first test that has a recording, or that records. A test with its own model
-or recording (`njrt.using(model=njrt.Scripted([...]))`) is not affected.
+While a test and its fixtures run, NJC_RECORD names its recording. So threads and programs that the
+test starts replay it too. The runtime is loaded before the first test that has a recording, or that
+records. A test with its own model or recording (`njrt.using(model=njrt.Scripted([...]))`) is not
+affected.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _MAX_NAME_CHARS = 100
 
 _outer_variable = pytest.StashKey[str | None]()
 _begun_recordings = pytest.StashKey[set[Path | str]]()
-"""The recordings that a test of this session started; other tests that share a recording add to it."""
+"""The recordings that a test of this session started; others that share one add to it."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -89,7 +90,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 def _load_runtime() -> None:
-    """Import everything for the first block, because the test may patch `open` before the block runs."""
+    """Import everything for the first block: the test may patch `open` before it runs."""
     for name in (
         *("encodings.utf_8_sig", "pydantic.dataclasses"),
         *("njrt.persistence.recorder", "njrt.session.run_block"),
@@ -104,7 +105,7 @@ def _load_runtime() -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Fail a test if its blocks cannot be replayed, even if it caught the error, and explain how to record."""
+    """Fail a test if its blocks cannot be replayed, even if it caught the error."""
     report = yield
     recorder = None if report.skipped else _find_recorder()
     if recorder is not None and recorder.errors:
@@ -146,10 +147,10 @@ def find_recording_path(item: pytest.Item) -> Path | str:
 
 
 def _make_file_name(test: str, files: Collection[str]) -> str:
-    """Return a file name that is valid on every system, and that no other test has if capitals do not count.
+    """Return a file name that is valid and unique on every system, also without capitals.
 
-    If characters were replaced, or some are capitals, a digest makes it unique. A file without the digest, which an
-    older version has made for a test with capitals, is used under its name.
+    If characters were replaced, or some are capitals, a digest makes it unique. A file without the
+    digest, which an older version has made for a test with capitals, is used under its name.
     """
     plain = test.replace("::", ".")
     kept = re.sub(r"[^\w.\-\[\]]", "-", plain, flags=re.ASCII)[:_MAX_NAME_CHARS]
@@ -163,7 +164,7 @@ def _make_file_name(test: str, files: Collection[str]) -> str:
 
 
 def _find_mode(config: pytest.Config) -> str:
-    """Return the mode given by the flag, or by the environment if that is `off`, or else by the setting."""
+    """Return the mode of the flag, of the environment if that is `off`, or of the setting."""
     flag = config.getoption("--njc-record")
     outer = config.stash.get(_outer_variable, os.environ.get(_VARIABLE))
     return str(flag or (_OFF if outer == _OFF else config.getini("njc_record")))
@@ -195,7 +196,7 @@ def _set_variable(value: str | None) -> None:
 
 
 def _find_recorder() -> Recorder | None:
-    """Return the recorder that NJC_RECORD configures; None also if no block has run, to avoid loading anything."""
+    """Return the recorder that NJC_RECORD configures; None if no block has run."""
     if "njrt.session.layered_model" not in sys.modules:
         return None
     from njrt.session.layered_model import find_recorder

@@ -1,12 +1,13 @@
-"""Stores: texts by key and logs of lines, shared by threads, processes and, with a server, machines.
+"""Stores: texts by key and logs of lines, shared by threads, processes and machines.
 
     store.put("reply/9f3c", text)                    may be evicted when space runs out: a cache
-    store.swap("budget/day", old, new)               is never evicted; True only if the text was still `old`
+    store.swap("budget/day", old, new)               is never evicted; True if the text was `old`
     update(store, "budget/day", add_call)            reads, changes and swaps until that succeeds
     store.append("trace/nightly", line)              the lines of a log are numbered from 1
 
-Every change is one atomic step, stored when the call returns. Every method raises `StoreError` if the store cannot be
-used; after an error from `swap` or `append` it is not known whether the change was made.
+Every change is one atomic step, stored when the call returns. Every method raises `StoreError` if
+the store cannot be used; after an error from `swap` or `append` it is not known whether the change
+was made.
 `njrt.persistence.open_store` opens a store by its URL.
 """
 
@@ -61,7 +62,7 @@ class Store(typing.Protocol):
         """Set a text that may be lost: the store may evict it when space runs out."""
 
     def swap(self, key: str, old: str | None, new: str | None) -> bool:
-        """Set a text that must not be lost, if it is `old` now; None: no text. Return whether it was."""
+        """Set a text that must not be lost, if it is `old`; None: none. Return whether it was."""
 
     def append(self, key: str, line: str) -> int:
         """Add a line to the end of a log; return its number, from 1."""
@@ -76,17 +77,17 @@ class Store(typing.Protocol):
         """Count the texts and lines with keys that start with `prefix`."""
 
     def clear(self, prefix: str) -> int:
-        """Delete the texts and logs with keys that start with `prefix`; return the number of texts and lines."""
+        """Delete the texts and logs with keys that start with `prefix`; return their number."""
 
     def now(self) -> float:
-        """Return the time by the store's clock, in seconds since the epoch; on a server it is the server's clock."""
+        """Return the time in seconds since the epoch, by the clock of the store's server."""
 
     def close(self) -> None:
         """Close the connections; they are reopened when needed."""
 
 
 def make_store_key(*parts: str) -> str:
-    """Return a key made from any texts: `make_store_key("budget", "Zoë/1")` is `budget/Zo%C3%AB%2F1`."""
+    """Return a key made from any texts: `("budget", "Zoë/1")` is `budget/Zo%C3%AB%2F1`."""
     key = "/".join(quote(part, safe="", errors="surrogatepass") for part in parts)
     if len(key) > MAX_KEY_CHARS:
         raise StoreError(f"the key {key[:60]}… has {len(key)} characters; {MAX_KEY_CHARS} fit")
@@ -121,7 +122,8 @@ def update(store: Store, key: str, change: Change, seconds: float = UPDATE_SECON
             return new
         if time.monotonic() > stops:
             raise StoreError(
-                f"the store {store.name} did not take a change of {key} within {seconds:g} s: too many others write it"
+                f"the store {store.name} did not take a change of {key} within {seconds:g} s: "
+                "too many others write it"
             )
         tries += 1
         time.sleep(random.uniform(0, min(_MAX_PAUSE, 0.001 * 2 ** min(tries, 6))))

@@ -1,4 +1,4 @@
-"""`njc store usage`, `njc store cache` and `njc store clear`: budgets and cached replies in a store."""
+"""`njc store`: budgets and cached replies in a store."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def clear_cache(console: Console, folder: Path | None, url: str | None) -> None:
 
 
 def _find_cache(folder: Path | None, url: str | None) -> tuple[str, str, Store, str]:
-    """Return the place of a cache and its name in messages, its store, and the prefix of its keys."""
+    """Return a cache's place, its name in messages, its store, and the prefix of its keys."""
     if folder is not None:
         refuse_options("is another place than --folder; leave one out", "url")
     elif url:

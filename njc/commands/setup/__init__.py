@@ -1,1 +1,1 @@
-"""Commands for an installation and a project: a new one, checks, the cache, migration, the skill."""
+"""Commands for an installation and a project: a new one, checks, MCP, the skill."""

@@ -28,7 +28,8 @@ _COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
 def command(console: Console, offline: bool, format: Literal["text", "json"], **flags: Any) -> int:
     """Check the installation, and ask the model a question.
 
-    The exit code is 0 if programs can run, 2 if the configuration is wrong, 3 if the model does not answer.
+    The exit code is 0 if programs can run, 2 if the configuration is wrong,
+    3 if the model does not answer.
     """
     project = find_project(Path(), environ={})
     place = f"[tool.njc] of {format_path(project.file)}" if project.file else "the project"

@@ -50,7 +50,7 @@ def command(console: Console, folder: Path) -> None:
 
 
 def find_requirement(name: str) -> str:
-    """Return what installs a package as it is installed here: from its place (PEP 610), or by its version."""
+    """Return what installs a package as here: from its place (PEP 610), or by its version."""
     for package in metadata.distributions(name=name):
         if origin := json.loads(package.read_text("direct_url.json") or "{}"):
             vcs, folder = origin.get("vcs_info"), origin.get("subdirectory")

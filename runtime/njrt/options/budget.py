@@ -31,8 +31,8 @@ _MOST = 10**12
 class Budget:
     """How much the model calls in a period may cost; a limit of None counts without limiting.
 
-    Budgets with the same `name`, `per`, `each` and `zone` are one budget, whichever of the store's programs use them;
-    if their limits differ, each program uses its own.
+    Budgets with the same `name`, `per`, `each` and `zone` are one budget, whichever of the store's
+    programs use them; if their limits differ, each program uses its own.
     """
 
     usd: float | None = None
@@ -40,12 +40,12 @@ class Budget:
     tokens: int | None = None
     """Tokens, input and output together."""
     per: BudgetPeriod = "scope"
-    """`run`: one run of a block; `scope`: the `with njrt.using(...)` and processes forked in it; `total`: forever."""
+    """`run`: a run of a block; `scope`: the `with` and processes forked in it; `total`: forever."""
     each: BudgetOwner = "all"
     """Whether each API key has the whole budget for itself."""
     name: str = "all"
     unpriced: UnpricedRule = "refuse"
-    """For a model without a known price: refuse the call, or count only its tokens (requires a token limit)."""
+    """Without a known price: refuse the call, or count its tokens (needs a token limit)."""
     zone: str = "UTC"
     """The time zone of hours, days and months, such as `Europe/Berlin`."""
 
@@ -109,7 +109,7 @@ _ZONE = re.compile(r"(?<!\S)zone=[^\s;]+")
 
 
 def parse_budgets(text: str, in_code: bool = False) -> tuple[Budget, ...]:
-    """Read budgets as in `NJC_BUDGET`: `NAME=VALUE` separated by spaces, budgets separated by semicolons.
+    """Read budgets as in `NJC_BUDGET`: `NAME=VALUE` between spaces, budgets between semicolons.
 
     `in_code` is True for a `with` statement's budget, which may have `per=scope`.
     """
@@ -125,8 +125,8 @@ def _parse_budget(part: str, text: str, in_code: bool) -> Budget:
         name, equals, value = word.partition("=")
         if not equals or name not in names or name in values:
             raise ConfigurationError(
-                f"the budget {text!r}: {word!r} is not one NAME=VALUE with NAME one of {', '.join(names)}, "
-                "such as `usd=0.5 per=run`"
+                f"the budget {text!r}: {word!r} is not one NAME=VALUE with NAME one of "
+                f"{', '.join(names)}, such as `usd=0.5 per=run`"
             )
         values[name] = value
     try:
@@ -140,7 +140,8 @@ def _parse_budget(part: str, text: str, in_code: bool) -> Budget:
         ) from None
     if not in_code and values.get("per", "scope") == "scope":
         raise ConfigurationError(
-            f"the budget {text!r}: write per=run, hour, day, month or total; per=scope is for njrt.using(budget=...)"
+            f"the budget {text!r}: write per=run, hour, day, month or total; per=scope is for "
+            "njrt.using(budget=...)"
         )
     return Budget(**values)
 

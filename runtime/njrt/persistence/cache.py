@@ -2,8 +2,9 @@
 
     model = LayeredModel(OpenAI("gpt-4.1"), (Cache(store, "openai/gpt-4.1"),))
 
-The key is the whole request as the model sees it, without place, turn and timeout. Sampled replies (at a temperature
-above 0) are cached only with a `repeat` number; refused, cut off and empty replies are never cached.
+The key is the whole request as the model sees it, without place, turn and timeout. Sampled replies
+(at a temperature above 0) are cached only with a `repeat` number; refused, cut off and empty
+replies are never cached.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ T = TypeVar("T")
 class Cache:
     """A layer that answers requests from `store` if `model` has answered them before.
 
-    `model` identifies the model and its server, or is a function that returns this. `repeat` numbers the samples of a
-    study.
+    `model` identifies the model and its server, or is a function that returns this. `repeat`
+    numbers the samples of a study.
     """
 
     store: ReplyStore
@@ -70,7 +71,7 @@ class Cache:
 
 
 def make_request_key(request: Request, model: str, repeat: int | None = None) -> str:
-    """Return a request's key in the cache, which is the same for equal requests in every process."""
+    """Return a request's key in the cache, the same for equal requests in every process."""
     canonical: dict[str, Any] = {
         "version": 1,
         "model": model,

@@ -2,7 +2,7 @@
 
 recording = OpenRecording(old, replays=True, records=False)
 recording.take_next_entry("9f3c…")           the next reply to this conversation
-recording.describe_difference(request)       the program differs from the recording, first in line 2 of turn 1: ...
+recording.describe_difference(request)       the program differs, first in line 2 of turn 1
 recording.build()                            the `Recording` to write
 """
 
@@ -66,7 +66,7 @@ class OpenRecording:
                 self._by_key[entry.key].append(entry)
 
     def take_next_entry(self, key: str, model: str) -> RecordedCall | None:
-        """Return the next reply to an equal conversation, by one model or for "" by any; or None."""
+        """Return the next reply to an equal conversation, by a model or for "" any; or None."""
         entries = self._list_entries(key, model)
         used = self._used.get(key + model, 0)
         if used >= len(entries):
@@ -83,7 +83,7 @@ class OpenRecording:
         ]
 
     def describe_lack(self, key: str, model: str) -> str:
-        """Describe the problem if replies to a conversation are recorded, but no further one by the model; else ""."""
+        """Describe why recorded replies to a conversation do not do; "" if there are none."""
         if not (recorded := self._by_key.get(key)):
             return ""
         if entries := self._list_entries(key, model):
@@ -113,7 +113,7 @@ class OpenRecording:
         self.is_unsaved = True
 
     def note_written(self, written: Recording) -> None:
-        """Note the lines that this process has written and may change; no other process added them."""
+        """Note the lines that this process, and no other, has written and may change."""
         self.note_lines(format_recording_lines(replace(written, entries=())))
         self.is_appended = True
 
@@ -122,12 +122,13 @@ class OpenRecording:
         self.old = replace(self.old, lines=self.old.lines.union(lines))
 
     def describe_difference(self, request: Request) -> str:
-        """Describe the first difference between the program's current texts and the recorded texts."""
+        """Describe the first difference between the program's texts and the recorded texts."""
         count = len(self.old.entries)
         if count and all(entry.key in self._used for entry in self.old.entries):
             return (
-                f"turn {request.turn} of this block is not in the recording: the run that made it was killed, or asked "
-                f"no more ({count} {'reply' if count == 1 else 'replies'}, all replayed); the mode `new` continues it"
+                f"turn {request.turn} of this block is not in the recording: the run that made it "
+                f"was killed, or asked no more ({count} {'reply' if count == 1 else 'replies'}, "
+                "all replayed); the mode `new` continues it"
             )
         now = _list_text_lines(list_shown(request))
         here = self._find_recorded_lines(request)
@@ -235,7 +236,7 @@ class ReplayBook(Generic[T]):
         return index
 
     def find_unused(self, key: str) -> T | None:
-        """Return the first recorded item after a conversation that the program has not asked for again."""
+        """Return the first item after a conversation that the program has not asked for."""
         unused = self._unused[key]
         return self.items[min(unused)] if unused else None
 

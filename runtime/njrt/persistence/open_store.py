@@ -2,7 +2,7 @@
 
     open_store("sqlite:///store.sqlite3", os.environ)           a file; a plain path works too
     open_store("memory:", os.environ)                           only this process
-    open_store("python:shop.stores:redis", os.environ)          shop.stores.open_store("redis"), a `Store` of the program
+    open_store("python:shop.stores:redis", os.environ)          shop.stores.open_store("redis")
 
 Entries are signed if `NJC_STORE_SECRET` is set. A program has one store for each URL.
 """
@@ -29,13 +29,13 @@ from njrt.stores import Store, make_store_key
 
 
 def get_store(url: str | None, environ: Mapping[str, str]) -> Store:
-    """Return the store at a URL, shared by the whole process; None is the user's own store, a file."""
+    """Return the store at a URL, shared by the whole process; None is the user's own, a file."""
     url = url or str(find_state_folder(environ) / "store.sqlite3")
     return _get_store(url, environ.get(SECRET_VARIABLE) or None)
 
 
 def get_store_to_read(url: str | None, environ: Mapping[str, str]) -> Store:
-    """Return the store to read from; a file that does not exist is not created, but read as an empty store."""
+    """Return the store to read from; a file that does not exist is read as an empty store."""
     store = get_store(url, environ)
     with suppress(OSError):  # which the store reports
         if (file := Path(store.name)).is_absolute() and not file.exists():
@@ -50,7 +50,8 @@ def open_store(url: str, secret: str | None = None) -> Store:
         return SignedStore(opened, secret)
     if is_shared:
         warn(
-            "the store %s is not signed: whoever can write to it can change what this program does; set %s",
+            "the store %s is not signed: whoever can write to it can change what this program "
+            "does; set %s",
             *(opened.name, SECRET_VARIABLE),
         )
     return opened
@@ -116,11 +117,11 @@ def hide_password(url: str) -> str:
 # ── traces in a store ────────────────────────────────────────────────────────────────────────────
 
 PLACE_PREFIX = "store:"
-"""The prefix that marks a trace's name in a store, rather than a file's path: `NJC_TRACE=store:nightly`."""
+"""What marks a trace's name in a store, not a file's path: `NJC_TRACE=store:nightly`."""
 
 
 class StoredTrace:
-    """A listener that appends every event to a log in a store; if that fails, the program continues without it."""
+    """A listener that appends every event to a log in a store, until that fails once."""
 
     wants_states = True
 
@@ -154,9 +155,10 @@ _VERSION = "1:"
 
 
 class SignedStore:
-    """A `Store` around another store that signs entries when it writes them and checks them when it reads them.
+    """A `Store` around another store that signs what it writes and checks what it reads.
 
-    A text with a wrong signature raises `WrongSignatureError`; such a line in a log is left out, with one warning.
+    A text with a wrong signature raises `WrongSignatureError`; such a line in a log is left out,
+    with one warning.
     """
 
     def __init__(self, store: Store, secret: str) -> None:
@@ -178,8 +180,8 @@ class SignedStore:
         text = self._check("text", key, signed)
         if text is None:
             raise WrongSignatureError(
-                f"the text of {key} in the store {self.name} has no valid signature, and is not used; "
-                f"check {SECRET_VARIABLE}, and who else writes to the store"
+                f"the text of {key} in the store {self.name} has no valid signature, and is not "
+                f"used; check {SECRET_VARIABLE}, and who else writes to the store"
             )
         return text
 
@@ -199,7 +201,8 @@ class SignedStore:
         if len(lines) < len(checked) and not self._has_warned:
             self._has_warned = True
             warn(
-                "%d lines of %s in the store %s have no valid signature, and are left out; check %s",
+                "%d lines of %s in the store %s have no valid signature, and are left out; "
+                "check %s",
                 *(len(checked) - len(lines), key, self.name, SECRET_VARIABLE),
             )
         return lines

@@ -1,12 +1,13 @@
 """Recordings: a model's replies, stored as text beside the tests and replayed without a model.
 
-    {"format": 1, "made_by": "njrt 0.1.0", "model": "gpt-4.1", "protocol": "tools", "date": "2026-03-01"}
-    {"place": "mail.njpy:12", "turn": 1, "key": "9f3c…", "shown": [{"user": ["Sort <mail>.", …]}], "reply": {…}}
+    {"format": 1, "made_by": "njrt 0.1.0", "model": "gpt-4.1", "protocol": "tools", ...}
+    {"place": "mail.njpy:12", "turn": 1, "key": "9f3c…", "shown": [{"user": […]}], "reply": {…}}
 
-A request is found by the text of its conversation alone. Equal conversations get the recorded replies in order, each
-once; different conversations may come in any order. Interceptors' decisions follow the replies. A
-recording of a run that was paused or killed is `unfinished`: the next run continues it, in every mode except `none`.
-Threads and tasks may share a `Recorder`; processes that record into the same place at the same time add to it.
+A request is found by the text of its conversation alone. Equal conversations get the recorded
+replies in order, each once; different conversations may come in any order. Interceptors' decisions
+follow the replies. A recording of a run that was paused or killed is `unfinished`: the next run
+continues it, in every mode except `none`. Threads and tasks may share a `Recorder`; processes that
+record into the same place at the same time add to it.
 """
 
 from __future__ import annotations
@@ -44,15 +45,16 @@ from njrt.persistence.recording_place import RecordingPlace, open_recording_plac
 from njrt.version import __version__
 
 RecordMode = Literal["none", "once", "new", "all"]
-"""`none`: only replay. `once`: record if the file does not exist, otherwise only replay. `new`: replay what
-is recorded and record the rest. `all`: record everything again. An unfinished recording is continued."""
+"""`none`: only replay. `once`: record if the file does not exist, otherwise only replay. `new`:
+replay what is recorded and record the rest. `all`: record everything again. An unfinished recording
+is continued."""
 
 
 _models: Stack[str] = Stack("njrt.replayed_models")
 
 
 def replaying(model: str = "") -> AbstractContextManager[str]:
-    """Use only a model's recorded replies inside the `with`, or with an empty name every model's."""
+    """Use only a model's recorded replies inside the `with`, or for "" every model's."""
     return _models.opened(model)
 
 
@@ -63,10 +65,10 @@ def _get_replayed_model() -> str:
 class Recorder:
     """A layer that replays and records the replies of the model below it.
 
-    `path` is a file, or `store:NAME` or `URL#NAME` for a recording in a store (the one at the URL, else `store`, else
-    NJC_STORE). `today` returns the date for the header of a new recording. The file is read when it is first needed.
-    Each reply is written immediately; simultaneous replies are in the right order after `close`, or at the latest
-    when the process ends.
+    `path` is a file, or `store:NAME` or `URL#NAME` for a recording in a store (the one at the URL,
+    else `store`, else NJC_STORE). `today` returns the date for the header of a new recording. The
+    file is read when it is first needed. Each reply is written immediately; simultaneous replies
+    are in the right order after `close`, or at the latest when the process ends.
     """
 
     def __init__(
@@ -102,7 +104,7 @@ class Recorder:
 
     @property
     def replayed(self) -> str:
-        """A digest of the recording being replayed, "new" if replies are added to it; empty if none is replayed."""
+        """A digest of the replayed recording, "new" if it is continued; empty if there is none."""
         recording = self._get_open_recording()
         if not recording.replays or recording.records:
             return "new" if recording.replays else ""
@@ -111,7 +113,7 @@ class Recorder:
     def use_protocol(self, protocol: Protocol) -> None:
         """Set the protocol of the following requests, which the header of a new recording names.
 
-        A request alone does not show it: a request that is answered with data has no tools under either protocol.
+        A request alone does not show it: one that is answered with data never has tools.
         """
         self._protocol = protocol
 
@@ -124,14 +126,14 @@ class Recorder:
         return bool(self._get_open_recording().decisions.items)
 
     def take_decision(self, asked: RecordedDecision) -> tuple[int | None, RecordedDecision | None]:
-        """Return the number and the recorded form of the decisions about an effect; None if none are recorded."""
+        """Return the number and the recorded form of decisions about an effect, or None."""
         with self._lock:
             decisions = self._get_open_recording().decisions
             index = decisions.take(asked)
             return index, None if index is None else decisions.items[index]
 
     def record_decision(self, index: int | None, decided: RecordedDecision) -> int:
-        """Immediately write the decisions about an effect, or that it is pending; return their number."""
+        """Write the decisions about an effect, or that it is pending; return their number."""
         with self._lock:
             recording = self._get_open_recording()
             index = recording.decisions.store(index, decided)
@@ -143,10 +145,11 @@ class Recorder:
     def take_call(
         self, asked: RecordedTouch, is_alone: bool, repeats: bool = False
     ) -> tuple[int | None, RecordedTouch | None]:
-        """Return the number and the recorded form of a gated function's call; None if it is not recorded.
+        """Return the number and the recorded form of a gated function's call, or None.
 
-        In a replay, the last of equal calls may be repeated if it `repeats`. Raises RecordingMismatchError if other
-        calls are recorded in its place; if the call is not `is_alone`, running calls may come in another order.
+        In a replay, the last of equal calls may be repeated if it `repeats`. Raises
+        RecordingMismatchError if other calls are recorded in its place; if the call is not
+        `is_alone`, running calls may come in another order.
         """
         with self._lock:
             recording = self._get_open_recording()
@@ -164,8 +167,9 @@ class Recorder:
             if not self._get_open_recording().unfinished:
                 return self._make_call_error(call, call)
         paused = Paused(
-            f"{call.place}: the recording {self.place.name} ends before the call {format_call(call.effect)}, and a replay "
-            'makes no calls; run the program with the mode "new" to continue'
+            f"{call.place}: the recording {self.place.name} ends before the call "
+            f"{format_call(call.effect)}, and a replay makes no calls; run the program with the "
+            'mode "new" to continue'
         )
         paused.recording = self.place.name
         return paused
@@ -285,7 +289,7 @@ class Recorder:
         return error
 
     def _note_position(self, request: Request) -> int:
-        """Return the conversation's position in the recording: its old one, or by the order of first requests."""
+        """Return the conversation's position: its old one, or by the order of first requests."""
         root = hash_conversation(request.messages[:1])
         with self._lock:
             positions = self._get_open_recording().positions
@@ -329,9 +333,6 @@ class Recorder:
         built = recording.build()
         write_recording(self.place, built, recording.old)
         recording.note_written(built)
-
-
-# ── the files that were shown with a recording's messages, kept beside it ──────────────────────────
 
 
 def keep_attachments(recording: RecordingPlace, messages: Sequence[Message]) -> None:

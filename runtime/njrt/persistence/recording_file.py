@@ -1,9 +1,9 @@
 """The text of a recording: JSON Lines, a header and then one line per model call.
 
-    read_recording(place)     Recording(header, entries), or a RecordingError that names line and field
+    read_recording(place)     Recording(header, entries), or a RecordingError with the line
     write_recording(place, recording, old)
 
-It is always replaced as a whole. Lines that another process has added since `old` was read are kept.
+It is replaced as a whole; lines that another process has added since `old` was read are kept.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class RecordingHeader:
 class RecordedDecision:
     """The decisions about one effect, in the order they were made; empty while it is pending.
 
-    `key` is the digest of the conversation that led to the effect, empty for a question of `njrt.llm`; `number` is
-    the number of the effect in the model's reply, from 1.
+    `key` is the digest of the conversation that led to the effect, empty for a question of
+    `njrt.llm`; `number` is the number of the effect in the model's reply, from 1.
     """
 
     place: str
@@ -79,9 +79,9 @@ class RecordedDecision:
 class RecordedTouch:
     """One call of a gated function: the decisions, how far it came, and its result or exception.
 
-    `id` is the call's key for the program, `key` the digest of the conversation that led to the code, `number` counts
-    the run's calls, from 1. `digest` covers the full arguments, which may be cut in `effect`; it is empty for a call
-    of an MCP server, and in older recordings.
+    `id` is the call's key for the program, `key` the digest of the conversation that led to the
+    code, `number` counts the run's calls, from 1. `digest` covers the full arguments, which may be
+    cut in `effect`; it is empty for a call of an MCP server, and in older recordings.
     """
 
     id: str
@@ -114,7 +114,7 @@ class RecordedTouch:
 
 @record
 class RecordedCall:
-    """One model call: the place that asked, the conversation's new messages, and the reply, as JSON.
+    """One model call: the place that asked, the new messages and the reply, as JSON.
 
     `key` is the digest of the whole conversation, `model` the name of the model that answered.
     """
@@ -209,7 +209,7 @@ class HeaderLine(RecordingHeader):
 
 @record
 class CallLine:
-    """A tool call in a recorded reply: with `raw` if its arguments were not JSON, else with the other fields."""
+    """A tool call in a recorded reply: with `raw` if its arguments were not JSON."""
 
     id: str
     name: str
@@ -275,7 +275,7 @@ _LINE_KINDS: dict[type, tuple[str, str]] = {
 
 
 def _parse_line(line: str, expected: type[T], path: str, number: int) -> tuple[T, Json]:
-    """Return a recording's line as the dataclass `expected` and as JSON; a RecordingError names line and field."""
+    """Return a line as `expected` and as JSON; a RecordingError names line and field."""
     name, kind = _LINE_KINDS[expected]
     try:
         written = json.loads(line)
@@ -301,7 +301,8 @@ def _make_line_error(path: str, number: int, why: str) -> RecordingError:
 def _make_header(line: HeaderLine, path: str) -> RecordingHeader:
     if line.format > FORMAT_VERSION:
         raise RecordingError(
-            f"{path}:1: the recording has format {line.format}, newer than this njrt knows ({FORMAT_VERSION}); upgrade njpy-runtime"
+            f"{path}:1: the recording has format {line.format}, newer than this njrt knows "
+            f"({FORMAT_VERSION}); upgrade njpy-runtime"
         )
     return RecordingHeader(
         line.model, line.protocol, line.date, line.note, line.made_by, line.unfinished
@@ -367,7 +368,7 @@ def format_entry(entry: RecordedCall, header: RecordingHeader) -> str:
 
 
 def write_recording(place: RecordingPlace, recording: Recording, old: Recording) -> None:
-    """Replace the recording with this one plus the lines that other processes have added since `old` was read.
+    """Replace the recording with this one plus the lines that others have added since `old`.
 
     `old.lines` also has the lines that this process has written and replaced since.
     """

@@ -1,11 +1,11 @@
 """The place of a recording: a file, or a text in a store.
 
     open_recording_place("recordings/mail.jsonl")               RecordingFile: recordings/mail.jsonl
-    open_recording_place("store:mail", "sqlite:////srv/store")  StoredRecording: `mail` in that store
+    open_recording_place("store:mail", "sqlite:////srv/store")  StoredRecording: `mail` there
     open_recording_place("sqlite:////srv/store#mail")           the same
 
-It is replaced as a whole, in one step. The files that were shown to the model are kept beside it under their digests,
-in the folder `mail.files` or in the store.
+It is replaced as a whole, in one step. The files that were shown to the model are kept beside it
+under their digests, in the folder `mail.files` or in the store.
 """
 
 from __future__ import annotations
@@ -41,10 +41,11 @@ ChangeLines = Callable[[list[str]], list[str]]
 class RecordingFile:
     """A recording in a file of JSON Lines, which only its user may read.
 
-    Every method raises `RecordingError` if the place cannot be used. `rewrite` replaces the lines with
-    `change(lines)`; `lines` is empty if the recording is missing or unreadable. Lines added by `append` survive the
-    kill of a process, and with `is_synced` also a power failure. `keep_file` keeps a file beside the recording unless
-    a file with this name exists. A relative path does not follow `os.chdir`; `name` is the path as it was given.
+    Every method raises `RecordingError` if the place cannot be used. `rewrite` replaces the lines
+    with `change(lines)`; `lines` is empty if the recording is missing or unreadable. Lines added by
+    `append` survive the kill of a process, and with `is_synced` also a power failure. `keep_file`
+    keeps a file beside the recording unless a file with this name exists. A relative path does not
+    follow `os.chdir`; `name` is the path as it was given.
     """
 
     def __init__(self, path: Path) -> None:
@@ -169,18 +170,19 @@ def split_lines(text: str) -> list[str]:
 
 @contextlib.contextmanager
 def _writing(path: Path, what: str) -> Iterator[None]:
-    """Hold the lock of a file's folder, which is created if it is missing; a failure is a `RecordingError`."""
+    """Hold the lock of a file's folder, which is created; a failure is a `RecordingError`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with lock_folder(path.parent):
             yield
     except OSError as error:
         raise RecordingError(
-            f"cannot write the {what}: {error.strerror or error}; choose a folder that can be written to"
+            f"cannot write the {what}: {error.strerror or error}; choose a folder that can be "
+            "written to"
         ) from None
 
 
 def _replace_file(path: Path, data: bytes) -> None:
-    """Replace a file atomically, so that readers see the old contents or the new. Only its user may read it."""
+    """Replace a file atomically by one that only its user may read."""
     with replacing(path, is_private=True) as file:
         file.write(data)

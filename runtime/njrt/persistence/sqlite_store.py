@@ -2,8 +2,8 @@
 
     store = SqliteStore(Path("~/.local/state/njc/store.sqlite3").expanduser())
 
-A process may be killed at any moment; a power failure may lose the last writes. A damaged file stays
-as it is, and raises `DamagedStoreError`.
+A process may be killed at any moment; a power failure may lose the last writes. A damaged file
+stays as it is, and raises `DamagedStoreError`.
 
 A process has one connection to a file, and closes it before it forks: a forked child inherits
 SQLite's list of locks, but not the locks. The file is created without being opened, because closing
@@ -66,9 +66,9 @@ if hasattr(os, "register_at_fork"):
 class SqliteStore:
     """A `Store` in the file `path` (state: its connection, while it is open).
 
-    It holds at most `max_bytes` of texts that may be evicted. The oldest of these are deleted first,
-    and one larger than a quarter of `max_bytes` is not stored. `busy_seconds` is how long to wait
-    for another process.
+    It holds at most `max_bytes` of texts that may be evicted. The oldest of these are deleted
+    first, and one larger than a quarter of `max_bytes` is not stored. `busy_seconds` is how long to
+    wait for another process.
     """
 
     def __init__(

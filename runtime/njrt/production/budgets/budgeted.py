@@ -1,4 +1,4 @@
-"""The layer that keeps a model's calls within budgets. It is innermost: a cached reply costs nothing.
+"""The layer that keeps a model's calls within budgets, below the cache and recordings.
 
     request ──count the most that it can cost──> model
     reply   <──correct that to its cost───────── model
@@ -98,7 +98,7 @@ class Budgeted:
                 for charge in charges:
                     charge.settle(used, model.name)
             elif not (isinstance(error, ServerError) and error.was_sent and error.status is None):
-                # Otherwise the call lost its connection or took too long, so it may have been billed.
+                # Otherwise it lost its connection or took too long, so it may have been billed.
                 _take_back(charges)
             raise
         except BaseException as error:
@@ -193,7 +193,7 @@ def _take_back(charges: list[Charge]) -> None:
 
 
 def measure_spent(usage: Usage, most: Amount, is_script: bool = False) -> Amount:
-    """Return a call's cost, or the most that it could cost if the counts are missing or impossible."""
+    """Return a call's cost; the most that it could cost if counts are missing or impossible."""
     tokens = usage.input + usage.output
     counts = (usage.input, usage.output, usage.usd or 0.0)
     if not all(0 <= each < math.inf for each in counts):
@@ -261,9 +261,10 @@ LINKED_FILE_TOKENS = 200_000
 
 
 def estimate_call(model: Model, request: Request, with_price: bool = True) -> Usage:
-    """Return the most tokens that a call can use, and their cost in US dollars; None if the price is not known.
+    """Return the most tokens that a call can use, and their cost; None if no price is known.
 
-    A scripted model's cost is not known in advance, and counts as 0. `with_price=False` avoids loading price data.
+    A scripted model's cost is not known in advance, and counts as 0. `with_price=False` avoids
+    loading price data.
     """
     texts: list[Any] = [[tool.name, tool.description, tool.parameters] for tool in request.tools]
     texts += [message_to_json(message) for message in request.messages]
@@ -287,7 +288,7 @@ def list_files(request: Request) -> Iterator[Media]:
 
 
 def count_file_tokens(media: Media) -> int:
-    """Return the most tokens that a file can have: a constant for images and linked files, else one per byte."""
+    """Return the most tokens that a file can have: one for each byte, or a constant."""
     if media.kind == "image":
         return IMAGE_TOKENS
     return len(media.data) or LINKED_FILE_TOKENS

@@ -1,7 +1,7 @@
 """Accounts of budgets in a store: one counter for each period.
 
-    spend(store, account, most)          BudgetError if spent + most exceeds a limit; otherwise counted
-    correct(store, account, difference)  what a call has cost in place of the most that it could cost
+    spend(store, account, most)          BudgetError if spent + most exceeds a limit, else counted
+    correct(store, account, difference)  what a call has cost in place of the most
 
 An account is one text in the store, changed by `update`. Dollars are stored as integer billionths.
 """

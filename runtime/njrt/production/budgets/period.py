@@ -20,7 +20,7 @@ class Period:
 
 
 def find_period(budget: Budget, now: float, scope: str = "") -> Period:
-    """Return the period at `now` (seconds since the epoch); `scope` is the label of a run or a `with`."""
+    """Return the period at `now` (seconds since the epoch); `scope` labels a run or a `with`."""
     if budget.per in ("run", "scope", "total"):
         return Period("total" if budget.per == "total" else scope)
     local = datetime.fromtimestamp(now, UTC).astimezone(read_zone(budget.zone) or UTC)
