@@ -52,7 +52,9 @@ class OpenBudget:
 
     def close(self) -> None:
         """Remove the accounts of a `with` that ends, in the process that started it."""
-        for key, store in self.accounts.items() if self.process == os.getpid() else ():
+        if self.process != os.getpid():
+            return
+        for key, store in list(self.accounts.items()):  # threads may still use it
             try:
                 store.clear(key)
             except StoreError as error:
