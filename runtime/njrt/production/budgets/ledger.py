@@ -139,8 +139,8 @@ def make_budget_error(account: Account, state: AccountState, needed: Amount) -> 
         renewal = f"it renews at {account.renews.isoformat()}"
     error = BudgetError(
         f"the budget `{budget}`{owner} allows {format_amount(allowed, units)}: "
-        f"{format_amount(spent, units)} spent, calls under way at their most, "
-        f"and this call may need {format_amount(needed, units)}; {renewal}"
+        f"{format_amount(spent, units)} spent (with the most that calls under way may cost), and "
+        f"this call may need {format_amount(needed, units)}; {renewal}"
     )
     error.budget, error.owner, error.period = str(budget), account.owner, account.period
     error.usd_limit, error.tokens_limit = budget.usd, budget.tokens
