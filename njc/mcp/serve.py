@@ -15,7 +15,7 @@ import hashlib
 import inspect
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from types import UnionType
@@ -35,6 +35,10 @@ from njrt.session.settings import using, wrapping
 if TYPE_CHECKING:
     from mcp.server import MCPServer
     from mcp.server.mcpserver import Context
+    from mcp.server.mcpserver.tools import Tool
+
+_CONTEXT = "the call"
+"""The key of the SDK's context among the arguments, which no parameter has."""
 
 
 class _ClientLayer:
@@ -73,7 +77,6 @@ def make_mcp_server(
     """
     from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import InvalidSignature
-    from mcp.server.mcpserver.tools import Tool
     from pydantic import PydanticUserError
 
     from njc import __version__
@@ -84,40 +87,34 @@ def make_mcp_server(
         if tool in tools:
             raise ConfigurationError(f"two functions have the name `{tool}`; serve them apart")
         try:
-            tools[tool] = Tool.from_function(make_tool(target, budgets, name), name=tool)
+            tools[tool] = make_tool(target, tool, budgets, name)
         except (InvalidSignature, PydanticUserError, TypeError, ValueError) as error:
             first = str(error).splitlines()[0]
             raise ConfigurationError(f"`{target.name}` cannot be a tool: {first}") from None
-        if '"format": "binary"' in json.dumps(tools[tool].output_schema):
-            raise ConfigurationError(
-                f"`{target.name}` cannot be a tool: its result has bytes, which JSON does not "
-                "carry; return a text, an njrt.Image, or a list of these"
-            )
     return MCPServer(name, version=__version__, log_level="WARNING", tools=[*tools.values()])
 
 
-def make_tool(target: TargetFunction, budgets: Sequence[Budget], server: str) -> Callable[..., Any]:
-    """Return the function that a server calls, with the call's context as one more parameter."""
-    from mcp.server.mcpserver import Context
+def make_tool(target: TargetFunction, name: str, budgets: Sequence[Budget], server: str) -> Tool:
+    """Return the SDK's tool with the form of a function; raises TypeError if it has none."""
     from mcp.server.mcpserver.exceptions import ToolError
-    from mcp.types import ImageContent
+    from mcp.server.mcpserver.tools import Tool
     from pydantic import PydanticUserError, TypeAdapter
     from pydantic_core import to_jsonable_python
 
-    added = "mcp_context"
-    while added in target.parameters:
-        added += "_"
-    parameters = [
-        each.replace(kind=each.KEYWORD_ONLY, annotation=target.annotations.get(each.name, Any))
-        for each in target.parameters.values()
-        if not _refuse_many(each, target.name)
-    ]
-    parameters.append(inspect.Parameter(added, inspect.Parameter.KEYWORD_ONLY, annotation=Context))
+    for each in target.parameters.values():
+        if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD):
+            raise TypeError(f"it has the parameter {each}")
     declared = target.annotations.get("return", inspect.Signature.empty)
+    has_schema = False if _has_media(declared) else None  # None: if the SDK finds one
+    tool = Tool.from_function(target.function, name=name, structured_output=has_schema)
+    if '"format": "binary"' in json.dumps(tool.output_schema):
+        raise TypeError(
+            "its result has bytes, which JSON does not carry; return a text, an njrt.Image, or a "
+            "list of these"
+        )
 
-    @functools.wraps(target.function)
     async def call(**arguments: Any) -> Any:
-        context = arguments.pop(added)
+        context = arguments.pop(_CONTEXT)
         layer, client = _ClientLayer(context), find_client(context)
         owned = [replace(each, name=f"{_find_name(each, server)}/mcp-{client}") for each in budgets]
         layered = wrapping(lambda model: LayeredModel(model, (layer,)))
@@ -140,18 +137,8 @@ def make_tool(target: TargetFunction, budgets: Sequence[Budget], server: str) ->
             layer.stopped.set()
         return value
 
-    result = ImageContent if _has_media(declared) else declared  # the SDK: parts, no schema
-    vars(call)["__signature__"] = inspect.Signature(parameters, return_annotation=result)
-    call.__annotations__ = {each.name: each.annotation for each in parameters}
-    del call.__wrapped__
-    return call
-
-
-def _refuse_many(parameter: inspect.Parameter, target: str) -> bool:
-    """Raise ConfigurationError for `*args` and `**kwargs`; otherwise return False."""
-    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-        raise ConfigurationError(f"`{target}` cannot be a tool: it has the parameter {parameter}")
-    return False
+    tool.fn, tool.is_async, tool.context_kwarg = call, True, _CONTEXT
+    return tool
 
 
 async def _run(target: TargetFunction, arguments: dict[str, Any]) -> Any:
