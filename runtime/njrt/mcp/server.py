@@ -233,6 +233,7 @@ class McpServer:
     async def _connect(self) -> AsyncIterator[Client]:
         from mcp import Client
 
+        self._log = ""
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
             try:
                 async with self._open_transport(log) as transport, Client(transport) as client:
