@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import copy
-import importlib.util
 import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -320,10 +319,11 @@ def main() -> None:
     parser.add_argument("--suite", action="append", choices=SUITES, help="one suite only")
     parser.add_argument("--policy", action="append", choices=("contained", "guarded"))
     options = parser.parse_args()
-    if importlib.util.find_spec("agentdojo") is None:
+    try:
+        from agentdojo.task_suite.load_suites import get_suites
+    except ImportError:
         print("agent_dojo: AgentDojo is not installed: pip install agentdojo")
         return
-    from agentdojo.task_suite.load_suites import get_suites
 
     suites = get_suites(VERSION)
     for policy in options.policy or ("contained", "guarded"):
