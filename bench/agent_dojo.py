@@ -32,7 +32,16 @@ from njrt.models.scripted import run
 
 VERSION = "v1.2.2"
 SUITES = ("workspace", "travel", "banking", "slack")
-TARGETS = ("recipient", "recipients", "cc", "bcc", "participants", "email", "user", "user_email")
+TARGETS: tuple[str, ...] = (
+    "recipient",
+    "recipients",
+    "cc",
+    "bcc",
+    "participants",
+    "email",
+    "user",
+    "user_email",
+)
 TARGETS += ("channel", "url", "file_path", "file_id", "filename", "attachments")
 """The arguments that say whom a call reaches, or which file."""
 
