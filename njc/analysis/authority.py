@@ -80,6 +80,8 @@ class Obstacle:
     """Whether the obstacle is a variable of unknown type."""
     is_input: bool = False
     """Whether the obstacle is a value that could be changed."""
+    is_call: bool = False
+    """Whether the obstacle is a function, a class or a method that could be called."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class ChangeableInput:
     changeable: Typed
     """The part of the type that makes it changeable."""
     types: TypeReader
-    is_missing = is_unknown = False
+    is_missing = is_unknown = is_call = False
     is_input = True
 
     @property
@@ -229,7 +231,7 @@ def _find_input_obstacle(
             yield _make_method_obstacle(path, method)
     elif kind := types.find_definition(root, scope):
         remedy = f"{ANSWER_REMEDY}, if it only reads `{path}`" if root.isupper() else ""
-        yield Obstacle(f"it may use the {kind} `{root}`", remedy)
+        yield Obstacle(f"it may use the {kind} `{root}`", remedy, is_call=True)
     elif root == _find_options_parameter(block):
         yield Obstacle(f"it may change `{path}`", f"{ANSWER_REMEDY}, if it only reads `{path}`")
     else:
@@ -244,7 +246,7 @@ def _find_input_obstacle(
 
 def _make_method_obstacle(path: str, method: str) -> Obstacle:
     remedy = f"{ANSWER_REMEDY}, if it only reads the fields of `{path}`"
-    return Obstacle(f"it may call `{method}` through `{path}`", remedy)
+    return Obstacle(f"it may call `{method}` through `{path}`", remedy, is_call=True)
 
 
 def find_read_type(

@@ -104,7 +104,7 @@ class Performed(RunEvent):
     decisions: tuple[InterceptorDecision, ...] = ()
     redact: Redact | None = field(default=None, compare=False, repr=False)
     touches: int = 0
-    """How often contained code touched objects of the program."""
+    """How many calls contained code has made of the program."""
 
 
 @record

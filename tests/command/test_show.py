@@ -57,6 +57,8 @@ def test_blocks_as_data(here: Workplace) -> None:
         "because": "the output `content` has no type",
         "to do without code": "write its type, as in `<:content: str>`",
         "contained": "code in the body of a class cannot be contained",
+        "may change": ["content"],
+        "may call": [],
     }
 
 
@@ -69,6 +71,23 @@ def test_labels_are_those_of_the_cases(here: Workplace) -> None:
         shown = here.njc("show", "case.njpy", "--output-format", "json")
         blocks = json.loads(shown.stdout)
         assert blocks[case["block_index"]]["labels"] == case["labels"], case["name"]
+
+
+def test_a_block_with_code_shows_what_it_may_change_and_call(here: Workplace) -> None:
+    here.write(
+        {
+            "a.njpy": '''def ship(order: str) -> None: ...
+
+def f(orders: list[str], name: str):
+    """natural
+    Call <ship> for each of <orders> with <name>, and count them in <:n: int>.
+    """
+    return n
+'''
+        }
+    )
+    shown = here.njc("show", "a.njpy", "--stage", "blocks").stdout
+    assert "  change   n; `orders: list[str]`\n  call     the function `ship`\n" in shown
 
 
 def test_blocks_for_people(here: Workplace) -> None:

@@ -1,4 +1,4 @@
-"""A CancelledError that a block's code raises or causes stays inside the block, which is told of a mistake."""
+"""A CancelledError that a block's code raises or causes is a mistake, reported to the model."""
 
 from __future__ import annotations
 

@@ -106,6 +106,12 @@ def _describe_blocks(compilation: Compilation) -> Iterator[dict[str, Any]]:
             if description["effects"] not in ("answer", "interface"):
                 problem = find_containment_problem(block, block.options)
                 description["contained"] = problem[0] if problem else "possible"
+                inputs = [it.reason for it in authority.obstacles if it.is_input]
+                changed = [it.removeprefix("it may change ") for it in inputs]
+                description["may change"] = [*block.writes, *changed]
+                called = [it.reason for it in authority.obstacles if it.is_call]
+                named = (it.removeprefix("it may use ").removeprefix("it may ") for it in called)
+                description["may call"] = list(named)
         yield description
 
 
@@ -121,6 +127,8 @@ def _format_block(description: Mapping[str, Any]) -> str:
         "because": description.get("because", ""),
         "remedy": description.get("to do without code", ""),
         "contain": description.get("contained", ""),
+        "change": "; ".join(description.get("may change", ())),
+        "call": "; ".join(description.get("may call", ())),
         "options": " ".join(f"{name}={value!r}" for name, value in description["options"].items()),
         "prompt": description["prompt"],
     }

@@ -111,7 +111,7 @@ class Step:
     """The digest of all variables after the step; empty in traces without states."""
     printed: str = ""
     touches: int = 0
-    """The number of uses of program objects by contained code."""
+    """The number of calls of the program by contained code."""
     at: float = 0.0
     """The time when the step ended, or when the block was entered, in seconds since the epoch."""
     seconds: float = 0.0

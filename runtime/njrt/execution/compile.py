@@ -239,7 +239,6 @@ def _make_layout(
             ]
         ),
         own=scope.own,
-        is_contained=policy == "contained",
         watched=scope.watched,
     )
 

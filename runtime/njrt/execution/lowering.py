@@ -52,8 +52,6 @@ CLASS_NAME = ".class"
 MANAGER_NAME = ".manager"
 ASYNC_MANAGER_NAME = ".async_manager"
 BOUND_NAME = ".bound"
-TYPE_NAME = ".type"
-SUPER_NAME = ".super"
 
 
 def find_host_jumps(statements: Iterable[ast.AST]) -> Iterator[HostJump]:
@@ -105,8 +103,6 @@ class ScopeLayout:
     """The names it binds that live in the module."""
     own: frozenset[str]
     """The names that live in the class namespace."""
-    is_contained: bool
-    """Whether the snippet runs on proxies."""
     watched: frozenset[str]
     """Outputs that were bound before the block ran; new bindings of them are reported."""
 
@@ -161,7 +157,7 @@ def _build_scaffold(layout: ScopeLayout, body: list[ast.stmt]) -> ast.Module:
     assert isinstance(host, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     assert isinstance(host.body[0], ast.Nonlocal)
     private = [
-        RAISED_NAME, CATCHABLE_NAME, CLASS_NAME, MANAGER_NAME, ASYNC_MANAGER_NAME, BOUND_NAME, TYPE_NAME, SUPER_NAME,
+        RAISED_NAME, CATCHABLE_NAME, CLASS_NAME, MANAGER_NAME, ASYNC_MANAGER_NAME, BOUND_NAME,
         *((EXIT_KIND_NAME, EXIT_VALUE_NAME) if layout.in_class else ()),
     ]  # fmt: skip
     declared.targets[-1:] = [ast.Name(name, ast.Store()) for name in private]
@@ -243,14 +239,6 @@ class _Lowerer(ast.NodeTransformer):
         calls = [_make_call(BOUND_NAME, ast.Constant(name)) for name in sorted(bound)]
         return [ast.copy_location(ast.If(call, [ast.Pass()], []), node) for call in calls]
 
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        """`x.__class__` -> `.type(x)` in contained code."""
-        self.generic_visit(node)
-        is_read = node.attr == "__class__" and isinstance(node.ctx, ast.Load)
-        if not (is_read and self.layout.is_contained):
-            return node
-        return ast.copy_location(_make_call(TYPE_NAME, node.value), node)
-
     def visit_Name(self, node: ast.expr) -> ast.AST:
         return node
 
@@ -322,8 +310,6 @@ class _Lowerer(ast.NodeTransformer):
         else:
             return node
         node.args = [ast.Name(name, ast.Load()) for name in pair]
-        if self.layout.is_contained:
-            node.func = ast.Name(SUPER_NAME, ast.Load())
         return node
 
     def visit_Global(self, node: Declaration) -> ast.AST | list[ast.stmt]:

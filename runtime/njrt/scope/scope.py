@@ -150,7 +150,7 @@ class Scope:
         self._earlier: dict[str, tuple[Bound, State | None]] = {}
         self.transcript = Transcript()
         self.touches = 0
-        """Number of times that contained code has touched objects of the program."""
+        """Number of calls that contained code has made of the program."""
         self._declared_types = types
         self._types: Mapping[str, Any] | None = None
 

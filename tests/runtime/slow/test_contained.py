@@ -12,27 +12,24 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import gc
 import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 import weakref
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import njrt
 from njrt.errors import CodeTimeLimitError
 from njrt.execution.contained import process
-from njrt.execution.contained.door import Door
 from njrt.execution.contained.platforms import find_obstacle
 from njrt.execution.execute import Failed, Jumped, Ran, Snippet, aexecute, execute, prepare
 from njrt.outcome import Raised
@@ -215,7 +212,6 @@ def run(code: str, policy: Any) -> tuple[Any, ...]:
         case Ran(value, printed):
             return "ran", repr(value), printed, after
         case Failed(message, printed):
-            # The frames below the first are in another order if the program calls a function of the code.
             return "failed", message.splitlines()[:2], printed, after
         case Jumped(Raised(error), printed):
             chain = type(error), error.args, type(error.__cause__), vars(error)
@@ -304,12 +300,8 @@ try:\n    fail("tea")\nexcept (KeyError, Exception) as error:\n    result = repr
 try:\n    raise Gone("x", 2)\nexcept OutOfStock as error:\n    result = error.left
 try:\n    numbers[99]\nexcept IndexError as error:\n    result = str(error)
 try:\n    pairs["nothing"]\nexcept KeyError as error:\n    result = error.args
-try:\n    numbers[99]\nexcept IndexError as error:\n    error.code, error.args = [5], ("new", 1)\n    raise
 try:\n    pairs["nothing"]\nexcept KeyError as error:\n    error.code = first\n    error.code.text = error.code.text.upper()\n    result = (error.code is first, error.code.text)
 try:\n    mails[1].text.index("z")\nexcept ValueError as error:\n    error.code = 1\n    del error.code\n    raise
-kept.code = kept.code + [total]\nkept.filename = "b.txt"\nkept.errno = 70000\nresult = (kept.code, str(kept))
-kept.code.append(4)\nprint(len(numbers))\ndel kept.code\nkept.other = 3
-kept.add_note("a note")\nkept.__notes__
 try:\n    first.nothing\nexcept AttributeError as error:\n    result = error.name
 try:\n    fail("a")\nfinally:\n    numbers.append(0)
 raise OutOfStock("tea")
@@ -397,7 +389,7 @@ total: int = 3
 result = 2 ** 5000
 result = float("inf"), -0.0, 1e300 * 10
 result = "\\ud800", "\\x00", "é😀"
-result = b"\\x00\\xff", ..., None, True, 3j, range(3), slice(1, 2)
+result = b"\\x00\\xff", ..., None, True, 3j, range(3)
 result = frozenset({1}), (), ((1,),)
 result = tuple(range(300))
 text = text\nresult = text
@@ -408,46 +400,11 @@ text = text\nresult = text
 @pytest.mark.parametrize("code", SAME)
 def test_contained_code_does_what_guarded_code_does(code: str) -> None:
     code = code.replace(r"\n", "\n")
-    assert run(code, "contained") == run(code, "guarded")
-
-
-class Status(enum.StrEnum):
-    PAID = "paid"
-
-
-class Name(str):
-    """A subclass with the hash of its text."""
-
-
-class Odd(str):
-    def __hash__(self) -> int:
-        return 7
-
-
-class Pair(NamedTuple):
-    one: str
-    other: str
-
-
-class Day(datetime.date):
-    """A subclass with the hash of its date."""
-
-
-class Moment(datetime.datetime):
-    """A subclass with the hash of its date and time."""
-
-
-class Clock(datetime.time):
-    """A subclass with the hash of its time."""
-
-
-HASHED = [
-    *(Status.PAID, Name("a"), Odd("a"), Pair("a", Status.PAID), Day(2024, 1, 2), Level.LOW),
-    Moment(2024, 1, 2, 3, fold=1),
-    Moment(2024, 1, 2, 3, tzinfo=datetime.UTC),
-    Clock(3, 4),
-    Clock(3, 4, tzinfo=datetime.timezone(datetime.timedelta(hours=1))),
-]
+    contained, guarded = run(code, "contained"), run(code, "guarded")
+    if contained[0] == "failed":  # nothing has changed, unlike in guarded code
+        assert contained[3] == run("pass", "contained")[3]
+        contained, guarded = contained[:3], guarded[:3]
+    assert contained == guarded
 
 
 def evaluate(code: str, values: Any) -> Any:
@@ -461,16 +418,12 @@ def evaluate(code: str, values: Any) -> Any:
     return result
 
 
-def test_values_of_subclasses_are_found_among_plain_ones() -> None:
-    plain = (
-        "['paid', 'a', ('a', 'paid'), datetime.date(2024, 1, 2), 1, datetime.datetime(2024, 1, 2, 3), "
-        "datetime.datetime(2024, 1, 2, 3, tzinfo=datetime.UTC), datetime.time(3, 4), "
-        "datetime.time(2, 4, tzinfo=datetime.UTC)]"
+def test_an_output_outlives_a_call_that_was_refused() -> None:
+    code = (
+        "result = [1]\ntry:\n    values[0].sort(key=lambda it: values[1](it))\n"
+        "except TypeError:\n    pass\nvalues[1](3)"
     )
-    code = f"import datetime\nplain, own = {plain}, set(values)\n"
-    found = "result = [it in set(plain) for it in values], [it in own for it in plain]"
-    # `Odd` is equal to "a" and has another hash.
-    assert evaluate(code + found, HASHED) == ([True, True, False, *[True] * 7], [True] * 9)
+    assert evaluate(code, [[2, 1], abs]) == [1]
 
 
 def test_what_pythons_library_prints_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -520,22 +473,26 @@ def test_exceptions_with_other_bases_cross() -> None:
 
 
 DIFFERENT = {
-    "result = lambda: 1": "ends with it, and cannot be bound to an output",
-    "result = (n for n in numbers)": "ends with it, and cannot be bound to an output",
-    "return lambda: 1": "ends with it, and cannot be bound to an output",
+    "result = lambda: 1": "`result`: a function of contained code ends with it",
+    "result = (n for n in numbers)": "`result`: a generator of contained code ends with it",
+    "return lambda: 1": "a function of contained code ends with it, and cannot be kept",
     "first.text = lambda: 1": "ends with it, and cannot be kept",
-    "numbers.append(lambda: 1)": "the program keeps a function of the code",
-    "try:\n    numbers.sort(key=lambda n: numbers.append(lambda: 1) or 1 / 0)\nexcept (ValueError, ZeroDivisionError):\n    mails.append(lambda: 2)": "the program keeps a function of the code",
-    "result = [lambda: 1]": "ends with it, and cannot be bound to an output",
+    "numbers.append(lambda: 1)": "ends with it, and cannot be kept",
+    "result = [lambda: 1]": "ends with it, and cannot be kept",
     "class Mine: pass\nresult = Mine()": "an object of the class Mine that the code made cannot be handed",
-    "class Mine(Exception): pass\nraise Mine()": "an object of the exception Mine that the code made",
-    "class Mine(Mail): pass": "cannot derive the class Mine from one of the program's",
-    "vars(first)": "vars() of an object of the program is refused",
-    "first._private": "`_private` is refused in contained code",
+    "class Mine(Exception): pass\nraise Mine()": "an object of the class Mine that the code made",
+    "class Mine(Mail): pass\nresult = Mine('a')": "an object of the class Mine that the code made",
+    "class Mine(Money): pass\nMine(1)": "cannot derive Mine from Money",
+    "first._private": "no attribute '_private'",
     "first.tag.__wrapped__": "`__wrapped__` is refused",
-    "first.__init__('x')": "`__init__` is refused in contained code",
     "type(log)()": "the prompt does not name the class Log, only an object of it",
-    "type(log).each": "",
+    "numbers.sort(key=lambda n: read_total())": "while a list is being sorted",
+    "mails.sort(key=lambda m: fail(m.text))": "while a list is being sorted",
+    "first.text = 3": "`text` of a Mail: expected str, got int",
+    "first.other = 3": "`other` is no attribute of a Mail",
+    "Mail.text = 'all'": "the class Mail cannot be changed",
+    "result = copied = tuple\nfor n in range(200): total = (total,)": "nested more than 100 deep",
+    "numbers.append('x' * 20_000_000)": "at most 16 MB",
 }
 """Pieces of code that cannot be contained, with the reason that the model is told."""
 
@@ -543,9 +500,6 @@ DIFFERENT = {
 @pytest.mark.parametrize("code", DIFFERENT)
 def test_what_cannot_be_contained_says_why(code: str) -> None:
     ended, message, *_ = run(code, "contained")
-    if not DIFFERENT[code]:
-        assert ended == "ran"
-        return
     assert ended in ("failed", "refused")
     assert DIFFERENT[code] in str(message)
 
@@ -590,6 +544,17 @@ def test_code_is_stopped_in_a_thread_too() -> None:
     thread.start()
     thread.join(20)
     assert len(ended) == 1
+
+
+def test_code_that_is_stopped_has_changed_nothing() -> None:
+    seen: list[int] = [0]
+    with pytest.raises(CodeTimeLimitError):
+        contain("seen.append(1)\nlook()\nwhile True: pass", lambda: (seen, look), seconds=0.5)
+    assert seen == [0]
+
+
+def look() -> None:
+    """A call, before which the changes so far are applied."""
 
 
 @pytest.mark.parametrize(
@@ -660,78 +625,25 @@ def test_the_child_has_nothing_of_the_program(monkeypatch: pytest.MonkeyPatch) -
     assert not {"pydantic", "openai", "test_contained", "pytest"} & set(modules)
 
 
-# ── a child that is hostile ──────────────────────────────────────────────────────────────────────
-
-HOSTILE = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-5, 40)
-    | st.sampled_from(
-        ["get", "op", "call", "set", "text", "__class__", "__getitem__", "r", "L", "m", "f", "k", "x", "builtins",
-         "eval", "object", "list", "from", "t", "b", "i", "touch", "end", "__globals__", "import", "os", "isinstance"]
-    ),
-    lambda inner: st.lists(inner, max_size=5),
-    max_leaves=12,
-)  # fmt: skip
-
-
-@given(st.lists(HOSTILE, min_size=1, max_size=6))
-@settings(max_examples=300, deadline=None)
-def test_no_message_makes_the_door_do_more(message: list[Any]) -> None:
-    """Whatever a child sends, the door refuses it, reports an unreadable message, or does what the names allow."""
-    mail = Mail("text")
-    door = Door(frozenset(), lambda *_: None)
-    assert door.encode(mail)[:2] == ["r", 1]
-    attempts: list[str] = []
-    with watch_effects(attempts), suppress(Exception):
-        door.perform(str(message[0]), message[1:])
-    assert attempts == []
-
-
-@contextmanager
-def watch_effects(attempts: list[str]) -> Iterator[None]:
-    """Note processes, files and sockets that this thread opens meanwhile."""
-    WATCHERS.append(attempts)
-    try:
-        yield
-    finally:
-        WATCHERS.remove(attempts)
-
-
-WATCHERS: list[list[str]] = []
-
-
-def notice(event: str, _: object) -> None:
-    if WATCHERS and event in (
-        "open",
-        "os.system",
-        "subprocess.Popen",
-        "socket.connect",
-        "exec",
-        "os.fork",
-    ):
-        WATCHERS[-1].append(event)
-
-
-sys.addaudithook(notice)
-
-
 # ── kills ────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("touches", [0, 1, 2, 5, 9])
-def test_a_child_that_is_killed_is_a_mistake_and_keeps_what_it_did(touches: int) -> None:
+def test_a_child_that_is_killed_changes_nothing_but_what_functions_did(touches: int) -> None:
     done: list[int] = []
+    seen: list[int] = []
 
     def work(number: int) -> None:
         done.append(number)
         if number == touches:
             kill_children()
 
-    result = contain("for n in range(10):\n    work(n)", lambda: (work,))
+    result = contain("for n in range(10):\n    seen.append(n)\n    work(n)", lambda: (work, seen))
     assert isinstance(result, Failed)
     assert "the process of the code ended" in result.message
     assert done == list(range(touches + 1))
+    assert seen == []
+    assert f"already done: {', '.join(f'work({n})' for n in done)}" in result.message
 
 
 def kill_children() -> None:
@@ -794,17 +706,22 @@ def test_async_code_awaits_the_programs_functions() -> None:
         for number in range(3):
             yield number
 
-    lock = asyncio.Lock()
+    lock = asyncio.Lock()  # a handle: only the program's functions can use it
+
+    async def hold() -> bool:
+        async with lock:
+            return lock.locked()
+
     code = (
         "import asyncio\n"
         "result = [await fetch('a'), *await asyncio.gather(fetch('b'), fetch('c'))]\n"
         "async for number in count():\n    result.append(number)\n"
-        "async with lock:\n    result.append(lock.locked())"
+        "result.append(await hold())"
     )
 
     async def block() -> Any:
         result: Any = None
-        scope = make_scope(lambda: (fetch, count, lock, result), writes="result", at="case.njpy:1")
+        scope = make_scope(lambda: (fetch, count, hold, result), writes="result", at="case.njpy:1")
         snippet = prepare(code, scope, is_async=True, policy="contained")
         assert isinstance(snippet, Snippet), snippet
         done = await aexecute(snippet, seconds=10)
@@ -817,25 +734,21 @@ def test_async_code_awaits_the_programs_functions() -> None:
     assert asyncio.run(main()) == [["A", "B", "C", 0, 1, 2, True]] * 5
 
 
-def test_touches_leave_nothing_behind() -> None:
-    """An object is let go as soon as the code has no proxy of it any more."""
+def test_objects_are_let_go_at_the_end() -> None:
     alive: weakref.WeakSet[Money] = weakref.WeakSet()
-    most = 0
 
     def make(number: int) -> Money:
-        nonlocal most
         made = Money(number)
         alive.add(made)
-        most = max(most, len(alive))
         return made
 
-    done = contain("for n in range(2000):\n    make(n).cents", lambda: (make,), seconds=60)
-    assert done == Ran(None, "")
-    assert most < 10
+    code = "for n in range(2000):\n    make(n).cents"
+    assert contain(code, lambda: (make,), seconds=60) == Ran(None, "")
+    gc.collect()
     assert len(alive) == 0
 
 
-def test_large_objects_are_not_copied() -> None:
+def test_properties_that_compute_are_read_in_the_child() -> None:
     class Item:
         reads = 0
 
@@ -844,20 +757,25 @@ def test_large_objects_are_not_copied() -> None:
             Item.reads += 1
             return "x"
 
-    items = [Item() for _ in range(100_000)]
+    items = [Item() for _ in range(1000)]
     done = contain("items[5].text + items[-1].text", lambda: (items,))
     assert done == Ran("xx", "")
-    assert Item.reads == 2
+    assert Item.reads == 2  # it names a class of its function, so it is called
 
 
-def test_numpy_and_pandas_objects_are_references() -> None:
+def test_objects_of_libraries_are_handles() -> None:
     numpy = pytest.importorskip("numpy")
-    pandas = pytest.importorskip("pandas")
-    array = numpy.arange(6).reshape(2, 3)
-    frame = pandas.DataFrame({"a": [1, 2, 3], "b": list("xyz")})
-    code = "array[0] += 1\nframe['c'] = frame['a'] * 2\n(int(array.sum()), float(frame['c'].mean()), len(frame[frame['a'] > 1]))"
-    assert contain(code, lambda: (array, frame)) == Ran((18, 4.0, 2), "")
-    assert list(frame["c"]) == [2, 4, 6]
+    array, kept = numpy.arange(6), []  # type: ignore[var-annotated]
+
+    def total(values: Any) -> int:
+        return int(values.sum())
+
+    code = "kept.append(array)\ntotal(array)"
+    assert contain(code, lambda: (array, kept, total)) == Ran(15, "")
+    assert kept[0] is array
+    done = contain("array.sum()", lambda: (array,))
+    assert isinstance(done, Failed)
+    assert "`sum` of a ndarray cannot be used in contained code; call a function" in done.message
 
 
 # ── the block around it ──────────────────────────────────────────────────────────────────────────

@@ -1,4 +1,4 @@
-"""A program that forks while another thread makes the first run: the child runs blocks or is refused."""
+"""A program that forks while a thread makes the first run: the child runs blocks or is refused."""
 
 from __future__ import annotations
 

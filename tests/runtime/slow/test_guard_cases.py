@@ -31,23 +31,21 @@ def read_cases(name: str) -> dict[str, str]:
 
 ATTACKS = read_cases("attacks.txt")
 ALLOWED = read_cases("allowed.txt")
-PRIVATE, OWN_FIELDS = "`_price` is refused in contained code", "is refused"
+HIDDEN = "no attribute '_price'"
 NOT_CONTAINED = {
-    "vars of an object": OWN_FIELDS,
-    "vars of an object, copied to JSON": OWN_FIELDS,
-    "__dict__ of an object": OWN_FIELDS,
-    "items of a __dict__": OWN_FIELDS,
-    "__dict__ by getattr": OWN_FIELDS,
-    "private attributes of the program": PRIVATE,
-    "attrgetter of a private attribute": PRIVATE,
-    "attributes by name": PRIVATE,
-    "class in a function in a class": PRIVATE,
-    "setattr on an object of the program": "setting `_price` is refused",
-    "ZoneInfo of a zone": "cannot import name 'resources'",  # a file
-    "asyncio": "an object of the class coroutine that the code made cannot be handed to the program",
-    "asyncio with a subclass": "cannot derive the class Q from one of the program's",
+    "vars of an object": "{'name': 'tea'}",
+    "vars of an object, copied to JSON": '{"name": "tea"}',
+    "__dict__ of an object": "{'name': 'tea'}",
+    "items of a __dict__": "['name']",
+    "private attributes of the program": HIDDEN,
+    "attrgetter of a private attribute": HIDDEN,
+    "attributes by name": HIDDEN,
+    "class in a function in a class": HIDDEN,
+    "setattr on an object of the program": "`_price` of a Order cannot be set",
+    "ZoneInfo of a zone": "No time zone found",  # a file
+    "a class of the program is changed": "the class Order cannot be changed",
 }
-"""Cases that guarded code may do and contained code may not, with the reason that the model is told."""
+"""Cases that differ in contained code, with what they show or the reason that the model is told."""
 
 
 def run_cases(sources: list[str], policy: str, folder: Path) -> list[dict[str, Any]]:
@@ -93,7 +91,6 @@ def test_normal_code_runs(folder: Path, policy: str) -> None:
     for (title, case), outcome in zip(ALLOWED.items(), outcomes, strict=True):
         expected = case.partition("\n=> ")[2]
         if policy == "contained" and title in NOT_CONTAINED:
-            assert outcome["result"] == "failed", title
             assert NOT_CONTAINED[title] in outcome["text"], title
             continue
         assert outcome["result"] == "ran", (title, outcome["text"])

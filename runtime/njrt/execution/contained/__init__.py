@@ -1,23 +1,27 @@
-"""Contained code: the model's code in another process, with references to the program's objects.
+"""Contained code: the model's code in another process, as a transaction on the program's objects.
 
-    for mail in mails:                  child process                     the program
-        if is_spam(mail.text):          iter(mails)            ──────>    the real iterator
-            spam.append(mail)           mail.text              ──────>    the door: is it allowed? getattr(mail, "text")
-                                        is_spam("Win ...")     ──────>    the program's own function
-                                        spam.append(mail)      ──────>    the program's own list
+    for mail in mails:                  the program                      child process
+        if is_spam(mail.text):          numbers, rows      ──────>       real lists and instances
+            spam.append(mail)           is_spam("Win ...") <──────       what has changed so far
+                                        what it changed    ──────>       its result
+                                        check, apply       <──────       what has changed
 
-The child is forked from a server that never held the program's memory, and a system call filter leaves it only its
-socket, memory and clocks. Plain immutable values cross by value, and all other objects of the program as references:
-the same object is always the same proxy. Each operation on a reference is one message through the door (`door.py`),
-which checks it against the real object.
+The child is forked from a server that never held the program's memory, and a system call filter
+leaves it only its socket, memory and clocks. The program does three things for it: it reads its own
+data, applies changes to it after checking them, and calls functions and methods.
 
     wire       values and messages, for both sides
-    proxies    the child: proxies for the classes and objects of the program
-    child      the child: running one piece of code
-    server     the process that forks the children
-    seccomp    the system call filter
-    door       the program: references, checks, operations
-    authority  the program: library members that do more than their object
+    state      objects by number and their rows, for both sides
+    making     checking rows, and making objects of them, for both sides
+    apply      the program: applying changes, whole or not at all, and undoing them
+    program    the program: what is sent, what may change, what is called
+    classes    the program: describing own classes; `travel`: methods that run in the child
+    names      the program: the names of a block
+    session    the program: commits and answers
+    execute    the program: running a snippet in a child; `failures`: how it ends by an exception
     process    the program: starting the server and the children
-    execute    the program: running a snippet in a child
+    objects    the child: its side of `state`; `rebuild`: classes, functions and handles
+    child      the child: running one piece of code; `loop`: its event loop
+    known      classes that both sides have
+    server     the process that forks the children; `seccomp`: the system call filter
 """

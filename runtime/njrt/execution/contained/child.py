@@ -1,15 +1,16 @@
-"""The child: running one piece of code for its program.
+"""The child: running one piece of code on its own copies of the program's objects.
 
-    ["start", code, names, ...]          from the program: the compiled code, and what its names are bound to
-    ["touch", "get", ...]                to the program, whenever the code touches one of its objects
-    ["end", 3, None, ...]                to the program: the code ended by `break`
+    ["start", {...}, delta]                from the program: code, names, objects
+    ["call", delta, target, args, named]   to the program: what has changed so far, and a call
+    ["end", delta, 3, None]                to the program: the code ended by `break`
 
-The program's names are variables here. Each message carries the outputs that the code has bound, and each reply sets
-the names that the program has bound meanwhile, so both sides always see the same values.
+The program's names are variables here. Each message carries the outputs that the code has bound,
+and each reply sets the names that the program has bound meanwhile.
 """
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 import io
 import marshal
@@ -20,12 +21,20 @@ from contextlib import suppress
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
-from njrt.execution.contained.proxies import CannotCross, Interrupted, Proxies, ProxyType
+from njrt.execution.contained import rebuild
+from njrt.execution.contained.apply import update
+from njrt.execution.contained.loop import ChildLoop, run_coroutine
+from njrt.execution.contained.objects import Objects, describe_error
+from njrt.execution.contained.state import Delta, StateError
 from njrt.execution.contained.wire import Connection, Data, set_decimal_context
 from njrt.execution.raised import RaisedError
 
-_UNBOUND = ["unbound"]
+UNBOUND = ["unbound"]
 _MISSING = object()
+
+
+class Interrupted(BaseException):
+    """The program has interrupted the code, which must end."""
 
 
 class _Output(io.TextIOBase):
@@ -39,29 +48,136 @@ class _Output(io.TextIOBase):
         return len(text)
 
 
-class Variables:
-    """The program's names, and the names that the code keeps for the next piece."""
+class Child(Objects):
+    """A piece of code in its process (state: names, how it ends, calls that have not ended)."""
 
-    def __init__(self, proxies: Proxies, names: list[Data]) -> None:
-        self.proxies = proxies
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(self.call)
+        self.connection = connection
         self.cells: dict[str, CellType] = {}
         self.globals: dict[str, Any] = {}
-        self.sent: list[str] = []
-        self.kept: list[str] = []
-        self._known: dict[str, Any] = {}
-        for name, place, data in names:
-            if place not in ("global", "bound global"):
-                self.cells[name] = CellType()
-            if place in ("output", "bound global"):
-                self.sent.append(name)
-            elif place == "own":
-                self.kept.append(name)
-            self.set(name, data)
+        self.places: dict[str, str] = {}
+        self.known: dict[str, Any] = {}
+        self.raised = RaisedError()
+        self.is_filling = self.is_interrupted = False
+        self.loop: ChildLoop | None = None
+        self.started: list[Any] = []
+        self.calls = 0
 
-    def set(self, name: str, data: Data) -> None:
+    # ── talking to the program ───────────────────────────────────────────────────────────────────
+
+    def call(self, target: list[Any], args: Any, named: Any, is_async: bool = False) -> Any:
+        """Have the program call a function; return its result, or a coroutine that does."""
+        if self.is_filling:
+            raise StateError("objects whose class computes `__hash__` by a call cannot be keys")
+        if is_async:
+            return self._start(target, args, named)
+        return self.ask("call", *self._encode_call(target, args, named))
+
+    def _encode_call(self, target: list[Any], args: Any, named: Any) -> list[Data]:
+        kind, *parts = target
+        encode = self.encode_argument
+        try:
+            if kind in ("method", "get", "set", "use", "copy"):
+                parts[0] = self.table.encode(parts[0])
+            is_exit = parts[-1] in ("__exit__", "__aexit__") and args[0] is not None
+            values = [self.encode_error(args[0])] if is_exit else [*map(encode, args)]
+            options = [[key, encode(value)] for key, value in named.items()]
+            delta = self._take("output")
+        except StateError as error:
+            self.table.forget_added()
+            raise TypeError(str(error)) from None
+        return [delta.write(), [kind, *parts], values, options]
+
+    async def _start(self, target: list[Any], args: Any, named: Any) -> Any:
+        if self.loop is None:
+            raise TypeError("`await` needs an async block")
+        self.calls += 1
+        number = self.calls
+        self.ask("start", *self._encode_call(target, args, named), number)
+        future = self.loop.create_future()
+        self.loop.waiting[number] = future
+        try:
+            return await future
+        finally:
+            if self.loop.waiting.pop(number, None) is not None:
+                self.ask("cancel", None, number)
+
+    def wait(self, timeout: float | None) -> None:
+        """Wait until a call of the program has ended."""
+        assert self.loop is not None
+        try:
+            delta = self._take("output").write()
+        except StateError:
+            self.table.forget_added()
+            delta = None
+        reply = self.ask("wait", delta, timeout)
+        for number, is_error, value in reply or []:
+            future = self.loop.waiting.pop(number, None)
+            if future is not None and not future.done():
+                (future.set_exception if is_error else future.set_result)(value)
+
+    def ask(self, kind: str, *parts: Any) -> Any:
+        """Send a message; return the program's answer, or raise its exception."""
+        self.connection.send([kind, *parts])
+        while True:
+            answer, classes, delta, value = self.connection.receive()
+            self.read_delta(classes, delta)
+            decode = self.table.decode
+            match answer:
+                case "result":
+                    return decode(value)
+                case "ended":
+                    return [(number, is_error, decode(it)) for number, is_error, it in value]
+                case "error":
+                    raise decode(value)
+                case "interrupt":
+                    self._interrupt(kind == "wait")
+                    return None
+                case "callback":
+                    self._call_back(*value)
+
+    def _interrupt(self, is_waiting: bool) -> None:
+        """End the code: by an exception where it runs, or by the cancellation of its task."""
+        self.is_interrupted = True
+        for task in self.started:
+            task.cancel()
+        if not is_waiting:
+            raise Interrupted
+
+    def read_delta(self, classes: list[Any], delta: Data) -> None:
+        """Take over what the program has changed."""
+        self.describe(classes)
+        if delta is not None:
+            self.is_filling = True
+            changed, added, names = delta
+            update(self.table, Delta([tuple(it) for it in changed], added))
+            for name, data in names:
+                self.bind(name, data)
+            self.is_filling = False
+        self.table.remember()
+
+    def _call_back(self, number: int, args: list[Data], named: list[Any]) -> None:
+        """Call a function that the program was handed, and send how it ended."""
+        decode = self.table.decode
+        try:
+            values = {key: decode(value) for key, value in named}
+            result = self.handed[number](*map(decode, args), **values)
+            data = self.encode_argument(result)
+            self.connection.send(["returned", self.take_delta([]).write(), data])
+        except Interrupted:
+            raise
+        except BaseException as error:
+            self.table.forget_added()
+            data = self.encode_error(error)
+            self.connection.send(["raised", self.take_delta([]).write(), data])
+
+    # ── names ────────────────────────────────────────────────────────────────────────────────────
+
+    def bind(self, name: str, data: Data) -> None:
         """Bind a name to the program's value."""
-        value = _MISSING if data == _UNBOUND else self.proxies.decode(data)
-        self._known[name] = value
+        value = _MISSING if data == UNBOUND else self.table.decode(data)
+        self.known[name] = value
         cell = self.cells.get(name)
         if cell is None:
             if value is _MISSING:
@@ -84,170 +200,113 @@ class Variables:
         except ValueError:
             return _MISSING
 
-    def encode_changes(self, names: list[str]) -> list[Data]:
-        """Return `[name, data]` for names bound to an object other than the program knows, if it can cross."""
-        changes: list[Data] = []
-        for name, value in self.list_unknown(names):
-            with suppress(CannotCross):
-                data = _UNBOUND if value is _MISSING else self.proxies.encode_kept(value)
-                self._known[name] = value
-                changes.append([name, data])
-        return changes
+    def _take(self, *places: str) -> Delta:
+        """Return what has changed, and the names of these places that the code has bound.
 
-    def list_unknown(self, names: list[str]) -> list[tuple[str, Any]]:
-        """Return the names that are bound to an object other than the program knows, with their values."""
-        values = [(name, self.read(name)) for name in names]
-        return [(name, value) for name, value in values if value is not self._known[name]]
+        A value that cannot cross is left out, and one of the block's own names unbound.
+        """
+        found: dict[str, Data] = {}
+        for name in [name for name, place in self.places.items() if place in places]:
+            value = self.read(name)
+            if value is self.known[name]:
+                continue
+            if value is not _MISSING and self.can_cross(value):
+                found[name] = self.table.encode(value)
+            elif value is _MISSING or self.places[name] == "own":
+                found[name] = UNBOUND
+        delta = self.take_delta([*found.items()])
+        self.known |= {name: self.read(name) for name in found}
+        return delta
 
-    def encode_kept(self) -> list[Data]:
-        """Return the block's own names as they are at the end; functions and the like are lost with the child."""
-        changes = self.encode_changes(self.kept)
-        return [*changes, *([name, _UNBOUND] for name, _ in self.list_unknown(self.kept))]
-
-
-class Child:
-    """A piece of code in its process."""
-
-    def __init__(self, connection: Connection) -> None:
-        self.connection = connection
-        self.proxies = Proxies(self.request)
-        self.variables = Variables(self.proxies, [])
-        self.modules: frozenset[str] = frozenset()
-        self.raised = RaisedError()
-        self.identified: dict[int, Any] = {}
-        self._changes: list[Data] = []
-        self._names: list[Data] = []
-        self._released: list[int] = []
-
-    # ── talking to the program ───────────────────────────────────────────────────────────────────
-
-    def send(self, kind: str, *parts: Data, kept: list[Data] | None = None) -> None:
-        """Send a message, with all changes since the last one."""
-        names = [*self._names, *(kept or [])]
-        self.connection.send([kind, self._changes, names, self._released, *parts])
-        self._changes, self._names, self._released = [], [], []
-
-    def collect(self, is_last: bool = False) -> None:
-        """Collect the changes that the next message carries, before the message's own values are encoded."""
-        for change in self.proxies.take_error_changes():
-            self.request(*change)
-        self._released += self.proxies.take_released()
-        self._names += self.variables.encode_changes(self.variables.sent)
-        with self.proxies.undo_on_error():
-            self._changes += self.proxies.mirrors.encode_changes()
-        for _, value in self.variables.list_unknown(self.variables.sent if is_last else []):
-            self.proxies.encode_kept(value)
-
-    def request(self, operation: str, *operands: Any) -> Any:
-        """Have the program perform an operation; return its result or raise its exception."""
-        self.collect()
-        encode = self.proxies.encode
-        data: list[Data]
-        with self.proxies.undo_on_error():
-            if operation == "call":
-                target, args, named = operands
-                options = {key: encode(value) for key, value in named.items()}
-                values = [*map(self.proxies.encode_argument, [target, *args])]
-                data = [values[0], values[1:], options]
-            else:
-                data = [*map(self.proxies.encode_operand, operands)]
-        self.send("touch", operation, data)
-        while True:
-            kind, changes, names, *parts = self.connection.receive()
-            self.proxies.mirrors.apply_changes(changes)
-            for name, bound in names:
-                self.variables.set(name, bound)
-            match kind, parts:
-                case "result", [result]:
-                    return self.proxies.decode(result)
-                case "error", [error]:
-                    raise self.proxies.decode(error)
-                case "interrupt", []:
-                    raise Interrupted
-                case "call", [number, args, named]:
-                    self._call_back(number, args, named)
-
-    def _call_back(self, number: int, args: list[Data], named: dict[str, Data]) -> None:
-        """Call a function that the program was handed, and send how it ended."""
-        decode = self.proxies.decode
-        try:
-            handed = self.proxies.handed_over[number]
-            values = [*map(decode, args)]
-            if hasattr(type(handed), "__next__"):
-                result = next(handed)
-            else:
-                result = handed(*values, **{key: decode(value) for key, value in named.items()})
-            self.collect()
-            data = self.proxies.encode(result)
-            self.send("returned", data)
-        except Interrupted:
-            raise
-        except BaseException as error:
-            self.collect()
-            self.send("raised", self.encode_error(error))
-
-    def encode_error(self, error: BaseException) -> Data:
-        """Return the data of an exception or, if it cannot cross, of a TypeError with its text."""
-        try:
-            return self.proxies.encode(error)
-        except CannotCross as problem:
-            return self.proxies.encode(CannotCross(f"{describe_error(error)} ({problem})"))
+    def _check_outputs(self) -> None:
+        """Raise TypeError if an output is bound to what ends with the code."""
+        for name in [name for name, place in self.places.items() if place == "output"]:
+            value = self.read(name)
+            is_bound = value is not self.known[name] and value is not _MISSING
+            if is_bound and (obstacle := self.find_obstacle(value)):
+                raise TypeError(f"`{name}`: {obstacle}")
 
     # ── running the code ─────────────────────────────────────────────────────────────────────────
 
     def run(self) -> None:
         """Receive a piece of code, run it, and send how it ended."""
-        _, code_text, names, modules, handled, borrowed, context = self.connection.receive()
-        set_decimal_context(context)
-        code = marshal.loads(code_text.encode("latin-1"))
-        self.variables = Variables(self.proxies, names)
-        self.modules = frozenset(modules)
-        replaced = self.replace_builtins()
-
+        _, start, classes, delta = self.connection.receive()
+        set_decimal_context(start["decimal"])
+        code = marshal.loads(start["code"].encode("latin-1"))
+        for name, place in start["places"]:
+            self.places[name] = place.removeprefix("global ")
+            if not place.startswith("global "):
+                self.cells[name] = CellType()
+            self.known[name] = _MISSING
+        replaced = self._replace_builtins(set(start["modules"]))
+        self.describe(classes)
+        self.is_filling = True
+        update(self.table, Delta([], delta[1]))
+        for name, members in start["members"]:
+            held = {key: self.table.decode(data) for key, data in members}
+            self.modules[name] = rebuild.Module(name, held)
+        for name, data in delta[2]:
+            self.bind(name, data)
+        self.is_filling = False
+        self.table.remember()
         private = {
             ".raised": self.raised.record,
-            ".catchable": select_catchable,
-            ".manager": lambda manager: manager,
-            ".async_manager": lambda manager: manager,
-            ".type": find_shown_type,
-            ".super": lambda cls, value: self.request("super", cls, value),
-            ".bound": lambda name: self.request("note", name),
+            ".catchable": self._select_catchable,
+            ".manager": lambda manager: self._wrap_manager(manager),
+            ".async_manager": lambda manager: self._wrap_manager(manager),
+            ".bound": lambda name: self.ask("note", None, name),
         }
-        given = {name: replaced.get(name, getattr(builtins, name, None)) for name in borrowed}
+        given = {name: replaced.get(name, getattr(builtins, name, None)) for name in start["borrowed"]}  # fmt: skip
         cells = {name: CellType(value) for name, value in {**given, **private}.items()}
-        cells |= self.variables.cells
-        self.variables.globals["__builtins__"] = {**vars(builtins), **replaced}
+        cells |= self.cells
+        self.globals = {"__name__": "__main__", **self.globals}
+        self.globals["__builtins__"] = {**vars(builtins), **replaced}
         closure = tuple(cells.get(name) or CellType() for name in code.co_freevars)
-        function = FunctionType(code, self.variables.globals, code.co_name, None, closure)
+        function = FunctionType(code, self.globals, code.co_name, None, closure)
+        handled = self.table.decode(start["handled"])
         if handled is None:
-            self.run_function(function, code)
+            self._run_function(function, code)
             return
-        self.raised.handled = self.proxies.decode(handled)
+        self.raised.handled = handled
         try:
-            raise self.raised.handled
+            raise handled
         except BaseException:
-            self.run_function(function, code)
+            self._run_function(function, code)
 
-    def run_function(self, function: Callable[[], Any], code: CodeType) -> None:
+    def _run_function(self, function: Callable[[], Any], code: CodeType) -> None:
         """Call the function of the code, and send how it ended."""
         try:
             result = function()
             if isinstance(result, Coroutine):
-                result = _run_coroutine(result)
-            for handed in self.proxies.handed_over:
-                if isinstance(handed, Generator):  # the program cannot
+                self.loop = ChildLoop(self.wait)
+                result = run_coroutine(self.loop, result, self.started)
+            if self.is_interrupted:
+                raise Interrupted
+            for handed in self.handed:
+                if isinstance(handed, Generator):
                     handed.close()
             kind, value = result if result is not None else (0, None)
-            self.collect(is_last=True)
-            kept = self.variables.encode_kept()
-            data = self._encode_last(value) if kind == 1 else self.proxies.encode_kept(value)
-            self.send("end", kind, data, kept=kept)
-        except Interrupted:
-            self.connection.send(["interrupted", [], [], []])
+            self._send_end(kind, value)
         except BaseException as error:
-            self.send_error(error, code)
+            if self.is_interrupted:
+                self.connection.send(["interrupted", None])
+            else:
+                self._send_error(error, code)
 
-    def send_error(self, error: BaseException, code: CodeType) -> None:
+    def _send_end(self, kind: int, value: Any) -> None:
+        self._check_outputs()
+        obstacle = self.find_obstacle(value)
+        if obstacle is not None and kind != 1:
+            raise TypeError(str(obstacle))
+        data = ["shown", repr(value)] if obstacle else self.table.encode(value)
+        try:
+            delta = self._take("output", "own")
+        except StateError as error:
+            self.table.forget_added()
+            raise TypeError(str(error)) from None
+        self.connection.send(["end", delta.write(), kind, data])
+
+    def _send_error(self, error: BaseException, code: CodeType) -> None:
         """Send an exception from the code: either raised for the program, or a mistake."""
         frames = [
             [None if frame.f_code is code else frame.f_code.co_name, line]
@@ -257,31 +316,49 @@ class Child:
         is_own = self.raised.is_own_error(error)
         is_unbound = type(error) in (NameError, UnboundLocalError)
         name = getattr(error, "name", None) if is_unbound else None
+        text = describe_error(error)
+        if obstacle := self.find_obstacle(error):
+            text = f"{text} ({obstacle})" if is_own else text
+            error, is_own = RuntimeError(describe_error(error)), False
+        data, chain = self.table.encode(error), self._encode_chain(error)
         try:
-            self.collect(is_last=is_own)
-        except Exception as problem:  # CannotCross, or the program refuses a change of an exception
-            error, is_own = (problem, False) if is_own else (error, False)
-        text, kept = None, self.variables.encode_kept()
-        try:
-            data = self.proxies.encode(error)
-        except CannotCross as problem:
-            data = self.proxies.encode(problem)
-            text = str(problem) if is_own else describe_error(error)
+            self._check_outputs()
+            delta = self._take("output", "own")
+        except (StateError, TypeError) as problem:
+            self.table.forget_added()
+            text = f"TypeError: {problem}\n  when it raised {text}" if is_own else text
             is_own = False
-        self.send("failed", data, frames, is_own, self.raised.reraises, name, text, kept=kept)
+            data, chain = self.encode_error(error), [None, None, False]
+            delta = Delta([], self.table.read_added())
+        rest = [data, frames, is_own, self.raised.reraises, name, text, chain]
+        self.connection.send(["failed", delta.write(), *rest])
 
-    def _encode_last(self, value: Any) -> Data:
-        """Return the data of the last value, which is only shown, or its text if it cannot cross."""
-        try:
-            return self.proxies.encode_kept(value)
-        except CannotCross:
-            return ["shown", repr(value)]
+    def _encode_chain(self, error: BaseException) -> list[Data]:
+        """Return the cause, the context, whether the context is hidden, and the notes."""
+        linked = error.__cause__, error.__context__
+        data = [self.table.encode(it) if self.can_cross(it) else None for it in linked]
+        notes = [it for it in getattr(error, "__notes__", ()) if type(it) is str]
+        return [*data, error.__suppress_context__, *notes]
+
+    def _select_catchable(self, kinds: Any = BaseException) -> Any:
+        """Return the operand of an `except` clause; nothing if the code is being left."""
+        return () if self.is_leaving(sys.exception()) else kinds
+
+    def is_leaving(self, error: BaseException | None) -> bool:
+        """Return whether the program has interrupted the code, or its task is being cancelled."""
+        task = None if self.loop is None else asyncio.current_task()
+        is_cancelled = task is not None and task.cancelling() > 0
+        return self.is_interrupted or (is_cancelled and isinstance(error, asyncio.CancelledError))
+
+    def _wrap_manager(self, manager: Any) -> Any:
+        kind = type(manager)
+        is_manager = hasattr(kind, "__exit__") or hasattr(kind, "__aexit__")
+        return _Manager(self, manager) if is_manager else manager
 
     # ── builtins that differ here ────────────────────────────────────────────────────────────────
 
-    def replace_builtins(self) -> dict[str, Any]:
-        """Return the builtins that handle proxies, or that the program performs."""
-        request = self.request
+    def _replace_builtins(self, modules: set[str]) -> dict[str, Any]:
+        """Return the builtins that know the block's names, or that the program performs."""
 
         def print_text(
             *values: object, sep: str | None = " ", end: str | None = "\n", file: Any = None, flush: bool = False
@@ -289,111 +366,49 @@ class Child:
             if file is not None:
                 return builtins.print(*values, sep=sep, end=end, file=file, flush=flush)
             text = (" " if sep is None else sep).join(map(str, values))
-            request("print", text, "\n" if end is None else end)
+            self.ask("print", None, text, "\n" if end is None else end)
             return None
 
         def import_module(
             path: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
         ) -> Any:
             top = path.partition(".")[0]
-            if top in self.modules or top == "asyncio":
-                return request("import", path, bool(fromlist))
+            if top in self.modules:
+                return self.modules.get(path if fromlist else top)
             if path not in sys.modules:
                 raise ImportError(f"`{path}` cannot be imported in contained code")
             return sys.modules[path if fromlist else top]
 
         def list_variables() -> dict[str, Any]:
-            own = {name: self.variables.read(name) for name in self.variables.kept}
-            found = dict(zip(*map(list, request("variables")), strict=True))
-            return found | {name: value for name, value in own.items() if value is not _MISSING}
+            found = {name: self.read(name) for name in self.places}
+            return {name: value for name, value in found.items() if value is not _MISSING}
 
-        def read_variables(*args: Any) -> Any:
-            if not args:
-                return list_variables()
-            if isinstance(type(args[0]), ProxyType) or type(args[0]) is ProxyType:
-                raise TypeError("vars() of an object of the program is refused; use getattr")
-            return builtins.vars(*args)
-
-        class Super(super):
-            """`super` that knows the program's classes."""
-
-            def __new__(cls, *args: Any) -> Any:
-                is_proxy = len(args) == 2 and type(args[0]) is ProxyType
-                return request("super", *args) if is_proxy else super.__new__(cls)
-
-        def find_id(value: object) -> int:
-            if isinstance(type(value), ProxyType):  # it must stay here as long as in the program
-                self.identified[id(value)] = value
-            return id(value)
-
-        sys.stdout = _Output(lambda text: request("print", text, ""))
+        sys.stdout = _Output(lambda text: self.ask("print", None, text, ""))
         return {
-            "id": find_id,
             "print": print_text,
-            "super": Super,
             "__import__": import_module,
             "dir": lambda *args: builtins.dir(*args) if args else sorted(list_variables()),
-            "vars": read_variables,
-            "locals": read_variables,
-            "type": TypeOf,
+            "vars": lambda *args: builtins.vars(*args) if args else list_variables(),
+            "locals": list_variables,
         }
 
 
-class _TypeOfMeta(type):
-    """Replaces `type` for proxies, to return the class that their object has in the program."""
+class _Manager:
+    """A context manager that does not suppress the interruption of the program."""
 
-    def __call__(cls, *args: Any, **named: Any) -> Any:
-        if cls is not TypeOf:  # a metaclass of the code
-            return super().__call__(*args, **named)
-        if len(args) == 1 and not named:
-            return find_shown_type(args[0])
-        return type(*args, **named)
+    def __init__(self, child: Child, manager: Any) -> None:
+        self._child, self._manager = child, manager
 
-    def __instancecheck__(cls, value: Any) -> bool:
-        return isinstance(value, type)
+    def __enter__(self) -> Any:
+        return type(self._manager).__enter__(self._manager)
 
-    def __subclasscheck__(cls, other: type) -> bool:
-        return issubclass(other, type)
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
+        found = type(self._manager).__exit__(self._manager, kind, error, trace)
+        return found and not self._child.is_leaving(error)
 
-    def __eq__(cls, other: object) -> bool:
-        return other is cls or other is type
+    async def __aenter__(self) -> Any:
+        return await type(self._manager).__aenter__(self._manager)
 
-    def __hash__(cls) -> int:
-        return hash(type)
-
-
-class TypeOf(type, metaclass=_TypeOfMeta):
-    """`type` in contained code."""
-
-
-def find_shown_type(value: Any) -> Any:
-    """Return the class of a value as the program knows it."""
-    kind = type(value)
-    if isinstance(kind, ProxyType):
-        return kind._njrt_known or kind
-    return type if kind is ProxyType else kind
-
-
-def describe_error(error: BaseException) -> str:
-    """Return the class and the message of an exception of a class that the code made."""
-    name = type(error).__qualname__.rpartition("<locals>.")[2]
-    try:
-        message = str(error)
-    except BaseException as problem:
-        return f"{name}: <its message cannot be shown: {type(problem).__name__}>"
-    return f"{name}: {message}" if message else name
-
-
-def select_catchable(kinds: Any = BaseException) -> Any:
-    """Return the operand of an `except` clause, or an empty tuple if the program has interrupted the code."""
-    return () if isinstance(sys.exception(), Interrupted) else kinds
-
-
-def _run_coroutine(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Run a coroutine that waits only for the program, which answers immediately."""
-    try:
-        coroutine.send(None)
-    except StopIteration as end:
-        return end.value
-    coroutine.close()
-    raise RuntimeError("contained code can wait only for awaitables of the program")
+    async def __aexit__(self, kind: Any, error: Any, trace: Any) -> Any:
+        found = await type(self._manager).__aexit__(self._manager, kind, error, trace)
+        return found and not self._child.is_leaving(error)

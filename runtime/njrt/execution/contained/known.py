@@ -10,16 +10,14 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Mapping
-from contextlib import suppress
-from types import MemberDescriptorType
 from typing import Any
 
 from njrt.execution.guard.allowed import IMPORTABLE_MODULES, SUBMODULES
 
-CHILD_MODULES = (IMPORTABLE_MODULES - {"asyncio", "typing_extensions"}) | SUBMODULES
-"""The modules that a child has itself; `asyncio`, with its event loop, is the program's."""
+CHILD_MODULES = (IMPORTABLE_MODULES - {"typing_extensions"}) | SUBMODULES
+"""The modules that a child has."""
 
-_KNOWN_MODULES = CHILD_MODULES | {"builtins"}
+_KNOWN_MODULES = CHILD_MODULES | {"builtins", "asyncio.exceptions"}
 _OF_TYPES = {
     found: name
     for name, found in sorted(vars(types).items(), reverse=True)
@@ -68,35 +66,57 @@ def is_plain_class(cls: type) -> bool:
     return name in _PLAIN.get(module, "").split()
 
 
-def list_error_members(cls: type) -> dict[str, Any]:
-    """Return the descriptors of the attributes that builtin exceptions store, such as `args` and `filename`."""
-    found = {"args": vars(BaseException)["args"]}
-    for base in cls.__mro__:
-        if base.__module__ == "builtins" and base is not AttributeError:  # Python sets its own
-            found |= {n: it for n, it in vars(base).items() if type(it) is MemberDescriptorType}
-    return {name: found[name] for name in found.keys() - _UNSENT}
+_UNSAFE = ("UnicodeDecodeError", "UnicodeEncodeError", "UnicodeTranslateError")
+"""Exceptions whose text is made from positions in their arguments: wrong ones crash Python."""
 
 
-_UNSENT = {"__suppress_context__", "message", "exceptions"}
+def is_safe_error(cls: type) -> bool:
+    """Return whether the program makes an exception of this class for the code."""
+    bases = {base.__name__ for base in cls.__mro__ if base.__module__ == "builtins"}
+    return bases.isdisjoint(_UNSAFE) and not issubclass(cls, _ENDS)
 
 
-def make_error(
-    cls: type, args: tuple[Any, ...], fields: Mapping[str, Any], group: tuple[Any, ...] = ()
-) -> BaseException:
-    """Make an exception without running its class's code; `group` has a group's message and exceptions."""
+def make_bare_error(cls: type) -> BaseException:
+    """Make an exception without arguments, and without running its class's code."""
     creators = (vars(base).get("__new__") for base in cls.__mro__)
     create: Any = next(each for each in creators if type(each) is types.BuiltinFunctionType)
-    error = create(cls, *(group or args))
-    if not isinstance(error, BaseException):
-        raise TypeError(cls)
-    members: dict[str, Any] = list_error_members(cls)
-    for name, value in {"args": args, **fields}.items():
-        with suppress(TypeError, AttributeError):
-            if name not in members:
-                vars(error)[name] = value
-            elif value is not None:
-                members[name].__set__(error, value)
-    return error
+    made: BaseException = create(cls)
+    return made
+
+
+def make_group(cls: type, members: list[Any]) -> BaseException:
+    """Make a group of exceptions from its message and its exceptions."""
+    made: BaseException = BaseExceptionGroup.__new__(cls, members[0], members[1:])
+    BaseException.args.__set__(made, (members[0], members[1:]))  # type: ignore[attr-defined]
+    return made
+
+
+_PARTS: Mapping[type, tuple[str, ...]] = {
+    OSError: ("errno", "strerror", "filename", "", "filename2"),
+    StopIteration: ("value",),
+    StopAsyncIteration: (),
+    ImportError: ("msg",),
+    SyntaxError: ("msg",),
+}
+"""The attributes that builtin exceptions take from their arguments."""
+
+
+def list_arguments(error: BaseException) -> list[Any]:
+    """Return the arguments of an exception, with the file name that Python keeps elsewhere."""
+    args: list[Any] = [*BaseException.args.__get__(error)]  # type: ignore[attr-defined]
+    has_file = isinstance(error, OSError) and error.filename is not None and len(args) == 2
+    return [*args, error.filename] if has_file else args  # type: ignore[attr-defined]
+
+
+def fill_error(error: BaseException, args: list[Any]) -> None:
+    """Set the arguments of an exception, without running the class's code."""
+    kept = args[:2] if isinstance(error, OSError) and len(args) > 2 else args
+    BaseException.args.__set__(error, tuple(kept))  # type: ignore[attr-defined]
+    for kind, names in _PARTS.items():
+        if isinstance(error, kind) and (kind is not OSError or len(args) > 1):
+            for name, value in zip(names, args, strict=False):
+                if name and (name == "value" or value is None or isinstance(value, str | int)):
+                    vars(kind)[name].__set__(error, value)
 
 
 def resolve_known(module: str, path: str) -> type:

@@ -9,11 +9,10 @@ limits, closes everything but its socket, and installs the filter before it read
 from __future__ import annotations
 
 import ctypes
+import gc
 import importlib
-import json
 import os
 import platform
-import pprint
 import resource
 import signal
 import socket
@@ -22,10 +21,11 @@ import time
 import traceback
 from contextlib import suppress
 
+from njrt.execution.contained import wire
 from njrt.execution.contained.child import Child
 from njrt.execution.contained.known import CHILD_MODULES
-from njrt.execution.contained.proxies import copy_before, copy_shown
 from njrt.execution.contained.seccomp import build_filter, install_filter
+from njrt.execution.contained.state import StateError
 from njrt.execution.contained.wire import MAX_ZONE_BYTES, Connection, WireError
 
 MEMORY_BYTES = 1024 * 1024 * 1024
@@ -40,9 +40,6 @@ def main() -> None:
         with suppress(ImportError):
             importlib.import_module(name)
     _warm_up()
-    json.dumps, json.dump = copy_before(json.dumps), copy_before(json.dump)
-    pprint.pprint = copy_before(pprint.pprint, copy_shown)
-    pprint.pformat = copy_before(pprint.pformat, copy_shown)
     sys.path.clear()
     drop_rights()
     program = build_filter(platform.machine())
@@ -51,6 +48,8 @@ def main() -> None:
     check_filter(program)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.freeze()  # what a child's collector does not visit stays shared memory
+    gc.set_threshold(100_000, 20, 100)
     control.sendall(b"ready\n")
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 8 + MAX_ZONE_BYTES, 1)
@@ -127,14 +126,17 @@ def run_child(descriptor: int, program: bytes, seconds: int) -> None:
     ):
         resource.setrlimit(kind, (most, most))
     channel = socket.socket(fileno=3)
+    wire.IS_CHILD = True
     install_filter(program)
     connection = Connection(channel)
     try:
         Child(connection).run()
     except (WireError, OSError):
         return
+    except StateError as error:
+        connection.send(["refused", str(error)])
     except BaseException as error:
-        connection.send(["crashed", [], [], [], f"{type(error).__name__}: {error}"])
+        connection.send(["crashed", f"{type(error).__name__}: {error}"])
 
 
 if __name__ == "__main__":

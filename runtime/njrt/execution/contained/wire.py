@@ -1,11 +1,12 @@
 """Values and messages between contained code and its program.
 
-    encode(3)                        3
-    encode((1, date(2026, 1, 2)))    ["t", [1, ["date", "2026-01-02"]]]
-    encode(order)                    ["r", 7, ...]      the program's object number 7
+    write(3)                     3
+    write(date(2026, 1, 2))      ["date", "2026-01-02"]
+    write((1, order))            None: it is an object with a row of its own (`state.py`)
 
-A message is its length in 4 bytes, then JSON in UTF-8. JSON lists are tagged values; both sides read the plain tags
-below, and each has its own tags for references. The program never unpickles or evaluates anything from the child.
+A message is its length in 4 bytes, then JSON in UTF-8. JSON lists are tagged values. The program
+never unpickles or evaluates anything from the child, and counts the nodes of a message before it
+parses it.
 """
 
 from __future__ import annotations
@@ -13,27 +14,32 @@ from __future__ import annotations
 import datetime
 import decimal
 import fractions
+import io
 import json
-import operator
 import os
 import socket
 import struct
 import uuid
+import zoneinfo
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from importlib import resources
+from pathlib import Path
 from typing import Any
 
-MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 MAX_ZONE_BYTES = 255
 """Most bytes in the name of the program's time zone."""
-MAX_TUPLE = 100
-"""Longer tuples of the program cross as references: copying each would cost more than a touch."""
+MAX_NODES = 4_000_000
+"""Most lists and members in a message."""
 _MAX_JSON_INT_BITS = 1000
-_BIG = 1 << _MAX_JSON_INT_BITS
+BIG = 1 << _MAX_JSON_INT_BITS
 _LOOKS = 100
 """How often a side polls before it sleeps: some 60 microseconds. With one processor it sleeps immediately."""
 _LENGTH = struct.Struct(">I")
+IS_CHILD = False
+"""Whether this is the process of contained code, which trusts its program."""
 _dump = json.JSONEncoder(separators=(",", ":"), check_circular=False, ensure_ascii=False).encode
 
 Data = Any
@@ -42,6 +48,19 @@ Data = Any
 
 class WireError(Exception):
     """A message cannot be read, or the other side has ended."""
+
+
+class TooLargeError(Exception):
+    """A message is larger than `MAX_MESSAGE_BYTES` (`size`, in bytes)."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(f"{size / 1e6:.0f} MB are too much; at most 16 MB can cross at a time")
+        self.size = size
+
+
+def measure(message: Data) -> int:
+    """Return the size of a message in bytes."""
+    return len(_dump(message).encode("utf-8", "surrogatepass"))
 
 
 class Connection:
@@ -55,7 +74,7 @@ class Connection:
         # Lone surrogates stay apart: as escapes in ASCII, two in a row would become one character.
         text = _dump(message).encode("utf-8", "surrogatepass")
         if len(text) > MAX_MESSAGE_BYTES:
-            raise ValueError(f"a value of {len(text)} bytes is too large to cross")
+            raise TooLargeError(len(text))
         left = memoryview(_LENGTH.pack(len(text)) + text)
         while left:  # the other side may have to wait for a processor
             with suppress(BlockingIOError):
@@ -81,6 +100,8 @@ class Connection:
             buffer += received
         text = bytes(buffer[_LENGTH.size : _LENGTH.size + length])
         del buffer[: _LENGTH.size + length]
+        if text.count(b"[") + text.count(b",") + text.count(b"{") > MAX_NODES:
+            raise WireError("a message has too many parts")
         try:
             return json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -115,8 +136,10 @@ WRITERS: dict[type, Callable[[Any], Data]] = {
     complex: lambda value: ["complex", value.real, value.imag],
     range: lambda value: ["range", *map(_encode_int, (value.start, value.stop, value.step))],
     datetime.date: lambda value: ["date", value.isoformat()],
-    datetime.datetime: lambda value: ["datetime", value.isoformat()],
-    datetime.time: lambda value: ["time", value.isoformat()],
+    datetime.datetime: lambda it: ["datetime", _drop_zone(it), it.fold, *_write_zone(it.tzinfo)],
+    datetime.time: lambda it: ["time", _drop_zone(it), it.fold, *_write_zone(it.tzinfo)],
+    datetime.timezone: lambda value: _write_zone(value),
+    zoneinfo.ZoneInfo: lambda value: _write_zone(value),
     datetime.timedelta: lambda value: ["timedelta", value.days, value.seconds, value.microseconds],
     decimal.Decimal: lambda value: ["Decimal", str(value)],
     fractions.Fraction: lambda it: ["Fraction", *map(_encode_int, it.as_integer_ratio())],
@@ -126,8 +149,73 @@ WRITERS: dict[type, Callable[[Any], Data]] = {
 }
 """Functions that write plain values, by their exact class."""
 
-_JSON_CLASSES = frozenset({type(None), bool, str, float})
+PLAIN = frozenset({type(None), bool, str, float})
+"""Classes of values that JSON has, and both sides read as they are."""
+
+
+def write(value: Any) -> Data:
+    """Return the data of a plain value; None for other objects, and for None."""
+    kind = type(value)
+    if kind in PLAIN or (kind is int and -BIG < value < BIG):
+        return value
+    writer = WRITERS.get(kind)
+    if writer is None or not _has_plain_zone(value.tzinfo if kind in _TIMES else value):
+        return None
+    return writer(value)
+
+
 _TIMES = (datetime.datetime, datetime.time)
+
+
+def _has_plain_zone(value: Any) -> bool:
+    if isinstance(value, datetime.tzinfo):
+        has_file = type(value) is zoneinfo.ZoneInfo and (IS_CHILD or read_zone(value.key) != b"")
+        return has_file or type(value) is datetime.timezone
+    return True
+
+
+def _drop_zone(value: Any) -> str:
+    return str(value.replace(tzinfo=None).isoformat())
+
+
+def _write_zone(zone: Any) -> list[Data]:
+    match zone:
+        case None:
+            return []
+        case zoneinfo.ZoneInfo():
+            _sent_zones.add(zone.key)
+            return ["zone", zone.key, read_zone(zone.key).decode("latin-1")]
+    offset = zone.utcoffset(None)
+    return ["timezone", offset.days, offset.seconds, offset.microseconds]
+
+
+@cache
+def read_zone(key: str | None) -> bytes:
+    """Return the file of a time zone, which the child cannot open; empty if there is none."""
+    for folder in zoneinfo.TZPATH if key else ():
+        with suppress(OSError):
+            return Path(folder, key or "").read_bytes()
+    with suppress(ImportError, OSError):  # the package that Python uses where the system has none
+        return resources.files("tzdata").joinpath("zoneinfo", *(key or "").split("/")).read_bytes()
+    return b""
+
+
+_sent_zones: set[str | None] = set()
+
+
+@cache
+def make_zone(key: str, content: str) -> datetime.tzinfo:
+    """Return the time zone with this key: in a child from its content, else one that was sent."""
+    if IS_CHILD:
+        return zoneinfo.ZoneInfo.from_file(io.BytesIO(content.encode("latin-1")), key)
+    if key not in _sent_zones:
+        raise WireError("no such time zone")
+    return zoneinfo.ZoneInfo(key)
+
+
+def _read_time(kind: Any, text: str, fold: int, *zone: Data) -> Any:
+    found = READERS[zone[0]](list(zone)) if zone else None
+    return kind.fromisoformat(text).replace(tzinfo=found, fold=int(fold == 1))
 
 
 def _read_int(value: Data) -> int:
@@ -144,8 +232,10 @@ READERS: dict[str, Callable[[list[Data]], Any]] = {
     "complex": lambda data: complex(data[1], data[2]),
     "range": lambda data: range(*map(_read_int, data[1:4])),
     "date": lambda data: datetime.date.fromisoformat(data[1]),
-    "datetime": lambda data: datetime.datetime.fromisoformat(data[1]),
-    "time": lambda data: datetime.time.fromisoformat(data[1]),
+    "datetime": lambda data: _read_time(datetime.datetime, *data[1:]),
+    "time": lambda data: _read_time(datetime.time, *data[1:]),
+    "timezone": lambda data: datetime.timezone(datetime.timedelta(*map(_read_int, data[1:4]))),
+    "zone": lambda data: make_zone(data[1], data[2]),
     "timedelta": lambda data: datetime.timedelta(data[1], data[2], data[3]),
     "Decimal": lambda data: decimal.Decimal(data[1]),
     "Fraction": lambda data: fractions.Fraction(*map(_read_int, data[1:3])),
@@ -169,123 +259,3 @@ def set_decimal_context(data: Data) -> None:
     prec, rounding, lowest, highest, capitals, clamp, names = data
     traps = [getattr(decimal, name) for name in names]
     decimal.setcontext(decimal.Context(prec, rounding, lowest, highest, capitals, clamp, [], traps))
-
-
-class Codec:
-    """Writes and reads values; each side adds its references (`encode_object`, `decode_object`)."""
-
-    def encode(self, value: Any) -> Data:
-        kind = type(value)
-        if kind in _JSON_CLASSES or (kind is int and -_BIG < value < _BIG):
-            return value
-        if kind is tuple and len(value) <= MAX_TUPLE:
-            return ["t", [self.encode(member) for member in value]]
-        if kind is frozenset and len(value) <= MAX_TUPLE:
-            return ["fs", [self.encode(member) for member in value]]
-        if kind is slice:
-            return ["slice", *(self.encode(part) for part in (value.start, value.stop, value.step))]
-        writer = WRITERS.get(kind)
-        is_plain = kind not in _TIMES or (
-            value.fold == 0 and type(value.tzinfo) in (type(None), datetime.timezone)
-        )
-        if writer is not None and is_plain:
-            return writer(value)
-        return self.encode_object(value)
-
-    def decode(self, data: Data) -> Any:
-        if type(data) is not list:
-            return data
-        tag = data[0]
-        if tag == "t":
-            return tuple(map(self.decode, data[1]))
-        if tag == "fs":
-            return frozenset(map(self.decode, data[1]))
-        if tag == "slice":
-            return slice(*map(self.decode, data[1:4]))
-        reader = READERS.get(tag)
-        return reader(data) if reader else self.decode_object(data)
-
-    def encode_object(self, value: Any) -> Data:
-        """Return the data for a value that is not plain."""
-        raise NotImplementedError
-
-    def decode_object(self, data: list[Data]) -> Any:
-        """Return the value for data with one of this side's tags."""
-        raise NotImplementedError
-
-
-# ── containers that the code made, which both sides have ─────────────────────────────────────────
-
-
-class Mirrors:
-    """Containers that the code made and the program has received: both sides hold one, with the same contents.
-
-    Before each message a side sends its changes (`encode_changes`), and the other applies them to its own containers
-    (`apply_changes`), so that neither can see an old state. Contents are compared by identity.
-    """
-
-    def __init__(self, codec: Codec) -> None:
-        self.codec = codec
-        self.by_number: dict[int, Any] = {}
-        self.numbers: dict[int, int] = {}
-        self._seen: dict[int, list[Any]] = {}
-
-    def add(self, number: int, container: Any) -> None:
-        """Add a container under its number, with contents that the other side knows."""
-        self.by_number[number] = container
-        self.numbers[id(container)] = number
-
-    def remember(self, number: int) -> None:
-        """Record that the other side knows the current contents."""
-        self._seen[number] = list_contents(self.by_number[number])
-
-    def drop(self, number: int) -> None:
-        container = self.by_number.pop(number, None)
-        self.numbers.pop(id(container), None)
-        self._seen.pop(number, None)
-
-    def encode_changes(self) -> list[Data]:
-        """Return `[number, first, members]` for each container that changed: from `first` on it has these members."""
-        changes: list[Data] = []
-        found: dict[int, list[Any]] = {}
-        for number, container in list(self.by_number.items()):
-            seen, now = self._seen[number], list_contents(container)
-            has_start = len(now) >= len(seen) and all(map(operator.is_, seen, now))
-            if has_start and len(now) == len(seen):
-                continue
-            first = len(seen) if has_start and type(container) is list else 0
-            changes.append([number, first, [self.codec.encode(member) for member in now[first:]]])
-            found[number] = now
-        self._seen |= found
-        return changes
-
-    def apply_changes(self, changes: list[Data]) -> None:
-        """Apply the changes that the other side has made to its containers."""
-        for number, first, members in changes:
-            fill(self.by_number[number], first, [self.codec.decode(member) for member in members])
-            self.remember(number)
-
-
-MIRRORED: dict[str, type] = {"list": list, "dict": dict, "set": set}
-MIRRORED_NAMES = {kind: name for name, kind in MIRRORED.items()}
-
-
-def list_contents(container: Any) -> list[Any]:
-    """Return the members of a container; for a dict, its keys and values, alternating."""
-    if type(container) is dict:
-        return [part for pair in container.items() for part in pair]
-    return list(container)
-
-
-def fill(container: Any, first: int, members: list[Any]) -> None:
-    """Make `members` the contents of a container from position `first` on.
-
-    Hashing a proxy is a touch, which sends the changes of all containers first, so none may be half filled.
-    """
-    if type(container) is list:
-        container[first:] = members
-        return
-    pairs = zip(members[::2], members[1::2], strict=True)
-    filled: Any = dict(pairs) if type(container) is dict else set(members)
-    container.clear()
-    container.update(filled)

@@ -1,0 +1,276 @@
+"""Check what the other side has sent, and make objects of its rows.
+
+read_delta(data, 7)                 the changes, if their form is right; else WireError
+make_objects(rows, known, side)     real lists, dicts and instances for the new rows
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Iterable, Sequence
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+from njrt.execution.contained.state import (
+    BUILTIN,
+    FACTORIES,
+    FROZEN,
+    MAX_ROWS,
+    Delta,
+    Row,
+    Side,
+    StateError,
+    decode_value,
+    has_only_namespace,
+    set_raw,
+)
+from njrt.execution.contained.wire import Data, WireError
+
+MAX_DEPTH = 100
+"""How many tuples and frozen sets may be nested: Python's `hash` recurses in C."""
+_MAX_WEAK_KEYS = 1000
+"""Keys whose hash another process can choose: numbers beyond 2**61 and floats."""
+
+
+def read_delta(data: Data, known: int) -> Delta:
+    """Check the form of a message's changes; raise WireError unless it is right."""
+    match data:
+        case [list(changed), list(added), list(names)]:
+            pass
+        case _:
+            raise WireError("not a list of changes")
+    total = known + len(added)
+    numbers = set()
+    for pair in changed:
+        if type(pair) is not list or len(pair) != 2 or type(pair[0]) is not int:
+            raise WireError("not a list of changes")
+        if not 0 <= pair[0] < known:
+            raise WireError("no object has this number")
+        check_row(pair[1], total)
+        numbers.add(pair[0])
+    if len(numbers) != len(changed):
+        raise WireError("an object is changed twice")
+    for row in added:
+        check_row(row, total)
+    for pair in names:
+        match pair:
+            case [str(), value]:
+                check_value(value, total)
+            case _:
+                raise WireError("not a name")
+    return Delta([tuple(it) for it in changed], added, [tuple(it) for it in names])
+
+
+def check_row(row: Data, total: int) -> None:
+    """Raise WireError unless this is a row whose numbers are below `total`."""
+    if type(row) is not list or [*map(type, row)] != [str, str, list, list]:
+        raise WireError("not a row")
+    tag, _, items, parts = row
+    if tag not in _TAGS or len(parts) % 2:
+        raise WireError("not a row")
+    if (tag == "dict" and len(items) % 2) or (tag in ("object", "handle", "remote") and items):
+        raise WireError("not the items of a row")
+    for name in parts[::2]:
+        if type(name) is not str or name[:1] == "_":
+            raise WireError("not the name of a public attribute")
+    for value in (*items, *parts[1::2]):
+        if type(value) is list or type(value) is dict:
+            check_value(value, total)
+
+
+def check_value(value: Data, total: int) -> None:
+    """Raise WireError for a list or dict that is no value."""
+    if type(value) is not list:
+        if type(value) is dict:
+            raise WireError("not a value")
+        return
+    match value:
+        case ["r", number]:
+            if type(number) is not int or not 0 <= number < total:
+                raise WireError("no object has this number")
+        case [str(), *parts]:
+            if any(isinstance(it, list | dict) and not _is_number(it) for it in parts):
+                raise WireError("not a value")
+        case _:
+            raise WireError("not a value")
+
+
+_TAGS = frozenset([*BUILTIN, "object", "handle", "remote", "error", "group"])
+
+
+def _is_number(part: Data) -> bool:
+    return type(part) is list and len(part) == 2 and part[0] == "i" and type(part[1]) is str
+
+
+def make_objects(rows: Sequence[Row], known: Sequence[Any], side: Side) -> list[Any]:
+    """Make objects for the rows that follow the `known` objects: empty ones, then their contents.
+
+    A set or a dict is filled after the attributes of its members are set, which their hashes need.
+    Raises StateError for tuples and frozen sets that contain themselves or are too deep.
+    """
+    if not rows:
+        return []
+    return _Maker(rows, known, side).make()
+
+
+class _Maker:
+    """Makes objects from rows (state: the objects made so far, and which are filled)."""
+
+    def __init__(self, rows: Sequence[Row], known: Sequence[Any], side: Side) -> None:
+        self.first, self.side = len(known), side
+        self.rows = dict(enumerate(rows, self.first))
+        self.objects: dict[int, Any] = dict(enumerate(known))
+        self.filled: set[int] = set()
+        self.depths: dict[int, int] = {}
+
+    def make(self) -> list[Any]:
+        for number, row in self.rows.items():
+            if row[0] not in FROZEN:
+                self.objects[number] = self._make_empty(row)
+        for number, row in self.rows.items():
+            if row[0] in FROZEN:
+                self._make_frozen(number)
+        for tags in (("object", "list", "deque", "bytearray", "error"), ("dict", "set")):
+            for number, row in self.rows.items():
+                if row[0] in tags and number not in self.filled:
+                    self._fill(number)
+        return [self.objects[number] for number in self.rows]
+
+    def _make_empty(self, row: Row) -> Any:
+        tag, name = row[:2]
+        if tag == "object" and name == "SimpleNamespace":
+            return SimpleNamespace()
+        if tag == "object":
+            return self.side.make_empty((tag, name))
+        match tag, name:
+            case ("list" | "dict" | "set" | "bytearray", ""):
+                return BUILTIN[tag]()
+            case "deque", _:
+                return deque(maxlen=int(name[:9]) if name else None)
+            case "dict", "Counter":
+                return Counter()
+            case "dict", "OrderedDict":
+                return OrderedDict()
+        if tag == "dict" and name.startswith("defaultdict="):
+            factory = FACTORIES.get(name.partition("=")[2])
+            return defaultdict(factory) if factory else self.side.make_empty((tag, name))
+        return self.side.make_empty((tag, name))
+
+    def _make_frozen(self, first: int) -> None:
+        """Make a tuple or frozen set from the inside out, without recursion."""
+        waiting = [first]
+        while waiting:
+            number = waiting[-1]
+            needs = self._list_needs(number)
+            if needs:
+                if needs[0] in waiting or len(waiting) > 2 * MAX_DEPTH:
+                    raise StateError(f"tuples are nested more than {MAX_DEPTH} deep or in a circle")
+                waiting.append(needs[0])
+                continue
+            waiting.pop()
+            if number in self.objects:
+                if number >= self.first and number not in self.filled:
+                    self._fill(number)
+                continue
+            tag, name, items, _ = self.rows[number]
+            inner = [self._find_depth(it[1]) for it in items if _is_reference(it)]
+            self.depths[number] = 1 + max(inner, default=0)
+            if self.depths[number] > MAX_DEPTH:
+                raise StateError(f"tuples are nested more than {MAX_DEPTH} deep")
+            members = [*map(self._decode, items)]
+            make = partial(self.side.make_frozen, (tag, name)) if name else BUILTIN[tag]
+            self.objects[number] = make(members)
+
+    def _list_needs(self, number: int) -> list[int]:
+        """Return what must be made or filled before this object, as far as that is missing."""
+        if number in self.filled or number < self.first:
+            return []
+        tag, _, items, parts = self.rows[number]
+        if tag not in FROZEN and tag != "object":
+            return []
+        inner = [it[1] for it in (*items, *parts[1::2]) if _is_reference(it)]
+        missing = [it for it in inner if it not in self.objects]
+        if not missing and tag == "frozenset":
+            missing = [it for it in self._list_hashed(inner) if it not in self.filled]
+        return missing
+
+    def _list_hashed(self, numbers: list[int]) -> list[int]:
+        """Return the new objects among these, and in tuples among these."""
+        found: list[int] = []
+        waiting = [it for it in numbers if it >= self.first]
+        while waiting and len(found) < MAX_ROWS:
+            number = waiting.pop()
+            tag, _, items, _ = self.rows[number]
+            if tag == "object":
+                found.append(number)
+            elif tag == "tuple":
+                waiting += [it[1] for it in items if _is_reference(it) and it[1] >= self.first]
+        return found
+
+    def _find_depth(self, number: int) -> int:
+        if number >= self.first:
+            return self.depths.get(number, 0)
+        return measure_depth(self.objects[number])
+
+    def _fill(self, number: int) -> None:
+        self.filled.add(number)
+        made, (tag, _, items, parts) = self.objects[number], self.rows[number]
+        if tag == "error":
+            self.side.fill_error(made, [*map(self._decode, items)])
+        elif tag != "object":
+            fill_items(tag, made, [*map(self._decode, items)])
+        values = [*map(self._decode, parts[1::2])]
+        if has_only_namespace(type(made)):
+            made.__dict__.update(zip(parts[::2], values, strict=True))
+            return
+        for name, value in zip(parts[::2], values, strict=True):
+            set_raw(made, name, value)
+
+    def _decode(self, data: Data) -> Any:
+        return decode_value(data, self.objects, self.side) if type(data) is list else data
+
+
+def _is_reference(data: Data) -> bool:
+    return type(data) is list and data[0] == "r"
+
+
+def measure_depth(value: Any) -> int:
+    """Return how deep tuples and frozen sets are nested, up to one more than `MAX_DEPTH`."""
+    level, depth = [value], 0
+    while level and depth <= MAX_DEPTH:
+        level = [it for it in level if isinstance(it, tuple | frozenset)]
+        depth += bool(level)
+        inner = {id(it): it for outer in level for it in iterate_frozen(outer)}
+        level = [*inner.values()]
+    return depth
+
+
+def iterate_frozen(value: Any) -> Iterable[Any]:
+    return tuple.__iter__(value) if isinstance(value, tuple) else frozenset.__iter__(value)
+
+
+def fill_items(tag: str, made: Any, items: list[Any]) -> None:
+    """Put items into an empty container, without running its class's methods."""
+    match tag:
+        case "list":
+            list.extend(made, items)
+        case "deque":
+            made.extend(items)
+        case "bytearray":
+            made[:] = items[0]
+        case "set":
+            check_keys(items)
+            set.update(made, items)
+        case "dict":
+            check_keys(items[::2])
+            kind: Any = OrderedDict if isinstance(made, OrderedDict) else dict
+            for key, value in zip(items[::2], items[1::2], strict=True):
+                kind.__setitem__(made, key, value)
+
+
+def check_keys(keys: Iterable[Any]) -> None:
+    """Raise StateError for too many keys whose hash the code can choose."""
+    weak = sum(type(it) is float or (type(it) is int and abs(it) >= 2**61) for it in keys)
+    if weak > _MAX_WEAK_KEYS:
+        raise StateError(f"more than {_MAX_WEAK_KEYS} keys are floats or very large numbers")

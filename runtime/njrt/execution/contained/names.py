@@ -1,0 +1,154 @@
+"""The names of a block as contained code has them: read from the scope, and bound in it.
+
+names = Names(snippet)
+names.places                {"orders": "variable", "total": "output"}
+names.list_changed()        [("total", 5)]: what the program has bound since the last message
+"""
+
+from __future__ import annotations
+
+import marshal
+import threading
+from collections.abc import Callable
+from functools import lru_cache, partial
+from types import CodeType, ModuleType
+from typing import Any
+
+from njrt.execution.checks import MODULE_NAMES
+from njrt.execution.compile import Snippet
+from njrt.execution.contained.known import CHILD_MODULES
+from njrt.execution.contained.state import MISSING
+from njrt.execution.contained.wire import WireError
+from njrt.scope.scope import read_cell
+from njrt.values.introspection import is_a
+
+
+class Names:
+    """The names that the code uses (state: the values that the child knows, and the first ones)."""
+
+    def __init__(self, snippet: Snippet) -> None:
+        self.scope, self.code = snippet.scope, snippet.code
+        self._thread = threading.get_ident()
+        self.places = self._find_places()
+        self._readers = {name: self._make_reader(name) for name in self.places}
+        self._known: dict[str, Any] = {}
+        self._first: dict[str, Any] = {}
+        named = self.scope.list_variables(self.scope.names)
+        self.modules: dict[str, ModuleType] = {
+            value.__name__: value
+            for value in named.values()
+            if is_a(value, ModuleType) and value.__name__ not in CHILD_MODULES
+        }
+
+    def is_own_thread(self) -> bool:
+        return threading.get_ident() == self._thread
+
+    def list_borrowed(self) -> list[str]:
+        """Return the builtins that the code uses although the program shadows them."""
+        names = self.code.co_freevars
+        return [name for name in names if name in self.scope.borrowed and name not in self.places]
+
+    def list_named(self) -> list[Any]:
+        """Return the values of all names that the block has, used by the code or not."""
+        scope = self.scope
+        values = [*scope.list_variables((*scope.names, *scope.type_names)).values()]
+        used = [it for it in (read() for read in self._readers.values()) if it is not MISSING]
+        return [*values, *used]
+
+    def list_parts(self, module: ModuleType) -> dict[str, Any]:
+        """Return the parts of a module that the text names, by the name of the part."""
+        found: dict[str, Any] = {}
+        for name, value in self.scope.list_variables(self.scope.names).items():
+            if value is module:
+                parts = self.scope.list_named(name, value)
+                found |= {path.rpartition(".")[2]: it for path, it in parts.items() if path != name}
+        return found
+
+    def list_changed(self) -> list[tuple[str, Any]]:
+        """Return the names bound to another object than the child knows, with it or `MISSING`."""
+        values = [(name, read()) for name, read in self._readers.items()]
+        changed = [(n, it) for n, it in values if it is not self._known.get(n, MISSING)]
+        self._known |= changed
+        return changed
+
+    def check(self, name: str) -> None:
+        """Raise WireError unless the code may bind this name."""
+        if self.places.get(name) not in ("output", "own", "global output"):
+            raise WireError("this name cannot be bound")
+
+    def bind(self, name: str, value: Any) -> None:
+        """Bind a name as the code has, or unbind it (`MISSING`)."""
+        self._first.setdefault(name, self._readers[name]())
+        self._known[name] = value
+        if value is MISSING:
+            self.scope.unbind(name)
+        else:
+            self.scope.rebind(name, value)
+
+    def restore(self) -> None:
+        """Bind what the code has bound as it was, unless the program has bound it since."""
+        for name, first in self._first.items():
+            if self._readers[name]() is self._known[name]:
+                if first is MISSING:
+                    self.scope.unbind(name)
+                else:
+                    self.scope.rebind(name, first)
+
+    def close(self) -> None:
+        for table in (self._known, self._first, self._readers, self.modules):
+            table.clear()
+
+    def _find_places(self) -> dict[str, str]:
+        """Return the place of each name, such as an output, a variable, or the block's own."""
+        scope, code = self.scope, self.code
+        places: dict[str, str] = {}
+        for name in code.co_freevars:
+            if name in scope.scratch:
+                places[name] = "own"
+            elif name in scope.cells:
+                places[name] = "output" if name in scope.bindable else "variable"
+            elif name in scope.borrowed and scope.is_lent(name):
+                places[name] = "variable"
+        used = _list_global_names(code)
+        if {"dir", "locals", "vars"} & {*used, *code.co_freevars}:
+            places |= {name: "variable" for name in scope.list_variables() if name not in places}
+        for name in used:
+            if name in scope.global_names and name not in places:
+                places[name] = "global output" if name in scope.bindable else "global variable"
+            elif (
+                scope.is_lent(name) or name in MODULE_NAMES & scope.module.keys()
+            ) and name not in places:
+                places[name] = "global variable"
+        return places
+
+    def _make_reader(self, name: str) -> Callable[[], Any]:
+        """Return a function that reads a name from its place; `MISSING` if it is unbound."""
+        if (cell := self.scope.find_cell(name)) is not None:
+            return partial(read_cell, cell, MISSING)
+        if self.scope.is_lent(name):
+            return partial(self.scope.lent.get, name)
+        return partial(self.scope.module.get, name, MISSING)
+
+
+@lru_cache(maxsize=64)
+def dump_code(code: CodeType) -> str:
+    """Return the bytes of a code object, one character each."""
+    return marshal.dumps(_use_plain_filename(code)).decode("latin-1")
+
+
+def _use_plain_filename(code: CodeType) -> CodeType:
+    """Return the code with a file name that is exactly a str."""
+    constants = tuple(
+        _use_plain_filename(constant) if isinstance(constant, CodeType) else constant
+        for constant in code.co_consts
+    )
+    return code.replace(co_filename=code.co_filename[:], co_consts=constants)
+
+
+def _list_global_names(code: CodeType) -> set[str]:
+    """Return the names that a code object and those nested in it use as globals or attributes."""
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            names |= _list_global_names(constant)
+    return names

@@ -1,0 +1,220 @@
+"""The objects of contained code in the child, as `state.Side` asks for them.
+
+objects.encode_argument(lambda x: x)    ["callback", 0]: the program may call it until the code ends
+objects.find_obstacle([lambda: 1])      StateError: a function ends with the code
+objects.take_delta([])                  what has changed since the last message
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import suppress
+from types import ModuleType
+from typing import Any
+
+from njrt.execution.contained import rebuild
+from njrt.execution.contained.known import (
+    CHILD_MODULES,
+    fill_error,
+    find_known_name,
+    is_plain_class,
+    list_arguments,
+    make_bare_error,
+    make_group,
+)
+from njrt.execution.contained.state import Delta, Kind, StateError, Table
+from njrt.execution.contained.wire import Data
+
+_CALLED = ("function", "builtin_function_or_method", "method", "ProgramCall")
+_COLLECTED = (
+    *("generator", "map", "filter", "zip", "enumerate", "reversed", "list_iterator"),
+    *("dict_keys", "dict_values", "dict_items"),
+)
+"""Classes of iterators and views that a function of the program gets as a list."""
+
+
+class Objects:
+    """The objects of the program in the child (state: by number, and what was handed over)."""
+
+    def __init__(self, call: rebuild.Call) -> None:
+        self.classes = rebuild.Classes(call, lambda data: self.table.decode(data))
+        self.table = Table(self)
+        self.functions: dict[int, Any] = {}
+        self.modules: dict[str, Any] = {}
+        self.handed: list[Any] = []
+        self._call = call
+
+    def describe(self, described: list[Any]) -> None:
+        for it in described:
+            if "function" in it:
+                number, name, text, is_async = it["function"]
+                self.functions[number] = rebuild.Function(self._call, number, name, text, is_async)
+        self.classes.add([it for it in described if "function" not in it])
+
+    def write_special(self, value: Any) -> Data:
+        kind = type(value)
+        if kind is rebuild.Function:
+            return ["function", value._number]
+        if kind is rebuild.Module or (kind is ModuleType and value.__name__ in CHILD_MODULES):
+            return ["module", value.__name__]
+        if isinstance(value, type):
+            if value in self.classes.kinds:
+                return ["class", self.classes.kinds[value][1]]
+            if is_plain_class(value):
+                return ["known", *(find_known_name(value) or ())]
+            return None
+        if self.classes.kinds.get(kind, ("", ""))[0] == "enum":
+            name = value._name_ if value._name_ in kind.__members__ else None
+            return [
+                "member",
+                self.classes.kinds[kind][1],
+                name,
+                value._value_ if name is None else 0,
+            ]
+        return None
+
+    def read_special(self, data: list[Data]) -> Any:
+        match data:
+            case ["class", key]:
+                return self.classes.find(key)
+            case ["member", key, None, number]:
+                return self.classes.find(key)(number)
+            case ["member", key, name, _]:
+                return self.classes.find(key)[name]
+            case ["function", number]:
+                return self.functions[number]
+            case ["known", module, path]:
+                return rebuild.resolve(module, path)
+            case ["builtin", name]:
+                return getattr(builtins, name)
+            case ["module", name]:
+                return self.modules.get(name) or sys.modules[name]
+            case ["callback", number]:
+                return self.handed[number]
+            case ["unknown"]:
+                return None
+        raise AssertionError(data)
+
+    def find_kind(self, cls: type) -> Kind:
+        if issubclass(cls, BaseException):
+            tag = "group" if issubclass(cls, BaseExceptionGroup) else "error"
+            if known := find_known_name(cls):
+                return tag, "=" + ":".join(known)
+            if cls in self.classes.kinds:
+                return tag, self.classes.kinds[cls][1]
+        if cls in self.classes.kinds:
+            return self.classes.kinds[cls]
+        name = cls.__name__
+        if issubclass(cls, type) or name in (*_CALLED, *_COLLECTED, "coroutine"):
+            raise StateError(f"a {name} of contained code ends with it, and cannot be kept")
+        raise StateError(
+            f"an object of the class {cls.__qualname__.rpartition('.')[2]} that the code made "
+            "cannot be handed to the program; use lists, dicts or the program's classes"
+        )
+
+    def make_empty(self, kind: Kind) -> Any:
+        tag, name = kind
+        if tag == "handle":
+            return object.__new__(self.classes.find_handle(name))
+        if tag == "dict" and name.startswith("defaultdict"):
+            return defaultdict(_refuse_default)
+        if tag == "error":
+            return make_bare_error(self._find_error(name))
+        return self.classes.make_empty(name)
+
+    def make_frozen(self, kind: Kind, members: list[Any]) -> Any:
+        tag, name = kind
+        if tag == "group":
+            return make_group(self._find_error(name), members)
+        return tuple.__new__(self.classes.find(name), members)
+
+    def _find_error(self, name: str) -> Any:
+        if name[:1] == "=":
+            return rebuild.resolve(*name[1:].split(":"))
+        return self.classes.find(name)
+
+    def write_error(self, error: Any, encode: Callable[[Any], Data]) -> list[Data]:
+        if isinstance(error, BaseExceptionGroup):
+            return [encode(error.message), *map(encode, error.exceptions)]
+        return ["", *map(encode, list_arguments(error))]
+
+    def fill_error(self, error: Any, items: list[Any]) -> None:
+        if type(error).__module__ == "builtins":
+            with suppress(Exception):
+                type(error).__init__(error, *items[1:])
+        else:
+            error.__dict__["_njrt_text"] = items[0]
+        fill_error(error, items[1:])
+
+    def encode_argument(self, value: Any) -> Data:
+        """Return the data of an argument; functions of the code may be called until it ends."""
+        kind = type(value)
+        if kind.__name__ in _COLLECTED and kind.__module__ == "builtins":
+            value = [*value]
+        special = self.write_special(value)
+        is_own = kind in self.classes.kinds or id(value) in self.table.numbers
+        if special is None and callable(value) and not is_own:
+            if not any(value is it for it in self.handed):
+                self.handed.append(value)
+            return ["callback", next(n for n, it in enumerate(self.handed) if it is value)]
+        return self.table.encode(value)
+
+    def take_delta(self, names: list[tuple[str, Data]]) -> Delta:
+        """Return what has changed since the last message, after the message's values are encoded."""
+        changed = self.table.find_changed()
+        for number, row in changed.items():
+            if row[0] == "list" and not row[2]:
+                self._refuse_sorting(self.table.objects[number])
+        added = self.table.read_added()
+        self.table.send(changed.items(), added)
+        return Delta([*changed.items()], added, names)
+
+    def _refuse_sorting(self, value: list[Any]) -> None:
+        # CPython empties a list while it sorts it, and gives it a size below that of an empty one.
+        if list.__sizeof__(value) < [].__sizeof__():
+            raise StateError(
+                "a function of the program cannot be called while a list is being sorted; "
+                "compute the keys first, or use sorted()"
+            )
+
+    def encode_error(self, error: BaseException) -> Data:
+        """Return the data of an exception or, if it cannot cross, of a TypeError with its text."""
+        crosses = self.can_cross(error)
+        return self.table.encode(error if crosses else RuntimeError(describe_error(error)))
+
+    def can_cross(self, value: Any) -> bool:
+        """Return whether a value and all that it reaches can be handed to the program."""
+        return self.find_obstacle(value) is None
+
+    def find_obstacle(self, value: Any) -> StateError | None:
+        table = self.table
+        before = len(table.objects)
+        try:
+            table.encode(value)
+            read = before
+            while read < len(table.objects):
+                table.read_row(read)
+                read += 1
+        except StateError as error:
+            for added in table.objects[before:]:
+                del table.numbers[id(added)]
+            del table.objects[before:], table.kinds[before:]
+            return error
+        return None
+
+
+def _refuse_default() -> Any:
+    raise TypeError("the default factory of this defaultdict is a function of the program")
+
+
+def describe_error(error: BaseException) -> str:
+    """Return the class and the message of an exception."""
+    name = type(error).__qualname__.rpartition("<locals>.")[2]
+    try:
+        message = str(error)
+    except BaseException as problem:
+        return f"{name}: <its message cannot be shown: {type(problem).__name__}>"
+    return f"{name}: {message}" if message else name

@@ -1,0 +1,433 @@
+"""The program's side of contained code: what it sends, which changes it takes, what it calls.
+
+    program.encode({"orders": orders})       numbers for everything that the names reach
+    program.check_change(7, order)           StateError if the block may only read it
+    program.find_call(["method", 7, "add"])  the method of the real object, behind the block's gate
+
+The code may call the functions and classes that the text names, those that a named list or dict
+holds, and the public methods of the program's own objects.
+"""
+
+from __future__ import annotations
+
+import copy
+import enum
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import _AsyncGeneratorContextManager, _GeneratorContextManager
+from functools import partial
+from types import ModuleType, SimpleNamespace
+from typing import Any, get_type_hints
+
+from njrt.execution.contained.classes import Classes, find_method, is_async
+from njrt.execution.contained.known import (
+    CHILD_MODULES,
+    fill_error,
+    find_known_name,
+    is_plain_class,
+    is_safe_error,
+    list_arguments,
+    make_bare_error,
+    make_group,
+    resolve_known,
+)
+from njrt.execution.contained.state import MISSING, UNCHANGING, Kind, StateError, Table, find_reader
+from njrt.execution.contained.wire import Data, WireError
+from njrt.execution.tracebacks import cut_middle
+from njrt.gates import (
+    CallRules,
+    CarriedFunction,
+    GatedFunction,
+    carry_gated,
+    find_gate,
+    find_plain_function,
+    wrap_gated,
+)
+from njrt.scope.typecheck import find_type_mismatch
+from njrt.values.introspection import (
+    find_member,
+    get_class_name,
+    get_class_namespace,
+    get_module_name,
+    get_mro,
+    is_a,
+    list_slots,
+)
+
+_ITERATORS: tuple[type, ...] = (
+    types.GeneratorType,
+    map,
+    filter,
+    zip,
+    enumerate,
+    reversed,
+    type(iter([])),
+)
+_USES: Mapping[str, tuple[type, ...]] = {
+    "__iter__": _ITERATORS,
+    "__next__": _ITERATORS,
+    "__anext__": (types.AsyncGeneratorType,),
+    "__await__": (),
+    "__enter__": (_GeneratorContextManager,),
+    "__exit__": (_GeneratorContextManager,),
+    "__aenter__": (_AsyncGeneratorContextManager,),
+    "__aexit__": (_AsyncGeneratorContextManager,),
+}
+"""What the code may do with objects that are not data, by their exact class."""
+
+
+class HandedFunction:
+    """A function of the code, as the program sees it while the code runs."""
+
+    def __init__(self, number: int, call: Callable[..., Any]) -> None:
+        self.number, self._call = number, call
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self._call(self.number, args, named)
+
+
+class Program:
+    """The objects, classes and functions that a piece of code has (state: what was sent)."""
+
+    def __init__(
+        self, name: str, modules: Mapping[str, ModuleType], call: Callable[..., Any]
+    ) -> None:
+        gate = find_gate()
+        self._rules: CallRules = gate.rules if gate else {}
+        self.classes = Classes(name, self._has_rule, self)
+        self.table = Table(self)
+        self.writable: set[int] = set()
+        self.modules, self._call = modules, call
+        self.handed: dict[int, HandedFunction] = {}
+        self._allowed: dict[int, Any] = {}
+        self._functions: list[Any] = []
+        self._numbers: dict[int, int] = {}
+        self._guarded: dict[int, Any] = {}
+        self._new_functions: list[Data] = []
+        self._hints: dict[type, dict[str, Any]] = {}
+
+    def allow(self, value: Any) -> None:
+        """Let the code call the functions and classes that a named value is or holds."""
+        held: Iterator[Any] = iter(())
+        if type(value) in (list, tuple, set, frozenset):
+            held = iter(value)
+        elif type(value) is dict:
+            held = iter([*value.values()])
+        for it in (value, *held):
+            if callable(it):
+                self._allowed[id(it)] = it
+
+    def take_new(self) -> list[Data]:
+        """Return the descriptions of classes and functions that the child does not have yet."""
+        functions, self._new_functions = self._new_functions, []
+        return [*self.classes.take_new(), *functions]
+
+    def mark_writable(self, numbers: Sequence[Data]) -> None:
+        """Let the code change what these values reach, but not through tuples and frozen objects."""
+        rows, kinds, classes = self.table.rows, self.table.kinds, {"": True}
+        waiting = [it[1] for it in numbers if type(it) is list and it[0] == "r"]
+        while waiting:
+            number = waiting.pop()
+            tag, name = kinds[number]
+            if number in self.writable or (tag in UNCHANGING and tag != "remote"):
+                continue
+            if name not in classes:
+                is_own = ":" in name
+                cls = type(self.table.objects[number])
+                classes[name] = not is_own or self.classes.may_change(cls)
+            if not classes[name]:
+                continue
+            self.writable.add(number)
+            _, _, items, parts = rows[number]
+            waiting += [it[1] for it in (*items, *parts) if type(it) is list and it[0] == "r"]
+
+    # ── objects (see `state.Side`) ───────────────────────────────────────────────────────────────
+
+    def write_special(self, value: Any) -> Data:
+        if type(value) is HandedFunction:
+            return ["callback", value.number]
+        if is_a(value, ModuleType):
+            is_sent = value.__name__ in CHILD_MODULES or value.__name__ in self.modules
+            return ["module", value.__name__] if is_sent else None
+        if is_a(value, type):
+            if known := find_known_name(value):
+                return ["known", *known]
+            if self.classes.find_form(value) != "handle":
+                return ["class", self.classes.name(value)]
+        elif is_a(value, enum.Enum) and self.classes.find_form(type(value)) == "enum":
+            name = value._name_ if value._name_ in type(value).__members__ else None
+            number = value._value_ if name is None else 0
+            return ["member", self.classes.name(type(value)), name, number]
+        is_data = not is_a(value, type) and self.classes.find_form(type(value)) != "handle"
+        is_function = id(value) in self._allowed and not is_data
+        return ["function", self._number(value)] if is_function else None
+
+    def _number(self, function: Any) -> int:
+        number = self._numbers.setdefault(id(function), len(self._functions))
+        if number == len(self._functions):
+            self._functions.append(function)
+            name = str(getattr(function, "__name__", type(function).__name__))
+            text = getattr(function, "__doc__", None)
+            text = text[:2000] if type(text) is str else ""
+            self._new_functions.append({"function": [number, name, text, is_async(function)]})
+        return number
+
+    def _guard_function(self, number: int) -> Any:
+        """Return the gated form of a function, the same each time, or the function itself."""
+        if number not in self._guarded:
+            guarded = self.guard(self._functions[number])
+            self._guarded[number] = guarded
+            self._allowed[id(guarded)], self._numbers[id(guarded)] = guarded, number
+        return self._guarded[number]
+
+    def read_special(self, data: list[Data]) -> Any:
+        match data:
+            case ["class", str(key)]:
+                return self.classes.find(key)
+            case ["member", str(key), str(name), _]:
+                return self._find_enum(key).__members__[name]
+            case ["member", str(key), None, int(number)]:
+                return self._find_enum(key)(number)
+            case ["function", int(number)] if number >= 0:
+                return self._guard_function(number)
+            case ["known", str(module), str(path)] if is_plain_class(resolve_known(module, path)):
+                return resolve_known(module, path)
+            case ["module", str(name)] if name in self.modules:
+                return self.modules[name]
+            case ["module", str(name)] if name in CHILD_MODULES:
+                return sys.modules[name]
+            case ["callback", int(number)] if 0 <= number < 1000:
+                found = self.handed.get(number) or HandedFunction(number, self._call)
+                return self.handed.setdefault(number, found)
+        raise WireError("not a value")
+
+    def _find_enum(self, key: str) -> Any:
+        cls = self.classes.find(key)
+        if self.classes.find_form(cls) != "enum":
+            raise WireError("not an enum")
+        return cls
+
+    def find_kind(self, cls: type) -> Kind:
+        form = self.classes.find_form(cls)
+        if form == "handle":
+            return form, f"{get_module_name(cls)}:{get_class_name(cls)}"
+        if form == "error":
+            tag = "group" if issubclass(cls, BaseExceptionGroup) else "error"
+            known = find_known_name(cls)
+            return tag, "=" + ":".join(known) if known else self.classes.name(cls)
+        return form, self.classes.name(cls)
+
+    def make_empty(self, kind: Kind) -> Any:
+        tag, name = kind
+        if tag == "error":
+            cls = self._find_error(name)
+            if not is_safe_error(cls) or not (name[:1] == "=" or self.classes.may_make(cls)):
+                raise StateError(f"contained code cannot make a {cls.__name__} without a call")
+            return make_bare_error(cls)
+        cls = self._find_data(tag, name)
+        if not self.classes.may_make(cls):
+            raise StateError(
+                f"contained code cannot make or copy a {cls.__name__} itself; it calls the class"
+            )
+        base: Any = {"list": list, "dict": dict, "set": set}.get(tag, object)
+        return base.__new__(cls)
+
+    def _find_data(self, tag: str, name: str) -> type:
+        cls = self.classes.find(name)
+        if self.classes.find_form(cls) != tag or tag == "handle":
+            raise WireError("not an object of this class")
+        return cls
+
+    def _find_error(self, name: str) -> type:
+        module, _, path = name[1:].partition(":")
+        try:
+            cls = resolve_known(module, path) if name[:1] == "=" else self.classes.find(name)
+        except (KeyError, AttributeError):
+            raise WireError("no such exception") from None
+        if not issubclass(cls, BaseException):
+            raise WireError("not an exception")
+        return cls
+
+    def make_frozen(self, kind: Kind, members: list[Any]) -> Any:
+        tag, name = kind
+        if tag == "group":
+            cls: Any = self._find_error(name)
+            is_right = len(members) > 1 and type(members[0]) is str
+            if not is_right or not (name[:1] == "=" or self.classes.may_make(cls)):
+                raise StateError("contained code cannot make this group of exceptions")
+            return make_group(cls, members)
+        cls = self._find_data(tag, name)
+        if len(members) != len(cls._fields):
+            raise WireError("not a named tuple")
+        return tuple.__new__(cls, members)
+
+    def write_error(self, error: Any, encode: Callable[[Any], Data]) -> list[Data]:
+        if isinstance(error, BaseExceptionGroup):
+            return [error.message, *map(encode, error.exceptions)]
+        try:
+            text = cut_middle(str(error), 2000)
+        except Exception as problem:
+            text = f"<its message cannot be shown: {type(problem).__name__}>"
+        return [text, *map(encode, list_arguments(error))]
+
+    def fill_error(self, error: Any, items: list[Any]) -> None:
+        fill_error(error, items[1:])
+
+    # ── what may change (see `apply.Rules`) ──────────────────────────────────────────────────────
+
+    def check_change(self, number: int, value: Any) -> None:
+        if number not in self.writable:
+            raise StateError(
+                f"a {type(value).__name__} that the block may only read was changed: what functions"
+                " return, tuples hold or frozen classes have is only read"
+            )
+
+    def check_attribute(self, value: Any, name: str, new: Any) -> None:
+        cls = type(value)
+        if cls is SimpleNamespace or (is_a(value, BaseException) and find_known_name(cls)):
+            return
+        held = find_reader(cls)(value)
+        if name in held and type(new) is type(held[name]):
+            return
+        if cls not in self._hints:
+            self._hints[cls] = _read_hints(cls)
+        hints = self._hints[cls]
+        known = dict(list_slots(cls))
+        is_known = name in hints or name in held or name in known
+        if not is_known and not self._was_sent(cls, name):
+            raise StateError(f"`{name}` is no attribute of a {cls.__name__}")
+        if isinstance(value, BaseException):
+            return
+        default = find_member(cls, name)
+        if callable(default) and not isinstance(default, type) and name not in hints:
+            raise StateError(f"`{name}` of a {cls.__name__} is a method")
+        if (
+            new is MISSING
+            or name not in hints
+            or type(new) in (type(held.get(name)), type(default))
+        ):
+            return
+        problem = find_type_mismatch(new, hints[name], vars(sys.modules.get(cls.__module__, sys)))
+        if problem is not None:
+            raise StateError(f"`{name}` of a {cls.__name__}: {problem}")
+
+    def _was_sent(self, cls: type, name: str) -> bool:
+        table = self.table
+        pairs = zip(table.objects, table.rows, strict=False)
+        return any(type(it) is cls and name in row[3][::2] for it, row in pairs)
+
+    # ── calls ────────────────────────────────────────────────────────────────────────────────────
+
+    def find_call(self, target: Data) -> tuple[Callable[..., Any], bool]:
+        """Return the function for a target of a call, and whether the code may change its result.
+
+        Raises StateError, as a TypeError in the code, for what it may not call.
+        """
+        match target:
+            case ["function", int(number)] if 0 <= number < len(self._functions):
+                return self._guard_function(number), False
+            case ["class", str(key)]:
+                cls = self.classes.find(key)
+                if id(cls) not in self._allowed:
+                    raise StateError(
+                        f"the prompt does not name the class {cls.__name__}, only an object of it"
+                    )
+                return cls, True
+            case ["method" | "get" | "set" as kind, reference, str(name)]:
+                return self._find_method(kind, reference, name)
+            case ["copy", ["r", int(number)], "copy" | "deepcopy" as name]:
+                value = self.table.decode(["r", number])
+                if not self.classes.is_own(type(value)):
+                    raise StateError(f"a {type(value).__name__} cannot be copied here")
+                return partial(getattr(copy, name), value), True
+            case ["use", ["r", int(number)], str(name)]:
+                return self._find_use(self.table.decode(["r", number]), name), True
+        raise WireError("no such call")
+
+    def _find_method(
+        self, kind: str, reference: Data, name: str
+    ) -> tuple[Callable[..., Any], bool]:
+        owner = self.table.decode(reference)
+        cls = owner if is_a(owner, type) else type(owner)
+        if self.classes.find_form(cls) == "handle":
+            raise WireError("not an object with methods")
+        is_remote = self.classes.find_form(cls) == "remote"
+        is_held = is_remote and name[:1] != "_" and name in find_reader(cls)(owner)
+        member = None if is_held and kind != "method" else find_method(self.classes, cls, name)
+        if cls is owner:
+            if id(cls) not in self._allowed or not isinstance(member, classmethod | staticmethod):
+                raise StateError(f"the prompt does not name the class {cls.__name__}")
+        elif type(reference) is not list or reference[0] not in ("r", "member"):
+            raise WireError("not an object with methods")
+        is_writable = reference[0] != "r" or reference[1] in self.writable
+        if kind == "get":
+            return partial(getattr, owner, name), is_writable
+        if kind == "set":
+            if not is_writable or not (is_remote or hasattr(type(member), "__set__")):
+                raise StateError(f"`{name}` of a {cls.__name__} cannot be set")
+            return partial(setattr, owner, name), is_writable
+        method = getattr(owner, name)
+        if name in ("__exit__", "__aexit__"):
+            return partial(_leave, method), is_writable
+        return self.guard(method), is_writable
+
+    def _find_use(self, value: Any, name: str) -> Callable[..., Any]:
+        if name == "__await__" and hasattr(type(value), "__await__"):
+            return lambda: value
+        if type(value) not in _USES.get(name, ()):
+            kind = type(value).__name__
+            what = "iterated" if name in ("__iter__", "__next__", "__anext__") else "entered"
+            what = "awaited" if name == "__await__" else what
+            raise StateError(f"a {kind} cannot be {what} in contained code; call a function")
+        method = getattr(value, name)
+        return partial(_leave, method) if name in ("__exit__", "__aexit__") else method
+
+    def _has_rule(self, function: Any) -> bool:
+        try:
+            return find_plain_function(function) in self._rules
+        except TypeError:  # it has no hash
+            return False
+
+    def guard(self, value: Any) -> Any:
+        """Return the gated form of a function that has a rule, or the value itself."""
+        if not callable(value) or isinstance(value, type):
+            return value
+        if is_a(value, partial):
+            gated = self.guard(value.func)
+            is_same = gated is value.func
+            return value if is_same else partial(gated, *value.args, **value.keywords)
+        if not self._has_rule(value):
+            return carry_gated(value)
+        rule = self._rules[find_plain_function(value)]
+        return CarriedFunction(wrap_gated(GatedFunction(value, rule), is_lent=True))
+
+
+def _leave(method: Callable[..., Any], error: Any) -> Any:
+    """Call `__exit__` or `__aexit__`."""
+    if not isinstance(error, BaseException):
+        return method(None, None, None)
+    return method(type(error), error, error.__traceback__)
+
+
+def _read_hints(cls: type) -> dict[str, Any]:
+    """Return the annotations of a class and its bases; those that cannot be resolved are `Any`."""
+    try:
+        return get_type_hints(cls)
+    except Exception:
+        found: dict[str, Any] = {}
+        for base in reversed(get_mro(cls)):
+            found |= dict.fromkeys(get_class_namespace(base).get("__annotations__", {}), Any)
+        return found
+
+
+def list_members(module: ModuleType, named: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the code may use of a module: the parts that the text names.
+
+    Of a module that it names as a whole these are the public functions and classes defined there.
+    """
+    return dict(named) or {
+        name: value
+        for name, value in vars(module).items()
+        if name[:1] != "_" and getattr(value, "__module__", None) == module.__name__
+    }
