@@ -22,7 +22,6 @@ from typing import Any, BinaryIO, assert_never
 from pydantic import BaseModel, ValidationError
 
 from njc.runs.dap import requests
-from njc.runs.dap.predicted_run import LACKING_CAPABILITIES, PredictedRun
 from njc.runs.dap.requests import (
     CAPABILITIES,
     BreakpointSets,
@@ -33,7 +32,6 @@ from njc.runs.dap.requests import (
 )
 from njc.runs.dap.stop_view import StopView, choose_stop_reason, describe_failure
 from njc.runs.debug.commands import COMMANDS, DebugSession, EditWanted, Said, run_command
-from njc.runs.debug.predicted import PredictedSession, open_predictor, read_program
 from njc.runs.timeline.channel import ChannelClosedError, RunControlError
 from njc.runs.timeline.happenings import (
     Diverged,
@@ -200,35 +198,17 @@ class Adapter:
     def _prepare_launch(self, arguments: requests.LaunchArguments) -> Callable[[], object]:
         if self._controller is not None:
             raise RequestError("a program has been launched already; `restart` starts it again")
-        arguments.check()
+        if "predicted" in (arguments.model_extra or {}):  # of njc 0.2, which ran nothing with it
+            raise RequestError("`predicted` was removed: use `njc debug --predicted`")
         folder = arguments.cwd or Path()
         program = folder / arguments.program
         if not program.is_file():
             raise RequestError(f"there is no program {program}")
-        if arguments.predicted is not None:
-            return self._prepare_predictions(arguments, program)
         self._launch = arguments
         settings = requests.make_settings(arguments, program, folder)
         self._controller = RunController(settings, self._happenings.put)
         self._breakpoints.folders = self._controller.folders
         self._opened_view = StopView(self._controller, self._client)
-        return lambda: self._send_event("initialized")
-
-    def _prepare_predictions(
-        self, arguments: requests.LaunchArguments, program: Path
-    ) -> Callable[[], object]:
-        """Serve this session from predictions: replace the handlers that need a running program."""
-        if arguments.predicted is None or arguments.call is None:
-            raise RequestError("`predicted` needs `call`, the call to start at, such as `fact(3)`")
-        predictor = open_predictor(arguments.predicted)
-        try:
-            source = read_program(program)
-            session = PredictedSession(predictor, program, source, arguments.call)
-            run = PredictedRun(session, self._client, self._send_event)
-        except ValueError as problem:
-            raise RequestError(str(problem)) from None
-        self._handlers = {**self._handlers, **run.make_handlers()}
-        self._send_event("capabilities", {"capabilities": LACKING_CAPABILITIES})
         return lambda: self._send_event("initialized")
 
     def _prepare_start(self, _: requests.Arguments) -> Callable[[], object]:

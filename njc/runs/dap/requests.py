@@ -57,7 +57,6 @@ class InitializeArguments(Arguments):
 
     lines_start_at1: bool = True
     columns_start_at1: bool = True
-    path_format: Literal["path", "uri"] = "path"
     supports_invalidated_event: bool = False
     supports_progress_reporting: bool = False
 
@@ -70,12 +69,13 @@ class InitializeArguments(Arguments):
         return line if self.lines_start_at1 else line + 1
 
     def read_path(self, path: str) -> Path:
-        is_uri = self.path_format == "uri" or path.startswith("file:")
-        return Path(unquote(urlsplit(path).path) if is_uri else path)
+        return Path(unquote(urlsplit(path).path) if path.startswith("file:") else path)
 
 
 class LaunchArguments(Arguments):
     """What to run: a natural program, its arguments and environment, and where replies come from."""
+
+    model_config = ConfigDict(extra="allow")
 
     program: Path
     args: tuple[str, ...] = ()
@@ -87,10 +87,6 @@ class LaunchArguments(Arguments):
     """The recording to replay and extend."""
     replay_only: bool = False
     """Whether to only replay the recording, without asking a model."""
-    predicted: str | None = None
-    """The `MODULE:FILE` of a model that predicts the steps instead of running the program."""
-    call: str | None = None
-    """The call to start predicting at, such as `fact(3)`."""
     options: dict[str, Any] = Field(default_factory=dict)
     no_debug: bool = False
     """Whether to just run the program, without breakpoints."""
@@ -98,25 +94,15 @@ class LaunchArguments(Arguments):
     stop_at_end: bool = False
     """Whether to stop when the program has ended, so that the user can step back from there."""
 
-    def check(self) -> None:
-        """Raise RequestError if arguments contradict each other."""
-        if self.predicted is None and self.call is not None:
-            raise RequestError("`call` needs `predicted`")
-        run_fields = {"args", "model", "recording", "replay_only", "options"}
-        if self.predicted is not None and (given := run_fields & self.model_fields_set):
-            names = ", ".join(f"`{to_camel(name)}`" for name in sorted(given))
-            raise RequestError(f"{names}: does nothing with `predicted`, which runs nothing")
-
     @property
     def stops_at_first(self) -> bool:
         return self.stop_on_entry and not self.no_debug
 
 
 class SourceArgument(Arguments):
-    """A file, or a text held by the adapter."""
+    """A file."""
 
     path: str | None = None
-    source_reference: int = 0
 
 
 class WantedBreakpoint(Arguments):
@@ -133,13 +119,7 @@ class SetBreakpointsArguments(Arguments):
 
     source: SourceArgument = SourceArgument()
     breakpoints: tuple[WantedBreakpoint, ...] = ()
-    lines: tuple[int, ...] = ()
-    """Sent by older clients instead of `breakpoints`."""
     filters: tuple[ExceptionFilter, ...] = ()
-
-    @property
-    def wanted(self) -> tuple[WantedBreakpoint, ...]:
-        return self.breakpoints or tuple(WantedBreakpoint(line=line) for line in self.lines)
 
 
 class DataBreakpointInfoArguments(Arguments):
@@ -197,8 +177,7 @@ class CompletionsArguments(Arguments):
 class SourceArguments(Arguments):
     """A text held by the adapter."""
 
-    source_reference: int = 0
-    source: SourceArgument | None = None
+    source_reference: int
 
 
 def make_settings(launch: LaunchArguments, program: Path, folder: Path) -> RunSettings:
@@ -246,8 +225,8 @@ class BreakpointSets:
                 )
             return Breakpoint("line", f"{file}:{line}", place=f"{file}:{block.first}")
 
-        answers = self._set(f"file {file}", arguments.wanted, read)
-        for wanted, answer in zip(arguments.wanted, answers["breakpoints"], strict=True):
+        answers = self._set(f"file {file}", arguments.breakpoints, read)
+        for wanted, answer in zip(arguments.breakpoints, answers["breakpoints"], strict=True):
             block = find_block_at(file, client.read_line(wanted.line))
             if block is None or not answer["verified"]:
                 answer["line"] = wanted.line

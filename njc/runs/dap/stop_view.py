@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, assert_never
 
-from njc.frontend.prompt_references import NAME, Reference, find_tags
+from njc.frontend.prompt_references import NAME
 from njc.runs.dap import requests
 from njc.runs.dap.requests import RequestError
 from njc.runs.timeline.breakpoints import find_block_lines, find_step_source
@@ -84,8 +84,6 @@ class LivePath:
     """A variable of the stopped block, or part of one; without names, all variables."""
 
     names: tuple[str, ...] = ()
-    only: tuple[str, ...] | None = None
-    """The only variables to show; None for all."""
 
 
 Handle = TextRows | LivePath
@@ -158,11 +156,7 @@ class StopView:
             return {"scopes": [self._make_scope("Variables", TextRows(before))]}
         step = run.timeline.at(frame.step.position)
         assert step is not None, "each frame has a step"
-        tags = find_tags(step.instruction)
-        writes = (tag.root for tag in tags if isinstance(tag, Reference) and tag.writes)
-        outputs = tuple(dict.fromkeys(writes))
         scopes = [self._make_scope("Variables", LivePath())]  # editors open the first one
-        scopes += [self._make_scope("Outputs", LivePath(only=outputs))] * bool(outputs)
         if step.effect is not None:
             rows = TextRows(tuple(describe_effect(self._show(step))))
             scopes.append(self._make_scope("Effect", rows))
@@ -188,7 +182,6 @@ class StopView:
                 shown = [
                     self._show_variable(variable, (variable.name,))
                     for variable in self._run.variables()
-                    if handle.only is None or variable.name in handle.only
                 ]
             case LivePath(names=names):
                 shown = [
@@ -247,9 +240,7 @@ class StopView:
         }
 
     def get_source(self, arguments: requests.SourceArguments) -> Any:
-        number = arguments.source_reference or (
-            arguments.source.source_reference if arguments.source is not None else 0
-        )
+        number = arguments.source_reference
         if not 1 <= number <= len(self._texts):
             raise RequestError("the text is no longer there")
         return {"content": self._texts[number - 1], "mimeType": "text/x-python"}

@@ -117,10 +117,6 @@ class PredictedSession:
     """Whether a variable has been set after the first state."""
     stop: int | None = None
 
-    def is_program(self, path: str) -> bool:
-        """Return whether a path is the program's."""
-        return Path(path).resolve() == self.file.resolve()
-
     def start(self) -> list[str]:
         self.state = self.predictor.start(self.source, self.call)
         return list(self._describe(self.state))

@@ -152,7 +152,7 @@ def test_steps_of_nested_blocks_and_of_code(connect: Connect, program: Path) -> 
         ("natural block program.njpy:14", 14),
     ]
     inner, outer = client.frames()
-    assert list(client.scopes(inner.id)) == ["Variables", "Outputs"]
+    assert list(client.scopes(inner.id)) == ["Variables"]
     assert client.variables(client.scopes(inner.id)["Variables"]) == {"number": "4"}
     assert client.variables(client.scopes(outer.id)["Variables"])["total"] == "int = 0"
     client.move("stepOut")
@@ -340,12 +340,11 @@ def test_lines_and_columns_from_zero(connect: Connect, program: Path) -> None:
         ("launch", {}, "program: Field required"),
         ("launch", {"program": "nowhere.njpy"}, "there is no program nowhere.njpy"),
         ("launch", {"program": "program.njpy", "args": 3}, "args: "),
-        ("launch", {"program": "program.njpy", "call": "main()"}, "`call` needs `predicted`"),
         ("launch", {"program": "program.njpy", "replayOnly": True}, "`replayOnly` needs `reco"),
         (
             "launch",
-            {"program": "program.njpy", "predicted": "a:b", "call": "main()", "model": "x"},
-            "`model`: does nothing with `predicted`, which runs nothing",
+            {"program": "program.njpy", "predicted": "a:b", "call": "main()"},
+            "`predicted` was removed: use `njc debug --predicted`",
         ),
         ("next", {"threadId": 1}, "no program has been launched"),
         ("scopes", {"frameId": 7}, "no program has been launched"),

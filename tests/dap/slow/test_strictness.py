@@ -97,7 +97,13 @@ REQUESTS: list[tuple[str, Any]] = [
     ("setFunctionBreakpoints", {"breakpoints": [{"name": "effect run"}, {"name": "block"}]}),
     ("setFunctionBreakpoints", {"breakpoints": []}),
     ("setDataBreakpoints", {"breakpoints": [{"dataId": "doubled", "condition": "x ="}]}),
-    ("setBreakpoints", {"source": {"path": "program.njpy"}, "lines": [8, 17, -1, 10**12]}),
+    (
+        "setBreakpoints",
+        {
+            "source": {"path": "program.njpy"},
+            "breakpoints": [{"line": line} for line in (8, 17, -1, 10**12)],
+        },
+    ),
     ("setBreakpoints", {"source": {"path": "a\\0b"}, "breakpoints": [{"line": 3}]}),
     ("setExceptionBreakpoints", {"filters": ["refusal", "nothing"]}),
     ("completions", {"text": "tot", "column": -5}),
@@ -231,9 +237,21 @@ WRONG: list[tuple[str, Any, str]] = [
     ("dataBreakpointInfo", {"name": "a b"}, "only variables have breakpoints on changes"),
     ("restartFrame", {"frameId": 99}, "the frame is no longer there"),
     ("setDataBreakpoints", {"breakpoints": [{"dataId": "3x"}]}, NO_BREAKPOINT),
-    ("setBreakpoints", {"source": {"path": "a\0b"}, "lines": [3]}, "no natural block has this"),
-    ("setBreakpoints", {"source": {"path": "."}, "lines": [3]}, "no natural block has this"),
-    ("setBreakpoints", {"source": {"path": "program.njpy"}, "lines": [-1]}, "no natural block"),
+    (
+        "setBreakpoints",
+        {"source": {"path": "a\0b"}, "breakpoints": [{"line": 3}]},
+        "no natural block has this",
+    ),
+    (
+        "setBreakpoints",
+        {"source": {"path": "."}, "breakpoints": [{"line": 3}]},
+        "no natural block has this",
+    ),
+    (
+        "setBreakpoints",
+        {"source": {"path": "program.njpy"}, "breakpoints": [{"line": -1}]},
+        "no natural block",
+    ),
     *(
         ("setFunctionBreakpoints", {"breakpoints": [{"name": name}]}, message)
         for name, message in {
