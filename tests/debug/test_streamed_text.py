@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from njc.runs.debug.plain import StreamedLines, read_streamed_text
+from njc.runs.debug.session import StreamedLines, read_streamed_text
 from njc.runs.timeline.happenings import ReplyStreamed
 
 CODE = "total = 0\nfor price in prices:\n    total += price  # 'é' \\ \"quoted\"\n"

@@ -16,9 +16,9 @@ from njc.commands.terminal.flags import PATH, parse_set_flags, refuse_options, w
 from njc.commands.terminal.removed import refuse_removed_flag
 from njc.project.build import NaturalSyntaxError
 from njc.project.units import read_file
-from njc.runs.debug.commands import DebugSession
-from njc.runs.debug.plain import PROMPT, PlainDebugger, read_command
+from njc.runs.debug.plain import PROMPT, read_command, serve_lines
 from njc.runs.debug.predicted import PredictedSession, open_predictor, read_program
+from njc.runs.debug.session import DebugSession
 from njc.runs.debug.stop_report import clean_text
 from njc.runs.timeline.debuggee import load_program
 from njc.runs.timeline.happenings import RunSettings, choose_recording
@@ -89,7 +89,7 @@ def command(
     try:
         run.start()
         if is_plain:
-            PlainDebugger(session, happenings).serve()
+            serve_lines(session, happenings)
         else:
             from njc.runs.debug.app import DebugApp
 

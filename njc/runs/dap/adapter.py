@@ -31,7 +31,8 @@ from njc.runs.dap.requests import (
     write_message,
 )
 from njc.runs.dap.stop_view import StopView, choose_stop_reason, describe_failure
-from njc.runs.debug.commands import COMMANDS, DebugSession, EditWanted, Said, run_command
+from njc.runs.debug.commands import EditWanted, Said, find_command, run_command
+from njc.runs.debug.session import DebugSession
 from njc.runs.timeline.channel import ChannelClosedError, RunControlError
 from njc.runs.timeline.happenings import (
     Diverged,
@@ -403,7 +404,7 @@ class ReplyProgress:
 
 _NAMES = ("reject", "edit", "abort", "accept", "live", "input", "eof")
 HELP = (
-    "\n".join(f"/{COMMANDS[name]}" for name in _NAMES)
+    "\n".join(f"/{find_command(name)}" for name in _NAMES)
     + """
 NAME                       evaluate an expression over the variables of the block
 In TEXT, \\n is a new line; `/edit` alone shows the text."""

@@ -4,20 +4,17 @@
     report.title            "citations.njpy:10, step 1: before Run"
     report.variables        (VariableRow("total", "int = 12", before="int = 0", mark="changed"), ...)
 
-An effect belongs to a whole prompt, so the current line in it is a guess: the line with the most variables that the
-effect names; at an entry, the first line with text; at an exit, the last line.
+An effect belongs to a whole prompt, so the current line is the same for all effects of a block.
 """
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
-from njc.frontend.prompt_references import Reference, find_tags
 from njc.frontend.source import SourceFile
 from njc.runs.timeline.breakpoints import find_block_lines, find_step_source, read_number
 from njc.runs.timeline.effect_text import (
@@ -44,7 +41,6 @@ _DECISIONS = {
 _QUOTES = re.compile(r"""^[rRuUfF]{0,2}(\"{3}|'{3})|(\"{3}|'{3})$""")
 _MARKER = re.compile(r"(natural|prompt)\s*(\(.*)?")
 """The first line of a prompt, without its quotes."""
-MAX_NEIGHBOURS = 6
 
 
 @record
@@ -72,13 +68,15 @@ class VariableRow:
 
 
 @record
-class SourceRow:
-    """A source line or, with `number` 0, a step of the block, shown below its prompt."""
+class ShownSource:
+    """The source of a block's file or, without the file, its instruction; lines are numbered from 1."""
 
-    number: int
-    text: str
-    kind: Literal["code", "prompt", "step"]
-    is_current: bool = False
+    lines: tuple[str, ...]
+    first: int
+    """The first line of the prompt."""
+    last: int
+    current: int
+    """At an exit, the last line of the prompt, otherwise the first one with text."""
 
 
 @record
@@ -87,7 +85,7 @@ class StopReport:
 
     step: Step
     title: str
-    source: tuple[SourceRow, ...]
+    source: ShownSource
     variables: tuple[VariableRow, ...]
     last_result: str
     """The result of the block's last step, apart from variable changes."""
@@ -115,7 +113,7 @@ def make_stop_report(run: RunController, seen: dict[Position, Variables]) -> Sto
     return StopReport(
         step,
         describe_stop(step) + _DECISIONS.get(find_decision(run).get("decision", ""), ""),
-        tuple(list_source_rows(run.timeline, step, run.folders)),
+        show_source(step, run.folders),
         tuple(list_variable_rows(run.timeline, step, last, texts, seen)),
         describe_result(last) if last is not None else "",
         clean_text(format_effect(effect)) if effect is not None else "",
@@ -220,29 +218,20 @@ def list_variable_rows(
 # ── the source ───────────────────────────────────────────────────────────────────────────────────
 
 
-def list_source_rows(
-    timeline: Timeline, step: Step, folders: Iterable[Path]
-) -> Iterator[SourceRow]:
-    """Yield the lines of the source, with the steps of the block below its prompt."""
+def show_source(step: Step, folders: Iterable[Path]) -> ShownSource:
+    """Return the source of a step's block."""
     file = find_step_source(step, folders)
     first = read_number(step.place.rpartition(":")[2]) or 0
-    lines = find_block_lines(file, first) if file is not None else None
-    steps = list(list_step_rows(timeline, step))
-    if file is None or lines is None:
-        prompt = step.instruction.split("\n") if step.instruction else []
-        current = choose_prompt_line(prompt, step)
-        for index, text in enumerate(prompt):
-            yield SourceRow(0, clean_text(text), "prompt", index == current)
-        yield from steps
-        return
-    source = list_lines(SourceFile(file.name, file.read_bytes()))
-    current = first + choose_prompt_line(source[first - 1 : lines.last], step)
-    for number, text in enumerate(source, 1):
-        is_prompt = first <= number <= lines.last
-        kind: Literal["code", "prompt"] = "prompt" if is_prompt else "code"
-        yield SourceRow(number, clean_text(text), kind, number == current)
-        if number == lines.last:
-            yield from steps
+    block = find_block_lines(file, first) if file is not None else None
+    if file is None or block is None:
+        lines, first = step.instruction.split("\n"), 1
+        last = len(lines)
+    else:
+        lines, last = list_lines(SourceFile(file.name, file.read_bytes())), block.last
+    texts = [_QUOTES.sub("", line.strip()) for line in lines[first - 1 : last]]
+    marks = (index for index, text in enumerate(texts) if text and not _MARKER.fullmatch(text))
+    current = last if step.kind == "exit" else first + next(marks, 0)
+    return ShownSource(tuple(map(clean_text, lines)), first, last, current)
 
 
 def list_lines(source: SourceFile) -> list[str]:
@@ -250,16 +239,6 @@ def list_lines(source: SourceFile) -> list[str]:
     text, starts = source.text, source.line_starts
     lines = [text[start:end].rstrip("\r\n") for start, end in pairwise((*starts, len(text)))]
     return lines if starts[-1] < len(text) else lines[:-1]
-
-
-def list_step_rows(timeline: Timeline, here: Step) -> Iterator[SourceRow]:
-    """Yield the block's known steps near the current one."""
-    steps = [step for step in timeline if step.run == here.run and step.kind != "enter"]
-    index = sum(step.number <= here.number for step in steps) - 1
-    near = steps[max(0, index - MAX_NEIGHBOURS) : max(0, index) + MAX_NEIGHBOURS + 1]
-    for step in near:
-        is_current = step.number == here.number and here.kind != "enter"
-        yield SourceRow(0, f"{step.number}  {summarize_step(step)}", "step", is_current)
 
 
 def summarize_step(step: Step) -> str:
@@ -281,42 +260,6 @@ def summarize_change(step: Step) -> str:
     is_silent = step.kind == "exit" or step.printed or step.result_kind != "outcome"
     empty = "" if is_silent or not (step.is_done and step.digest) else NO_CHANGE
     return summarize_variables(step.changes, step.changes) or empty
-
-
-def choose_prompt_line(lines: Sequence[str], step: Step) -> int:
-    """Return the index of the current line of a prompt."""
-    texts = [_QUOTES.sub("", line.strip()) for line in lines]
-    marks = (index for index, text in enumerate(texts) if text and not _MARKER.fullmatch(text))
-    first = next(marks, 0)
-    if step.kind == "enter" or not lines:
-        return first
-    if step.kind == "exit":
-        return len(lines) - 1
-    names = find_effect_names(step)
-    scores = [
-        len({tag.root for tag in find_tags(line) if isinstance(tag, Reference)} & names)
-        for line in lines
-    ]
-    return scores.index(max(scores)) if max(scores) else first
-
-
-def find_effect_names(step: Step) -> set[str]:
-    """Return the variables named in an effect, or in the current line of its code."""
-    effect = step.effect or {}
-    text = format_effect(effect)
-    if step.kind == "line":
-        text = "".join(text.splitlines()[step.code_line - 1 : step.code_line]).strip()
-    if "variable" in effect:
-        return {str(effect["variable"])}
-    if isinstance(values := effect.get("values"), dict):
-        return set(values)
-    for suffix in ("", "\n    pass"):
-        try:
-            tree = ast.parse(text + suffix)
-        except (SyntaxError, ValueError):
-            continue
-        return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    return set()
 
 
 def clean_text(text: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from piped import Debug
 
-from njc.runs.debug.commands import COMMAND_LIST, format_help
+from njc.runs.debug.commands import COMMANDS, format_help
 
 DOCS = Path(__file__).parents[3] / "docs"
 GUIDE, DETAILS = (DOCS / f"{name}.md" for name in ("debugging", "reference/debugging"))
@@ -29,8 +29,8 @@ def test_the_session_is_what_is_written(debug: Debug) -> None:
 
 
 def test_the_commands_are_listed() -> None:
-    assert "\n".join(format_help(COMMAND_LIST)) + "\n" in read_texts(DETAILS)
+    assert "\n".join(format_help(COMMANDS)) + "\n" in read_texts(DETAILS)
 
 
 def test_help_fits_80_columns() -> None:
-    assert all(len(line) <= 80 for line in format_help(COMMAND_LIST))
+    assert all(len(line) <= 80 for line in format_help(COMMANDS))

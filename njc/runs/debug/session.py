@@ -1,0 +1,184 @@
+"""A run in the debugger, and what happens in it as lines of text.
+
+    session.take(Stopped(step, "step"))      ["> citations.njpy:10, step 1: before Run", "    1    cited_by[14].add(3)"]
+    session.take(OutputWritten("stdout", "hello\\n"))      ["| hello"]
+
+Line marks: `| ` the program's standard output, `! ` its standard error, `~ ` a streamed reply.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from pydantic_core import from_json
+
+from njc.runs.debug.stop_report import (
+    StopReport,
+    clean_text,
+    describe_missing_reply,
+    make_stop_report,
+)
+from njc.runs.timeline.happenings import (
+    Diverged,
+    Happening,
+    InputWanted,
+    Noticed,
+    OutputWritten,
+    ProgramEnded,
+    ReplyStreamed,
+    Stepped,
+    Stopped,
+)
+from njc.runs.timeline.run_controller import RunController
+from njc.runs.timeline.steps import Position, Variables
+
+
+@dataclass(slots=True)
+class DebugSession:
+    """A run in the debugger (state: its stops, its unfinished lines, the last command)."""
+
+    run: RunController
+    report: StopReport | None = None
+    """The last stop."""
+    last_command: str = ""
+    seen: dict[Position, Variables] = field(default_factory=dict)
+    """The variables at the stops so far, with the user's changes."""
+    _partial: dict[str, str] = field(default_factory=dict)
+    """The unfinished line of each output stream."""
+    _streamed: StreamedLines = field(default_factory=lambda: StreamedLines())
+
+    def make_report(self) -> StopReport | None:
+        """Return a report of the stop, which is kept."""
+        self.report = make_stop_report(self.run, self.seen)
+        return self.report
+
+    def take(self, happening: Happening) -> list[str]:
+        """Return what has happened as lines; output and replies are returned line by line."""
+        match happening:
+            case ReplyStreamed():
+                return [f"~ {line}".rstrip() for line in self._streamed.take(happening)]
+            case Stepped():
+                return []
+        lines = [f"~ {line}".rstrip() for line in self._streamed.finish()]
+        if isinstance(happening, InputWanted | Stopped | ProgramEnded):
+            streams = [stream for stream, rest in self._partial.items() if rest]
+            lines += [line for stream in streams for line in self._end_lines(stream, "\n")]
+        match happening:
+            case OutputWritten(stream=stream, text=text):
+                lines += self._end_lines(stream, text)
+            case Diverged():
+                lines.append(f"diverged: {clean_text(str(happening))}")
+            case Noticed(text=text):
+                lines.append(f"note: {clean_text(text)}")
+            case InputWanted():
+                lines.append(
+                    "the program reads its input: `input TEXT` gives it a line, `eof` ends it"
+                )
+            case Stopped(reason=reason):
+                report = self.make_report()
+                lines += describe_report(report, reason) if report is not None else ()
+            case ProgramEnded():
+                lines += describe_end(happening)
+            case _:
+                assert_never(happening)
+        return lines
+
+    def _end_lines(self, stream: str, text: str) -> Iterator[str]:
+        """Yield the lines that a text ends; the rest is kept."""
+        *lines, self._partial[stream] = (self._partial.get(stream, "") + text).split("\n")
+        mark = "| " if stream == "stdout" else "! "
+        yield from ((mark + clean_text(line)).rstrip() for line in lines)
+
+
+def describe_report(report: StopReport, reason: str) -> Iterator[str]:
+    """Yield the last step's result and changes, the place of the stop, and the pending effect."""
+    if reason != "back":
+        yield from (f"  {line}" for line in report.last_result.splitlines())
+    yield from (f"  {row}" for row in report.variables if row.mark)
+    if reason not in ("step", "back", "pause"):
+        yield f"breakpoint: {reason}"
+    yield f"> {report.title}"
+    yield from describe_missing_reply(report.step.error)
+    source = report.source
+    if 0 < source.current <= len(source.lines):
+        yield f"{source.current:>5} -> {source.lines[source.current - 1].strip()}"
+    yield from number_lines(report.effect, report.step.code_line)
+
+
+def number_lines(text: str, current: int = 0) -> list[str]:
+    """Return the lines of code with numbers, and a mark at the current line."""
+    return [
+        f"{number:>5} {'->' if number == current else '  '} {line}".rstrip()
+        for number, line in enumerate(text.splitlines(), 1)
+    ]
+
+
+def describe_end(ended: ProgramEnded) -> list[str]:
+    """Return how the program has ended, and which commands are possible next."""
+    first = clean_text(ended.error.partition("\n")[0])
+    if ended.code is None:
+        return [first or "the program has ended"]
+    text = f"the program has ended with {ended.code}" if ended.code else "the program has ended"
+    lines = [f"{text}: {first}" if first else text]
+    return lines + describe_missing_reply(ended.error)
+
+
+_CODE_FIELDS = ("code", "expression", "expr")
+
+
+def read_streamed_text(text: str) -> str:
+    """Return the text of a reply so far; of tool calls, which arrive as JSON, only the code."""
+    return clean_text("\n".join(_read_parts(text)))
+
+
+def _read_parts(text: str) -> Iterator[str]:
+    decoder, start = json.JSONDecoder(strict=False), 0
+    while start < len(text):
+        if text[start] != "{":
+            end = text.find("\n{", start)
+            yield text[start : end if end >= 0 else len(text)]
+            start = end + 1 if end >= 0 else len(text)
+            continue
+        try:
+            arguments, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):  # incomplete so far
+            arguments, end = None, len(text)
+            with suppress(ValueError):
+                arguments = from_json(text[start:], allow_partial="trailing-strings")
+        fields = arguments if isinstance(arguments, dict) else {}
+        codes = (fields[name] for name in _CODE_FIELDS if isinstance(fields.get(name), str))
+        yield next(codes, text[start:end])
+        start = end + (text[end : end + 1] == "\n")
+
+
+class StreamedLines:
+    """Returns each line of a streamed reply once (state: the reply, the number of lines returned)."""
+
+    def __init__(self) -> None:
+        self._reply: tuple[int, int] | None = None
+        self._lines: list[str] = []
+        self._given = 0
+
+    def take(self, streamed: ReplyStreamed) -> list[str]:
+        """Return the new complete lines; at the start of another reply, also its block and turn."""
+        found = []
+        reply = streamed.run, streamed.turn
+        lines = read_streamed_text(streamed.text).split("\n")
+        if reply != self._reply:
+            found = [*self.finish(), f"{streamed.place}, turn {streamed.turn}:"]
+        elif lines[: self._given] != self._lines[: self._given]:  # asked again
+            self._given = 0
+        self._reply, self._lines = reply, lines
+        found += lines[self._given : -1]
+        self._given = max(self._given, len(lines) - 1)
+        return found
+
+    def finish(self) -> list[str]:
+        """Return the remaining lines: the reply is complete."""
+        rest = [line for line in self._lines[self._given :] if line]
+        self._reply, self._lines, self._given = None, [], 0
+        return rest
