@@ -3,7 +3,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-all quick slow constraints format lint types tests tracing fresh bench bench-service bench-peers walk stress services release-check weights site clean
+.PHONY: help demo test test-slow test-all quick slow constraints format lint types tests tracing fresh bench bench-service bench-peers stress services release-check weights site clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -103,9 +103,6 @@ bench-service: $(VENV)/.dev ## measure the service of examples/service under loa
 
 bench-peers: $(VENV)/.dev ## compare with nightjarpy and Nighthawk, each installed under build/peers (WRITE=1: write the page)
 	$(BIN)/python bench/peers/measure_peers.py $(if $(WRITE),--write)
-
-walk: $(VENV)/.dev ## walk through programs at random, forward and back, under the debugger's core
-	$(BIN)/python tests/timeline/walking.py --steps 10000 --jobs 2 --results build/walk.jsonl
 
 stress: $(VENV)/.dev ## run the tests of processes and threads as on a slow machine (FILES=..., TIMES=...)
 	$(BIN)/python tests/stress.py $(FILES) --times $(or $(TIMES),1)

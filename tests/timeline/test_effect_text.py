@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from njc.runs.debug.stop_report import choose_prompt_line
+from njc.runs.debug.stop_report import show_source
 from njc.runs.timeline.channel import RunControlError
 from njc.runs.timeline.effect_text import format_effect, read_effect_text
 from njc.runs.timeline.steps import Position, Step
@@ -64,13 +66,16 @@ def test_other_text_is_refused(effect: Effect, text: str) -> None:
 @pytest.mark.parametrize(
     ("lines", "current"),
     [
-        (['    """natural', "    Put <a> into <:b>.", '    """'], 1),
-        (['"""natural(effects="direct", max_calls=3)', "", "Put <a> into <:b>.", '"""'], 2),
-        (["rf'''prompt ", "naturally put <a>", "'''"], 1),
-        (["Put <a> into <:b>."], 0),
-        ([], 0),
+        (['    """natural', "    Put <a> into <:b>.", '    """'], 2),
+        (['"""natural(effects="direct", max_calls=3)', "", "Put <a> into <:b>.", '"""'], 3),
+        (["rf'''prompt ", "naturally put <a>", "'''"], 2),
+        (["Put <a> into <:b>."], 1),
+        ([""], 1),
     ],
 )
-def test_the_line_of_an_entry_is_the_first_with_text(lines: list[str], current: int) -> None:
-    entry = Step(Position(0), "enter", 1, "a.njpy:1")
-    assert choose_prompt_line(lines, entry) == current
+def test_the_current_line_is_the_first_with_text_or_at_the_exit_the_last(
+    lines: list[str], current: int
+) -> None:
+    entry = Step(Position(0), "enter", 1, "a.njpy:1", instruction="\n".join(lines))
+    assert show_source(entry, []).current == current
+    assert show_source(replace(entry, kind="exit"), []).current == len(lines)

@@ -1,29 +1,14 @@
-"""Random walks, forward and back, over the examples and the programs of spsbench; nothing may differ.
-
-    python tests/timeline/walking.py --steps 10000 --jobs 2 --results build/walk.jsonl
-
-    mailbox                   400 stops   12 positions   0 differences
-    ...
-    10,000 stops in 30 programs: all states and digests were equal, 412 s
+"""Walks, forward and back, over the examples and the programs of spsbench; nothing may differ.
 
 A step that is reached again must have the same variables, as the stopped program itself shows them, and the
 controller, which compares the digest of every step that is repeated, must find no divergence.
-
-With `--results` the walks that are finished are kept in a file, so that the same command goes on with the others; the
-file is removed when all are.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import astuple, dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from random import Random
 
 from waiting_controller import WaitingController
 
@@ -93,13 +78,6 @@ def choose_effects() -> dict[str, str]:
     return {name: "direct" if name in NO_ANSWERS else effects for name, effects in chosen}
 
 
-def draw_moves(random: Random) -> Iterator[Move]:
-    """Moves that go forward as often as back."""
-    names = [*MOVES, "into", "into", "over"]
-    while True:
-        yield random.choice(names), random.random()
-
-
 def walk(settings: RunSettings, moves: Iterator[Move], stops: int = 10_000) -> WalkResult:
     """Run to the end, then walk until the program has stopped so often, or no moves are left."""
     seen: dict[Position, object] = {}
@@ -137,75 +115,3 @@ def move(controller: WaitingController, moves: Iterator[Move]) -> bool:
             continue
         return True
     return False
-
-
-@dataclass(frozen=True)
-class Walk:
-    """One walk: the program, and how many stops."""
-
-    name: str
-    seed: int
-    stops: int
-
-    def make(self) -> WalkResult:
-        """Walk."""
-        moves = draw_moves(Random(f"{self.seed} {self.name}"))
-        return walk(list_programs()[self.name], moves, self.stops)
-
-
-class Results:
-    """The walks that are finished (state: a file, if there is a path)."""
-
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-        self._known: dict[Walk, WalkResult] = {}
-        for line in path.read_text().splitlines() if path is not None and path.exists() else ():
-            walk, result = json.loads(line)
-            self._known[Walk(*walk)] = WalkResult(*result[:2], tuple(result[2]))
-
-    def get(self, walk: Walk) -> WalkResult:
-        """Return the result of a walk, which is made if it is not known."""
-        if walk not in self._known:
-            self._known[walk] = result = walk.make()
-            if self._path is not None:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-                with self._path.open("a") as file:
-                    file.write(json.dumps([astuple(walk), astuple(result)]) + "\n")
-        return self._known[walk]
-
-    def remove(self) -> None:
-        """Begin anew."""
-        if self._path is not None:
-            self._path.unlink(missing_ok=True)
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Walk over all programs, and print a line for each."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--steps", type=int, default=10_000, help="stops in all programs together")
-    parser.add_argument("--seed", type=int, default=1, help="of the random moves")
-    parser.add_argument("--jobs", type=int, default=1, help="walks at the same time")
-    parser.add_argument("--results", type=Path, help="file of the walks that are finished")
-    flags = parser.parse_args(arguments)
-    programs, results = list_programs(), Results(flags.results)
-    share, rest = divmod(flags.steps, len(programs))
-    walks = [
-        Walk(name, flags.seed, share + (number < rest)) for number, name in enumerate(programs)
-    ]
-    began, made, found = time.monotonic(), 0, 0
-    pool = ThreadPoolExecutor(flags.jobs)
-    for name, result in zip(programs, pool.map(results.get, walks), strict=True):
-        made, found = made + result.stops, found + len(result.differences)
-        count = f"{result.stops:>6,} stops {result.positions:>6,} positions"
-        print(f"{name:<36}{count} {len(result.differences):>3} differences", flush=True)
-        for difference in result.differences:
-            print(f"    {difference}", flush=True)
-    results.remove()
-    verdict = "all states and digests were equal" if not found else f"{found} differences"
-    seconds = time.monotonic() - began
-    print(f"{made:,} stops in {len(programs)} programs: {verdict}, {seconds:.0f} s")
-    return 1 if found else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -42,7 +42,6 @@ from njc.runs.timeline.happenings import (
     OutputWritten,
     ProgramEnded,
     ReplyStreamed,
-    Stepped,
     Stopped,
 )
 from njc.runs.timeline.run_controller import RunController
@@ -309,7 +308,7 @@ class Adapter:
         match happening:
             case Stopped():
                 self._report_stop(happening)
-            case Stepped() | ReplyStreamed():
+            case ReplyStreamed():
                 pass
             case OutputWritten(stream=stream, text=text):
                 self._send_output(stream, text)

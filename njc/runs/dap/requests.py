@@ -308,7 +308,6 @@ CAPABILITIES: Mapping[str, Any] = {
     ],
 }
 
-
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 MAX_HEADER_BYTES = 1024
 

@@ -335,26 +335,37 @@ def find_command(name: str) -> DebugCommand:
     raise RunControlError(f"there is no command `{name}`; `h` lists them")
 
 
-_REFUSED, _ABORTED = "the effect will be refused", "the block will end with an error"
-_reject = decide(RunController.reject_effect, _REFUSED)
-_abort = decide(RunController.abort_effect, _ABORTED)
+_into, _over, _out, _on = map(
+    move,
+    (
+        RunController.step_into,
+        RunController.step_over,
+        RunController.step_out,
+        RunController.run_on,
+    ),
+)
+_back_into = move(RunController.step_back_into, back=True)
+_back_over = move(RunController.step_back_over, back=True)
+_back_out = move(RunController.step_back_out, back=True)
+_run_back = move(RunController.run_back, back=True)
+_restart = move(RunController.restart, back=True)
+_reject = decide(RunController.reject_effect, "the effect will be refused")
+_abort = decide(RunController.abort_effect, "the block will end with an error")
 _accept = decide(lambda run, words: run.accept_effect(), "the effect will be performed")
-_back_over, _back_into = RunController.step_back_over, RunController.step_back_into
-_back_out, _run_back = RunController.step_back_out, RunController.run_back
+_input = feed(lambda run, words: run.send_input(f"{words}\n"))
+_eof = feed(lambda run, words: run.close_input())
 
 COMMANDS = (
-    DebugCommand(
-        "s", "", "the next step: of a called block, a line of code", move(RunController.step_into), True
-    ),
-    DebugCommand("n", "", "the next step of this block", move(RunController.step_over), True),
-    DebugCommand("r", "", "the exit of this block", move(RunController.step_out), True),
-    DebugCommand("c", "", "the next breakpoint, or the end", move(RunController.run_on), True),
-    DebugCommand("S", "", "back one step", move(_back_into, back=True), True),
-    DebugCommand("N", "", "back one step of this block", move(_back_over, back=True), True),
-    DebugCommand("R", "", "back to the entry of this block", move(_back_out, back=True), True),
-    DebugCommand("C", "", "back to the breakpoint before, or the start", move(_run_back, back=True), True),
+    DebugCommand("s", "", "the next step: of a called block, a line of code", _into, True),
+    DebugCommand("n", "", "the next step of this block", _over, True),
+    DebugCommand("r", "", "the exit of this block", _out, True),
+    DebugCommand("c", "", "the next breakpoint, or the end", _on, True),
+    DebugCommand("S", "", "back one step", _back_into, True),
+    DebugCommand("N", "", "back one step of this block", _back_over, True),
+    DebugCommand("R", "", "back to the entry of this block", _back_out, True),
+    DebugCommand("C", "", "back to the breakpoint before, or the start", _run_back, True),
     DebugCommand("goto", "STEP", "forward or back to a step", go_to),
-    DebugCommand("restart", "", "from the start, without changes", move(RunController.restart, back=True)),
+    DebugCommand("restart", "", "from the start, without changes", _restart),
     DebugCommand("l", "", "the prompt, the source around", list_source),
     DebugCommand("e", "", "the effect", show_effect),
     DebugCommand("v", "", "the variables; + new, * changed, - gone", show_variables),
@@ -371,8 +382,8 @@ COMMANDS = (
     DebugCommand("accept", "", "take edit, reject or abort back", _accept),
     DebugCommand("live", "", "ask a model where nothing is recorded", go_live),
     DebugCommand("save", "FILE", "save the recording of this run", save_recording),
-    DebugCommand("input", "[TEXT]", "give the program a line of input", feed(lambda run, words: run.send_input(f"{words}\n"))),
-    DebugCommand("eof", "", "end the input of the program", feed(lambda run, words: run.close_input())),
+    DebugCommand("input", "[TEXT]", "give the program a line of input", _input),
+    DebugCommand("eof", "", "end the input of the program", _eof),
     DebugCommand("h", "[COMMAND]", "this list", show_help),
-    DebugCommand("q", "", "end the program and the debugger", lambda session, words: QuitWanted()),
-)  # fmt: skip
+    DebugCommand("q", "", "end the program and the debugger", lambda _, words: QuitWanted()),
+)

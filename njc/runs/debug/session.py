@@ -1,6 +1,6 @@
 """A run in the debugger, and what happens in it as lines of text.
 
-    session.take(Stopped(step, "step"))      ["> citations.njpy:10, step 1: before Run", "    1    cited_by[14].add(3)"]
+    session.take(Stopped(step, "step"))        ["> mail.njpy:10, step 1: before Run", ...]
     session.take(OutputWritten("stdout", "hello\\n"))      ["| hello"]
 
 Line marks: `| ` the program's standard output, `! ` its standard error, `~ ` a streamed reply.
@@ -30,7 +30,6 @@ from njc.runs.timeline.happenings import (
     OutputWritten,
     ProgramEnded,
     ReplyStreamed,
-    Stepped,
     Stopped,
 )
 from njc.runs.timeline.run_controller import RunController
@@ -58,11 +57,8 @@ class DebugSession:
 
     def take(self, happening: Happening) -> list[str]:
         """Return what has happened as lines; output and replies are returned line by line."""
-        match happening:
-            case ReplyStreamed():
-                return [f"~ {line}".rstrip() for line in self._streamed.take(happening)]
-            case Stepped():
-                return []
+        if isinstance(happening, ReplyStreamed):
+            return [f"~ {line}".rstrip() for line in self._streamed.take(happening)]
         lines = [f"~ {line}".rstrip() for line in self._streamed.finish()]
         if isinstance(happening, InputWanted | Stopped | ProgramEnded):
             streams = [stream for stream, rest in self._partial.items() if rest]
@@ -156,7 +152,7 @@ def _read_parts(text: str) -> Iterator[str]:
 
 
 class StreamedLines:
-    """Returns each line of a streamed reply once (state: the reply, the number of lines returned)."""
+    """Returns each line of a streamed reply once (state: the reply, the lines returned)."""
 
     def __init__(self) -> None:
         self._reply: tuple[int, int] | None = None

@@ -69,7 +69,7 @@ class VariableRow:
 
 @record
 class ShownSource:
-    """The source of a block's file or, without the file, its instruction; lines are numbered from 1."""
+    """The source of a block's file or, without the file, its instruction; numbered from 1."""
 
     lines: tuple[str, ...]
     first: int

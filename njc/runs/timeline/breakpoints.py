@@ -45,7 +45,7 @@ class Breakpoint:
     condition: str = ""
     """An expression over the block's variables; "" is always true."""
     place: str = ""
-    """The block, by its first line, as found by `locate`. For a variable, the only block that counts."""
+    """The block, by its first line, as found by `locate`."""
 
     def __str__(self) -> str:
         """Return the breakpoint in a few words, such as `block mail.njpy:12 if n > 3`."""
@@ -68,8 +68,7 @@ class Breakpoint:
             case "jump":
                 return bool(step.jump) and target in ("", step.jump)
             case "variable":
-                is_here = not place or is_at(step, place)
-                return is_effect and step.is_done and is_here and target in step.changes
+                return is_effect and step.is_done and target in step.changes
             case "refusal":
                 return step.is_done and step.is_refused
             case "type":

@@ -67,13 +67,6 @@ class Stopped:
 
 
 @record
-class Stepped:
-    """A step has started or finished; repeated steps are not reported."""
-
-    step: Step
-
-
-@record
 class ReplyStreamed:
     """Part of a reply has arrived: `text` is all the text so far, in a `turn` of a `run`."""
 
@@ -134,5 +127,5 @@ class ProgramEnded:
 
 
 Happening = (
-    Stopped | Stepped | ReplyStreamed | OutputWritten | InputWanted | Diverged | Noticed | ProgramEnded
-)  # fmt: skip
+    Stopped | ReplyStreamed | OutputWritten | InputWanted | Diverged | Noticed | ProgramEnded
+)

@@ -8,8 +8,6 @@ find_difference(known, repeated)                 Diverged(step, "variable `total
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Literal, assert_never
 
 from njc.runs.timeline.happenings import Diverged
@@ -70,49 +68,6 @@ class Mode:
 
 
 NOTHING = "(nothing)"
-
-FindStepBack = Callable[[Timeline, Position], Position | None]
-"""Returns the position to go back to from a position; None at the start."""
-
-
-class StepMovements(ABC):
-    """Movements by steps, forward and back, through a controlled run."""
-
-    @abstractmethod
-    def _go(self, mode: ModeKind) -> None:
-        """Run forward in a mode."""
-
-    @abstractmethod
-    def _step_back(self, find: FindStepBack) -> None:
-        """Go back to the step that `find` returns."""
-
-    def step_into(self) -> None:
-        """Run to the next step, into called blocks and lines of the model's code."""
-        self._go("into")
-
-    def step_over(self) -> None:
-        """Run to the next step in this block or outside it; at a line, to the next line."""
-        self._go("over")
-
-    def step_out(self) -> None:
-        """Run to the exit of this block; at an exit, to the exit of the calling block."""
-        self._go("out")
-
-    def run_on(self) -> None:
-        """Run to the next breakpoint, or to the end."""
-        self._go("run")
-
-    def step_back_into(self) -> None:
-        """Go back one step, into called blocks and lines of the model's code."""
-        self._step_back(Timeline.before)
-
-    def step_back_over(self) -> None:
-        """Go back to the previous step in this block or outside it; at a line, to the previous line."""
-        self._step_back(find_step_back_over)
-
-    def step_back_out(self) -> None:
-        """Go back to the entry of this block; from there, to the step that called it."""
-        self._step_back(find_step_back_out)
 
 
 def find_step_back_over(timeline: Timeline, position: Position) -> Position | None:

@@ -36,10 +36,10 @@ from njc.runs.timeline.happenings import (
     Stopped,
 )
 from njc.runs.timeline.inspection import ShownVariable
-from njc.runs.timeline.navigation import FindStepBack, StepMovements
+from njc.runs.timeline.navigation import ModeKind, find_step_back_out, find_step_back_over
 from njc.runs.timeline.processes import ProcessPool
 from njc.runs.timeline.step_builder import Follower
-from njc.runs.timeline.steps import Position, Step, Timeline, Variables, choose_executed_effect
+from njc.runs.timeline.steps import Position, Step, Timeline, choose_executed_effect
 
 ControlState = Literal["new", "running", "stopped", "ended"]
 
@@ -48,7 +48,7 @@ ANSWER_SECONDS = 60.0
 REPLAY_SECONDS = 600.0
 
 
-class RunController(StepMovements):
+class RunController:
     """Controls one run of a program (state: its processes, its timeline, its position)."""
 
     def __init__(self, settings: RunSettings, listener: Callable[[Happening], None]) -> None:
@@ -91,6 +91,22 @@ class RunController(StepMovements):
         if self.state != "new":
             raise RunControlError("the program has been started already; restart() starts it again")
         self._start_process({"mode": "into" if stops else "run"})
+
+    def step_into(self) -> None:
+        """Run to the next step, into called blocks and lines of the model's code."""
+        self._go("into")
+
+    def step_over(self) -> None:
+        """Run to the next step in this block or outside it; at a line, to the next line."""
+        self._go("over")
+
+    def step_out(self) -> None:
+        """Run to the exit of this block; at an exit, to the exit of the calling block."""
+        self._go("out")
+
+    def run_on(self) -> None:
+        """Run to the next breakpoint, or to the end."""
+        self._go("run")
 
     def run_to(self, position: Position) -> None:
         """Go to a step, forward or back; if it does not exist, go to the next step or to the end, with a notice."""
@@ -136,11 +152,17 @@ class RunController(StepMovements):
         if here.line == 0 and region >= 0 and region not in self._scanned:
             self._scanned.add(region)
             self._restore(here, lines_from=region)
-        super().step_back_into()
+        self._go_back(self.timeline.before(here))
 
-    def _step_back(self, find: FindStepBack) -> None:
+    def step_back_over(self) -> None:
+        """Go back to the previous step in this block or outside it; at a line, to the previous line."""
         self._check_state("stopped", "ended")
-        self._go_back(find(self.timeline, self.position))
+        self._go_back(find_step_back_over(self.timeline, self.position))
+
+    def step_back_out(self) -> None:
+        """Go back to the entry of this block; from there, to the step that called it."""
+        self._check_state("stopped", "ended")
+        self._go_back(find_step_back_out(self.timeline, self.position))
 
     def run_back(self) -> None:
         """Go back to the last breakpoint before this position, or else to the start."""
@@ -165,12 +187,9 @@ class RunController(StepMovements):
         program = self.settings.program.absolute()
         return program.parent, self.settings.folder or Path.cwd(), *program.parents
 
-    def variables(self, position: Position | None = None) -> list[ShownVariable]:
-        """Return the variables before a step; for steps other than the current one, as text only."""
-        if position is None or position == self.position:
-            return self._list({"command": "variables"})
-        texts: Variables = self.timeline.variables_before(position)
-        return [ShownVariable(name, text) for name, text in texts.items()]
+    def variables(self) -> list[ShownVariable]:
+        """Return the variables of the stopped block."""
+        return self._list({"command": "variables"})
 
     def expand(self, *path: str) -> list[ShownVariable]:
         """Return the items and attributes of a variable, or of the part of it at a path of names."""
@@ -277,7 +296,7 @@ class RunController(StepMovements):
         self._input_request = self._wanted = None
         self.state = "running"
 
-    def _go(self, mode: str, wanted: Position | None = None) -> None:
+    def _go(self, mode: ModeKind, wanted: Position | None = None) -> None:
         self._check_state("stopped")
         self._set_running()
         self._wanted = wanted
@@ -404,15 +423,9 @@ class RunController(StepMovements):
                 self._pool.wait()
                 self._end(ProgramEnded(code, error))
             case _:
-                self._follow(message)
-
-    def _follow(self, message: Json) -> None:
-        for happening in self._follower.take(message):
-            if isinstance(happening, Diverged):
-                self._pool.channel.send({"command": "pause"})
-                self._report(happening)
-            elif not self._is_going_back:
-                self._report(happening)
+                for difference in self._follower.take(message):
+                    self._pool.channel.send({"command": "pause"})
+                    self._report(difference)
 
     def _note_missing(self, wanted: Position | None) -> None:
         """Report that the wanted step does not exist, unless the program is there."""

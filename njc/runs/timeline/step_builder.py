@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
 from njc.runs.timeline.channel import Json
-from njc.runs.timeline.happenings import Happening, ReplyStreamed, Stepped
+from njc.runs.timeline.happenings import Diverged, ReplyStreamed
 from njc.runs.timeline.navigation import find_difference
 from njc.runs.timeline.steps import (
     ModelCall,
@@ -95,10 +95,6 @@ class StepBuilder:
     runs: dict[str, OpenRun] = field(default_factory=dict)
     begun: int = 0
     """The number of runs so far."""
-
-    def copy(self) -> StepBuilder:
-        """Return a builder that continues from here."""
-        return replace(self, runs={key: replace(run) for key, run in self.runs.items()})
 
     @property
     def reached(self) -> Position:
@@ -314,8 +310,8 @@ class Follower:
         """The number of steps that the running process has started."""
         return self._builder.next.number
 
-    def take(self, message: Json) -> Iterator[Happening]:
-        """Add a message's line; yield new steps, and the first difference from a known step."""
+    def take(self, message: Json) -> Iterator[Diverged]:
+        """Add a message's line; yield each step's first difference from the known one."""
         line = read_line(message)
         for step in self._builder.add(line) if line is not None else ():
             known = self.timeline.at(step.position)
@@ -326,7 +322,6 @@ class Follower:
                 yield difference
             elif known is None or (step.is_done and not known.is_done):
                 self.timeline.put(step)
-                yield Stepped(step)
 
     def read_streamed(self, run: str, turn: int, text: str) -> ReplyStreamed | None:
         """Return the part of a reply in a message; None if its run has ended."""

@@ -17,7 +17,7 @@ from textual.pilot import Pilot
 from textual.widgets import RichLog
 
 from njc.runs.debug.app import DebugApp
-from njc.runs.debug.commands import DebugSession
+from njc.runs.debug.session import DebugSession
 from njc.runs.timeline.happenings import ReplyStreamed, RunSettings
 from njc.runs.timeline.run_controller import RunController
 from njc.runs.timeline.steps import Position

@@ -1,4 +1,4 @@
-"""Walks, forward and back, drawn by Hypothesis: a small share of `make walk`."""
+"""Walks, forward and back, drawn by Hypothesis."""
 
 from __future__ import annotations
 
