@@ -37,7 +37,6 @@ from njc.runs.debug.commands import (
     Moved,
     QuitWanted,
     Said,
-    edit_effect,
     list_steps,
     run_command,
 )
@@ -83,16 +82,14 @@ class EffectEditor(ModalScreen[str | None]):
         self.dismiss(self.query_one(TextArea).text)
 
 
-class EditedEffect(str):
-    """The text of an effect that the user has edited."""
-
-
 Job = Happening | str | None
-"""An item for the debugger's thread: an event, a command, an edited effect; None ends it."""
+"""An item for the debugger's thread: an event or a command; None ends it."""
 
 
 class TextPane(VerticalScroll):
     """A pane with scrollable text."""
+
+    ALLOW_MAXIMIZE = True
 
     def compose(self) -> ComposeResult:
         yield Static(markup=False)
@@ -195,8 +192,7 @@ class DebugApp(App[None]):
             if not isinstance(job, str):
                 self.call_from_thread(self._show_happening, job, session.take(job))
                 return
-            serve = edit_effect if isinstance(job, EditedEffect) else run_command
-            result = serve(session, job)
+            result = run_command(session, job)
             self.call_from_thread(self._show_result, job, result)
             if isinstance(result, Said) and session.run.state == "stopped":
                 session.make_report()
@@ -223,8 +219,8 @@ class DebugApp(App[None]):
                 assert_never(result)
 
     def _take_edited(self, text: str | None) -> None:
-        if text is not None:
-            self._jobs.put(EditedEffect(text))
+        if text and not text.isspace():
+            self._jobs.put(f"edit {text}")
 
     def _show_happening(self, happening: Happening, lines: list[str]) -> None:
         self.query_one(RichLog).write("\n".join(lines)) if lines else None
@@ -284,7 +280,7 @@ class DebugApp(App[None]):
     def action_show_pane(self, name: str) -> None:
         if name in TABS:
             self.query_one(TabbedContent).active = f"tab-{name}"
-        self.query_one(f"#{name}").focus()
+        self.call_after_refresh(self.query_one(f"#{name}").focus)
 
     def action_write(self, text: str) -> None:
         command = self.query_one(Input)

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import RichLog
+from textual.widgets import RichLog, TextArea
 
-from njc.runs.debug.app import DebugApp
+from njc.runs.debug.app import PANES, TABS, DebugApp
 from njc.runs.debug.session import DebugSession
 from njc.runs.timeline.happenings import ReplyStreamed, RunSettings
 from njc.runs.timeline.run_controller import RunController
@@ -136,6 +136,39 @@ def test_keys_go_forward_and_back() -> None:
             assert places == ["1", "1.1", "1.2", "2", "1.2", "1.1", "1.2", "2", "0", "1", "0"]
             await pilot.press("question_mark")
             await wait_until(pilot, lambda: "save FILE" in read_console(app))
+
+    run_async(test)
+
+
+def test_panes_are_chosen_and_enlarged_by_keys() -> None:
+    async def test() -> None:
+        async with debugging(CITATIONS, (80, 24)) as (app, pilot):
+            for digit, name in enumerate(PANES + TABS):
+                await pilot.press(str(digit))
+                await wait_until(pilot, lambda name=name: app.focused == app.query_one(f"#{name}"))
+            await pilot.press("1", "z")
+            await wait_until(pilot, lambda: app.screen.maximized == app.query_one("#effect"))
+            await pilot.press("escape")
+            await wait_until(pilot, lambda: app.screen.maximized is None)
+
+    run_async(test)
+
+
+def test_an_effect_is_edited_and_earlier_commands_are_recalled() -> None:
+    async def test() -> None:
+        async with debugging(CITATIONS, (80, 24)) as (app, pilot):
+            await press(app, pilot, "s")
+            await pilot.press("e")
+            await wait_until(pilot, lambda: len(app.screen_stack) == 2)
+            app.screen.query_one(TextArea).text = "answer = 'edited'"
+            await pilot.press("f2")
+            await wait_until(pilot, lambda: "answer = 'edited'" in read_screen(app))
+            await pilot.press("colon", *"p 1", "enter")
+            await wait_until(pilot, lambda: app.status == "int = 1")
+            await pilot.press("colon", "up", "enter")
+            await wait_until(pilot, lambda: read_console(app).count("(njc) p 1") == 2)
+            await press(app, pilot, "n")
+            assert "edited" in str(app.report and app.report.variables[0])
 
     run_async(test)
 
