@@ -22,20 +22,20 @@ MOST_COLUMNS, MOST_LINES, MOST_FUNCTION_LINES, MOST_PARAMETERS = 100, 450, 60, 8
 
 LIMITS = {
     #                        now     in the end
-    "statements": (50_667, 37_000),
-    "lines": (82_797, 64_000),
-    "lines of tests": (79_405, 64_000 * 11 // 10),
-    "lines of bench": (3_090, 2_200),
+    "statements": (49_406, 37_000),
+    "lines": (80_685, 64_000),
+    "lines of tests": (77_495, 64_000 * 11 // 10),
+    "lines of bench": (2_981, 2_200),
     "pages": (62, 40),
-    "words": (63_499, 36_000),
+    "words": (63_380, 36_000),
     "commands": (20, 20),
     "flags": (108, 95),
     "options of a block": (30, 30),
     "public names": (61, 58),
-    "long lines": (2_609, 0),
-    "long modules": (16, 0),
-    "long functions": (5, 0),
-    "functions with many parameters": (8, 0),
+    "long lines": (2_158, 0),
+    "long modules": (10, 0),
+    "long functions": (4, 0),
+    "functions with many parameters": (7, 0),
 }
 
 

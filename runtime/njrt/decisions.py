@@ -18,8 +18,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from njrt.effects import Effect
-from njrt.errors import NaturalError
+from njrt.effects import EFFECT_KINDS, Effect, Touch
+from njrt.errors import InterceptorError, NaturalError
 from njrt.records import record
 
 
@@ -136,3 +136,19 @@ def get_interceptor_name(interceptor: Interceptor) -> str:
     """Return an interceptor's name: its function's, or its class's if it is another object."""
     name = getattr(interceptor, "__name__", None)
     return name if isinstance(name, str) else type(interceptor).__name__
+
+
+def check_edit(name: str, decision: Edit, pending: PendingEffect) -> None:
+    """Raise `InterceptorError` if the new effect does not belong to the block's effect set."""
+    before, edited = pending.effect, decision.effect
+    if isinstance(before, Touch):
+        if not isinstance(edited, Touch) or edited.function != before.function:
+            raise InterceptorError(
+                f"the interceptor `{name}` replaced a call of {before.function} by something else"
+            )
+    elif not isinstance(edited, kinds := EFFECT_KINDS[pending.effects]):
+        names = ", ".join(kind.__name__ for kind in kinds)
+        raise InterceptorError(
+            f"the interceptor `{name}` replaced {type(before).__name__} by {type(edited).__name__}; "
+            f"the effects of `{pending.effects}` are: {names}"
+        )

@@ -22,14 +22,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, replace
 from types import FunctionType, MethodType, coroutine
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
+from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from njrt.context import Stack, check_context, is_context_known
-from njrt.errors import ConfigurationError
+from njrt.errors import ConfigurationError, NaturalError
 from njrt.records import record
-
-if TYPE_CHECKING:
-    from njrt.session.gate import RunGate
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -158,13 +155,32 @@ def _join(outer: CallRule, inner: CallRule) -> CallRule:
     )
 
 
+class Gate(typing.Protocol):
+    """The gate that gated functions' calls pass in one block run."""
+
+    turn: int
+    """The turn with the running code."""
+    ending: NaturalError | None
+    """The error of an interceptor that has ended the block, also if the code catches it."""
+
+    @property
+    def rules(self) -> CallRules:
+        """The rules for functions without the decorator."""
+
+    def call(self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Make a call if it is allowed; return its result, or an awaitable of it."""
+
+    def wait_for_calls(self) -> None:
+        """Wait until the calls of other threads are recorded, if the block has been ended."""
+
+
 # ── which gate is open ───────────────────────────────────────────────────────────────────────────
 
 
 class _OpenGate:
     """A gate, or None for no gate, inside its `with` (state: whether it is still open)."""
 
-    def __init__(self, gate: RunGate | None) -> None:
+    def __init__(self, gate: Gate | None) -> None:
         self.gate, self.number, self.is_open = gate, next(_numbers), True
 
 
@@ -181,7 +197,7 @@ def is_used() -> bool:
 
 
 @contextmanager
-def open_gate(gate: RunGate | None, is_async: bool = False) -> Iterator[None]:
+def open_gate(gate: Gate | None, is_async: bool = False) -> Iterator[None]:
     """Make the calls inside pass a gate, or no gate.
 
     Code that does not await also takes it into contexts of its own, by `Context.run`.
@@ -228,7 +244,7 @@ def _find_opened() -> _OpenGate | None:
     return max(found, key=lambda opened: opened.number, default=None)
 
 
-def find_gate() -> RunGate | None:
+def find_gate() -> Gate | None:
     """Return the gate of the innermost block run around this point, if its code runs here."""
     opened = _find_opened()
     return opened.gate if opened else None

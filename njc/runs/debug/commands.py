@@ -146,6 +146,7 @@ def move(movement: Callable[[RunController], None], back: bool = False) -> Serve
 
 
 def go_to(session: DebugSession, words: str) -> CommandResult:
+    """Go to a step, forward or back."""
     number, line = map(read_number, words.partition(".")[::2])
     if number is None or (line is None and "." in words):
         raise RunControlError(f"`goto {words}`: write the number of a step, such as goto 12")
@@ -157,6 +158,7 @@ def go_to(session: DebugSession, words: str) -> CommandResult:
 
 
 def list_source(session: DebugSession, words: str) -> CommandResult:
+    """Return the source around the prompt."""
     source = get_report(session).source
     lines = []
     for number, text in enumerate(source.lines, 1):
@@ -168,6 +170,7 @@ def list_source(session: DebugSession, words: str) -> CommandResult:
 
 
 def show_effect(session: DebugSession, words: str) -> CommandResult:
+    """Return the pending effect with line numbers."""
     report = get_report(session)
     if report.step.effect is None:
         raise RunControlError("no effect is pending here; step on to the next one")
@@ -175,16 +178,19 @@ def show_effect(session: DebugSession, words: str) -> CommandResult:
 
 
 def show_variables(session: DebugSession, words: str) -> CommandResult:
+    """Return all variables, with the last step's changes."""
     rows = get_report(session).variables
     return Said(tuple(f"  {MARKS[row.mark]} {row}" for row in rows))
 
 
 def evaluate(session: DebugSession, words: str) -> CommandResult:
+    """Return the value of an expression."""
     get_step(session)
     return Said((clean_text(session.run.evaluate(words).text),))
 
 
 def show_turn(session: DebugSession, words: str) -> CommandResult:
+    """Return the messages to the model in this turn, and its reply."""
     shown = get_report(session).shown
     if not shown:
         raise RunControlError("the model has not been asked here yet; `s` continues to its effect")
@@ -192,6 +198,7 @@ def show_turn(session: DebugSession, words: str) -> CommandResult:
 
 
 def show_stack(session: DebugSession, words: str) -> CommandResult:
+    """Return the block and its callers."""
     step: Step | None = get_step(session)
     lines = []
     while step is not None:
@@ -203,6 +210,7 @@ def show_stack(session: DebugSession, words: str) -> CommandResult:
 
 
 def list_steps(session: DebugSession, words: str = "") -> Said:
+    """Return all known steps."""
     run = session.run
     lines = []
     for step in run.timeline:
@@ -216,6 +224,7 @@ def list_steps(session: DebugSession, words: str = "") -> Said:
 
 
 def add_breakpoint(session: DebugSession, words: str) -> CommandResult:
+    """Set a breakpoint, or list all breakpoints."""
     run = session.run
     if not words:
         texts = enumerate(map(str, run.breakpoints), 1)
@@ -242,6 +251,7 @@ def add_breakpoint(session: DebugSession, words: str) -> CommandResult:
 
 
 def clear_breakpoints(session: DebugSession, words: str) -> CommandResult:
+    """Remove one breakpoint by its number, or all breakpoints."""
     run = session.run
     if not words:
         run.set_breakpoints(())
@@ -261,6 +271,7 @@ _SETTING = re.compile(rf"({NAME}|\w+)\s*=(?!=)\s*(.+)", re.DOTALL)
 
 
 def set_variable(session: DebugSession, words: str) -> CommandResult:
+    """Bind a variable to the value of an expression."""
     match = _SETTING.fullmatch(words)
     if match is None:
         raise RunControlError("write what to set: set NAME = EXPRESSION")
@@ -271,6 +282,7 @@ def set_variable(session: DebugSession, words: str) -> CommandResult:
 
 
 def edit(session: DebugSession, words: str) -> CommandResult:
+    """Change the pending effect to `words`, or in an editor if there are no words."""
     step = get_effect(session)
     effect = find_decision(session.run).get("effect", step.effect) or {}
     return edit_effect(session, words) if words else EditWanted(format_effect(effect))
@@ -288,12 +300,14 @@ def decide(act: Callable[[RunController, str], None], said: str) -> Serve:
 
 
 def go_live(session: DebugSession, words: str) -> CommandResult:
+    """Ask a model for unrecorded replies from here on."""
     get_step(session)
     session.run.go_live()
     return Said(("a model is asked from here on where nothing is recorded",))
 
 
 def save_recording(session: DebugSession, words: str) -> CommandResult:
+    """Write the recording of the run to a file."""
     try:
         session.run.save_recording(Path(words))
     except OSError as error:
@@ -316,6 +330,7 @@ def feed(give: Callable[[RunController, str], None]) -> Serve:
 
 
 def show_help(session: DebugSession, words: str) -> CommandResult:
+    """Return the help for all commands, or for one."""
     return Said(tuple(format_help([find_command(words)] if words else COMMANDS)))
 
 

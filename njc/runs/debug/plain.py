@@ -80,6 +80,7 @@ def show_happenings(session: DebugSession, happenings: queue.SimpleQueue[Happeni
 
 
 def say(*lines: str) -> None:
+    """Print lines at once."""
     for line in lines:
         print(line)
     sys.stdout.flush()

@@ -25,9 +25,10 @@ from njrt.decisions import (
     InterceptorDecision,
     OpenInterceptor,
     PendingEffect,
+    check_edit,
 )
 from njrt.effect_json import effect_to_json
-from njrt.effects import EFFECT_KINDS, Touch
+from njrt.effects import Touch
 from njrt.errors import ConfigurationError, InterceptorError, NaturalError, Paused
 from njrt.message_json import hash_conversation
 from njrt.messages import Reply, Request
@@ -243,19 +244,3 @@ async def call_interceptor(decide: Interceptor, name: str, pending: PendingEffec
     if isinstance(decision, Edit):
         check_edit(name, decision, pending)
     return decision
-
-
-def check_edit(name: str, decision: Edit, pending: PendingEffect) -> None:
-    """Raise `InterceptorError` if the new effect does not belong to the block's effect set."""
-    before, edited = pending.effect, decision.effect
-    if isinstance(before, Touch):
-        if not isinstance(edited, Touch) or edited.function != before.function:
-            raise InterceptorError(
-                f"the interceptor `{name}` replaced a call of {before.function} by something else"
-            )
-    elif not isinstance(edited, kinds := EFFECT_KINDS[pending.effects]):
-        names = ", ".join(kind.__name__ for kind in kinds)
-        raise InterceptorError(
-            f"the interceptor `{name}` replaced {type(before).__name__} by {type(edited).__name__}; "
-            f"the effects of `{pending.effects}` are: {names}"
-        )

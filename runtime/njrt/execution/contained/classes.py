@@ -299,6 +299,7 @@ def is_callable_name(name: str) -> bool:
 
 
 def is_async(function: Any) -> bool:
+    """Return whether a function is a coroutine function."""
     flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
     return bool(flags & 0x80)
 

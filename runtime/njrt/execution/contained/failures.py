@@ -20,6 +20,7 @@ Frames = Sequence[tuple[str | None, int]]
 
 
 def read_frames(frames: Sequence[Data]) -> list[tuple[str | None, int]]:
+    """Return the names and lines of the frames of a mistake, as the child has sent them."""
     try:
         return [(it and cut_middle(str(it), 160), min(int(line), 2**20)) for it, line in frames]
     except (TypeError, ValueError):

@@ -247,6 +247,7 @@ def measure_depth(value: Any) -> int:
 
 
 def iterate_frozen(value: Any) -> Iterable[Any]:
+    """Return an iterator over a tuple or a frozenset, without methods of its class."""
     return tuple.__iter__(value) if isinstance(value, tuple) else frozenset.__iter__(value)
 
 

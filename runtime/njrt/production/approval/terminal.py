@@ -23,14 +23,22 @@ from typing import Any, Literal, get_args
 
 from njrt.context import free_in_child
 from njrt.dataclass_json import InvalidJsonError
-from njrt.decisions import Abort, Accept, Decision, Edit, Pause, PendingEffect, Reject
+from njrt.decisions import (
+    Abort,
+    Accept,
+    Decision,
+    Edit,
+    Pause,
+    PendingEffect,
+    Reject,
+    check_edit,
+)
 from njrt.effect_json import effect_from_json, effect_to_json
 from njrt.effects import AskModel, Effect, Touch, get_effect_code
 from njrt.errors import ConfigurationError, InterceptorError, require_packages
 from njrt.gates import get_gated_name
 from njrt.production.approval.file import ApprovalScope, ApprovalsFile
 from njrt.production.approval.question import describe_names, describe_question, format_code
-from njrt.session.interception import check_edit
 from njrt.timeouts import clock
 
 Otherwise = Literal["reject", "pause", "abort"]
