@@ -133,7 +133,6 @@ DAMAGES = {
 READING = (
     "crux --model scripted --data X",
     "crux --report X",
-    "crux --data problem.jsonl --task output --score X",
     "repair --model scripted --data X",
     "repair --data own.jsonl --rescore X",
     "repair --data own.jsonl --model scripted --conditions rationale --rationales X",
@@ -205,7 +204,7 @@ def test_a_file_that_is_damaged_ends_a_command_with_one_line(command: str, place
             for command in ("crux --data problem.jsonl", "repair --data own.jsonl", "run", "gsm8k")
             for option in ("--temperature -1", "--temperature nan", "--seconds inf", "--seconds 0")
         ),
-        *(f"{command} --repeats 0" for command in ("crux", "run", "graph", "gsm8k")),
+        *(f"{command} --repeats 0" for command in ("run", "graph", "gsm8k")),
         *(f"{command} --jobs 0" for command in ("crux", "repair", "run")),
         *(f"{command} --sample -1" for command in ("crux", "repair")),
         *(f"{command} --model nobody/here" for command in ("run", "graph", "gsm8k")),
