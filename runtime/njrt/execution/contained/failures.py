@@ -13,6 +13,7 @@ from njrt.execution.contained.wire import Data, WireError
 from njrt.execution.results import Execution, Jumped, make_failure
 from njrt.execution.tracebacks import cut_middle, format_program_frames
 from njrt.outcome import Raised
+from njrt.values.introspection import get_class_name, is_exactly
 
 _MAX_LINE_CHARACTERS = 160
 Frames = Sequence[tuple[str | None, int]]
@@ -92,6 +93,6 @@ def describe_call(
 
 
 def _show(value: Any) -> str:
-    if type(value) in (str, int, float, bool, type(None)):
+    if is_exactly(value, str, int, float, bool, type(None)):
         return cut_middle(repr(value), 40)
-    return type(value).__name__
+    return get_class_name(type(value))

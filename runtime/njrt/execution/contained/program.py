@@ -52,6 +52,7 @@ from njrt.values.introspection import (
     get_module_name,
     get_mro,
     is_a,
+    is_exactly,
     list_slots,
 )
 
@@ -110,7 +111,7 @@ class Program:
     def allow(self, value: Any) -> None:
         """Let the code call the functions and classes that a named value is or holds."""
         held: Iterator[Any] = iter(())
-        if type(value) in (list, tuple, set, frozenset):
+        if is_exactly(value, list, tuple, set, frozenset):
             held = iter(value)
         elif type(value) is dict:
             held = iter([*value.values()])
@@ -167,7 +168,10 @@ class Program:
         number = self._numbers.setdefault(id(function), len(self._functions))
         if number == len(self._functions):
             self._functions.append(function)
-            name = str(getattr(function, "__name__", type(function).__name__))
+            kind = function if is_a(function, type) else type(function)
+            name = get_class_name(kind)
+            if kind is not function:
+                name = str(getattr(function, "__name__", name))
             text = getattr(function, "__doc__", None)
             text = text[:2000] if type(text) is str else ""
             self._new_functions.append({"function": [number, name, text, is_async(function)]})
