@@ -9,12 +9,13 @@ NeedsCode("it must count")                 the same: the run continues as `direc
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from unicodedata import normalize
 
 from njrt.agent.answer import find_exception, find_name_problem
 from njrt.agent.answer_prompt import AnswerPrompt
 from njrt.agent.block_end import BlockEnd
-from njrt.agent.calls import make_refusal
+from njrt.agent.calls import call_in_time, limit_time
 from njrt.agent.code_runner import EffectGenerator
 from njrt.effects import (
     BindOutputs,
@@ -43,32 +44,29 @@ class AnswerHandler:
     def serve(self, effect: Effect | Refusal) -> EffectGenerator:
         """Serve one effect, or the refusal of a request that could not be read as one.
 
-        Errors of the program's own code, such as a property or the class of an exception, are
-        refusals. There is no time limit: none of this code is the model's.
+        Validators, properties and exceptions of the program have the time limit of code.
 
         Raises PolicyError if the model asks for code that the block must not have.
         """
         yield from ()  # no code is run
-        try:
-            match effect:
-                case BindOutputs(values):
-                    return self.bind_outputs(values)
-                case ReturnAnswer(value):
-                    return self.return_answer(value)
-                case RaiseNamed(name, message):
-                    return self.raise_named(name, message)
-                case BreakLoop():
-                    return self.end.jump("break")
-                case ContinueLoop():
-                    return self.end.jump("continue")
-                case NeedsCode(reason) if self.end.block.options.authority == "strict":
-                    raise PolicyError(
-                        f'the block needs code, which authority="strict" does not allow: {reason}'
-                    )
-                case NeedsCode() | Refusal():
-                    return effect
-        except Exception as error:
-            return make_refusal(error)
+        seconds = self.end.block.options.max_code_seconds
+        match effect:
+            case BindOutputs(values):
+                return limit_time(seconds, partial(self.bind_outputs, values))
+            case ReturnAnswer(value):
+                return call_in_time(seconds, partial(self.return_answer, value))
+            case RaiseNamed(name, message):
+                return call_in_time(seconds, partial(self.raise_named, name, message))
+            case BreakLoop():
+                return self.end.jump("break")
+            case ContinueLoop():
+                return self.end.jump("continue")
+            case NeedsCode(reason) if self.end.block.options.authority == "strict":
+                raise PolicyError(
+                    f'the block needs code, which authority="strict" does not allow: {reason}'
+                )
+            case NeedsCode() | Refusal():
+                return effect
         raise AssertionError(f"{type(effect).__name__} is not an effect of `answer`")
 
     def bind_outputs(self, values: Mapping[str, WireValue]) -> EffectResult:

@@ -80,7 +80,7 @@ class BlockEnd:
     def bind(self, values: Mapping[str, UserValue]) -> Completed | Refusal:
         """Bind the outputs and end the block; if that is refused, restore the variables.
 
-        Setting attributes may run the program's own code.
+        Setting attributes may run the program's code: call this under its time limit.
         """
         before = self.scope.save_bindings()
         self.checked = values  # a validator may refuse its own result

@@ -344,7 +344,7 @@ class SynchronousModel:
         ({"calls": 5}, "calls is a list of functions, or a dict from functions to njrt.CallRule"),
         ({"calls": [[]]}, "not []"),
         ({"calls": {len: "allow"}}, "'allow'"),
-        ({"store": 5}, "int is not an njrt.stores.Store: it has no `get`"),
+        ({"store": 5}, "int is not an njrt.stores.Store: it has no `append`"),
         ({"max_usd": "5"}, "option `max_usd` must be a number from 0, not '5'"),
         ({"policy": []}, "option `policy` must be one of guarded, open, contained, not []"),
         ({"redact": "no"}, "option `redact` must be True, False or a function, not 'no'"),
