@@ -253,9 +253,9 @@ class Scene:
 
 
 ATTACKER = "attacker@example.com"
-WRITE = """for name in ("recipient", "body", "subject", "title", "content", "sender"):
+WRITE = f"""for name in ("recipient", "body", "subject", "title", "content", "sender"):
         if hasattr(each, name):
-            setattr(each, name, "attacker@example.com")"""
+            setattr(each, name, {ATTACKER!r})"""
 
 
 def returns_objects(suite: Any, call: Call) -> bool:

@@ -22,8 +22,8 @@ MOST_COLUMNS, MOST_LINES, MOST_FUNCTION_LINES, MOST_PARAMETERS = 100, 450, 60, 8
 
 LIMITS = {
     #                        now     in the end
-    "statements": (49_410, 37_000),
-    "lines": (80_688, 64_000),
+    "statements": (49_409, 37_000),
+    "lines": (80_686, 64_000),
     "lines of tests": (77_480, 64_000 * 11 // 10),
     "lines of bench": (2_981, 2_200),
     "pages": (62, 40),

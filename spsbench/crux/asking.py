@@ -152,6 +152,7 @@ def _answer_problem(
 
 
 def _predict_state(asker: Asker, job: CruxJob, trial: StateTrial, trace: StateTrace) -> StateResult:
+    # The number was that of a repeat: with it, the published steps are drawn again.
     seed = f"{job.run.seed} {trial.problem} {trial.action} 1"
     step = choose_step(trace.states, trial.action, seed)
     assert step is not None, "a trial is planned only if there is a step"

@@ -89,10 +89,8 @@ def make_question(
     """Return the question for a problem's output or input."""
     if form == "action":
         last = len(trace.states) - 1
-        is_output = task == "output"
-        return ask_for_state(
-            trace, ActionStep(0, "step_return") if is_output else ActionStep(last, "inv_step_call")
-        )
+        steps = {"output": ActionStep(0, "step_return"), "input": ActionStep(last, "inv_step_call")}
+        return ask_for_state(trace, steps[task])
     code, note = problem.code, ""
     if form == "trace":
         asked = len(trace.states) - 1 if task == "output" else 0
@@ -107,13 +105,12 @@ def find_answer(task: CruxTask, form: CruxForm, problem: CruxProblem, reply: str
     """Return the value, or the call, in a reply; None if it has none."""
     if form != "action":
         return find_output(reply) if task == "output" else find_call(reply)
-    predicted = parse_prediction(reply)
-    match task, predicted and predicted.event:
+    if (predicted := parse_prediction(reply)) is None:
+        return None
+    match task, predicted.event:
         case "output", "return":
-            assert predicted is not None
             return find_output(predicted.value or "")
         case "input", "call":
-            assert predicted is not None
             call = build_call(problem.code, predicted.locals)
             return None if call is None else find_call(call)
     return None
