@@ -52,11 +52,6 @@ class Telemetry:
         self._blocks: dict[RunId, Span] = {}
         self._calls: dict[RunId, Span] = {}
 
-    @property
-    def is_enabled(self) -> bool:
-        """Whether a tracer was given, or the program has imported OpenTelemetry."""
-        return self._tracer is not None or "opentelemetry.trace" in sys.modules
-
     def __call__(self, event: Event) -> None:
         if isinstance(event, Began):
             tracer = self._find_tracer()
@@ -221,9 +216,9 @@ def make_added_listener() -> Listener | None:
 def make_listener(trace: str | None = None) -> Listener:
     """Return the listener for a block that starts now, which also writes to the file `trace` if given.
 
-    It includes the log and OpenTelemetry if the program has set them up.
+    It includes the log if the program has set it up, and OpenTelemetry if it has imported it.
     """
-    return _make_listener(trace, is_log_enabled(), _telemetry.is_enabled)
+    return _make_listener(trace, is_log_enabled(), "opentelemetry.trace" in sys.modules)
 
 
 @lru_cache(maxsize=16)

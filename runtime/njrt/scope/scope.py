@@ -15,7 +15,7 @@ import dis
 import enum
 from collections import namedtuple
 from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import filterfalse
 from types import CellType, CodeType, FunctionType, MemberDescriptorType, ModuleType
 from typing import Any
@@ -152,7 +152,6 @@ class Scope:
         self.touches = 0
         """Number of calls that contained code has made of the program."""
         self._declared_types = types
-        self._types: Mapping[str, Any] | None = None
 
     def is_referenced(self, name: str) -> bool:
         """Return whether the prompt names this variable (mangled name)."""
@@ -329,16 +328,12 @@ class Scope:
             else:
                 self._bind(name, was)
 
-    @property
+    @cached_property
     def types(self) -> Mapping[str, Any]:
         """The declared types of the outputs, by path, without types that cannot be evaluated."""
-        if self._types is None:
-            self._types = {}
-            if self._declared_types is not None:
-                self._types = resolve_types(
-                    self._declared_types, self.module, self.namespace, self.bindable
-                )
-        return self._types
+        if self._declared_types is None:
+            return {}
+        return resolve_types(self._declared_types, self.module, self.namespace, self.bindable)
 
     def has_unresolved_type(self, path: str) -> bool:
         """Return whether a path that is not in `types` has a type, which could not be evaluated."""
@@ -403,7 +398,7 @@ class Scope:
         lines: list[str] = []
         for path, declared in self.types.items():
             value = self.find_value(path)
-            is_plain = type(value) is declared and is_exactly(value, *_ATOMS)
+            is_plain = type(value) is declared and declared in _ATOMS
             if not is_plain and self._is_set(path):  # checking it may run code of the program
                 value = self.read_value(path)
                 is_checked = value is checked.get(path, Absent.UNKNOWN)
@@ -424,7 +419,8 @@ class Scope:
 
     def close(self) -> None:
         """Release the program's variables, so that the block keeps no frame, cell or value alive."""
-        self._declared_types = self._types = self.namespace = None
+        self._declared_types = self.namespace = None
+        vars(self).pop("types", None)
         self._earlier.clear()
         self.transcript.close()
         self.find_shown_classes = None
@@ -575,7 +571,7 @@ def find_named_classes(
         value: Any = types.__globals__.get(name) if cell is None else read_cell(cell)
         if (
             name not in known
-            and is_a(value, type)
+            and isinstance(value, type)
             and get_module_name(value) not in _TYPING_MODULES
         ):
             found[name] = cell

@@ -34,7 +34,7 @@ from njrt.scope.scope import Scope
 from njrt.session.run import BaseRun
 from njrt.session.session import Session, complete_error, open_session
 from njrt.session.settings import freeze_options
-from njrt.values.json_choices import flatten_alternatives, read_choices
+from njrt.values.json_choices import ChoiceReader, flatten_alternatives
 from njrt.values.json_forms import (
     JsonForm,
     describe_object,
@@ -183,7 +183,7 @@ class SchemaForm(JsonForm):
         if problem is not None:
             place = problem.json_path.replace("$", "the answer", 1)
             raise ValueError(f"{place}: {problem.message}")
-        return read_choices(value, {})
+        return ChoiceReader({}).read(value, {})
 
 
 def make_question_form(wanted: AnswerType) -> JsonForm | None:

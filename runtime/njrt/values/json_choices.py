@@ -1,9 +1,9 @@
 """Choose a union's alternative for a JSON value, enum members for the names in it, and objects for their numbers.
 
-    read_choices("RED", schema of Color | None)                 Color.RED
-    read_choices([2], schema of list[Item], objects=items)      [items[1]]
-    read_choices({"n": 1}, schema of Cat | Order)               {"n": 1}, with the enum members in `Order`'s fields
-    read_choices("2024-02-29", schema of date | str)            date(2024, 2, 29): text that is a date is not a `str`
+    "RED", schema of Color | None            ──ChoiceReader──>   Color.RED
+    [2], schema of list[Item]                ──ChoiceReader──>   [items[1]]
+    {"n": 1}, schema of Cat | Order          ──ChoiceReader──>   {"n": 1}, with the enum members in `Order`'s fields
+    "2024-02-29", schema of date | str       ──ChoiceReader──>   date(2024, 2, 29): text that is a date is not a `str`
 
 Schemas come from njrt.values.json_forms, with enum members. Pydantic checks the values afterwards. Not detected:
 limits such as lengths and patterns, and alternatives that only a validator can distinguish.
@@ -59,19 +59,6 @@ SAME = "x-same"
 """The key under which a class's schema holds the class and the fields that distinguish its numbered objects."""
 
 _DATES = ("date", "date-time", "time")
-
-
-def read_choices(
-    value: JsonValue, schema: Json, is_strict: bool = False, objects: Sequence[UserValue] = ()
-) -> UserValue:
-    """Replace the texts of members of enums, and of dates and the like in unions; return the same value without any.
-
-    Numbers of `objects`, counted from 1, are replaced by the objects, and so are their fields if repeated in full.
-    With `is_strict`, dates and the like, bytes, tuples and sets are made everywhere, for types that do not convert them.
-    Raises ValueError, with the place, for values that no type accepts: numbers that are not finite, text with lone
-    surrogates, numbers in place of dates, names of fields that do not exist.
-    """
-    return _Reader(schema, objects=objects).read(value, schema, (), is_strict)
 
 
 def resolve_reference(schema: JsonValue, root: Json) -> JsonValue:
@@ -168,14 +155,30 @@ class SchemaMatcher:
 
 
 @dataclass(slots=True)
-class _Reader(SchemaMatcher):
+class ChoiceReader(SchemaMatcher):
+    """Reads values of one schema (`root`), which may choose from `objects` by numbers counted from 1."""
+
     objects: Sequence[UserValue] = ()
 
     def read(
-        self, value: JsonValue, schema: JsonValue, place: tuple[str, ...], in_union: bool = False
+        self,
+        value: JsonValue,
+        schema: JsonValue,
+        place: tuple[str, ...] = (),
+        in_union: bool = False,
     ) -> UserValue:
-        schema = resolve_reference(schema, self.root)
-        schema = schema if isinstance(schema, dict) else {}
+        """Replace the texts of members of enums, and of dates and the like in unions; return the same value without any.
+
+        Numbers are replaced by the objects that they choose, and so are objects' fields if repeated in full.
+        With `in_union`, dates and the like, bytes, tuples and sets are made everywhere: strict types, and
+        alternatives that pydantic tells apart by their Python types, do not convert them.
+        Raises ValueError, with the place, for values that no type accepts: numbers that are not finite, text with
+        lone surrogates, numbers in place of dates, names of fields that do not exist.
+        """
+        if not isinstance(schema, dict):
+            schema = {}
+        elif "$ref" in schema:
+            schema = resolve_reference(schema, self.root)
         check_value(value, schema, place)
         if MEMBERS in schema:
             return self.read_member(value, schema[MEMBERS], place)

@@ -39,12 +39,12 @@ from njrt.values.json_choices import (
     NUMBERED,
     READ_KEY,
     SAME,
+    ChoiceReader,
     JsonValue,
     find_equal_alternatives,
     get_reference_name,
     list_alternatives,
     list_constants,
-    read_choices,
 )
 
 
@@ -65,14 +65,15 @@ class JsonForm:
         """
         import pydantic
 
-        marked, adapter = self.schema_with_members, get_adapter(self.declared)
+        schema, adapter = self.schema_with_members, get_adapter(self.declared)
+        reader = ChoiceReader(schema, objects=objects)
         try:
-            return adapter.validate_python(read_choices(value, marked, objects=objects))
+            return adapter.validate_python(reader.read(value, schema))
         except pydantic.ValidationError as error:
             kinds = {problem["type"] for problem in error.errors(include_url=False)}
             if any(kind.endswith(("_type", "is_instance_of")) for kind in kinds):
                 with suppress(ValueError, TypeError):  # strict types do not convert text or lists
-                    return adapter.validate_python(read_choices(value, marked, True, objects))
+                    return adapter.validate_python(reader.read(value, schema, in_union=True))
             problem = f"{format_validation_errors(error)};"
             for values, names in self.spelled.items():
                 problem = problem.replace(values, names)
