@@ -5,7 +5,7 @@
     import mailbox_triage           # finds mailbox_triage.njpy on sys.path, compiles it in memory
 
 Tracebacks, pdb and coverage show the lines of the `.njpy` file. No bytecode is cached, and a compiled `.py`
-beside the source is ignored.
+beside the source is ignored. Static blocks run their code in njc.lock.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class NaturalLoader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         """Compile the source; ignore cached bytecode, which may belong to a `.py` file beside it."""
-        from njc.project.build import load_code
         from njc.project.config import find_project
+        from njc.static.load import load_code
 
         path = self.get_filename(fullname)
         project = find_project(Path(path), os.environ)

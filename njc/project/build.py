@@ -4,8 +4,6 @@
 
 An error or an obstacle stops the whole build. A compiled file itself shows whether it is up to date: it contains the
 digests of its source and of itself. There is no other state.
-
-`load_code` compiles a file in memory. It neither reads nor writes compiled files, so its code is never out of date.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import starmap
 from pathlib import Path
-from types import CodeType, MappingProxyType
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from njc.codegen.header import make_header
@@ -24,7 +22,7 @@ from njc.frontend.diagnostics import Diagnostic
 from njc.frontend.source import SourceFile
 from njc.project.config import Project
 from njc.project.outputs import ExistingFile, find_overwrite_obstacle, read_existing_file, write_all
-from njc.project.units import Unit, explaining_failure, format_path, make_unit, read_file
+from njc.project.units import Unit, explaining_failure, format_path, read_file
 from njrt.options import Options
 from njrt.records import record, replace
 
@@ -187,23 +185,6 @@ def plan_build(
     obstacles = () if force else tuple(filter(None, starmap(find_overwrite_obstacle, states)))
     findings = collect_findings(results, project.warnings)
     return BuildPlan(tuple(units), changes, findings, obstacles, executable)
-
-
-def load_code(file: Path, data: bytes, project: Project) -> tuple[CodeType, tuple[Finding, ...]]:
-    """Compile the source `data` of `file`; return code and warnings, or raise NaturalSyntaxError.
-
-    Tracebacks, coverage and breakpoints of the code refer to the lines of `file`.
-    """
-    from njc.compiler import parse_compiled_tree
-    from njc.frontend.parse import compile_tree
-
-    unit = make_unit(file, project)
-    task = make_compile_task(unit, SourceFile(unit.path, data), project)
-    compilation = task.compile()
-    findings = collect_findings([task.make_result(compilation)], project.warnings)
-    if any(finding.is_error for finding in findings):
-        raise NaturalSyntaxError(str(unit.source), findings)
-    return compile_tree(parse_compiled_tree(compilation), str(unit.source)), findings
 
 
 def compile_all(

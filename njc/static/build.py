@@ -194,7 +194,7 @@ def _fill_without_model(
             return HoleResult(note=f"{hole.name} stays live: its code is {state}")
         case Stale() | Missing() if request.locked:
             message = f"`{hole.name}` is not locked for mode {hole.mode}; {state}"
-            hint = "build without --locked, and commit njc.lock"
+            hint = "write it with `njc build`, without --locked, and commit njc.lock"
             return HoleResult(findings=(file.make_finding(hole, "NJ402", message, hint),))
         case Stale() | Missing():
             message = f"`{hole.name}` is {state}"

@@ -29,8 +29,8 @@ from pathlib import Path
 from types import CodeType
 
 import njrt
-from njc.project.build import load_code
 from njc.project.config import Project
+from njc.static.load import load_code
 from njrt.effects import Refusal
 from njrt.events import Event, Performed
 from njrt.message_json import hash_conversation, reply_from_json

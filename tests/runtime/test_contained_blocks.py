@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 import njrt
-from njc.project.build import load_code
 from njc.project.config import Project
+from njc.static.load import load_code
 from njrt.execution.contained.platforms import find_obstacle
 from njrt.models.scripted import call, run
 from spsbench.interfaces import make_settings

@@ -23,10 +23,11 @@ from njc.commands.terminal.flags import (
 )
 from njc.commands.terminal.removed import refuse_removed_flag
 from njc.commands.terminal.status_line import show_status
-from njc.project.build import Finding, NaturalSyntaxError, load_code, read_source
+from njc.project.build import Finding, NaturalSyntaxError, read_source
 from njc.project.report import format_findings, summarize_findings
 from njc.project.units import SUFFIX, explaining_failure, find_units, format_path
 from njc.run import run_as_main, run_module_as_main, show_traceback
+from njc.static.load import load_code
 from njrt.errors import ConfigurationError, NaturalError
 from njrt.options import (
     ENVIRONMENT_VARIABLES,

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from njc.project.build import NaturalSyntaxError, load_code
+from njc.project.build import NaturalSyntaxError
 from njc.project.config import find_project
 from njc.project.report import format_findings
 from njc.project.units import SUFFIX
@@ -25,6 +25,7 @@ from njc.run import run_as_main, show_traceback
 from njc.runs.timeline.agent import Agent
 from njc.runs.timeline.channel import connect
 from njc.runs.timeline.standard_streams import replace_streams
+from njc.static.load import load_code
 from njrt.errors import NaturalError
 from njrt.execution.tracebacks import format_error
 from njrt.observability.listeners import add_listener

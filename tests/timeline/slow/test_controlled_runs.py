@@ -16,7 +16,6 @@ from waiting_controller import WaitingController
 
 import njrt
 from loopback import Answer
-from njc.project.build import load_code
 from njc.project.config import Project
 from njc.runs.timeline.breakpoints import (
     Breakpoint,
@@ -35,6 +34,7 @@ from njc.runs.timeline.happenings import (
 )
 from njc.runs.timeline.inspection import ShownVariable, expand
 from njc.runs.timeline.steps import Position, Step
+from njc.static.load import load_code
 from njrt.execution.contained.platforms import find_obstacle
 from njrt.rendering.redaction import Redactor
 from openai_server import KEY, OpenAIServer, calls

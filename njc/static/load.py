@@ -1,0 +1,76 @@
+"""Compile a file in memory, for the import hook, `njc run` and the debugger: what `njc build --locked` would ship.
+
+    load_code(Path("mail.njpy"), data, project)   ->   code, warnings
+
+Compiled files are neither read nor written, so the code is never out of date. Static blocks have their code of
+`njc.lock`; with NJC_MODE=live in the environment, they run live.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import CodeType
+from typing import TYPE_CHECKING
+
+from njc.compiler import parse_compiled_tree
+from njc.frontend.parse import can_set_mode, compile_tree
+from njc.frontend.source import SourceFile
+from njc.project.build import (
+    Finding,
+    NaturalSyntaxError,
+    collect_findings,
+    make_compile_task,
+)
+from njc.project.config import Project, get_lock_path
+from njc.project.units import Unit, make_unit
+from njrt.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from njc.compiler import Compilation
+
+MODE_VARIABLE = "NJC_MODE"
+
+
+def load_code(
+    file: Path, data: bytes, project: Project, environ: Mapping[str, str] = os.environ
+) -> tuple[CodeType, tuple[Finding, ...]]:
+    """Compile the source `data` of `file`; return code and warnings, or raise NaturalSyntaxError.
+
+    Tracebacks, coverage and breakpoints of the code refer to the lines of `file`.
+    """
+    unit = make_unit(file, project)
+    source = SourceFile(unit.path, data)
+    task = make_compile_task(unit, source, project)
+    compilation, problems = _place_locked_code(unit, source, project, environ)
+    if problems:
+        error = NaturalSyntaxError(str(unit.source), problems)
+        error.add_note(f"{problems[0].diagnostic.hint}, or run all blocks live with NJC_MODE=live")
+        raise error
+    compilation = compilation or task.compile()
+    findings = collect_findings([task.make_result(compilation)], project.warnings)
+    if any(finding.is_error for finding in findings):
+        raise NaturalSyntaxError(str(unit.source), findings)
+    return compile_tree(parse_compiled_tree(compilation), str(unit.source)), findings
+
+
+def _place_locked_code(
+    unit: Unit, source: SourceFile, project: Project, environ: Mapping[str, str]
+) -> tuple[Compilation | None, Sequence[Finding]]:
+    """Return the file with the locked code of its static blocks, or findings; nothing if it has none."""
+    if (mode := environ.get(MODE_VARIABLE, "")) not in ("", "live"):
+        raise ConfigurationError(f"{MODE_VARIABLE}={mode} is no mode; `live` runs all blocks live")
+    if mode or not (can_set_mode(source.data) or project.options.mode not in (None, "live")):
+        return None, ()
+    # Imported here, because most files have no static blocks.
+    from njc.static.build import HoleRequest, fill_holes
+    from njc.static.fit import make_static_file
+    from njc.static.lock import read_lock
+
+    static = make_static_file(unit, source, project.options)
+    if static is None:
+        return None, ()
+    lock = read_lock(get_lock_path(project, unit.root))
+    build = fill_holes([static], lock, HoleRequest(locked=True))
+    return build.compiled.get(unit), build.findings
