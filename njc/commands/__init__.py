@@ -108,7 +108,8 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except click.NoSuchOption as error:
-            text = removed.find_removed_flag(error.option_name)
+            command = error.ctx.info_name if error.ctx is not None else None
+            text = removed.find_removed_flag(error.option_name, command or "")
             text = text or error.message + suggest_flag(error)
             raise click.UsageError(text, error.ctx) from None
         except NaturalError as error:

@@ -21,7 +21,7 @@ from typing import Any
 
 from njrt.errors import ConfigurationError
 from njrt.options import OPTION_NAMES as OPTION_NAMES
-from njrt.options import Options, make_options, merge_option_layers, read_environment_options
+from njrt.options import Options, make_options
 from njrt.options.removed import DROPPED, REFUSED
 from njrt.records import field, record, replace
 from njrt.similar import find_similar
@@ -76,17 +76,6 @@ def apply_environment(
         if (value := environ.get(variable))
     }
     return _apply_settings(project, settings, folder or Path(), "the environment")
-
-
-_WITHOUT_RESULT = {"store", "budget"}
-
-
-def describe_result_options(project: Project, environ: Mapping[str, str]) -> str:
-    """Return the environment's and the project's options on which results depend; empty if none is set."""
-    options = merge_option_layers(read_environment_options(environ), project.options)
-    found = {name: getattr(options, name) for name in sorted({*OPTION_NAMES} - _WITHOUT_RESULT)}
-    found["replaced"] = environ.get("NJC_REPLACE_MODEL") or None
-    return "".join(f" {name}={value}" for name, value in found.items() if value is not None)
 
 
 def make_project(table: Mapping[str, TomlValue], file: Path) -> Project:

@@ -178,10 +178,13 @@ def check_output(file: Path, *inputs: Path) -> None:
         raise ConfigurationError(f"{name} is an input of this command; write to another file")
 
 
-def write_report(file: Path, text: str, mode: str = "w") -> None:
-    """Write a text, or append it in mode "a"; raises ConfigurationError."""
-    with explaining_failure(f"write {format_path(file)}"), file.open(mode, encoding="utf-8") as out:
-        out.write(text)
+def check_page(file: Path, *inputs: Path) -> None:
+    """Raise ConfigurationError if a page cannot be written, or would replace a file that is no page of njc."""
+    check_output(file, *inputs)
+    head = file.read_bytes()[:1000] if file.is_file() else b""
+    if head and b'name="generator" content="njc"' not in head:
+        problem = "exists, and is not a report of njc; name another file"
+        raise ConfigurationError(f"{format_path(file)} {problem}")
 
 
 def remove_files(files: Iterable[Path], within: Iterable[Path]) -> None:

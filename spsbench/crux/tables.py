@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
 
-from njc.evaluation.comparison.results import compute_pass_interval
+from njc.evaluation.pass_rates import compute_pass_interval
 from spsbench.crux.results import (
     FORMS,
     TASKS,

@@ -18,7 +18,7 @@ from math import comb
 from statistics import fmean
 from typing import Protocol, TypeVar
 
-from njc.evaluation.comparison.results import compute_pass_interval
+from njc.evaluation.pass_rates import compute_pass_interval
 from spsbench.report.measures import Uniform, compute_bootstrap_interval
 from spsbench.results import group_by
 

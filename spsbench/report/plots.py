@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
-from njc.evaluation.comparison import svg
 from spsbench.published import METHOD_BY_PAPER_NAME, PublishedTable
+from spsbench.report import svg
 from spsbench.report.measures import MethodSummary
 from spsbench.report.tables import has_effects, parse_published_cell, sort_methods
 from spsbench.results import GraphResult, group_by

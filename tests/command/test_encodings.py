@@ -41,11 +41,9 @@ def call_offline(*words: str) -> Result:
 
 READERS: Mapping[str, tuple[str, ...]] = {
     "trace.jsonl": ("trace", "trace.jsonl"),
-    "recording.jsonl": ("eval", "double.njpy:double", "cases.jsonl", "--fresh"),
+    "recording.jsonl": ("eval", "double.njpy:double", "cases.jsonl"),
     "njc.lock": ("build", "double.njpy", "--mode", "static", "--locked", "--check"),
-    "cases.jsonl": ("eval", "double.njpy:double", "cases.jsonl", "--fresh"),
-    "accepted.jsonl": ("eval", "double.njpy:double", "accepted.jsonl", "--accept", "--fresh"),
-    "cases.results.jsonl": ("eval", "double.njpy:double", "cases.jsonl"),
+    "cases.jsonl": ("eval", "double.njpy:double", "cases.jsonl"),
     "rows.jsonl": ("batch", "double.njpy:double", "rows.jsonl", "-o", "out.jsonl"),
     "rows.csv": ("batch", "double.njpy:double", "rows.csv", "-o", "out.jsonl"),
     "pyproject.toml": ("check", "double.njpy"),
@@ -62,7 +60,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("pyproject.toml").write_text('[tool.njc]\nwarnings = "error"\n')
     Path("double.njpy").write_text(PROGRAM)
     Path("cases.jsonl").write_text(json.dumps(CASE) + "\n")
-    Path("accepted.jsonl").write_text(json.dumps({"inputs": {"x": 2}}) + "\n")
     Path("rows.jsonl").write_text('{"x": 2}\n')
     Path("rows.csv").write_text("x\n2\n")
     space: dict[str, Any] = {"__name__": "double"}

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import njrt
-from njc.evaluation.comparison.results import ComparedRun, ResultFile
 from njc.trace_lines import BeganLine, read_trace
 from njrt.decisions import Accept, PendingEffect
 from njrt.effects import Run
@@ -79,18 +78,6 @@ def read_decisions(path: Path) -> Numbers:
     return [int(line.effect["code"].split()[-1]) for line in ApprovalsFile(path).lines]
 
 
-def add_comparison(path: Path, number: int) -> None:
-    results = ResultFile(path, ComparedRun)
-    results.read()
-    results.add(ComparedRun("ü", number, True, 0, 1.0))
-
-
-def read_comparisons(path: Path) -> Numbers:
-    results = ResultFile(path, ComparedRun)
-    results.read()
-    return [result.number for result in results.known.values()]
-
-
 def add_benchmark_run(path: Path, number: int) -> None:
     line = json.loads(RESULTS.read_text("utf-8").split("\n")[0])
     (run,) = read_results([json.dumps(line | {"started": f"ü{number}"})]).runs
@@ -114,7 +101,6 @@ STORES: dict[str, tuple[str, Add, Callable[[Path], Numbers]]] = {
     "calls of a recording": (HEADER, add_call, read_calls),
     "trace": ("", add_event, read_events),
     "decisions": ("", add_decision, read_decisions),
-    "comparison": ("", add_comparison, read_comparisons),
     "benchmark": ("", add_benchmark_run, read_benchmark_runs),
 }
 

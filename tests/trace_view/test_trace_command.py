@@ -445,6 +445,17 @@ def test_a_page_replaces_no_trace_that_it_shows(tmp_path: Path) -> None:
     assert "is an input of this command; write to another file" in result.stderr
 
 
+def test_a_page_replaces_no_other_file(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("<!DOCTYPE html>\nmine\n")
+    refused = trace(FIRST, "--html", page)
+    assert (refused.exit_code, "is not a report of njc" in refused.output) == (2, True)
+    page.write_text("")
+    for _ in range(2):
+        assert trace(FIRST, "--html", page).exit_code == 0
+    assert "mine" not in page.read_text()
+
+
 def test_texts_of_a_trace_cannot_control_the_terminal(tmp_path: Path) -> None:
     hostile = "\x1b]0;owned\x07\x1b[2J\r\u202e"
     lines = json.loads(json.dumps(WHOLE).replace("Run", "Run" + json.dumps(hostile)[1:-1]))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import shlex
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -18,7 +16,6 @@ from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import (
     ATTEMPTS,
     COUNT,
-    FILE,
     JOBS,
     project_flags,
     resolve_project,
@@ -29,25 +26,18 @@ from njc.commands.terminal.trace_status import choose_command, run_traced
 from njc.evaluation.built_imports.account import (
     describe_build,
     find_import_problem,
-    hash_build,
     make_build_environment,
 )
 from njc.evaluation.comparison.results import (
     ComparedRun,
     ModeBuild,
     ModeSummary,
-    ModeUsage,
-    ResultFile,
-    check_gates,
-    check_report,
-    format_comparison_json,
-    parse_gates,
     sum_usage_by_block,
 )
 from njc.evaluation.comparison.text import format_comparison_text
 from njc.project.build import read_source
-from njc.project.config import LOCK_FILE_NAME, Project, describe_result_options, get_lock_path
-from njc.project.outputs import write_all, write_report
+from njc.project.config import LOCK_FILE_NAME, Project, get_lock_path
+from njc.project.outputs import write_all
 from njc.project.units import SUFFIX, Unit, find_units, format_path
 from njc.static.build import HoleRequest
 from njc.static.lock import LockEntry, StaticLock, format_lock, read_lock
@@ -66,12 +56,6 @@ RESULTS_FOLDER = Path(".njc_cache") / "compare"
     "-n", "--runs", type=COUNT, default=3, metavar="N", help="Runs in each mode (default: 3)."
 )
 @click.option("--modes", metavar="LIST", help="Modes to compare, separated by commas.")
-@click.option("--json", "json_file", type=FILE, help="Write JSON too.")
-@click.option("--html", "html_file", type=FILE, help="Write a page too.")
-@click.option(
-    "--gate", "gates", multiple=True, metavar="[MODE:]pass^K>=X", help="Fail if fewer pass."
-)
-@click.option("--fresh", is_flag=True, help="Discard the runs of an earlier comparison.")
 @ATTEMPTS
 @JOBS
 @project_flags
@@ -81,10 +65,6 @@ def command(
     arguments: Sequence[str],
     runs: int,
     modes: str | None,
-    json_file: Path | None,
-    html_file: Path | None,
-    gates: Sequence[str],
-    fresh: bool,
     attempts: int,
     jobs: int | None,
     **flags: Any,
@@ -92,24 +72,16 @@ def command(
     """Build in each mode, run COMMAND on each build, and compare.
 
     COMMAND imports the compiled files; `{out}` in it is their directory. A run passes if it exits with 0.
-    A run that did not import them ends the comparison. An interrupted one is continued by the same command.
+    A run that did not import them ends the comparison.
 
-    Modes: live, static-raw, static, auto. The default is all.
-
-    --gate: pass^K is the probability that K runs all pass; the exit code is 1 if it is below X in MODE, or in any mode.
-    It is also 1 if no mode can be built.
+    Modes: live, static-raw, static, auto. The default is all. The exit code is 1 if no mode can be built.
     """
     sources, words = _split_arguments(arguments)
     choose_command(words)
     project = resolve_project(sources, flags)
     units = find_units(sources, project)
-    check_report(json_file, (unit.source for unit in units))
-    check_report(html_file, (unit.source for unit in units), "jinja2", "matplotlib")
     chosen = _parse_modes(modes) if modes else MODES
-    conditions = parse_gates(gates, chosen, runs, "-n")
     folder = RESULTS_FOLDER / _compute_digest(units, words, project)
-    if fresh:
-        (folder / "trials.jsonl").unlink(missing_ok=True)
     rows, lock_file = [], folder.absolute() / LOCK_FILE_NAME
     before = copy_lock(get_lock_path(project, units[0].root), lock_file)
     for mode in chosen:
@@ -118,22 +90,14 @@ def command(
         request = HoleRequest(attempts=attempts, jobs=jobs, notify=console.note)
         console.note(f"{mode}: building")
         with show_status(console):
-            build = _build_mode(find_units(sources, target), target, request, lock_file)
-        done = () if build.failure else tuple(_run_all(console, target, sources, mode, words, runs))
+            units = find_units(sources, target)
+            build = _build_mode(units, target, request, lock_file)
+        done = () if build.failure else tuple(_run_all(console, target, units, words, runs))
         rows.append(ModeSummary(mode, build, done))
     console.result(format_comparison_text(rows))
-    if json_file:
-        write_report(json_file, format_comparison_json(rows, shlex.join(words)) + "\n")
-    if html_file:
-        from njc.evaluation.comparison.page import render_comparison_page
-
-        write_report(html_file, render_comparison_page(rows, shlex.join(words)))
-    code = None if read_lock(lock_file) == before else lock_file
-    for file in filter(None, (json_file, html_file, code)):
-        console.note(f"written: {format_path(file.absolute())}")
-    checked = check_gates(conditions, rows)
-    console.result("\n".join(map(str, checked)))
-    return int(all(row.build.failure for row in rows) or not all(gate.holds for gate in checked))
+    if read_lock(lock_file) != before:
+        console.note(f"written: {format_path(lock_file)}")
+    return int(all(row.build.failure for row in rows))
 
 
 def _split_arguments(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
@@ -192,60 +156,33 @@ def _build_mode(
             failure = format_finding_messages(write_static_build(units, project, static))
     except NaturalError as error:
         failure = str(error)
-    # The code may have been written by an earlier build; it counts nevertheless.
-    usages = (
-        ModeUsage(
-            entry.attempts,
-            entry.tokens.input,
-            entry.tokens.output,
-            entry.usd or 0.0,
-            unpriced=entry.attempts * (entry.usd is None),
-        )
-        for entry in used
-    )
-    return ModeBuild(time.monotonic() - began, sum(usages, ModeUsage()), failure)
+    tokens = sum(entry.tokens.input + entry.tokens.output for entry in used)
+    return ModeBuild(time.monotonic() - began, tokens, failure)
 
 
 def _run_all(
-    console: Console,
-    project: Project,
-    sources: Sequence[Path],
-    mode: str,
-    words: Sequence[str],
-    runs: int,
+    console: Console, project: Project, units: Sequence[Unit], words: Sequence[str], runs: int
 ) -> Iterator[ComparedRun]:
-    """Yield the command's runs; runs of the same build that are in the result file are not repeated.
-
-    Raises ConfigurationError if a run did not use the build.
-    """
+    """Yield the command's runs; raises ConfigurationError if a run did not use the build."""
     assert project.out is not None, "a comparison has a directory"
-    build = describe_build(find_units(sources, project))
-    digest = hash_build(build, describe_result_options(project, os.environ))
-    results = ResultFile(project.out.parent / "trials.jsonl", ComparedRun)
-    results.read()
+    build, mode = describe_build(units), project.out.name
+    command = [word.replace("{out}", str(project.out)) for word in words]
     for number in range(1, runs + 1):
-        key = (mode, digest, number)
         log = project.out.parent / f"{mode}-{number}.log"
-        if key not in results.known:
-            trace = log.with_suffix(".trace.jsonl")
-            command = [word.replace("{out}", str(project.out)) for word in words]
-            began = time.monotonic()
-            with tempfile.TemporaryDirectory() as folder:
-                environment = make_build_environment(build, project.out, Path(folder))
-                code = run_traced(console, command, trace, log, environment)
-                seconds = time.monotonic() - began
-                problem = find_import_problem(build, Path(folder))
-            if problem:
-                raise ConfigurationError(
-                    f"run {number} of {mode} (exit code {code}) did not measure the build: {problem}; its output is in "
-                    f"{format_path(log)}"
-                )
-            usages = sum_usage_by_block(read_written_trace(trace))
-            results.add(ComparedRun(mode, number, code == 0, code, seconds, usages, key[1]))
-        run = results.known[key]
-        verdict = "passed" if run.passed else f"failed ({run.exit_code})"
-        output = "" if run.passed else f"; output: {format_path(log)}"
-        console.note(
-            f"{mode} {number}/{runs}: {verdict} in {run.seconds:.1f} s, {run.usage.calls} calls{output}"
-        )
+        trace, began = log.with_suffix(".trace.jsonl"), time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            environment = make_build_environment(build, project.out, Path(folder))
+            code = run_traced(console, command, trace, log, environment)
+            seconds = time.monotonic() - began
+            problem = find_import_problem(build, Path(folder))
+        if problem:
+            raise ConfigurationError(
+                f"run {number} of {mode} (exit code {code}) did not measure the build: {problem}; "
+                f"its output is in {format_path(log)}"
+            )
+        run = ComparedRun(code, seconds, sum_usage_by_block(read_written_trace(trace)))
+        verdict = "passed" if run.has_passed else f"failed ({code})"
+        output = "" if run.has_passed else f"; output: {format_path(log)}"
+        calls = f"{run.usage.calls} calls{output}"
+        console.note(f"{mode} {number}/{runs}: {verdict} in {seconds:.1f} s, {calls}")
         yield run

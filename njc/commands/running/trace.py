@@ -12,7 +12,7 @@ import click
 
 from njc.commands.terminal.console import Console, get_output_width
 from njc.commands.terminal.flags import FILE, find_store_url, refuse_options, with_console
-from njc.evaluation.comparison.results import check_report
+from njc.project.outputs import check_page
 from njc.project.units import format_path
 from njc.runs.trace_view.index import RunSummary, Selection, TraceIndex, read_index
 from njc.runs.trace_view.terminal import (
@@ -51,7 +51,7 @@ def command(
             raise ConfigurationError("--html shows all runs; leave RUN out")
         from njc.runs.trace_view.page import write_page
 
-        check_report(html, paths)
+        check_page(html, *paths)
         write_page(html, [read_trace_index(console, path) for path in paths], selection)
         console.note(f"{format_path(html)}: {html.stat().st_size / 1e6:.1f} MB")
         return

@@ -14,7 +14,7 @@ COMMANDS: Mapping[str, str] = {
     "migrate": "follow docs/migrating.md, which has a table of the changes",
     "migrate-model": "record again with NJC_RECORD=all:FILE, and measure with `njc eval --model`",
     "replay": "replay recordings by `pytest --njc-record=none`, or with NJC_RECORD=none:FILE",
-    "tune": "measure forms with `njc eval --set KEY=VALUE`",
+    "tune": "measure forms with `njc eval` and the option in [tool.njc]",
     "usage": "use `njc store usage`",
     "where": "use `njc show --line FILE:LINE`",
 }
@@ -22,6 +22,7 @@ COMMANDS: Mapping[str, str] = {
 _SETTING = "set it in [tool.njc] of pyproject.toml"
 _SANDBOX = "run the program in bubblewrap or docker, as docs/sandbox.md shows"
 _VENDOR = "rows are called one by one, `-j N` at a time"
+_PRINTED = "the table is printed; `njc trace` shows the requests and replies of NJC_TRACE=FILE"
 FLAGS: Mapping[str, str] = {
     **dict.fromkeys(("--exclude", "--include", "--required-version", "--warnings", "-W"), _SETTING),
     **dict.fromkeys(("--env", "--read", "--sandbox", "--work"), _SANDBOX),
@@ -34,12 +35,20 @@ FLAGS: Mapping[str, str] = {
     "--surprises": "compare two runs by `njc trace A B`",
     "--trace": "`njc trace FILE` shows a trace",
     "--unlearned": "learned code is used as other code; delete its entry in njc.lock",
+    **dict.fromkeys(("compare --html", "compare --json", "eval --html"), _PRINTED),
+    **dict.fromkeys(("eval --out", "eval -o"), _PRINTED),
+    "compare --fresh": "a comparison makes all runs anew",
+    "compare --gate": "use `njc eval --gate`",
+    "eval --accept": "write the result into the case when you have read it",
+    "eval --against": "run `njc eval` in a `git worktree` of the other version too",
 }
+"""By flag, or by command and flag if other commands have the flag."""
 
 
-def find_removed_flag(name: str) -> str | None:
+def find_removed_flag(name: str, command: str = "") -> str | None:
     """Describe a flag that has left, in one line; None for any other text."""
-    return f"{name} was removed in njc 0.3: {FLAGS[name]}" if name in FLAGS else None
+    advice = FLAGS.get(f"{command} {name}") or FLAGS.get(name)
+    return f"{name} was removed in njc 0.3: {advice}" if advice else None
 
 
 def refuse_removed_flag(word: object) -> None:

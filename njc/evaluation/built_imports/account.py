@@ -56,12 +56,6 @@ def describe_build(units: Iterable[Unit]) -> tuple[BuiltFile, ...]:
     return tuple(build)
 
 
-def hash_build(build: Iterable[BuiltFile], options: str = "") -> str:
-    """Return a single digest of all files of a build and the `options` of its runs."""
-    text = "".join(file.digest for file in build) + options
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
 def make_build_environment(build: Sequence[BuiltFile], out: Path, folder: Path) -> dict[str, str]:
     """Return the environment for processes that use the build in `out` and record their imports in `folder`."""
     account, settings = folder / _ACCOUNT, folder / _SETTINGS

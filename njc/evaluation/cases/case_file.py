@@ -7,9 +7,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +39,6 @@ class Case:
     def has_expected_result(self) -> bool:
         return self.expect is not _ABSENT
 
-    @property
-    def has_expectation(self) -> bool:
-        return bool(self.has_expected_result or self.after or self.check.strip())
-
 
 @record
 class NumberedCase:
@@ -52,47 +46,36 @@ class NumberedCase:
 
     line: int
     case: Case
-    digest: str
-    """A digest of the case, plus its number among equal cases; results of other versions of the case are not used."""
-    text: str = ""
 
     @property
     def contents(self) -> str:
-        return get_contents(self.digest)
+        """All but the name: equal cases, which are not independent, count as repeats of one case."""
+        case = self.case
+        return write_json([case.inputs, case.expect, case.after, case.check])
 
     @property
     def title(self) -> str:
         return escape_unprintable(self.case.name) or f"line {self.line}"
 
 
-def read_cases(path: Path, needs_result: bool = True) -> list[NumberedCase]:
-    """Read a case file, or raise ConfigurationError; unless `needs_result`, cases may consist of inputs only."""
+def read_cases(path: Path) -> list[NumberedCase]:
+    """Read a case file, or raise ConfigurationError."""
     try:
         with explaining_failure(f"read {path}"):
             lines = read_file(path).decode("utf-8-sig").split("\n")
     except UnicodeDecodeError:
         raise ConfigurationError(f"{path} is not in UTF-8") from None
-    cases: list[NumberedCase] = []
-    equal: Counter[str] = Counter()
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            case = _read_case(line, f"{path}:{number}", needs_result)
-            digest = _compute_digest(case)
-            equal[digest] += 1
-            cases.append(NumberedCase(number, case, f"{digest}-{equal[digest]}", line))
+    cases = [
+        NumberedCase(number, _read_case(line, f"{path}:{number}"))
+        for number, line in enumerate(lines, 1)
+        if line.strip()
+    ]
     if not cases:
         raise ConfigurationError(f'{path} has no case; write {{"inputs": {{...}}, "expect": ...}}')
     return cases
 
 
-def format_case(case: Case) -> str:
-    """Return a case as a line of its file."""
-    names = ["expect"] if case.has_expected_result else []
-    names += [name for name in ("after", "check", "name") if getattr(case, name)]
-    return write_json({name: getattr(case, name) for name in ("inputs", *names)})
-
-
-def _read_case(line: str, place: str, needs_result: bool) -> Case:
+def _read_case(line: str, place: str) -> Case:
     try:
         from_json(line, Case)
     except InvalidJsonError as error:
@@ -103,20 +86,10 @@ def _read_case(line: str, place: str, needs_result: bool) -> Case:
     for name in ("expect", "after") & fields.keys():  # 1e999 and NaN in the same form as in results
         fields[name] = make_json_value(fields[name])
     case = Case(**fields)
-    if needs_result and not case.has_expectation:
+    if not (case.has_expected_result or case.after or case.check.strip()):
         raise ConfigurationError(f"{place}: a case needs `expect`, `after` or `check`")
     try:
         compile(case.check.strip() or "0", "check", "eval")
     except (SyntaxError, ValueError) as error:
         raise ConfigurationError(f"{place}: `check` is not an expression: {error}") from None
     return case
-
-
-def get_contents(digest: str) -> str:
-    """Return the part of a case's digest that equal cases share."""
-    return digest.partition("-")[0]
-
-
-def _compute_digest(case: Case) -> str:
-    text = write_json([case.inputs, case.expect, case.after, case.check])
-    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -1,1 +1,1 @@
-"""Comparing a program's modes: results, a table in the terminal, a page."""
+"""Comparing a program's modes: results, and a table in the terminal."""

@@ -138,7 +138,8 @@ class RunAccount:
 
     `outcome` is `completed`, `broke`, `continued`, `returned` or `raised`, or `failed` if the runtime raised an error or
     was cancelled; `error` is then its message. `parent` is the run that called this block from code, if any.
-    `tried` is the result of code in mode `auto`: "ran" (no model was asked), "unfit" or "raised".
+    `tried` is the result of code in mode `auto`: "ran" (no model was asked), "unfit" or "raised". `warnings` are
+    the signs that the block did nothing.
     """
 
     id: RunId
@@ -151,6 +152,7 @@ class RunAccount:
     seconds: float
     parent: RunId | None = None
     tried: str = ""
+    warnings: tuple[str, ...] = ()
 
     @property
     def totals(self) -> Totals:
@@ -270,6 +272,7 @@ def _close_run(run: _OpenRun, ended: Ended) -> None:
         ended.seconds,
         began.parent,
         began.tried,
+        ended.warnings,
     )
     if isinstance(ended.outcome, NaturalError) and ended.outcome.run is None:
         ended.outcome.run = finished

@@ -20,7 +20,6 @@ from njc.evaluation.built_imports.account import (
     BuiltFile,
     describe_build,
     find_import_problem,
-    hash_build,
     make_build_environment,
 )
 from njc.project.build import plan_build
@@ -197,12 +196,6 @@ def test_a_sitecustomize_of_the_program_is_imported(
     assert subprocess.check_output(words, env=environment, text=True) == "hello\n"
 
 
-def test_builds_with_other_code_have_other_digests(tmp_path: Path) -> None:
-    _, first = build_project(tmp_path, {})
-    _, second = build_project(tmp_path, {"src/shop.njpy": BLOCK.replace("two", "2")})
-    assert hash_build(first) != hash_build(second)
-
-
 ENDLESS = "```python\ndef choose(text):\n    return choose(text)\nteam = choose(message)\n```"
 RIGHT = 'team = "billing" if "charged" in message else "shipping" if "parcel" in message else "technical"'
 TESTS = (sys.executable, "-m", "pytest", "-q", "--njc-record=none")
@@ -227,7 +220,7 @@ def test_the_starter_project_is_compared_and_repaired_as_it_is_built(
     repaired = run_njc("static", *flags, "src", replies=[explained(RIGHT)])
     assert "exit code 1  passes        1" in repaired, repaired
     again = run_njc("compare", "--modes", "live,static", "-n", "1", "src", "--", *TESTS)
-    assert "static 1/1: passed" in again, "runs of other code are not used again"
+    assert "static 1/1: passed" in again
 
 
 def test_commands_that_do_not_use_the_build_are_refused(studio: Studio) -> None:
@@ -248,7 +241,6 @@ def test_commands_that_do_not_use_the_build_are_refused(studio: Studio) -> None:
     assert (
         "run 1 of static (exit code 0) did not measure the build: it executed no" in compared.stderr
     )
-    assert not list(studio.folder.glob(".njc_cache/compare/*/trials.jsonl"))
     repaired = studio.njc("static", "--repair", "--test", " ".join(words), "shop.njpy")
     assert repaired.exit_code == 2
     assert "the command (exit code 0) did not test the build: it executed no" in repaired.stderr
