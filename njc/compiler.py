@@ -14,6 +14,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import repeat
 
 from njc import __version__
 from njc.analysis.authority import Authority, decide_authority
@@ -21,6 +22,7 @@ from njc.analysis.block_findings import find_block_findings, find_code_hint
 from njc.analysis.check import check
 from njc.analysis.contracts import BlockContract, find_contract, find_contract_findings
 from njc.analysis.inference import TypeReader
+from njc.analysis.modes import find_mode_problem, resolve_mode
 from njc.analysis.outputs import check_flow, find_hidden_variables
 from njc.analysis.stated_types import find_type_hints
 from njc.analysis.unmarked import check_unmarked, may_have_unmarked, select_unmarked
@@ -148,11 +150,14 @@ def generate(
         return replace(compilation, diagnostics=analysis.diagnostics)
     types = analysis.types
     project = NO_OPTIONS if project == NO_OPTIONS else project  # comparing by identity is faster
+    written_as, blocks = blocks, tuple(resolve_mode(block, types, project) for block in blocks)
     authorities = tuple(decide_authority(block, types, project) for block in blocks)
     contracts = tuple(find_contract(source, block, types) for block in blocks)
     found: list[Diagnostic] = []
     for block, authority in zip(blocks, authorities, strict=True):
         found += find_block_findings(source, block, authority, types, project)
+    problems = map(find_mode_problem, repeat(source), written_as, blocks, authorities)
+    found += filter(None, problems)
     found = list(set(filter_ignored(found, source, analysis.directives, blocks)))
     diagnostics = tuple(sorted((*analysis.diagnostics, *found)))
     aliases = choose_aliases(source.text)

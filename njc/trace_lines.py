@@ -40,7 +40,6 @@ class BeganLine(_RunLine):
     model: str = ""
     effects: str = ""
     parent: str | None = None
-    tried: str = ""
     instruction: list[str] = field(default_factory=list)
     state: StateTexts | None = None
     digest: str = ""

@@ -33,6 +33,8 @@ class Method:
     """How the model prepares its reply."""
     has_interpreter: bool = False
     """Whether the prompts of a manual program may run Python on separate state."""
+    is_past: bool = False
+    """Whether its results are kept although njc cannot run it any more."""
 
     @property
     def compile_options(self) -> Options:
@@ -135,7 +137,15 @@ METHODS: Mapping[str, Method] = {
             "natural.njpy",
             "as static, and live, as natural, if the code fails",
             None,
-            mode="auto",
+            mode="static",
+            is_past=True,
+        ),
+        Method(
+            "reviewed",
+            "natural.njpy",
+            "answers with data, and code is written when built, as static",
+            None,
+            mode="reviewed",
         ),
     )
 }

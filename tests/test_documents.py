@@ -18,7 +18,6 @@ from njrt.records import fields
 from njrt.scope.scope import DeclaredNames
 from njrt.session.block_call import BlockCall, RunArguments
 from njrt.session.run_block import run
-from njrt.session.static_attempt import attempt
 from processes import run_python
 
 ROOT = Path(__file__).parent.parent
@@ -168,9 +167,9 @@ def test_the_arguments_that_are_listed_are_those_of_a_call() -> None:
     table = architecture.partition("| argument | present if | content |")[2].partition("\n\n")[0]
     cells = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
     listed = {name for cell in cells for name in re.findall(r"(\w+)=", cell)}
-    parameters = {name for call in (run, attempt) for name in inspect.signature(call).parameters}
+    parameters = set(inspect.signature(run).parameters)
     parameters |= {each.name for kind in CALL_RECORDS for each in fields(kind)}
     keywords = parameters - {"prompt", "variables", "options", "arguments"}
-    keywords -= {"place", "names", "sets_effects"}
+    keywords -= {"place", "names", "sets_effects", "is_async"}
     options = {field.name for field in dataclasses.fields(Options)}
-    assert listed - options == keywords - {"tried", "observer"}  # given by the runtime itself
+    assert listed - options == keywords - {"observer"}  # given by the runtime itself

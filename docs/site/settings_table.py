@@ -61,7 +61,6 @@ resolved when `njrt.using` is entered, and elsewhere when a block first uses it.
 DEPENDING_DEFAULTS = {
     "protocol": "by model",
     "temperature": "`text`: 0; `tools`: of the vendor",
-    "fallback": "`error`; in `auto` `live`",
     "store": "a file of the user",
     "cache": "off",
 }

@@ -32,7 +32,6 @@ from njc.codegen.lower import (
     RUNTIME_PACKAGE,
     Argument,
     EmittableBlock,
-    GuardedBlock,
     LoweredBlock,
     WrittenBlock,
     format_literal,
@@ -105,8 +104,7 @@ _FOR_PYRIGHT_ATTRIBUTES = ", reportAttributeAccessIssue=false"
 
 
 def _list_declared_variables(lowered: Sequence[EmittableBlock]) -> frozenset[str]:
-    calls = (entry.live if isinstance(entry, GuardedBlock) else entry for entry in lowered)
-    declarations = (call.declarations for call in calls if isinstance(call, LoweredBlock))
+    declarations = (call.declarations for call in lowered if isinstance(call, LoweredBlock))
     return frozenset(line.partition(":")[0] for lines in declarations for line in lines)
 
 
@@ -146,8 +144,7 @@ def _make_header_edit(
 def _list_imports(lowered: Sequence[EmittableBlock], runtime: str) -> list[str]:
     """Return the imports that the calls and the written code need; the runtime's, if any, is last."""
     written = [each for each in lowered if isinstance(each, WrittenBlock)]
-    tried = [each.written for each in lowered if isinstance(each, GuardedBlock)]
-    imports = dict.fromkeys(line for each in (*written, *tried) for line in each.imports)
+    imports = dict.fromkeys(line for each in written for line in each.imports)
     needs_runtime = len(written) < len(lowered) or any(each.needs_runtime for each in written)
     return [*imports, *([f"import {RUNTIME_PACKAGE} as {runtime}"] if needs_runtime else [])]
 
@@ -254,88 +251,11 @@ def _make_block_edit(
             text = indent_code(code, site.indent, site.step).removeprefix(site.indent)
             text = text.replace("\n", site.newline)
             pieces = [Piece(site.before + text, block.line, False)]
-        case GuardedBlock():
-            pieces = _build_attempt_pieces(lowered, site, runtime)
         case _:
             assert_never(lowered)
     if site.after:
         pieces.append(Piece(site.after, block.end_line, False))
     return _Edit(site.start, site.end, tuple(pieces))
-
-
-def _build_attempt_pieces(lowered: GuardedBlock, site: BlockSite, runtime: str) -> list[Piece]:
-    """Return the attempt with the author's literal and the call's arguments, then the live block."""
-    live, written = lowered.live, lowered.written
-    indent, step, newline = site.indent, site.step, site.newline
-    room = LINE_WIDTH - len((indent + step).expandtabs(4))
-    is_async = [Argument("is_async=True")] if live.block.scope.is_async else []
-    arguments = [*live.arguments, *is_async]
-    given = [line for argument in arguments for line in _format_argument(argument, room, step)]
-    below = [
-        *(f"{indent}{step}{line}" for line in given),
-        f"{indent}) as {written.attempt}:",
-        indent_code("\n".join(_format_attempt(lowered, room)), indent + step, step),
-        indent_code("\n".join(_format_live_call(lowered)), indent, step),
-    ]
-    head = site.before + "".join(line + newline + indent for line in live.declarations)
-    line = live.block.line
-    return [
-        Piece(f"{head}with {runtime}.attempt({newline}{indent}{step}", line, False),
-        Piece(live.block.literal, line, True),
-        Piece("\n".join([",", *below]).replace("\n", newline), line, False),
-    ]
-
-
-def _format_attempt(lowered: GuardedBlock, room: int) -> list[str]:
-    """Return the guard of an attempt, its code, and the check of its outputs."""
-    written = lowered.written
-    openings = (argument.opening for argument in lowered.live.arguments)
-    is_checked = any(opening.startswith(("types=", "ensures=")) for opening in openings)
-    return [
-        *_format_expectation(written, room),
-        *_format_guard(written, room),
-        written.code,
-        *([f"{written.attempt}.check()"] if is_checked else []),
-    ]
-
-
-def _format_live_call(lowered: GuardedBlock) -> list[str]:
-    """Return the live block that replaces failed code."""
-    live, name = lowered.live, lowered.written.attempt
-    call = f"await {name}.arun()" if live.block.scope.is_async else f"{name}.run()"
-    body = [f"if {call}:", "    raise"] if live.reraises else [call]
-    if live.arms:
-        body = ["try:", *(f"    {line}" for line in body)]
-        for caught, statement in live.arms:
-            body += [f"except {caught}:", f"    {statement}"]
-    return [f"if {name}.has_failed:", *(f"    {line}" for line in body)]
-
-
-def _format_expectation(written: WrittenBlock, room: int) -> list[str]:
-    """Return the shapes that an attempt's variables must have."""
-    items = [f"{name}={format_literal(shape)}" for name, shape in written.shapes]
-    line = f"{written.attempt}.expect({', '.join(items)})"
-    if not items or len(line) <= room:
-        return [line] * bool(items)
-    inner = ", ".join(items)
-    lines = [f"{inner}"] if len(inner) <= room - 4 else [f"{item}," for item in items]
-    return [f"{written.attempt}.expect(", *(f"    {line}" for line in lines), ")"]
-
-
-def _format_guard(written: WrittenBlock, room: int) -> list[str]:
-    """Return an attempt's guard, like black on one line if it fits, otherwise with one condition per line."""
-    if written.shapes and not written.conditions:
-        return []
-    line = f"{written.attempt}.guard({' and '.join(written.conditions)})"
-    if len(line) <= room or not written.conditions:
-        return [line]
-    first, *others = written.conditions
-    return [
-        f"{written.attempt}.guard(",
-        f"    {first}",
-        *(f"    and {condition}" for condition in others),
-        ")",
-    ]
 
 
 def _build_call_pieces(lowered: LoweredBlock, site: BlockSite) -> list[Piece]:

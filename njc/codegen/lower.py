@@ -92,41 +92,20 @@ class WrittenBlock:
     """Imports for the head of the file."""
     needs_runtime: bool = False
     """Whether the code refers to the runtime."""
-    attempt: str = ""
-    """The attempt's name, if the code is only tried before the call."""
-    shapes: tuple[tuple[str, str], ...] = ()
-    """The shapes that variables must have for the attempt, by name."""
-    conditions: tuple[str, ...] = ()
-    """Additional conditions on the values, as expressions."""
     contained: Contained | None = None
     """Additional names for the call, if it runs the code in a separate process."""
 
 
-@record
-class GuardedBlock:
-    """Written code that is tried first, with the call for all cases that it does not cover."""
-
-    written: WrittenBlock
-    live: LoweredBlock
-
-    @property
-    def block(self) -> NaturalBlock:
-        """The block that both replace."""
-        return self.live.block
-
-
-EmittableBlock = LoweredBlock | WrittenBlock | GuardedBlock
+EmittableBlock = LoweredBlock | WrittenBlock
 
 
 def apply_written(lowered: LoweredBlock, written: WrittenBlock | None) -> EmittableBlock:
-    """Return the call, or the code that replaces it or is tried before it."""
+    """Return the call, or the code that replaces it."""
     if written is None:
         return lowered
     if written.contained is not None:
         return _add_contained_code(lowered, written.code, written.contained)
-    if not written.attempt:
-        return written
-    return GuardedBlock(written, lowered)
+    return written
 
 
 _OF_CONVERSATIONS = ("ensures=", "given=", "effects=", "chooses=")
@@ -151,7 +130,7 @@ def serialize_written(source: SourceFile, written: Iterable[WrittenBlock], note:
     """Return everything that written code and its note add to a compiled file, whatever its line ends."""
     parts = [
         f"{start - source.text.count(_CRLF, 0, start)}"
-        f"\0{code.imports!a}\0{code.shapes!a}\0{code.conditions!a}\0\0{code.code}"
+        f"\0{code.imports!a}\0()\0()\0\0{code.code}"  # as 0.2, so that its files are up to date
         for code in written
         for start in [code.block.start]
     ]

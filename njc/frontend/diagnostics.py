@@ -324,6 +324,19 @@ CODES: Mapping[str, DiagnosticCode] = {
         'not have `fallback="live"`. Correct it in njc.lock, or have it generated again by '
         "`njc lock --update BLOCK`.",
     ),
+    "NJ405": _fatal(
+        "no code for a block of the mode `reviewed`",
+        'In `mode="reviewed"`, a block either answers with data, or has code in njc.lock that was '
+        "written when the program was built. This block needs code, and its text or its effects are "
+        "known only when the program runs. Write types with which it answers with data, or let a "
+        'model write its code at run time by `mode="live"` on the block.',
+    ),
+    "NJ406": _fatal(
+        "unsigned code",
+        'In `mode="reviewed"`, `njc build --locked` uses only code that a person has read and signed. '
+        "Read the code in njc.lock, and sign it by `njc lock --reviewed BLOCK`; a change of the code "
+        "ends the signature. `--unreviewed` builds without signatures.",
+    ),
 }
 
 

@@ -25,13 +25,11 @@ from njc.static.fit import (
     StaticFile,
     find_compile_problem,
     import_extra,
-    needs_judgement,
     normalize_code,
 )
 from njc.static.generate import MAX_ATTEMPTS, Generated, GenerationFailed, generate_code
 from njc.static.holes import Hole
 from njc.static.lock import (
-    LEARNED_SUFFIX,
     LockEntry,
     LockKey,
     StaticLock,
@@ -58,7 +56,6 @@ from njrt.session.layered_model import find_recorder, make_layered_model
 from njrt.session.limits import Meter, Metered, list_open_meters, read_limits
 from njrt.session.settings import get_settings
 
-JUDGEMENT_REASON = "it needs judgement: its code would ask a model each time"
 DEFAULT_JOBS = 4
 """The default number of blocks that a vendor's model writes concurrently."""
 
@@ -68,6 +65,8 @@ class HoleRequest:
     """How a build gets code: only from the lock, or also from models."""
 
     locked: bool = False
+    wants_review: bool = False
+    """Whether code of the mode `reviewed` must be signed."""
     attempts: int = MAX_ATTEMPTS
     jobs: int | None = None
     """The number of blocks to write concurrently; None leaves it to the models."""
@@ -130,18 +129,18 @@ def fill_holes(files: Sequence[StaticFile], lock: StaticLock, request: HoleReque
     compiled = {}
     for file in files if not findings else ():
         entries = {hole.name: entry for hole in file.holes if (entry := results[hole.name].entry)}
-        compiled[file.unit] = _compile_filled(file, entries, lock, findings)
+        compiled[file.unit] = _compile_filled(file, entries, findings)
     notes = [result.note for result in results.values() if result.note]
     return StaticBuild(lock, used, compiled, tuple(findings), tuple(notes))
 
 
 def _compile_filled(
-    file: StaticFile, entries: Mapping[str, LockEntry], lock: StaticLock, findings: list[Finding]
+    file: StaticFile, entries: Mapping[str, LockEntry], findings: list[Finding]
 ) -> Compilation:
     """Compile a file with the code for its holes; its errors are added to the findings."""
     codes = {name: entry.code for name, entry in entries.items() if not entry.live}
     placed = [
-        (hole, file.place_code(hole, code, find_learned_shapes(hole, lock), codes.values()))
+        (hole, file.place_code(hole, code, codes.values()))
         for hole in file.holes
         if (code := codes.get(hole.name)) is not None
     ]
@@ -153,16 +152,6 @@ def _compile_filled(
         hole, reason = next(filter(operator.itemgetter(1), alone), (checked[0][0], problem))
         findings.append(_make_refusal_finding(file, hole, entries[hole.name], reason))
     return compilation
-
-
-def find_learned_shapes(hole: Hole, lock: StaticLock) -> Mapping[str, str]:
-    """Return the shapes of a block's values, if code was learned from them in any mode."""
-    instruction = hole.meaning.instruction
-    for (name, kind), entry in sorted(lock.entries.items()):
-        is_learned = name == hole.name and kind.endswith(LEARNED_SUFFIX)
-        if is_learned and entry.meaning.instruction == instruction:
-            return entry.shapes
-    return {}
 
 
 def _needs_generation(hole: Hole, status: HoleStatus, request: HoleRequest) -> bool:
@@ -184,7 +173,8 @@ def _fill_without_model(
         case Locked(entry):  # the code may have been edited, or checks may have been added
             reasons = file.make_code_check(hole, is_locked=True)(entry.code)
             if not reasons:
-                return HoleResult(entry)
+                is_unsigned = request.wants_review and hole.needs_review and not entry.is_reviewed
+                return HoleResult(entry, _report_unsigned(file, hole) if is_unsigned else ())
             return HoleResult(
                 entry, (_make_refusal_finding(file, hole, entry, "; ".join(reasons)),)
             )
@@ -205,6 +195,12 @@ def _fill_without_model(
             return HoleResult(findings=(file.make_finding(hole, "NJ403", message, hint),))
         case _:
             assert_never(status)
+
+
+def _report_unsigned(file: StaticFile, hole: Hole) -> tuple[Finding]:
+    message = f"nobody has signed the code of `{hole.name}` in njc.lock"
+    hint = f"read it, and sign it by `njc lock --reviewed {hole.name}`"
+    return (file.make_finding(hole, "NJ406", message, hint),)
 
 
 def _make_refusal_finding(
@@ -265,8 +261,6 @@ def _generate_hole(
     result = answer_all(conversation, author.ask)
     at = request.keep_attempts(hole, result)
     match result:
-        case Generated(code) if needs_judgement(hole, code):
-            return _make_live_result(hole, result, request, JUDGEMENT_REASON)
         case Generated(code):
             code = normalize_code(code, hole)
             return HoleResult(make_lock_entry(hole, code, result, request.today()))

@@ -2,7 +2,7 @@
 
 make_static_file(unit, source, options)    StaticFile(holes=(...), ...), or None without holes
 file.make_code_check(hole)(code)           ("`limit` is read-only in this block: ...",)
-file.place_code(hole, code, shapes)        the WrittenBlock that takes the block's place
+file.place_code(hole, code)                the WrittenBlock that takes the block's place
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from njc.codegen.lower import WrittenBlock, choose_aliases
 from njc.codegen.output_types import find_output_types
 from njc.compiler import Analysis, Compilation, analyze, generate
 from njc.frontend.diagnostics import make_diagnostic
-from njc.frontend.name_resolution import Global, NameScope, collect_bindings, resolve_name
+from njc.frontend.name_resolution import collect_bindings
 from njc.frontend.parse import can_hold_blocks, can_set_mode
 from njc.frontend.source import SourceFile
 from njc.project.build import Finding
@@ -29,20 +29,14 @@ from njc.static.checks.code import find_code_refusals
 from njc.static.generate import CodeCheck
 from njc.static.holes import Hole, find_holes, make_fresh_name, split_import
 from njc.static.splice import (
-    asks_model,
     keep_rival_imports,
-    place_auto_code,
     place_contained_code,
     place_static_code,
 )
 from njrt.errors import require_packages
 from njrt.execution.guard.allowed import IMPORTABLE_MODULES
 from njrt.options import Options
-from njrt.private_names import mangle
 from njrt.records import record, replace
-from njrt.values.shapes import ANY_SHAPE
-
-ShapesByName = Mapping[str, str]
 
 
 @record
@@ -91,8 +85,6 @@ class StaticFile:
             problems = _find_reading_problems(code)
             if hole.mode == "static-raw" or _CONTROL_CHARACTER.search(code):
                 return problems
-            if not problems and needs_judgement(hole, code):
-                return ()
             compiles = (lambda code: None) if is_locked else in_place
             return find_code_refusals(code, hole, self.classes, self.analysis.types, compiles)
 
@@ -102,12 +94,11 @@ class StaticFile:
         self,
         hole: Hole,
         code: str,
-        shapes: ShapesByName | None = None,
         others: Iterable[str] = (),
         *,
         is_inline: bool = False,
     ) -> WrittenBlock:
-        """Put code in its place; in mode `auto`, with a guard for these shapes, or by default for the annotations.
+        """Put code in its place.
 
         `others` contains other blocks' code in the file. With `is_inline`, contained code is also put in place.
         """
@@ -115,9 +106,6 @@ class StaticFile:
         if hole.options.policy == "contained" and not is_inline:
             return place_contained_code(code, hole, self.project, runtime)
         hole = keep_rival_imports(hole, code, others)
-        if hole.mode == "auto":
-            shapes = shapes or find_annotated_shapes(hole, self.classes)
-            return place_auto_code(code, hole, runtime, shapes)
         types = find_output_types(hole.block, (), self.analysis.types)
         return place_static_code(code, hole, self.project, runtime, types)
 
@@ -130,13 +118,8 @@ def make_static_file(unit: Unit, source: SourceFile, project: Options) -> Static
     analysis = analyze(source)
     if analysis.module is None or analysis.has_errors:
         return None
-    holes = tuple(find_holes(analysis.module, analysis.blocks, project))
+    holes = tuple(find_holes(analysis.module, analysis.blocks, analysis.types, project))
     return StaticFile(unit, analysis, holes, project) if holes else None
-
-
-def needs_judgement(hole: Hole, code: str) -> bool:
-    """Return whether the code asks a model, which mode `auto` leaves to the live block."""
-    return hole.mode == "auto" and asks_model(ast.parse(code), hole)
 
 
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
@@ -159,100 +142,6 @@ def find_compile_problem(compilation: Compilation) -> str | None:
         return None
     messages = "; ".join(diagnostic.message for diagnostic in compilation.diagnostics)
     return f"in its place in the program: {messages}"
-
-
-# ── the shapes of parameters, from a function's annotations ────────────────────────────────────────
-
-
-_SCALARS = ("str", "int", "float", "bool", "bytes", "complex", "object")
-_COLLECTIONS = ("list", "set", "frozenset", "tuple", "dict")
-_TYPING_FORMS = {
-    **{name: name for name in ("Optional", "Union", "Annotated", "Final")},
-    **{name.title(): name for name in _COLLECTIONS if name != "frozenset"},
-    "FrozenSet": "frozenset",
-}
-
-
-def find_annotated_shapes(hole: Hole, classes: Mapping[str, ast.ClassDef]) -> dict[str, str]:
-    """Return the shapes of the annotated parameters that the block reads."""
-    scope = hole.block.scope
-    reader = _AnnotationReader(scope, classes)
-    shapes = {
-        name: reader.read(annotation)
-        for name in hole.block.names
-        if (annotation := scope.bindings.parameters.get(mangle(name, hole.class_name)))
-    }
-    return {name: shape for name, shape in shapes.items() if shape != ANY_SHAPE}
-
-
-@record
-class _AnnotationReader:
-    """Reads the annotations of a function's parameters; the scope around the function defines their names."""
-
-    scope: NameScope
-    classes: Mapping[str, ast.ClassDef]
-
-    def read(self, annotation: ast.expr) -> str:
-        """Return the shape that an annotation describes."""
-        match annotation:
-            case ast.Constant(value=None):
-                return "None"
-            case ast.Constant(value=str(text)):
-                try:
-                    return self.read(ast.parse(text.strip(), mode="eval").body)
-                except SyntaxError:
-                    return ANY_SHAPE
-            case ast.Name() | ast.Attribute():
-                form = self._find_form(annotation)
-                return form if form not in ("", *_TYPING_FORMS) else ANY_SHAPE
-            case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-                return self._read_union([left, right])
-            case ast.Subscript(value=ast.Name(id=name)) if name in self.classes:
-                return ANY_SHAPE
-            case ast.Subscript(value=base, slice=inner):
-                parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-                return self._read_subscript(self._find_form(base), parts)
-        return ANY_SHAPE
-
-    def _read_subscript(self, form: str, parts: list[ast.expr]) -> str:
-        match form:
-            case "Optional":
-                return self._read_union([*parts, ast.Constant(None)])
-            case "Union":
-                return self._read_union(parts)
-            case "Annotated" | "Final":
-                return self.read(parts[0])
-            case _ if form in _COLLECTIONS:
-                # `tuple[int, ...]` and `tuple[()]` mean something else in a shape: use only the type.
-                is_plain = parts and not any(ast.unparse(part) == "..." for part in parts)
-                return f"{form}[{', '.join(map(self.read, parts))}]" if is_plain else form
-        return ANY_SHAPE
-
-    def _read_union(self, parts: list[ast.expr]) -> str:
-        shapes = [self.read(part) for part in parts]
-        return ANY_SHAPE if ANY_SHAPE in shapes else " | ".join(dict.fromkeys(shapes))
-
-    def _find_form(self, node: ast.expr) -> str:
-        """Return the builtin type, the file's class or the `typing` form that a name means; "" for others."""
-        if isinstance(node, ast.Attribute):
-            is_typing = isinstance(node.value, ast.Name) and node.value.id in ("typing", "t")
-            return _TYPING_FORMS.get(node.attr, "") if is_typing else ""
-        if not isinstance(node, ast.Name) or node.id in self.scope.bindings.type_parameters:
-            return ""
-        meaning = resolve_name(node.id, self.scope.parent or self.scope, {})
-        if not isinstance(meaning, Global):
-            return ""
-        if node.id in self.classes:
-            return "" if _is_structural(self.classes[node.id]) else node.id
-        if not meaning.known and node.id in (*_SCALARS, *_COLLECTIONS):
-            return node.id
-        return _TYPING_FORMS.get(node.id, "")
-
-
-def _is_structural(class_: ast.ClassDef) -> bool:
-    """Return whether an object can fit the class without having it among its bases."""
-    names = {ast.unparse(base).rpartition(".")[2].partition("[")[0] for base in class_.bases}
-    return bool(class_.keywords) or not names.isdisjoint({"Protocol", "TypedDict"})
 
 
 # ── accepted code in its locked form ───────────────────────────────────────────────────────────────
@@ -278,7 +167,7 @@ def normalize_code(code: str, hole: Hole) -> str:
     renamed = find_renames(code, hole)
     code = rename_variables(code, renamed) if renamed else code
     placement = hole.block.placement
-    depth = len(placement.indent.expandtabs(4)) // 4 + placement.one_line + (hole.mode == "auto")
+    depth = len(placement.indent.expandtabs(4)) // 4 + placement.one_line
     formatted = format_with_black(code, depth)
     before, after = (
         [node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)]

@@ -20,6 +20,8 @@ from itertools import count
 
 from njc.analysis.assignment import find_bound_before
 from njc.analysis.authority import list_offered_labels
+from njc.analysis.inference import TypeReader
+from njc.analysis.modes import is_reviewed, resolve_mode
 from njc.codegen.lower import find_super_parameter
 from njc.frontend.blocks import NaturalBlock, collect_block_outputs
 from njc.frontend.name_resolution import BlockOutputs
@@ -30,7 +32,7 @@ from njc.static.lock import BlockDigests
 from njrt.block import extract_instruction
 from njrt.options import Mode, Options, merge_option_layers
 from njrt.private_names import mangle
-from njrt.records import record
+from njrt.records import record, replace
 
 
 @record
@@ -66,6 +68,8 @@ class Hole:
     """The imports at the head of the file, each for one name."""
     place: str
     """`file.njpy:line`, for people."""
+    needs_review: bool = False
+    """Whether a person must sign the code: the mode is `reviewed`."""
 
     @property
     def writes(self) -> tuple[str, ...]:
@@ -75,7 +79,7 @@ class Hole:
     @property
     def falls_back_to_live(self) -> bool:
         """Whether the block may run live without code that passes the checks."""
-        return (self.options.fallback or ("live" if self.mode == "auto" else "error")) == "live"
+        return self.options.fallback == "live"
 
     @property
     def class_name(self) -> str | None:
@@ -99,22 +103,23 @@ def _compute_digest(text: str) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]
 
 
-def find_holes(module: Module, blocks: Sequence[NaturalBlock], project: Options) -> Iterator[Hole]:
-    """Find a file's blocks in modes other than live."""
+def find_holes(
+    module: Module, written: Sequence[NaturalBlock], types: TypeReader, project: Options
+) -> Iterator[Hole]:
+    """Find a file's blocks that get code when the program is built."""
+    blocks = [resolve_mode(block, types, project) for block in written]
     outputs = collect_block_outputs(blocks)
     seen: Counter[str] = Counter()
-    for block in blocks:
+    for block, was in zip(blocks, written, strict=True):
         options = merge_option_layers(block.options, project)
         around = [scope.name for scope in block.scope.walk_outwards() if scope.kind != "module"]
         name = f"{module.source.path}:{'.'.join(reversed(around)) or '<module>'}"
         seen[name] += 1
         if options.mode in (None, "live") or block.is_fstring or block.interface is not None:
             continue
-        is_alone = block.scope.kind == "class" or options.policy == "contained"
-        if options.mode == "auto" and is_alone:
-            continue  # an attempt is part of the program, and would leave its own name in the class
         name += f"#{seen[name]}" if seen[name] > 1 else ""
-        yield _make_hole(module, blocks, outputs, block, name, options)
+        hole = _make_hole(module, blocks, outputs, block, name, options)
+        yield replace(hole, needs_review=is_reviewed(was, project))
 
 
 def _make_hole(
@@ -207,8 +212,6 @@ def _describe_interface(hole: Hole) -> Iterator[str]:
     if hole.labels:
         jumps = {"return": "return VALUE", "bare_return": "return"}
         yield f"jumps: {', '.join(jumps.get(label, label) for label in hole.labels)}"
-    if hole.mode == "auto":
-        yield "begin with `assert` lines: what must hold of the values for your code to be right"
     yield f"to ask a language model: {format_question_form(hole)}"
 
 

@@ -14,9 +14,8 @@
     kind = llm(f"...", Literal["spam", "bill"])
     '''
 
-Learned code has a mode such as `static-learned`, a `score = { right = 7, wrong = 1, of = 8 }`, and the `shapes` of
-the values that it was learned from. An entry is valid for the meaning that it was written for, and stale for any
-other. `digest` is the digest of the model's code, so edits can be detected; edited code is kept. `checks = { passed
+Code that njc 0.2 learned has a mode such as `static-learned`, a `score` and `shapes`. An entry is valid for the meaning that it was written for, and stale for any
+other. `reviewed = { by = "Ada", date = "2026-03-02", digest = "51f0a2c37d8e4b66" }` is a person's signature. `digest` is the digest of the model's code, so edits can be detected; edited code is kept. `checks = { passed
 = 3, of = 4 }` counts the program's checks that pass with this code, if they were run. `rationale` is the model's
 explanation of the mistake that repaired code corrects. Sections of njc 0.2 that this
 njc does not use, `[[authority]]` and `[[tuned]]`, are kept. The same entries always give the same text.
@@ -57,21 +56,6 @@ class BlockDigests:
 
 
 @record
-class LockScore:
-    """The code's results on examples; the remaining examples were left to the live block (mode `auto`)."""
-
-    __pydantic_config__ = NO_OTHER_KEYS
-    right: int
-    wrong: int
-    of: int
-
-    def __str__(self) -> str:
-        left = self.of - self.right - self.wrong
-        rest = f", {left} left to the live block" if left else ""
-        return f"{self.right} of {self.of} right{rest}"
-
-
-@record
 class TokenCounts:
     """The tokens used to write the code."""
 
@@ -96,6 +80,17 @@ class CheckCounts:
 
 
 @record
+class Review:
+    """A person's signature: this code was read."""
+
+    __pydantic_config__ = NO_OTHER_KEYS
+    by: str
+    date: str
+    digest: str
+    """The digest of the code that was read."""
+
+
+@record
 class LockEntry:
     """The locked code for a block in one mode; the fields are the keys in the file."""
 
@@ -114,16 +109,17 @@ class LockEntry:
     usd: float | None = None
     live: str = ""
     """Why the block stays live."""
-    score: LockScore | None = None
-    """Learned code's results on its examples."""
+    score: Mapping[str, int] | None = None
     shapes: Mapping[str, str] = field(default_factory=dict)
-    """The shapes of the variables in these examples."""
+    """What njc 0.2 wrote about code that it learned from examples."""
     checks: CheckCounts | None = None
     """The results of the program's checks with this code, if they were run."""
     contract: str = ""
     """The number of inputs on which the asserts around the block held."""
     rationale: str = ""
     """The model's explanation of the mistake that this code corrects, if `njc static --repair` wrote the code."""
+    reviewed: Review | None = None
+    """Who has read the code."""
     edited: bool = field(default=False, compare=False)
     """Whether the file marks the code as edited; `is_edited` is decisive."""
 
@@ -131,6 +127,11 @@ class LockEntry:
     def is_edited(self) -> bool:
         """Whether the code differs from the model's."""
         return self.digest != hash_code(self.code)
+
+    @property
+    def is_reviewed(self) -> bool:
+        """Whether a person has signed this code."""
+        return self.reviewed is not None and self.reviewed.digest == hash_code(self.code)
 
 
 Key = TypeVar("Key")
@@ -247,7 +248,7 @@ def read_lock(file: Path) -> StaticLock:
     if unknown := sorted(document.keys() - {"version", "block", "mcp", *KEPT_SECTIONS}):
         raise ConfigurationError(f"{file}: `{unknown[0]}` is not a section of a lock; {_WAY_OUT}")
     for index, entry in enumerate(read.block):
-        if entry.mode.removesuffix(LEARNED_SUFFIX) not in OPTION_CHOICES["mode"]:
+        if entry.mode.removesuffix(LEARNED_SUFFIX) not in (*OPTION_CHOICES["mode"], "auto"):
             line = _locate(text, ("block", index, "mode"))
             raise ConfigurationError(f"{file}:{line}: `{entry.mode}` is not a mode; {_WAY_OUT}")
     names = [f"{entry.name} ({entry.mode})" for entry in read.block]
@@ -324,7 +325,19 @@ def _list_server_fields(section: ServerSection) -> dict[str, Any]:
 
 
 _ENTRY_KEYS = (
-    *("name", "mode", "meaning", "model", "date", "attempts", "tokens", "usd", "digest", "edited"),
+    *(
+        "name",
+        "mode",
+        "meaning",
+        "model",
+        "date",
+        "attempts",
+        "tokens",
+        "usd",
+        "digest",
+        "edited",
+        "reviewed",
+    ),
     *("score", "checks", "shapes", "contract", "live", "rationale", "code"),
 )
 

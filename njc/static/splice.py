@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
@@ -28,13 +28,12 @@ from njc.codegen.lower import (
     make_lambda,
 )
 from njc.codegen.output_types import OutputTypes
-from njc.frontend.name_resolution import Definition, collect_bindings, list_suites
+from njc.frontend.name_resolution import Definition, collect_bindings
 from njc.frontend.prompt_references import list_variables
 from njc.static.holes import (
     Hole,
     find_taken_names,
     list_imports_on_own_lines,
-    make_fresh_name,
     split_import,
 )
 from njrt.execution.symbols import find_names
@@ -88,35 +87,6 @@ def asks_model(tree: ast.Module, hole: Hole) -> bool:
     return hole.helper in list_variables(tree)
 
 
-def place_auto_code(code: str, hole: Hole, runtime: str, shapes: Mapping[str, str]) -> WrittenBlock:
-    """Make the text that is tried before the live block, from locked code.
-
-    The shapes of the values and the first `assert`s of the code become the guard.
-    """
-    tree = ast.parse(code)
-    asserts = list(list_guard_asserts(tree))
-    hoisted, gone = _hoist_imports(tree, hole)
-    gone |= list_lines(asserts)
-    name = make_fresh_name(f"{runtime}_try", hole.taken)
-    # Unless the text asks for an assert, a failed one leaves the values to the live block.
-    is_asked = "assert" in hole.instruction.lower()
-    lines = _mark_exits(code, [each for each in tree.body if each not in asserts], name, is_asked)
-    kept = [line for number, line in enumerate(lines, 1) if number not in gone]
-    conditions = tuple(_format_condition(statement, code) for statement in asserts)
-    body = "\n".join(kept).strip("\n") or "pass"
-    expected = tuple((name, shape) for name, shape in shapes.items() if name in hole.visible)
-    return WrittenBlock(hole.block, body, hoisted, True, name, expected, conditions)
-
-
-def list_guard_asserts(tree: ast.Module) -> Iterator[ast.Assert]:
-    """Yield the `assert`s at the start of code, ignoring imports."""
-    for statement in tree.body:
-        if isinstance(statement, ast.Assert):
-            yield statement
-        elif not isinstance(statement, ast.Import | ast.ImportFrom):
-            return
-
-
 def list_lines(statements: Iterable[ast.stmt]) -> set[int]:
     """Return the numbers of the lines that contain part of one of these statements."""
     return {
@@ -124,78 +94,6 @@ def list_lines(statements: Iterable[ast.stmt]) -> set[int]:
         for statement in statements
         for line in range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
     }
-
-
-def _format_condition(statement: ast.Assert, code: str) -> str:
-    written = ast.get_source_segment(code, statement.test)
-    text = ast.unparse(statement.test) if written is None or "\n" in written else written
-    is_loose = isinstance(statement.test, ast.BoolOp | ast.IfExp | ast.Lambda | ast.NamedExpr)
-    return f"({text})" if is_loose else text
-
-
-def _mark_exits(code: str, body: list[ast.stmt], name: str, asserts: bool) -> list[str]:
-    """Mark how the code leaves the block: its own exceptions, to distinguish them from errors, and its jumps.
-
-    With `asserts`, failed asserts also leave the block. Each returned text replaces a line of the code; it has two
-    lines if a statement was inserted.
-    """
-    lines = code.split("\n")
-    for statement in reversed(list(_find_exits(body))):
-        match statement:
-            case ast.Assert(test=test) if asserts:
-                _wrap_expression(lines, test, "(", f') or {name}.note("assert")')
-            case ast.Raise(exc=ast.expr() as value):
-                _wrap_expression(lines, value, f"{name}.meant(")
-            case ast.Raise():
-                _insert_statement(lines, statement, f"{name}.meant()")
-            case ast.Break() | ast.Continue() | ast.Return():
-                jump = type(statement).__name__.lower()
-                _insert_statement(lines, statement, f'{name}.note("{jump}")')
-    return lines
-
-
-def _wrap_expression(lines: list[str], expression: ast.expr, call: str, closing: str = ")") -> None:
-    last, end = (expression.end_lineno or 0) - 1, expression.end_col_offset or 0
-    bare = isinstance(expression, ast.Tuple) and not _is_in_parentheses(expression, lines)
-    lines[last] = _insert_text(lines[last], end, f"){closing}" if bare else closing)
-    first = expression.lineno - 1
-    lines[first] = _insert_text(lines[first], expression.col_offset, f"{call}(" if bare else call)
-
-
-def _is_in_parentheses(expression: ast.Tuple, lines: list[str]) -> bool:
-    """Distinguish `(a, b)`, one item of a list, from `(a), (b)`."""
-    written = ast.get_source_segment("\n".join(lines), expression)
-    items = ast.parse(f"[{written}]", mode="eval").body.elts  # type: ignore[attr-defined]
-    return [*map(ast.dump, items)] == [ast.dump(expression)]
-
-
-def _insert_statement(lines: list[str], before: ast.stmt, text: str) -> None:
-    """Put a statement before another: on a separate line, if the other starts its line."""
-    number, column = before.lineno - 1, before.col_offset
-    margin = lines[number].encode()[:column].decode()
-    separator = "; " if margin.strip() else f"\n{margin}"
-    lines[number] = _insert_text(lines[number], column, f"{text}{separator}")
-
-
-def _insert_text(line: str, utf8_column: int, text: str) -> str:
-    data = line.encode()
-    return data[:utf8_column].decode() + text + data[utf8_column:].decode()
-
-
-def _find_exits(body: Sequence[ast.stmt], in_loop: bool = False) -> Iterator[ast.stmt]:
-    """Yield the statements that leave the block, or may leave it, in order, but no jumps within inner loops."""
-    for statement in body:
-        match statement:
-            case ast.Raise() | ast.Assert() | ast.Return():
-                yield statement
-            case ast.Break() | ast.Continue() if not in_loop:
-                yield statement
-            case ast.For() | ast.AsyncFor() | ast.While():
-                yield from _find_exits(statement.body, True)
-                yield from _find_exits(statement.orelse, in_loop)
-            case _:
-                for suite in list_suites(statement):
-                    yield from _find_exits(suite, in_loop)
 
 
 def _render_declarations(tree: ast.Module, hole: Hole) -> Iterator[str]:

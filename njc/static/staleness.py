@@ -99,7 +99,9 @@ def describe_hole_status(status: HoleStatus) -> str:
             return f"stays live: {entry.live}"
         case Locked(entry):
             said = "edited" if entry.is_edited else "up to date"
-            return f"{said}, learned: {entry.score}" if entry.score else said
+            if entry.is_reviewed and entry.reviewed:
+                said += f", reviewed by {entry.reviewed.by}"
+            return f"{said}, learned" if entry.score else said
 
 
 _PART_DESCRIPTIONS = {

@@ -12,6 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from njc.analysis.authority import decide_authority
+from njc.analysis.modes import may_run_code
+from njc.compiler import analyze
+from njc.frontend.parse import can_set_mode
 from njc.project.build import Compilations, Finding, plan_build, read_source
 from njc.project.config import Project, get_lock_path
 from njc.project.outputs import check_output, rewrite_all, write_all
@@ -51,6 +55,21 @@ def fill_units(
     if build.lock != lock and not request.locked:
         request.keep(build.lock)
     return build
+
+
+def list_blocks_with_code(units: Sequence[Unit], project: Project) -> list[str]:
+    """Return the places of blocks in a `reviewed` project that may run code of a model, by their own `mode="live"`."""
+    found = []
+    for unit in units:
+        source = read_source(unit)
+        if project.options.mode != "reviewed" or not can_set_mode(source.data):
+            continue
+        analysis = analyze(source)
+        for block in analysis.blocks if not analysis.has_errors else ():
+            authority = decide_authority(block, analysis.types, project.options)
+            if block.options.mode == "live" and may_run_code(block, authority, project.options):
+                found.append(f"{unit.display_path}:{block.line}")
+    return found
 
 
 def fill_locked(units: Sequence[Unit], project: Project) -> tuple[Compilations, Sequence[Finding]]:

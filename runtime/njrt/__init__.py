@@ -70,14 +70,13 @@ if TYPE_CHECKING:
     from njrt.persistence.recorder import Recorder
     from njrt.production.approval.terminal import approve
     from njrt.scope.typecheck import check_type
+    from njrt.session.attempt import attempt as attempt
     from njrt.session.limits import limit
     from njrt.session.question import allm, llm
     from njrt.session.question import allm_at as allm_at
     from njrt.session.question import llm_at as llm_at
     from njrt.session.run_block import arun, run
     from njrt.session.settings import configure, using
-    from njrt.session.static_attempt import attempt as attempt
-    from njrt.session.static_attempt import attempts
 
 # Names with `as` are for compiled files only.
 __all__ = [
@@ -88,7 +87,7 @@ __all__ = [
     "OutputTypeError", "Pause", "Paused", "PendingEffect", "PolicyError", "Recorder", "RecordingError",
     "RecordingMismatchError", "RecordingMissingError", "Reject", "RejectedRequestError", "ReplyError", "Return",
     "Scripted", "ServerError", "StoreError", "TimeLimitError", "TokenLimitError", "Touch", "allm",
-    "approve", "arun", "attempts", "call_key", "carry", "check_type", "configure", "gated", "last_run", "limit", "llm",
+    "approve", "arun", "call_key", "carry", "check_type", "configure", "gated", "last_run", "limit", "llm",
     "run", "using", "watch",
 ]  # fmt: skip
 
@@ -108,7 +107,7 @@ _LOADED_LATER = {
         "njrt.production.approval.terminal": "approve",
         "njrt.options.budget": "Budget",
         "njrt.scope.typecheck": "check_type",
-        "njrt.session.static_attempt": "attempt attempts",
+        "njrt.session.attempt": "attempt",
         "njrt.session.run_block": "arun run",
         "njrt.session.limits": "limit",
         "njrt.session.question": "allm allm_at llm llm_at",

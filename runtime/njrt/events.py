@@ -49,16 +49,14 @@ class RunEvent:
 class Began(RunEvent):
     """The start of a block. `parent` is the run of the block that called it from code, if any.
 
-    `tried` is the result of code that was tried first (mode `auto`): "ran" if it succeeded, "unfit" if its guard did
-    not hold, "raised" if it raised. In the last two cases the model is asked. `instruction` is empty for a question of `njrt.llm`. `state` has all bound
-    variables; as in the other events, it is None unless a listener has the attribute `wants_states`.
+    `instruction` is empty for a question of `njrt.llm`. `state` has all bound variables; as in the other events, it
+    is None unless a listener has the attribute `wants_states`.
     """
 
     place: str
     model: str = ""
     effects: str = ""
     parent: RunId | None = None
-    tried: str = ""
     instruction: str = ""
     state: StateChange | None = None
 

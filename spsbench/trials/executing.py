@@ -321,12 +321,13 @@ def run_benchmark(values: Mapping[str, Any], plain: bool) -> int:
 
 def build_run(values: Mapping[str, Any]) -> BenchmarkRun:
     """Return the run that the flags request, without the methods that the model does not support."""
-    asked = [METHODS[name] for name in flags.list_names(values["methods"], (*METHODS,), "method")]
+    known = tuple(name for name, method in METHODS.items() if not method.is_past)
+    asked = [METHODS[name] for name in flags.list_names(values["methods"], known, "method")]
     programs = flags.list_names(values["programs"], TASK_NAMES, "program")
     flags.check_executor(values["executor"], values["scheduler"])
     refuse_unknown_model(values["model"], values["limit_cost"])
     is_scripted = values["model"] == SCRIPTED  # a script cannot write code for every input
-    methods = [each for each in asked if not is_scripted or each.mode in ("live", "auto")]
+    methods = [each for each in asked if not is_scripted or not each.is_static]
     if without := [method.name for method in asked if method not in methods]:
         show_message(f"left out, because a script cannot write their code: {', '.join(without)}")
     return BenchmarkRun(

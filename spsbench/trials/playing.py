@@ -59,8 +59,6 @@ from spsbench.trials.report import CasePlayed, ProgramBuilt, ReportLine, TrialEn
 WriteReportLine = Callable[[ReportLine], None]
 
 BUILD_TRACE, CASE_TRACE = "build.trace.jsonl", "case-{number}.trace.jsonl"
-PLACEHOLDER_REPLY = "```python\nllm('')\n```"
-"""The reply of a scripted model in the mode `auto`: code that calls the live block."""
 
 
 def run_trial(job: Job, folder: Path, write_line: WriteReportLine) -> None:
@@ -108,7 +106,7 @@ class TrialRunner:
         began = time.monotonic()
         try:
             notified = Notified("build", TraceFile(self.folder / BUILD_TRACE))
-            model = self.model or Scripted(lambda request: PLACEHOLDER_REPLY, protocol="text")
+            model = self.model or Scripted([], protocol="text")
             layered = LayeredModel(model, (notified, *self.layers))
             with njrt.using(model=layered, cache=False, **self.make_block_options()):
                 program = build_program(

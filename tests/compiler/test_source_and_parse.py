@@ -139,7 +139,7 @@ def test_a_file_without_blocks_keeps_its_bytes_and_encoding(data: bytes) -> None
     ("text", "can"),
     [
         ('"""natural(mode="static")\n"""', True),
-        ('"""prompt  (max_calls=3, mode="auto")\n"""', True),
+        ('"""prompt  (max_calls=3, mode="static")\n"""', True),
         ("# njc: max_calls=3, mode=static\n", True),
         ('"""natural\nExplain the model and the mode.\n"""', False),
         ("mode = read(modes)\n", False),

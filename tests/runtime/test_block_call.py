@@ -37,9 +37,9 @@ def test_the_arguments_of_a_run_are_not_part_of_the_record() -> None:
 
     namespace = Mark()
     alive = weakref.ref(namespace)
-    call, of_run = read(ns=namespace, types=dict, tried="unfit", interface=None)
+    call, of_run = read(ns=namespace, types=dict, interface=None)
     assert of_run.ns is namespace
-    assert (of_run.types, of_run.tried, of_run.interface) == (dict, "unfit", None)
+    assert (of_run.types, of_run.interface) == (dict, None)
     plain, of_other = read()
     assert plain is call
     assert of_other.interface is NO_INTERFACE

@@ -557,34 +557,6 @@ def test_asserts_that_need_what_python_does_before_them_are_left_to_python(
         assert (asyncio.run(result) if awaits else result) == 5
 
 
-# ── static code behind a guard ───────────────────────────────────────────────────────────────────
-
-
-def test_code_of_the_mode_auto_that_breaks_it_is_replaced_by_the_live_block() -> None:
-    def work(n: int) -> tuple[int, bool]:
-        x: int
-        arguments: dict[str, Any] = {"writes": "x", "at": "p.njpy:1", "ensures": ["x > limit"]}
-        limit = 3
-        with njrt.attempt(
-            "natural\nDouble <n> into <:x>.",
-            lambda: (n, x),
-            **arguments,
-            given=lambda: (limit,),
-            types=lambda: {"x": int},
-            effects="answer",
-        ) as attempt:
-            attempt.guard(True)
-            x = n * 2
-            attempt.check()
-        if attempt.has_failed:
-            attempt.run()
-        return x, attempt.has_failed
-
-    with njrt.using(model=njrt.Scripted([{"x": 8}], protocol="text")):
-        assert work(3) == (6, False)
-        assert work(1) == (8, True)
-
-
 def test_two_tasks_have_contracts_of_their_own() -> None:
     space = load(HEAD + block("Put <n> into <:x: int>.", "assert x == n", "async def f(n: int):"))
 

@@ -30,7 +30,6 @@ from njrt.events import Event, Performed
 from njrt.models.scripted import Said, run
 from njrt.observability.listeners import add_listener
 from njrt.session.question import llm_at
-from njrt.session.static_attempt import attempt
 from njrt.timeouts import clock
 from waiting import HANG_SECONDS
 
@@ -212,19 +211,6 @@ def test_questions_from_code_are_shown(ask: Callable[[], Any]) -> None:
     with logged() as log, njrt.using(model=njrt.Scripted(["maybe", '{"value": true}'])):
         assert ask() is True
     assert check_each_shown_once(log) == [AskModel("Is it?", "true | false")]
-
-
-def test_questions_of_static_code_and_the_block_behind_it_are_shown() -> None:
-    x, y = 2, None
-    with logged() as log, njrt.using(model=njrt.Scripted(["yes", run("y = 4", done=True)])):
-        prompt = "natural\n<x> <:y>"
-        with attempt(prompt, lambda: (x, y), writes="y", at="c:1", effects="direct") as trial:
-            y = llm_at("case.njpy:1")("Is it?")
-            trial.guard(False)
-        assert trial.has_failed
-        trial.run()
-    assert check_each_shown_once(log) == [AskModel("Is it?"), Run("y = 4", True)]
-    assert y == 4
 
 
 QUESTION = AskModel("Is it?", "true | false")

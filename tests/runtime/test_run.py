@@ -484,7 +484,7 @@ def test_nothing_is_kept_alive_without_the_garbage_collector(code: str) -> None:
 
 
 def test_a_static_mode_is_a_matter_of_building() -> None:
-    for mode in ("live", "static", "auto"):
+    for mode in ("live", "static", "reviewed"):
         with pytest.raises(
             njrt.ConfigurationError, match="`mode` counts when a program is compiled"
         ):

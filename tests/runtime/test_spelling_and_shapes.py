@@ -1,4 +1,4 @@
-"""Values as text: expressions that make them again, and the shapes that they have."""
+"""Values as text: expressions that make them again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from njrt.values.encode import decode_values, encode_values
-from njrt.values.shapes import has_shape
 
 
 class Color(enum.Enum):
@@ -171,45 +170,3 @@ plain = st.recursive(
 @given(plain)
 def test_any_plain_value_is_made_again(value: Any) -> None:
     assert again(it=value)["it"] == value
-
-
-@pytest.mark.parametrize(
-    ("value", "shape"),
-    [
-        (3, "int"),
-        (None, "None"),
-        ([], "list"),
-        (["a", "b"], "list[str, ...]"),
-        ([1, "a", None], "list[int | str | None, ...]"),
-        ({14: {3}, 3: set()}, "dict[int, set[int], ...]"),
-        ({"name": "a", "age": 3}, "{'name': str, 'age': int}"),
-        ((1, "a"), "tuple[int, str]"),
-        (Node("a", [1]), "Node(name=str, edges=list[int, ...])"),
-        (Color.RED, "Color"),
-        (4, "int | None | str"),
-        ([1, "a"], "list[int | str, ...]"),
-        ([], "list[int]"),
-        ({"a": "x"}, "{'a': int | str}"),
-        (Node("a"), "Node(name=str | None)"),
-        ({}, "dict"),
-    ],
-)
-def test_shapes(value: Any, shape: str) -> None:
-    assert has_shape(value, shape)
-
-
-@pytest.mark.parametrize(
-    ("value", "shape"),
-    [
-        ([], "list[int, ...]"),
-        ([1, "a"], "list[int]"),
-        ({"a": 1}, "{'a': int, 'b': int}"),
-        (Node("a"), "Graph"),
-        (Node("a"), "Node(weight=int)"),
-        ((1,), "tuple[int, int]"),
-        ("a", "int | None"),
-    ],
-)
-def test_misfits(value: Any, shape: str) -> None:
-    assert not has_shape(value, shape)
-    assert has_shape(value, "object")

@@ -408,15 +408,6 @@ def exported() -> Iterator[tuple[Telemetry, InMemorySpanExporter]]:
     provider.shutdown()
 
 
-def test_a_span_says_how_code_fared_that_was_tried_first() -> None:
-    with exported() as (telemetry, exporter):
-        telemetry(Began("r-1", 1000.0, "shop.njpy:3", tried="ran"))
-        telemetry(Ended("r-1", 1000.5, Completed(), 0.5))
-    (block,) = exporter.get_finished_spans()
-    assert (block.attributes or {})["njrt.tried"] == "ran"
-    assert "gen_ai.request.model" not in (block.attributes or {})
-
-
 def test_spans_follow_the_conventions_for_generative_ai() -> None:
     with exported() as (telemetry, exporter):
         tell(telemetry, run_of())

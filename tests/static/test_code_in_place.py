@@ -1,4 +1,4 @@
-"""Code in the place of a block does what the same code does there in plain Python, in static and in auto mode."""
+"""Code in the place of a block does what the same code does there in plain Python."""
 
 from __future__ import annotations
 
@@ -130,13 +130,13 @@ def run(text: str, xs: list[int]) -> tuple[str, list[str]]:
         return f"{error!r} from {error.__cause__!r}", printed
 
 
-def compare(studio: Studio, place: str, code: str, mode: str) -> None:
+def compare(studio: Studio, place: str, code: str) -> None:
     """Build a program with this code, and run it beside the program that has the code as text."""
     template = HEAD + PLACES.get(place, place)
     margin = next(line for line in template.splitlines() if "{block}" in line).partition("{")[0]
-    built = studio.built(template.format(block=BLOCK.format(margin, margin)), code, mode=mode)
+    built = studio.built(template.format(block=BLOCK.format(margin, margin)), code)
     text = "if True:\n" + indent_code(code, margin + "    ")
-    assert studio.njc("build", "program.njpy", "--mode", mode, "--locked").exit_code == 0
+    assert studio.njc("build", "program.njpy", "--mode", "static", "--locked").exit_code == 0
     assert studio.read("program.py") == built
     for xs in ([1], [0, 1, 2, 3]):
         with njrt.using(model=njrt.Scripted([])):  # no live block may take over
@@ -144,12 +144,11 @@ def compare(studio: Studio, place: str, code: str, mode: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["static", "auto"])
 @pytest.mark.parametrize("code", CODES)
-def test_code_does_the_same_in_its_place(studio: Studio, code: str, mode: str) -> None:
+def test_code_does_the_same_in_its_place(studio: Studio, code: str) -> None:
     for place in ("loop", random.Random(code).choice(list(PLACES)[1:])):
         (studio.folder / "njc.lock").unlink(missing_ok=True)
-        compare(studio, place, code, mode)
+        compare(studio, place, code)
 
 
 @pytest.mark.parametrize("place", [MODULE, CLASS], ids=["module", "class"])
@@ -165,7 +164,7 @@ def test_code_does_the_same_in_its_place(studio: Studio, code: str, mode: str) -
 def test_code_of_a_module_or_class_deletes_what_is_bound(
     studio: Studio, code: str, place: str
 ) -> None:
-    compare(studio, place, code, "static")
+    compare(studio, place, code)
 
 
 TWO = '''
@@ -197,9 +196,8 @@ IMPORTS = [
 ]
 
 
-@pytest.mark.parametrize("mode", ["static", "auto"])
 @pytest.mark.parametrize("seed", range(20))
-def test_imports_of_several_blocks(studio: Studio, seed: int, mode: str) -> None:
+def test_imports_of_several_blocks(studio: Studio, seed: int) -> None:
     chosen = random.Random(seed).choices(IMPORTS, k=3)
     codes = [code.format(name) for code, name in zip(chosen, "yzw", strict=True)]
     expected = []
@@ -208,7 +206,7 @@ def test_imports_of_several_blocks(studio: Studio, seed: int, mode: str) -> None
         exec(code, space)
         expected.append(space[name])
     with njrt.using(model=njrt.Scripted([])):
-        built = studio.built(TWO, *codes, mode=mode)
+        built = studio.built(TWO, *codes)
         space = {}
         exec(built, space)
         assert space["f"]([], "ab") == tuple(expected), built

@@ -171,12 +171,6 @@ def test_gated_calls_of_static_code_are_decided(studio: Studio) -> None:
     assert len(shown) == 2
 
 
-def test_the_mode_auto_stays_live(studio: Studio) -> None:
-    text = studio.built(LOOP, mode="auto")
-    assert "code=" not in text
-    assert "attempt" not in text
-
-
 def test_the_option_of_the_project_counts(studio: Studio) -> None:
     studio.write({"pyproject.toml": '[tool.njc]\npolicy = "contained"\n'})
     text = studio.built(LOOP.replace('(policy="contained")', ""), "gross = price + rate")

@@ -30,7 +30,7 @@ def edit(studio: Studio, file: str, before: str, after: str) -> None:
     studio.write({file: text.replace(before, after)})
 
 
-@pytest.mark.parametrize("code", ["NJ401", "NJ402", "NJ403", "NJ404"])
+@pytest.mark.parametrize("code", [f"NJ40{number}" for number in range(1, 7)])
 def test_findings_of_static_builds(studio: Studio, code: str, update_cases: bool) -> None:
     name = f"{code}.njpy"
     program = (CASES / name).read_text()
@@ -44,6 +44,11 @@ def test_findings_of_static_builds(studio: Studio, code: str, update_cases: bool
             locked(studio, name)
             edit(studio, "njc.lock", "spent += price", "spent = spent + price")
             studio.write({name: program})
+        case "NJ405":
+            flags = ["--mode", "reviewed"]
+        case "NJ406":
+            locked(studio, name)
+            flags = ["--mode", "reviewed", "--locked"]
         case "NJ404":
             locked(studio, name)
             edit(studio, "njc.lock", "spent += price", "spent += prices")

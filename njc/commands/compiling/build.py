@@ -68,6 +68,7 @@ from njrt.errors import ConfigurationError
 @click.option("--clean", is_flag=True, help="Only remove compiled files without a source.")
 @MODE
 @click.option("--locked", is_flag=True, help="Call no model; use njc.lock only.")
+@click.option("--unreviewed", is_flag=True, help="With --locked: accept unsigned code.")
 @click.option("--stubs", is_flag=True, help="Write a .pyi file beside each compiled file.")
 @ATTEMPTS
 @JOBS
@@ -96,14 +97,16 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
     project = resolve_project(sources, flags)
     units = find_units(sources, project, notify=console.note)
     compiled: Compilations = {}
+    live: list[str] = []
     if project.options.mode not in (None, "live") or any(
         b"mode" in read_source(unit).data for unit in units
     ):
         from njc.static.build import HoleRequest
-        from njc.static.write import fill_units
+        from njc.static.write import fill_units, list_blocks_with_code
 
         request = HoleRequest(
             locked=flags["locked"] or dry_run,
+            wants_review=flags["locked"] and not flags["unreviewed"],
             attempts=flags["attempts"],
             jobs=flags["jobs"],
             notify=console.note,
@@ -115,7 +118,7 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
             _show_findings(console, static.findings, len(units), format)
             console.findings("nothing was written")
             return 1
-        compiled = static.compiled
+        compiled, live = static.compiled, list_blocks_with_code(units, project)
     plan = plan_build(
         (*units, *find_package_files(units, project)),
         project,
@@ -142,6 +145,9 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
         plan.write_changes()
     stale = find_stale_outputs(list_output_folders(choose_places(sources, project), project))
     _show_changes(console, plan, stale, dry_run=dry_run)
+    if live:
+        text = f"{format_count(len(live), 'block')} may run code of a model: {', '.join(live)}"
+        console.note(text)
     return int(flags["check"] and bool(plan.changes or stale))
 
 

@@ -46,7 +46,7 @@ from njc.trace_lines import read_written_trace
 from njrt.errors import ConfigurationError, NaturalError
 from njrt.options import Mode
 
-MODES: tuple[Mode, ...] = ("live", "static-raw", "static", "auto")
+MODES: tuple[Mode, ...] = ("live", "static", "reviewed")
 RESULTS_FOLDER = Path(".njc_cache") / "compare"
 
 
@@ -74,7 +74,7 @@ def command(
     COMMAND imports the compiled files; `{out}` in it is their directory. A run passes if it exits with 0.
     A run that did not import them ends the comparison.
 
-    Modes: live, static-raw, static, auto. The default is all. The exit code is 1 if no mode can be built.
+    Modes: live, static, reviewed. The default is all. The exit code is 1 if no mode can be built.
     """
     sources, words = _split_arguments(arguments)
     choose_command(words)

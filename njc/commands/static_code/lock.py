@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import getpass
 import itertools
+import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -27,7 +31,7 @@ from njc.project.report import format_count, format_findings
 from njc.project.units import Unit, find_units
 from njc.static.build import HoleRequest
 from njc.static.holes import Hole
-from njc.static.lock import LEARNED_SUFFIX, LockEntry, StaticLock, read_lock
+from njc.static.lock import LEARNED_SUFFIX, LockEntry, Review, StaticLock, hash_code, read_lock
 from njc.static.staleness import (
     HoleStatus,
     Locked,
@@ -44,6 +48,7 @@ from njrt.errors import ConfigurationError
 @click.argument("places", nargs=-1, metavar="[SRC | BLOCK]...")
 @click.option("--update", is_flag=True, help="Write missing and stale code, and all BLOCKs.")
 @click.option("--keep", is_flag=True, help="Mark the code of stale BLOCKs as current.")
+@click.option("--reviewed", is_flag=True, help="Sign the code of BLOCKs, which you have read.")
 @click.option("--why", is_flag=True, help="Show cost and changes of each block.")
 @MODE
 @ATTEMPTS
@@ -55,6 +60,7 @@ def command(
     places: Sequence[str],
     update: bool,
     keep: bool,
+    reviewed: bool,
     why: bool,
     attempts: int,
     jobs: int | None,
@@ -62,11 +68,12 @@ def command(
 ) -> int:
     """Show static blocks in njc.lock; write or keep their code.
 
-    A BLOCK has its name in the lock, such as `mailbox.njpy:Mailbox.triage`. The exit code is 1 if a block is
-    missing or stale at the end.
+    A BLOCK has its name in the lock, such as `mailbox.njpy:Mailbox.triage`. The exit code is 1 if a
+    block is missing or stale at the end.
     """
-    if keep:
-        refuse_options("writes code again; --keep keeps it", "update")
+    if keep or reviewed:
+        other = "--keep keeps it" if keep else "--reviewed signs it"
+        refuse_options(f"writes code again; {other}", "update")
     blocks, sources = split_places(places)
     project = resolve_project(sources, flags)
     units = find_units(sources, project)
@@ -80,6 +87,8 @@ def command(
         entries = ((it, lock.entries[key]) for it, key in keys if key in lock.entries)
         kept = [replace(entry, meaning=it.meaning) for it, entry in entries]
         save_lock(lock.with_entries(kept), lock, file)
+    elif reviewed:
+        save_lock(lock.with_entries(_sign(chosen, lock)), lock, file)
     elif update:
         names = {hole.name for hole in chosen or holes}
         rewritten = tuple(itertools.chain(*map(_list_keys, chosen)))
@@ -105,6 +114,33 @@ def command(
     unwritten = sum(not isinstance(status, Locked) for status in statuses.values())
     console.note(f"{format_count(len(holes), 'static block')}, {unwritten} to be written")
     return int(bool(unwritten or findings))
+
+
+def _sign(chosen: Sequence[Hole], lock: StaticLock) -> list[LockEntry]:
+    """Return the entries of blocks, signed by the person who runs the command."""
+    if not chosen:
+        raise ConfigurationError(
+            "name the blocks whose code you have read, as `njc lock` lists them"
+        )
+    name, signed = find_person(), []
+    for hole in chosen:
+        status = find_hole_statuses([hole], lock)[hole.name]
+        if not isinstance(status, Locked):
+            problem = describe_hole_status(status)
+            raise ConfigurationError(f"{hole.name} has no code to sign: it is {problem}")
+        review = Review(name, time.strftime("%Y-%m-%d"), hash_code(status.entry.code))
+        signed.append(replace(status.entry, reviewed=review))
+    return signed
+
+
+def find_person() -> str:
+    """Return the name that git has for the user, or else the login name."""
+    with suppress(OSError):
+        git = ["git", "config", "user.name"]
+        done = subprocess.run(git, capture_output=True, text=True, check=False)
+        if name := done.stdout.strip():
+            return name
+    return getpass.getuser()
 
 
 def split_places(places: Sequence[str]) -> tuple[list[str], list[Path]]:
@@ -152,7 +188,8 @@ def _format_statuses(
         if why and isinstance(status, Locked | Stale):
             entry = status.entry
             usd = "" if entry.usd is None else f", ${entry.usd:.4f}"
+            tokens = f"{entry.tokens.input} + {entry.tokens.output} tokens"
             yield (
                 f"    written by {entry.model or 'an unnamed model'} on {entry.date} in "
-                f"{format_count(entry.attempts, 'attempt')}, {entry.tokens.input} + {entry.tokens.output} tokens{usd}"
+                f"{format_count(entry.attempts, 'attempt')}, {tokens}{usd}"
             )

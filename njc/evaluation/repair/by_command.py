@@ -23,7 +23,6 @@ from njc.evaluation.repair.hole_repair import (
     find_locked_entry,
     keep_repair_attempts,
     make_hint,
-    make_repair_check,
     make_repaired_entry,
 )
 from njc.evaluation.repair.loop import RepairBudget, repair_code
@@ -193,7 +192,7 @@ def _repair_hole(
 
     author = choose_author(file, hole)
     budget = RepairBudget(request.attempts, temperature=author.temperature)
-    repair = HoleRepair(hole, make_repair_check(file, hole), run, make_command_prompt)
+    repair = HoleRepair(hole, file.make_code_check(hole), run, make_command_prompt)
     repaired = answer_all(repair_code(repair, entry.code, budget), author.ask)
     keep_repair_attempts(hole, repaired, request)
     if repaired.attempts and repaired.evaluation.result.has_passed:

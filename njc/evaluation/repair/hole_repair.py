@@ -13,7 +13,7 @@ from njc.evaluation.repair.annotate import remove_step_comments
 from njc.evaluation.repair.loop import EvaluationT, Proposal, RefusedProposal, Repaired
 from njc.evaluation.repair.reply import read_rationale
 from njc.static.build import HoleRequest
-from njc.static.fit import StaticFile, needs_judgement, normalize_code
+from njc.static.fit import normalize_code
 from njc.static.generate import (
     REPAIR_SYSTEM_PROMPT,
     CodeCheck,
@@ -27,10 +27,6 @@ from njc.static.lock import LockEntry, StaticLock, TokenCounts, hash_code
 from njc.static.staleness import Locked, describe_hole_status, find_hole_statuses
 from njrt.messages import Message, Request, UserMessage
 from njrt.records import record, replace
-
-NO_JUDGEMENT_MESSAGE = (
-    "ask no model here: let an `assert` leave to the live block what needs judgement"
-)
 
 
 @record
@@ -72,8 +68,8 @@ RATIONALE_INSTRUCTION = (
 
 
 def make_hint(hole: Hole, code: str) -> str:
-    """Return a hint for code that does not ask a model; empty in the mode `auto`."""
-    if hole.helper in code or hole.mode == "auto":
+    """Return a hint for code that does not ask a model."""
+    if hole.helper in code:
         return ""
     return f" If it takes understanding of a text, ask for what the text says: {format_question_form(hole)}."
 
@@ -82,20 +78,6 @@ def keep_repair_attempts(hole: Hole, repaired: Repaired[Any], request: HoleReque
     """Store a repair's replies in a file, with the verdicts."""
     if repaired.attempts:
         request.keep_attempts(hole, Generated(repaired.code, repaired.attempts, repaired.cost))
-
-
-def make_repair_check(file: StaticFile, hole: Hole) -> CodeCheck:
-    """Return all checks; in the mode `auto`, code must also not ask a model."""
-    check = file.make_code_check(hole)
-
-    def check_all(code: str) -> tuple[str, ...]:
-        if reasons := check(code):
-            return reasons
-        if needs_judgement(hole, code):
-            return (NO_JUDGEMENT_MESSAGE,)
-        return ()
-
-    return check_all
 
 
 def find_locked_entry(hole: Hole, lock: StaticLock) -> tuple[LockEntry | None, str]:

@@ -168,7 +168,7 @@ class StepBuilder:
         )
         run = self.runs[line.run] = OpenRun(base, variables=apply_changes({}, line.state or {}))
         done = {"is_done": True, "changes": line.state or {}, "digest": line.digest}
-        yield self._make(run, "enter", tried=line.tried, at=line.at.timestamp(), **done)
+        yield self._make(run, "enter", at=line.at.timestamp(), **done)
 
     def _finish_call(self, run: OpenRun) -> Iterator[Step]:
         """Yield the model call, if no effect followed it."""

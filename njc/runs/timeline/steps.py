@@ -85,7 +85,6 @@ class Step:
     instruction: str = ""
     model: str = ""
     effects: str = ""
-    tried: str = ""
     turn: int = 0
     shown: tuple[Mapping[str, Any] | str, ...] = ()
     """The messages to the model that were added in this turn."""

@@ -67,7 +67,6 @@ class RunSummary:
     failures: int = 0
     outcome: str = ""
     error: str = ""
-    tried: str = ""
     given: str = ""
     """The variables at the start, in brief."""
     changed: str = ""
@@ -221,7 +220,7 @@ class _RunBuilder:
         self.has_text = self.has_text or (self.search != "" and has_text(step, self.search))
         if step.kind == "enter":
             self.state = step.changes
-            self.fields |= {"place": step.place, "model": step.model, "tried": step.tried}
+            self.fields |= {"place": step.place, "model": step.model}
             self.fields["given"] = summarize_variables(step.changes)
             return
         if step.kind == "exit":

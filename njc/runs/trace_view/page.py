@@ -41,7 +41,7 @@ RUN_COLUMN_TYPES = {
     "start": "d",
     **dict.fromkeys(("seconds", "usd"), "f"),
     "parent": "i",
-    **dict.fromkeys(("place", "model", "outcome", "tried"), "I"),
+    **dict.fromkeys(("place", "model", "outcome"), "I"),
     **dict.fromkeys(("calls", "effects", "tokens", "refusals", "failures", "depth"), "I"),
     **dict.fromkeys(("first", "steps", "digest", "digest2"), "I"),
     "unchanged": "B",
@@ -100,7 +100,7 @@ class _PageData:
     def __init__(self, chunks: IO[str]) -> None:
         self.runs = Columns(RUN_COLUMN_TYPES)
         self.steps = Columns(STEP_COLUMN_TYPES)
-        self.places, self.models, self.outcomes, self.tried = (_Names() for _ in range(4))
+        self.places, self.models, self.outcomes = (_Names() for _ in range(3))
         self.ids: list[str] = []
         self.errors: dict[int, str] = {}
         self.traces: list[dict[str, Any]] = []
@@ -140,7 +140,6 @@ class _PageData:
             place=self.places[run.place],
             model=self.models[run.model],
             outcome=self.outcomes[run.outcome],
-            tried=self.tried[run.tried],
             tokens=min(run.tokens, 0xFFFFFFFF),
             first=first_step,
             steps=self.steps.length - first_step,
@@ -187,7 +186,6 @@ class _PageData:
             "places": list(self.places),
             "models": list(self.models),
             "outcomes": list(self.outcomes),
-            "tried": list(self.tried),
             "ids": self.ids,
             "errors": self.errors,
             "chunks": self.first_steps,

@@ -122,9 +122,8 @@ def describe_outcome(run: RunSummary) -> str:
     """Return how a run ended, on one line."""
     if not run.outcome:
         return "no end in the trace"
-    by_code = {"ran": ", by code", "unfit": ", code unfit", "raised": ", code raised"}
     error = f" {escape_unprintable(run.error)}" if run.error else ""
-    return escape_unprintable(run.outcome) + by_code.get(run.tried, "") + error
+    return escape_unprintable(run.outcome) + error
 
 
 def format_run(

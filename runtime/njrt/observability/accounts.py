@@ -93,12 +93,6 @@ class Totals:
     output_tokens: int = 0
     usd: float = 0.0
     seconds: float = 0.0
-    by_code: int = 0
-    """Runs by code instead of a model (mode `auto`)."""
-    unfit: int = 0
-    """Runs that failed the guard of such code."""
-    raised: int = 0
-    """Runs of such code that raised an exception; their changes were undone."""
     needed_code: int = 0
     """Runs that started without code and continued with it, because the model asked for it."""
     cached_tokens: int = 0
@@ -125,8 +119,6 @@ class Totals:
         ]
         words = [f"{number:,} {noun}" + ("" if number == 1 else "s") for number, noun in counts]
         words += [format_cost(self.usd, self.unpriced), f"{self.seconds:.1f} s"]
-        if self.by_code or self.unfit or self.raised:
-            words.append(f"{self.by_code:,} by code ({self.unfit:,} unfit, {self.raised:,} raised)")
         if self.needed_code:
             words.append(f"{self.needed_code:,} needed code")
         return ", ".join(words)
@@ -138,8 +130,7 @@ class RunAccount:
 
     `outcome` is `completed`, `broke`, `continued`, `returned` or `raised`, or `failed` if the runtime raised an error or
     was cancelled; `error` is then its message. `parent` is the run that called this block from code, if any.
-    `tried` is the result of code in mode `auto`: "ran" (no model was asked), "unfit" or "raised". `warnings` are
-    the signs that the block did nothing.
+    `warnings` are the signs that the block did nothing.
     """
 
     id: RunId
@@ -151,7 +142,6 @@ class RunAccount:
     error: str | None
     seconds: float
     parent: RunId | None = None
-    tried: str = ""
     warnings: tuple[str, ...] = ()
 
     @property
@@ -168,9 +158,6 @@ class RunAccount:
             usd=sum(usage.usd or 0.0 for usage in usages),
             unpriced=sum(usage.is_unpriced for usage in usages),
             seconds=self.seconds,
-            by_code=int(self.tried == "ran"),
-            unfit=int(self.tried == "unfit"),
-            raised=int(self.tried == "raised"),
             needed_code=sum(isinstance(effect.effect, NeedsCode) for effect in self.effects),
         )
 
@@ -271,7 +258,6 @@ def _close_run(run: _OpenRun, ended: Ended) -> None:
         error,
         ended.seconds,
         began.parent,
-        began.tried,
         ended.warnings,
     )
     if isinstance(ended.outcome, NaturalError) and ended.outcome.run is None:

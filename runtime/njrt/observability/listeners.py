@@ -89,8 +89,6 @@ class Telemetry:
             attributes["gen_ai.provider.name"] = provider if slash else ""
             attributes["gen_ai.request.model"] = name or event.model
             attributes["njrt.effects"] = event.effects
-        if event.tried:
-            attributes["njrt.tried"] = event.tried
         self._blocks[event.run] = tracer.start_span(
             f"invoke_agent {event.place}",
             _make_context(parent),

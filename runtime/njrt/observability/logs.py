@@ -53,8 +53,6 @@ def log_event(event: Event) -> None:
 def describe_event(event: Event) -> str:
     """Describe an event in a few words."""
     match event:
-        case Began(tried="ran"):
-            return "is done by code"
         case Began(model=model, effects=effects):
             return (
                 f"starts, with {model or 'no model yet'} and the effects of {effects or 'no set'}"

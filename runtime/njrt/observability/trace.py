@@ -120,10 +120,10 @@ def format_event_line(event: Event) -> str:
 def event_to_json(event: Event) -> dict[str, Any]:
     """Return an event's fields as JSON."""
     match event:
-        case Began(place=place, model=model, effects=effects, parent=parent, tried=tried):
+        case Began(place=place, model=model, effects=effects, parent=parent):
             lines = event.instruction and event.instruction.split("\n")
             began = {"place": place, "model": model, "effects": effects}
-            began |= drop_empty(parent=parent, tried=tried, instruction=lines)
+            began |= drop_empty(parent=parent, instruction=lines)
             return began | state_to_json(event.state, "state")
         case Asked(request=request):
             asked: dict[str, Any] = {"turn": request.turn}

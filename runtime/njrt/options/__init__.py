@@ -20,6 +20,7 @@ from njrt.messages import Protocol
 from njrt.options.budget import find_budget_problem
 from njrt.options.numbers import describe_number, is_limit
 from njrt.options.removed import EFFECTS as REMOVED_EFFECTS
+from njrt.options.removed import MODE as REMOVED_MODE
 from njrt.options.removed import VARIABLES, drop_removed, find_removed
 from njrt.records import fields, record, replace
 from njrt.similar import find_similar
@@ -27,7 +28,7 @@ from njrt.similar import find_similar
 EffectSet = Literal["answer", "direct"]
 Authority = Literal["least", "strict", "code"]
 Jumps = Literal["named", "all"]
-Mode = Literal["live", "static", "static-raw", "auto"]
+Mode = Literal["live", "static", "static-raw", "reviewed"]
 Policy = Literal["guarded", "open", "contained"]
 OnError = Literal["keep", "rollback"]
 Reasoning = Literal["none", "text", "ask"]
@@ -53,7 +54,9 @@ class Options:
     jumps: Jumps | None = None
     """`named`: a block is offered the jumps that its text names; `all`: every jump that is legal in its place."""
     mode: Mode | None = None
-    """`live`: a model runs the block; `static`, `static-raw`, `auto`: code that a model writes at build time."""
+    """`live`: a model runs the block; `static`, `static-raw`: code that a model writes at build time; `reviewed`:
+    data live, and code as `static`.
+    """
     fallback: FallbackMode | None = None
     """Whether a static block without code is a build error or runs `live`."""
     reasoning: Reasoning | None = None
@@ -142,6 +145,8 @@ def find_option_problem(name: str, value: Any) -> str | None:
         return f"unknown option `{name}`" + (f"; did you mean `{close}`?" if close else "")
     if name == "effects" and value in REMOVED_EFFECTS:
         return f'option `effects="{value}"` {REMOVED_EFFECTS[value]}'
+    if name == "mode" and value == "auto":
+        return f'option `mode="auto"` {REMOVED_MODE}'
     if name in OPTION_CHOICES and value not in OPTION_CHOICES[name]:
         return f"option `{name}` must be one of {', '.join(OPTION_CHOICES[name])}, not {value!r}"
     if int in _KINDS[name]:

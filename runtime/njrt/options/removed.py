@@ -48,7 +48,13 @@ EFFECTS: Mapping[str, str] = dict.fromkeys(
 )
 """Values of the option `effects`."""
 
+MODE = (
+    'was removed in njc 0.3: build with mode="reviewed", or with mode="static" and fallback="live"'
+)
+"""What to do instead of `mode="auto"`."""
+
 NAMES: Mapping[str, str] = {
+    "attempts": "the mode `auto`, whose runs it counted, has left",
     "BreakerModel": "use FallbackModel, whose second model answers while the first fails",
     "CascadeModel": "use a stronger model",
     "RateLimitModel": "limit the requests at the server or in a model class of your own",
@@ -88,6 +94,13 @@ def drop_removed(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
         elif name not in REFUSED:
             kept[name] = value
     return kept
+
+
+def warn_of_mode(where: str) -> None:
+    """Warn once that a compiled file has a block of the mode `auto`, which runs live."""
+    if MODE not in _warned:
+        _warned.add(MODE)
+        warnings.warn(f'{where}: `mode="auto"` {MODE}; the block runs live', FutureWarning, 3)
 
 
 _warned: set[str] = set()

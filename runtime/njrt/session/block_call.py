@@ -67,8 +67,6 @@ class RunArguments:
     """More names for static code."""
     interface: object = NO_INTERFACE
     """The block's effects, an `njrt.Interface`."""
-    tried: str = ""
-    """The result of static code that was tried first, given by the runtime itself."""
 
 
 _OF_RUNS = frozenset(each.name for each in fields(RunArguments))

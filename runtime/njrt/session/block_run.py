@@ -64,7 +64,7 @@ class BlockRun(BaseRun):
             call.names.place, call.options, call.project, is_static=bool(call.code)
         )
         super().__init__(session, call.is_async)
-        self.call, self.tried = call, arguments.tried
+        self.call = call
         self.block = open_block(call, prompt, arguments.interface, session)
         self.effects = self.block.options.effects or ""
         self.instruction = self.block.instruction

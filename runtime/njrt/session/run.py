@@ -54,8 +54,6 @@ class BaseRun(ABC):
     effects = ""
     """The effect set, as events and interceptors see it."""
     instruction = ""
-    tried = ""
-    """The result of static code that was tried first."""
     scope: Scope | None = None
     """The program's variables, of which a question has none."""
     observe: Observe | None = None
@@ -176,7 +174,7 @@ class BaseRun(ABC):
         session.listener(
             Began(
                 *(session.run, time.time(), session.place, session.model.name, self.effects),
-                *(session.parent, self.tried, self.instruction, self.observe and self.observe()),
+                *(session.parent, self.instruction, self.observe and self.observe()),
             )
         )
 

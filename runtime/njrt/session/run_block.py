@@ -18,14 +18,12 @@ BlockCall -> BlockRun.drive: Request <-> Reply -> Effect -> Outcome -> return, j
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, assert_never
 
 from njrt.context import is_in_event_loop
 from njrt.errors import ConfigurationError, NaturalError
 from njrt.jumps import Break, Continue, Return
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
-from njrt.records import record
 from njrt.session.block_call import VariablesLambda, read_arguments
 from njrt.session.block_run import BlockRun
 from njrt.session.session import add_place_note, complete_error
@@ -107,19 +105,3 @@ def apply_outcome(outcome: Outcome, place: str, reraises: bool = False) -> bool:
                 del exception, outcome, context  # its traceback holds this frame
         case _:
             assert_never(outcome)
-
-
-@record
-class LiveBlock:
-    """The live block behind static code: the arguments of `run`."""
-
-    prompt: str
-    variables: VariablesLambda
-    place: str
-    is_async: bool
-    arguments: Mapping[str, Any]
-
-    def run(self, tried: str) -> Any:
-        """Run the block, or return a coroutine that runs it."""
-        start = arun if self.is_async else run
-        return start(self.prompt, self.variables, at=self.place, tried=tried, **self.arguments)

@@ -182,7 +182,10 @@ def test_a_command_imports_only_what_it_needs(here: Workplace) -> None:
     [
         (["explain", "nj2"], {code for code in CODES if code.startswith("NJ2")}),
         (["check", "--set", "max-c"], {"max-calls=", "max-call-seconds=", "max-code-seconds="}),
-        (["build", "--set", "mode="], {"mode=live", "mode=static", "mode=static-raw", "mode=auto"}),
+        (
+            ["build", "--set", "mode="],
+            {"mode=live", "mode=static", "mode=static-raw", "mode=reviewed"},
+        ),
         (["run", "--set", "authority=st"], {"authority=strict"}),
         (["run", "--set", "model="], set()),
         (["exp"], {"explain"}),

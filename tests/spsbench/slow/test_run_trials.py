@@ -58,7 +58,7 @@ def test_a_job_crosses_as_text() -> None:
 
 
 @pytest.mark.parametrize(
-    "method", ["manual", "manual-code-interpreter", "baseline", "shared-eval", "nightjar", "auto"]
+    "method", ["manual", "manual-code-interpreter", "baseline", "shared-eval", "nightjar"]
 )
 def test_a_perfect_model_passes_in_a_process_of_its_own(method: str) -> None:
     result = scripted("menu", method)

@@ -52,16 +52,14 @@ def test_modes_are_compared(studio: Studio) -> None:
     studio.write({"shop.njpy": SHOP})
     flags = ("-n", "2", "--attempts", "1")
     command = ("shop.njpy", "--", sys.executable, "{out}/shop.py")
-    result = studio.njc("compare", *flags, *command, replies=[RAW, GOOD, GOOD])
+    result = studio.njc("compare", *flags, *command, replies=[GOOD])
     assert result.exit_code == 0, result.output
     lines = rows_of(result.stdout)
     assert "0/2" in lines["live"], "the live model does not look at the limit"
-    assert "not built" in lines["static-raw"]
     assert "2/2" in lines["static"]
-    assert "2/2" in lines["auto"]
-    assert "static-raw was not built: " in result.stdout
+    assert "2/2" in lines["reviewed"]
     assert "static did best: 2 of 2 runs passed, at " in result.stdout
-    assert "Too close to distinguish with so few runs: auto." in result.stdout
+    assert "Too close to distinguish with so few runs: reviewed." in result.stdout
     assert re.search(r"^shop.njpy:7  live +3\.0 ", result.stdout, re.MULTILINE)
     assert "static 2/2: passed in " in result.stderr
     assert re.search(r"live 1/2: failed \(1\) in .* 3 calls; output: ", result.stderr)
@@ -143,7 +141,11 @@ LIVE = summarize("live", 10, tokens=500)
             ["No run passed in any mode."],
         ),
         (
-            [LIVE, summarize("static", 9, tokens=100, build=1000), summarize("auto", 2, tokens=1)],
+            [
+                LIVE,
+                summarize("static", 9, tokens=100, build=1000),
+                summarize("reviewed", 2, tokens=1),
+            ],
             [
                 "live did best: 10 of 10 runs passed, at 1.00 s and 500 tokens a run.",
                 "Too close to distinguish with so few runs: static.",
@@ -165,7 +167,7 @@ def test_advice(rows: list[ModeSummary], advice: list[str]) -> None:
     st.lists(
         st.builds(
             summarize,
-            st.sampled_from(["live", "static", "static-raw", "auto"]),
+            st.sampled_from(["live", "static", "reviewed"]),
             st.integers(0, 3),
             runs=st.integers(0, 3),
             tokens=st.integers(0, 3),

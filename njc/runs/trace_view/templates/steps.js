@@ -70,10 +70,9 @@ function showStepParts(step, kind, other) {
 }
 
 function describeRun(data, run) {
-  const { runs } = data, outcome = data.outcomes[runs.outcome[run]], tried = data.tried[runs.tried[run]];
+  const { runs } = data, outcome = data.outcomes[runs.outcome[run]];
   return [
     outcome || "no end in the trace",
-    tried && { ran: "by code", unfit: "code did not fit", raised: "code raised" }[tried],
     formatSeconds(runs.seconds[run]),
     count(runs.calls[run], "call"),
     runs.tokens[run] ? `${formatCount(runs.tokens[run])} tokens` : "",

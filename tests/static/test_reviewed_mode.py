@@ -1,0 +1,145 @@
+"""The mode `reviewed`: data is live and strict, code is in the lock and signed, and nothing else is built."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from studio import Studio
+
+import njrt
+from njc.analysis.modes import resolve_mode
+from njc.compiler import analyze
+from njc.frontend.source import SourceFile
+from njrt.errors import PolicyError
+from njrt.options import Options
+
+PROJECT = '[tool.njc]\nsrc = ["."]\nmode = "reviewed"\n'
+HEAD = """\
+from typing import Literal
+import njrt
+class Box:
+    def __init__(self):
+        self.log = []
+"""
+BLOCK = '''
+def f(text: str, box: Box, interface=None):
+    {prefix}"""natural{options}
+    {prompt}
+    """
+    return text
+'''
+DATA = 'Put into <:kind: Literal["a", "b"]> the kind of <text>.'
+CODE = "Append <text> to <box.log>."
+
+
+def block(prompt: str, options: str = "", prefix: str = "") -> str:
+    return HEAD + BLOCK.format(prompt=prompt, options=options, prefix=prefix)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "options", "mode", "authority"),
+    [
+        (DATA, "", "live", "strict"),
+        (DATA, '(mode="live")', "live", None),
+        (DATA, '(mode="static")', "static", None),
+        (DATA, '(authority="code")', "static", "code"),
+        (DATA, '(effects="direct")', "static", None),
+        (CODE, "", "static", None),
+        (CODE, '(effects="answer")', "live", "strict"),
+        ("Break if <text> is rude.", "", "static", None),
+        ("Return if <text> is rude.", "", "live", "strict"),
+        ("Put the sum of <text> into <:n>.", "", "static", None),
+    ],
+)
+def test_the_mode_of_a_block(prompt: str, options: str, mode: str, authority: str | None) -> None:
+    analysis = analyze(SourceFile("a.njpy", block(prompt, options).encode()))
+    (found,) = analysis.blocks
+    resolved = resolve_mode(found, analysis.types, Options(mode="reviewed"))
+    assert (resolved.options.mode, resolved.options.authority) == (mode, authority)
+    plain = resolve_mode(found, analysis.types, Options(mode="static"))
+    assert plain is found
+
+
+def start(studio: Studio, source: str) -> None:
+    studio.write({"pyproject.toml": PROJECT, "shop.njpy": source})
+
+
+def test_a_block_of_data_cannot_ask_for_code(studio: Studio) -> None:
+    start(studio, block(DATA))
+    assert studio.njc("build").exit_code == 0, "no model is asked"
+    space: dict[str, object] = {}
+    exec(studio.read("shop.py"), space)
+    with njrt.using(model=njrt.Scripted([{"kind": "a"}], protocol="text")):
+        assert space["f"]("x", None) == "x"  # type: ignore[operator]
+    says = njrt.Scripted([{"needs_code": "why"}] * 9, protocol="text")
+    with njrt.using(model=says), pytest.raises(PolicyError):
+        space["f"]("x", None)  # type: ignore[operator]
+
+
+def test_code_is_signed_until_it_changes(studio: Studio) -> None:
+    start(studio, block(CODE))
+    built = studio.njc("build", replies=["```python\nbox.log.append(text)\n```"])
+    assert built.exit_code == 0, built.output
+    assert "may run code" not in built.stderr
+    refused = studio.njc("build", "--locked")
+    assert refused.exit_code == 1
+    assert "nobody has signed the code of `shop.njpy:f`" in refused.stderr
+    assert studio.njc("build", "--locked", "--unreviewed").exit_code == 0
+    assert studio.njc("build", "--check").exit_code == 0
+    signed = studio.njc("lock", "--reviewed", "shop.njpy:f")
+    assert signed.exit_code == 0, signed.output
+    assert "up to date, reviewed by " in signed.stdout
+    assert studio.njc("build", "--locked").exit_code == 0
+    lock = studio.read("njc.lock")
+    assert studio.njc("build").exit_code == 0
+    assert studio.read("njc.lock") == lock, "the signature stays"
+    studio.write({"njc.lock": lock.replace("append(text)", "append(text + text)")})
+    assert "NJ406" in studio.njc("build", "--locked").stderr
+    assert "reviewed by" not in studio.njc("lock").stdout
+
+
+def test_what_cannot_be_signed(studio: Studio) -> None:
+    start(studio, block(CODE))
+    nothing = studio.njc("lock", "--reviewed")
+    assert (nothing.exit_code, "name the blocks" in nothing.stderr) == (2, True)
+    missing = studio.njc("lock", "--reviewed", "shop.njpy:f")
+    assert missing.exit_code == 2
+    assert "shop.njpy:f has no code to sign: it is missing" in missing.stderr
+
+
+@pytest.mark.parametrize("flag", ["build --locked", "build --check", "run shop.njpy"])
+def test_missing_code_is_an_error_everywhere(studio: Studio, flag: str) -> None:
+    start(studio, block(CODE))
+    result = studio.njc(*flag.split())
+    assert result.exit_code == 1
+    assert "NJ402" in result.stderr
+
+
+def test_what_is_known_only_at_run_time_is_an_error(studio: Studio) -> None:
+    start(studio, block("Append {text} to <box.log>.", prefix="f"))
+    result = studio.njc("build")
+    assert result.exit_code == 1
+    assert "NJ405" in result.stderr
+    assert "its text is known only at run time" in result.stderr
+    assert "nothing was written" in result.stderr
+    start(studio, block('Put into <:kind: Literal["a", "b"]> the kind of {text}.', prefix="f"))
+    assert studio.njc("build").exit_code == 0, "its reply is data"
+
+
+def test_blocks_that_may_run_code_are_counted(studio: Studio) -> None:
+    source = block(CODE, '(mode="live")') + BLOCK.format(
+        prompt=DATA, options='(mode="live", authority="strict")', prefix=""
+    )
+    start(studio, source)
+    result = studio.njc("build")
+    assert result.exit_code == 0, result.output
+    assert result.stderr.splitlines()[-1] == "1 block may run code of a model: shop.njpy:8"
+
+
+def test_show_names_the_mode(studio: Studio) -> None:
+    start(studio, block(DATA))
+    shown = json.loads(studio.njc("show", "shop.njpy", "--output-format", "json").stdout)
+    text = json.dumps(shown)
+    assert '"authority": "strict"' in text
+    assert '"mode": "live"' in text
