@@ -316,7 +316,7 @@ def list_given_options(options: Options) -> list[tuple[str, object]]:
     return [(name, value) for name, value in given if value is not None]
 
 
-_RUN_OPTIONS = tuple(name for name in OPTION_NAMES if name not in ("mode", "fallback"))
+_RUN_OPTIONS = tuple(name for name in OPTION_NAMES if name not in ("mode", "fallback", "writer"))
 
 
 def find_super_parameter(block: NaturalBlock, outputs: BlockOutputs) -> str | None:

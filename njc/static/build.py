@@ -14,20 +14,29 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Lock as Mutex
 from typing import assert_never
 
 from njc.compiler import Compilation
 from njc.project.build import Finding
 from njc.project.report import format_count
-from njc.project.units import Unit
+from njc.project.units import Unit, format_path
 from njc.static.fit import (
     StaticFile,
     find_compile_problem,
     import_extra,
     normalize_code,
 )
-from njc.static.generate import MAX_ATTEMPTS, Generated, GenerationFailed, generate_code
+from njc.static.folder import Answer, Open, find_folder, remove_question, take_answer
+from njc.static.generate import (
+    MAX_ATTEMPTS,
+    Generated,
+    GenerationAttempt,
+    GenerationCost,
+    GenerationFailed,
+    generate_code,
+)
 from njc.static.holes import Hole
 from njc.static.lock import (
     LockEntry,
@@ -74,6 +83,8 @@ class HoleRequest:
     keep: Callable[[StaticLock], None] = lambda lock: None
     keep_attempts: Callable[[Hole, GenerationFailed | Generated], str] = lambda hole, result: ""
     """Stores a conversation's attempts, and returns where."""
+    writer_name: str = ""
+    """Who answers in the folder that the option `writer` names."""
     notify: Callable[[str], None] = lambda line: None
     """Called with a line before each step."""
     rewritten: tuple[LockKey, ...] = ()
@@ -89,6 +100,8 @@ class HoleResult:
     entry: LockEntry | None = None
     findings: tuple[Finding, ...] = ()
     note: str = ""
+    question: Path | None = None
+    """The question in the folder of a writer who has not answered yet."""
 
 
 @record
@@ -102,6 +115,8 @@ class StaticBuild:
     """The files with all holes filled or skipped."""
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
+    questions: Mapping[Unit, tuple[Path, ...]] = field(default_factory=dict)
+    """The open questions of the files that wait for a writer."""
 
 
 def fill_holes(files: Sequence[StaticFile], lock: StaticLock, request: HoleRequest) -> StaticBuild:
@@ -117,7 +132,10 @@ def fill_holes(files: Sequence[StaticFile], lock: StaticLock, request: HoleReque
     if to_write:
         import_extra()
         request.keep(lock)  # fails on a read-only disk, before code is paid for
-    new = _generate_all(to_write, lock, request)
+    asked = [pair for pair in to_write if find_folder(pair[1].options.writer) is None]
+    new = _take_answers([pair for pair in to_write if pair not in asked], lock, request)
+    lock = lock.with_entries(result.entry for result in new.values() if result.entry)
+    new |= _generate_all(asked, lock, request)
     results = {
         hole.name: new.get(hole.name)
         or _fill_without_model(file, hole, statuses[hole.name], request)
@@ -127,11 +145,16 @@ def fill_holes(files: Sequence[StaticFile], lock: StaticLock, request: HoleReque
     lock = lock.with_entries(used)
     findings = [finding for result in results.values() for finding in result.findings]
     compiled = {}
-    for file in files if not findings else ():
+    waiting = {
+        file.unit: tuple(path for hole in file.holes if (path := results[hole.name].question))
+        for file in files
+    }
+    questions = {unit: paths for unit, paths in waiting.items() if paths}
+    for file in [] if findings else [file for file in files if file.unit not in questions]:
         entries = {hole.name: entry for hole in file.holes if (entry := results[hole.name].entry)}
         compiled[file.unit] = _compile_filled(file, entries, findings)
     notes = [result.note for result in results.values() if result.note]
-    return StaticBuild(lock, used, compiled, tuple(findings), tuple(notes))
+    return StaticBuild(lock, used, compiled, tuple(findings), tuple(notes), questions)
 
 
 def _compile_filled(
@@ -212,6 +235,35 @@ def _make_refusal_finding(
     )
     hint = f"correct it in njc.lock, or write it again with `njc lock --update {hole.name}`"
     return file.make_finding(hole, "NJ404", message, hint)
+
+
+def _take_answers(
+    holes: Sequence[tuple[StaticFile, Hole]], lock: StaticLock, request: HoleRequest
+) -> dict[str, HoleResult]:
+    """Take the answers from the folders of writers; each is kept, and then its question deleted."""
+    results: dict[str, HoleResult] = {}
+    name = " ".join(request.writer_name.split())
+    if holes and not name:
+        raise ConfigurationError(
+            "--writer folder:DIR needs --writer-name NAME: njc.lock says who has written the code"
+        )
+    for file, hole in holes:
+        folder = find_folder(hole.options.writer)
+        assert folder is not None
+        match take_answer(file, hole, folder):
+            case Open(question, reasons):
+                shown = f": {'; '.join(reasons)}" if reasons else ""
+                note = f"open: {format_path(question)}{shown}"
+                results[hole.name] = HoleResult(note=note, question=question)
+            case Answer(code):
+                cost = GenerationCost(model=name)
+                made = Generated(code, (GenerationAttempt(code, ()),), cost)
+                entry = make_lock_entry(hole, code, made, request.today())
+                results[hole.name] = HoleResult(entry)
+                lock = lock.with_entries([entry])
+                request.keep(lock)
+                remove_question(hole, folder)
+    return results
 
 
 def _generate_all(
@@ -349,6 +401,7 @@ def choose_author(file: StaticFile, hole: Hole) -> Author:
     environment = read_environment_options(os.environ)
     given = settings.options, hole.block.options, environment, file.project
     options = merge_option_layers(*given, DEFAULTS)
+    options = replace(options, model=hole.options.writer or options.model)
     meter = Meter(read_limits(options), place=hole.place, around=list_open_meters())
     listener = make_added_listener()
     notified = (Notified(hole.place, listener),) if listener else ()

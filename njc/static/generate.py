@@ -131,11 +131,7 @@ _RATIONALE_FIRST = (
 )
 
 
-def _make_system_prompt(form: str) -> str:
-    return f"""\
-You are a compiler. You see a part of a Python program in which the line `{PLACEHOLDER}` \
-stands for an instruction. Write the Python statements for this place. {form}
-
+RULES = """\
 - The program runs your code each time it comes there, every time with other values. Write code for all \
 values, never for one case.
 - The code may read the listed names, Python's builtins and standard modules that it imports. On every path \
@@ -149,13 +145,22 @@ text, translating, writing, knowledge of the world) is asked of a language model
 all values needed and says exactly what is asked. The schema is the type of the answer: str, bool, int, \
 float, Literal["a", "b"], an Enum, list[...] of these, a dataclass or a pydantic model; without one the \
 answer is text. One question is better than several. Never judge texts by keywords."""
+"""What code must do, whoever writes it."""
+
+
+def _make_system_prompt(form: str) -> str:
+    return f"""\
+You are a compiler. You see a part of a Python program in which the line `{PLACEHOLDER}` \
+stands for an instruction. Write the Python statements for this place. {form}
+
+{RULES}"""
 
 
 SYSTEM_PROMPT = _make_system_prompt(_CODE_ONLY)
 REPAIR_SYSTEM_PROMPT = _make_system_prompt(_RATIONALE_FIRST)
 """For correcting code: the reply has a rationale before the code."""
 
-_EXAMPLE_QUESTION = f"""\
+EXAMPLE_QUESTION = f"""\
 class Letter:
     text: str
 
@@ -173,7 +178,7 @@ amount: float, to be bound
 jumps: break, continue, return VALUE
 to ask a language model: llm(prompt, schema), such as llm(f"...", Literal["sales", "help"])"""
 
-_EXAMPLE_ANSWER = """\
+EXAMPLE_ANSWER = """\
 ```python
 if not letter.text.strip():
     continue
@@ -184,8 +189,8 @@ amount = sum(amounts)
 ```"""
 
 EXAMPLE_MESSAGES: tuple[Message, ...] = (
-    UserMessage(_EXAMPLE_QUESTION),
-    ModelMessage(_EXAMPLE_ANSWER),
+    UserMessage(EXAMPLE_QUESTION),
+    ModelMessage(EXAMPLE_ANSWER),
 )
 """An example question and its answer, for small models."""
 

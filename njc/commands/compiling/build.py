@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,8 @@ from njc.commands.terminal.flags import (
     OUTPUT_FORMAT,
     SOURCES,
     WATCH,
+    WRITER,
+    WRITER_NAME,
     project_flags,
     refuse_options,
     resolve_project,
@@ -32,6 +34,7 @@ from njc.project.build import (
     plan_build,
     read_source,
 )
+from njc.project.config import Project
 from njc.project.outputs import (
     STUB_SUFFIX,
     find_leftovers,
@@ -50,6 +53,7 @@ from njc.project.report import (
 )
 from njc.project.units import (
     SUFFIX,
+    Unit,
     choose_places,
     find_package_files,
     find_units,
@@ -57,6 +61,9 @@ from njc.project.units import (
     list_output_folders,
 )
 from njrt.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from njc.static.build import StaticBuild
 
 
 @click.command("build")
@@ -67,6 +74,14 @@ from njrt.errors import ConfigurationError
 @click.option("--force", is_flag=True, help="Build all; replace edited and foreign files.")
 @click.option("--clean", is_flag=True, help="Only remove compiled files without a source.")
 @MODE
+@WRITER
+@WRITER_NAME
+@click.option(
+    "--check-code",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Only check a writer's answer.",
+)
 @click.option("--locked", is_flag=True, help="Call no model; use njc.lock only.")
 @click.option("--unreviewed", is_flag=True, help="With --locked: accept unsigned code.")
 @click.option("--stubs", is_flag=True, help="Write a .pyi file beside each compiled file.")
@@ -86,6 +101,9 @@ def command(console: Console, sources: Sequence[Path], watch: bool, **flags: Any
     if flags["clean"]:
         refuse_options("does nothing with --clean, which builds nothing", "watch", "mode", "locked")
         return _clean(console, sources, flags)
+    if flags["check_code"]:
+        project = resolve_project(sources, flags)
+        return _check_answer(console, flags["check_code"], sources, project)
     if watch:
         watch_sources(console, lambda: _build(console, sources, flags), sources, (SUFFIX, ".py"))
     return _build(console, sources, flags)
@@ -96,31 +114,16 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
     dry_run = flags["check"] or flags["diff"]
     project = resolve_project(sources, flags)
     units = find_units(sources, project, notify=console.note)
-    compiled: Compilations = {}
-    live: list[str] = []
-    if project.options.mode not in (None, "live") or any(
-        b"mode" in read_source(unit).data for unit in units
-    ):
-        from njc.static.build import HoleRequest
-        from njc.static.write import fill_units, list_blocks_with_code
-
-        request = HoleRequest(
-            locked=flags["locked"] or dry_run,
-            wants_review=flags["locked"] and not flags["unreviewed"],
-            attempts=flags["attempts"],
-            jobs=flags["jobs"],
-            notify=console.note,
-        )
-        static = fill_units(units, project, request)
-        for note in static.notes:
-            console.note(f"note: {note}")
-        if static.findings:
-            _show_findings(console, static.findings, len(units), format)
-            console.findings("nothing was written")
-            return 1
-        compiled, live = static.compiled, list_blocks_with_code(units, project)
+    static = _fill_static_blocks(console, units, project, flags)
+    if static is not None and static.findings:
+        _show_findings(console, static.findings, len(units), format)
+        console.findings("nothing was written")
+        return 1
+    compiled: Compilations = static.compiled if static else {}
+    waiting = static.questions if static else {}
+    built = [unit for unit in units if unit not in waiting]
     plan = plan_build(
-        (*units, *find_package_files(units, project)),
+        (*built, *find_package_files(units, project)),
         project,
         force=flags["force"],
         jobs=flags["jobs"],
@@ -133,7 +136,7 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
     if plan.has_errors or plan.obstacles:
         console.findings("nothing was written")
         return 1 if plan.has_errors or flags["check"] else 2
-    if stubbed := [unit for unit in units if flags["stubs"] or has_stub(unit.output)]:
+    if stubbed := [unit for unit in built if flags["stubs"] or has_stub(unit.output)]:
         from njc.editors.type_check.stubs import plan_stubs
 
         stubs = plan_stubs(stubbed, project, force=flags["force"] or flags["check"])
@@ -145,10 +148,58 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
         plan.write_changes()
     stale = find_stale_outputs(list_output_folders(choose_places(sources, project), project))
     _show_changes(console, plan, stale, dry_run=dry_run)
-    if live:
-        text = f"{format_count(len(live), 'block')} may run code of a model: {', '.join(live)}"
-        console.note(text)
+    if static is not None:
+        _show_live_blocks(console, units, project)
+    if waiting:
+        return OPEN_EXIT_CODE
     return int(flags["check"] and bool(plan.changes or stale))
+
+
+OPEN_EXIT_CODE = 3
+"""The exit code if blocks wait for their writer."""
+
+
+def _fill_static_blocks(
+    console: Console, units: Sequence[Unit], project: Project, flags: Mapping[str, Any]
+) -> StaticBuild | None:
+    """Find or write the code of static blocks; return None if no source can have one."""
+    is_live = project.options.mode in (None, "live")
+    if is_live and not any(b"mode" in read_source(unit).data for unit in units):
+        return None
+    from njc.static.build import HoleRequest
+    from njc.static.write import fill_units
+
+    request = HoleRequest(
+        locked=flags["locked"] or flags["check"] or flags["diff"],
+        wants_review=flags["locked"] and not flags["unreviewed"],
+        attempts=flags["attempts"],
+        jobs=flags["jobs"],
+        writer_name=flags["writer_name"],
+        notify=console.note,
+    )
+    static = fill_units(units, project, request)
+    for note in static.notes:
+        console.note(f"note: {note}")
+    return static
+
+
+def _show_live_blocks(console: Console, units: Sequence[Unit], project: Project) -> None:
+    from njc.static.write import list_blocks_with_code
+
+    if places := list_blocks_with_code(units, project):
+        number = format_count(len(places), "block")
+        console.note(f"{number} may run code of a model: {', '.join(places)}")
+
+
+def _check_answer(console: Console, file: Path, sources: Sequence[Path], project: Project) -> int:
+    """Check an answer in a writer's folder; it stays as it is."""
+    from njc.static.folder import check_answer, find_question, read_text
+    from njc.static.write import find_static_files
+
+    found, hole = find_question(file, find_static_files(find_units(sources, project), project))
+    _, reasons = check_answer(read_text(file), hole, found.make_code_check(hole))
+    console.result("\n".join(f"- {reason}" for reason in reasons) or f"{hole.name}: accepted")
+    return int(bool(reasons))
 
 
 def _clean(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) -> int:

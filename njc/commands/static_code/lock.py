@@ -20,6 +20,8 @@ from njc.commands.terminal.flags import (
     ATTEMPTS,
     JOBS,
     MODE,
+    WRITER,
+    WRITER_NAME,
     project_flags,
     refuse_options,
     resolve_project,
@@ -51,6 +53,8 @@ from njrt.errors import ConfigurationError
 @click.option("--reviewed", is_flag=True, help="Sign the code of BLOCKs, which you have read.")
 @click.option("--why", is_flag=True, help="Show cost and changes of each block.")
 @MODE
+@WRITER
+@WRITER_NAME
 @ATTEMPTS
 @JOBS
 @project_flags
@@ -97,6 +101,7 @@ def command(
             jobs=jobs,
             rewritten=rewritten,
             only=lambda hole: hole.name in names,
+            writer_name=flags["writer_name"],
             notify=console.note,
         )
         findings = fill_units(units, project, request).findings

@@ -85,6 +85,12 @@ MODE = click.option(
     type=click.Choice(OPTION_CHOICES["mode"]),
     help="Mode of blocks without one (default: live).",
 )
+WRITER = click.option(
+    "--writer", metavar="MODEL", help="The model that writes code, or folder:DIR."
+)
+WRITER_NAME = click.option(
+    "--writer-name", default="", metavar="NAME", help="Who answers in the folder."
+)
 ATTEMPTS = click.option(
     "--attempts", type=COUNT, default=4, metavar="N", help="Attempts per block (default: 4)."
 )
@@ -113,7 +119,7 @@ def resolve_project(places: Sequence[Path], flags: Mapping[str, FlagValue]) -> P
     if len(files) > 1:
         raise ConfigurationError(f"settings are in {' and '.join(files)}; run njc for each of them")
     options = [*flags.get("options", ())]
-    options += [f"mode={mode}"] if (mode := flags.get("mode")) else []
+    options += [f"{name}={value}" for name in ("mode", "writer") if (value := flags.get(name))]
     merged = merge_option_layers(parse_set_flags(options), projects[0].options)
     out = make_absolute(flags["out"]) if flags.get("out") else projects[0].out
     project = replace(projects[0], out=out, options=merged)

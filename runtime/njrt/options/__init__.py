@@ -41,6 +41,10 @@ class Options:
 
     model: str | None = None
     """`openai/NAME`, `anthropic/NAME`, `pydantic-ai:VENDOR:NAME`, `python:MODULE:NAME`, or a NAME that the server at `base_url` knows."""
+    writer: str | None = None
+    """The model that writes the code of static blocks when the program is built, by default `model`; or
+    `folder:DIR`, where whoever is at hand answers.
+    """
     base_url: str | None = None
     """The URL of an OpenAI-compatible server, such as `http://127.0.0.1:8000/v1`."""
     protocol: Protocol | None = None
@@ -211,7 +215,7 @@ def merge_option_layers(*layers: Options) -> Options:
 NO_OPTIONS = Options()
 ENVIRONMENT_VARIABLES: Mapping[str, str] = {f"NJC_{name.upper()}": name for name in OPTION_NAMES}
 """The environment variable of each option."""
-BUILD_OPTIONS = ("jumps", "mode", "fallback")
+BUILD_OPTIONS = ("jumps", "mode", "fallback", "writer")
 """Options that only a build reads; no variable changes them, so that a build does not depend on who runs it."""
 
 
