@@ -74,6 +74,18 @@ class DeclaredTypes(TypeDefinitions):
                     for name, annotation in _list_attributes_set(statement, node):
                         yield name, Typed(unquote(annotation), scope)
 
+    def list_optional_fields(self, found: ClassDefinition, depth: int = 0) -> Iterator[str]:
+        """Yield the fields that may have a default, or may be left out of a TypedDict."""
+        node, _ = found
+        for base in self._find_bases(found) if depth < MAX_DEPTH else ():
+            yield from self.list_optional_fields(base, depth + 1)
+        is_partial = any(keyword.arg == "total" for keyword in node.keywords)
+        for statement in node.body:
+            match statement:
+                case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=value):
+                    if value or is_partial or "NotRequired" in ast.unparse(annotation):
+                        yield name
+
     def map_fields(self, found: ClassDefinition) -> Mapping[str, Typed]:
         """Return a class's fields by name; they are cached, because many blocks may need them."""
         if found not in self._fields_by_class:

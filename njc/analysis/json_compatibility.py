@@ -14,7 +14,8 @@ import ast
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import permutations
+from decimal import Decimal
+from itertools import combinations
 
 from njc.analysis.class_members import (
     DATA_BASES,
@@ -28,12 +29,12 @@ from njc.analysis.types import SCALARS, ClassDefinition, Typed, list_for_checker
 from njc.frontend.prompt_references import parse_type
 from njrt.messages import Json
 from njrt.records import record
-from njrt.values.json_choices import (
+from njrt.values.json_unions import (
     CONTAINER,
     KEYS,
     MEMBERS,
-    FormComparer,
     JsonValue,
+    are_alike,
     flatten_alternatives,
     list_constants,
 )
@@ -47,12 +48,13 @@ _MAPPINGS = ("dict", "collections.abc.Mapping")
 _NEUTRAL_BASES = frozenset({"object", "abc.ABC", "str", "int", "float"})
 """Bases that add no fields; the last three are enum bases."""
 _TEXT: Json = {"type": "string"}
+_DECIMAL_TEXT: Json = {"type": "string", "format": "decimal"}
 _SCALAR_FORMS: Mapping[str, Json] = {
     "None": {"type": "null"},
     "bool": {"type": "boolean"},
     "int": {"type": "integer"},
     "float": {"type": "number"},
-    "Decimal": {"anyOf": [{"type": "number"}, {"type": "string", "format": "decimal"}]},
+    "Decimal": {"anyOf": [{"type": "number", CONTAINER: Decimal}, _DECIMAL_TEXT]},
     **{
         name: {"type": "string", "format": form}
         for name, form in (
@@ -146,11 +148,11 @@ class _FormReader:
 
     def find_equal(self) -> JsonProblem | None:
         """Return union parts that no JSON value distinguishes, as a problem."""
-        comparer = FormComparer({"$defs": self.definitions})
+        root = {"$defs": self.definitions}
         for parts, forms in self.unions:
-            for one, other in permutations(range(len(parts)), 2):
-                if comparer.is_hidden(forms[one], forms[other]):
-                    pair = [parts[index] for index in sorted((one, other))]
+            for one, other in combinations(range(len(parts)), 2):
+                if are_alike(forms[one], forms[other], root):
+                    pair = [parts[one], parts[other]]
                     are_classes = all(self.types.class_of_type(part) for part in pair)
                     tag = f'`kind: Literal["{str(pair[0]).lower()}"]`'
                     remedy = f"give each a field that identifies it, such as {tag}" * are_classes
@@ -280,7 +282,9 @@ class _FormReader:
         if not fields:
             raise _NoFormError(f"JSON does not carry `{typed}`, which declares no fields")
         container = {CONTAINER: tuple} if "typing.NamedTuple" in bases else {}
-        form = {"type": "object", "properties": fields, **container}
+        optional = set(self.types.list_optional_fields(found))
+        required = [name for name in fields if container or name not in optional]
+        form = {"type": "object", "properties": fields, "required": required, **container}
         return self.define(_name_class(node), form)
 
     def find_strange_base(self, found: ClassDefinition) -> str | None:

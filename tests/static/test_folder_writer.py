@@ -140,7 +140,9 @@ def test_unreadable_answers_lose_nothing(asked: Studio, data: bytes) -> None:
 
 def test_another_model_writes_than_the_program_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "x")
-    source = SourceFile("shop.njpy", SHOP.replace('"static"', '"static", model="openai/small"').encode())
+    source = SourceFile(
+        "shop.njpy", SHOP.replace('"static"', '"static", model="openai/small"').encode()
+    )
     unit = Unit(Path("shop.njpy"), Path(), Path("shop.py"))
     for writer, asked in ((None, "openai/small"), ("openai/large", "openai/large")):
         file = make_static_file(unit, source, Options(writer=writer))

@@ -35,8 +35,9 @@ from njrt.rendering.shown_classes import find_shown_classes
 from njrt.rendering.whole import TOO_LONG, CannotShow, WholeWriter
 from njrt.rendering.writer import ValueWriter
 from njrt.scope.scope import Absent, Bound, Scope
+from njrt.values.data_classes import is_unchangeable
 from njrt.values.introspection import get_class_name, is_a
-from njrt.values.json_forms import is_unchangeable, make_json_form
+from njrt.values.json_forms import make_json_form
 
 
 @record

@@ -11,14 +11,20 @@ items. Limits are left out, because the reply is checked against the plain schem
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from njrt.message_json import write_json
 from njrt.messages import Json, ModelMessage, Reply, make_object_schema
 from njrt.models.response import MalformedReplyError, parse_json
-from njrt.values.json_choices import JsonValue, SchemaMatcher, list_alternatives, resolve_reference
+from njrt.records import record
+from njrt.values.json_unions import (
+    JsonValue,
+    choose_alternative,
+    flatten_alternatives,
+    resolve_reference,
+)
 
 REPLY = "reply"
 """The property of the root object that holds the reply."""
@@ -100,14 +106,14 @@ def restore_value(value: JsonValue, schema: Json, definitions: Json) -> JsonValu
     return _Restorer({"$defs": definitions}).restore(value, schema)
 
 
-class _Restorer(SchemaMatcher):
-    whole = (int, float)
+@record
+class _Restorer:
+    root: Json
 
     def restore(self, value: JsonValue, schema: Json) -> JsonValue:
         schema = resolve_reference(schema, self.root)
-        for choice in list_alternatives(schema):
-            if self.fits(value, choice):
-                return self.restore(value, choice)
+        parts = list(flatten_alternatives([schema], self.root))
+        schema = self.choose(value, parts) or schema
         match value:
             case list() if schema.get("type") == "object":
                 inner = schema.get("additionalProperties")
@@ -129,22 +135,22 @@ class _Restorer(SchemaMatcher):
                     if item is not None
                     or name in required
                     or name not in known
-                    or self.fits(None, known[name])
+                    or self.takes_null(known[name])
                 }
             case _:
                 return value
 
-    def has_fitting_properties(self, value: JsonValue, schema: Json) -> bool:
-        if is_dict_schema(schema):
-            inner = schema.get("additionalProperties")
-            return isinstance(value, list) and all(
-                is_entry(entry) and self.fits(entry["value"], inner) for entry in value
-            )
-        known, required = schema.get("properties", {}), schema.get("required", ())
-        return (isinstance(value, dict) and value.keys() == known.keys()) and all(
-            (item is None and name not in required) or self.fits(item, known[name])
-            for name, item in value.items()
-        )
+    def choose(self, value: JsonValue, parts: Sequence[Json]) -> Json | None:
+        """Return the alternative of a value in strict form, in which a dict is a list of entries."""
+        arrays = [part for part in parts if part.get("type") == "array"]
+        if isinstance(value, list) and all(map(is_entry, value)) and (value or not arrays):
+            dicts = (it for it in parts if it.get("type") == "object" and is_dict_schema(it))
+            if (found := next(dicts, None)) is not None:
+                return found
+        return choose_alternative(value, parts)
+
+    def takes_null(self, schema: Json) -> bool:
+        return choose_alternative(None, [*flatten_alternatives([schema], self.root)]) is not None
 
 
 _ANYTHING: Json = {}

@@ -34,7 +34,7 @@ from njrt.scope.scope import Scope
 from njrt.session.run import BaseRun
 from njrt.session.session import Session, complete_error, open_session
 from njrt.session.settings import freeze_options
-from njrt.values.json_choices import ChoiceReader, flatten_alternatives
+from njrt.values.json_choices import ChoiceReader
 from njrt.values.json_forms import (
     JsonForm,
     describe_object,
@@ -42,6 +42,7 @@ from njrt.values.json_forms import (
     make_json_form,
     move_definitions,
 )
+from njrt.values.json_unions import flatten_alternatives
 
 Asker = Callable[..., UserValue]
 AsyncAsker = Callable[..., Awaitable[UserValue]]

@@ -11,19 +11,16 @@ dates and the like have a form. Functions, iterators, `Any` and classes without 
 
 from __future__ import annotations
 
-import enum
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, is_dataclass
-from decimal import Decimal
+from dataclasses import dataclass, is_dataclass
 from functools import lru_cache, partial
-from itertools import count, permutations
-from types import FunctionType
+from itertools import count
 from typing import Annotated, Any
 
-from njrt.messages import Json, make_object_schema
+from njrt.messages import Json
 from njrt.outcome import UserValue
 from njrt.values.adapters import (
     DeclaredType,
@@ -31,15 +28,11 @@ from njrt.values.adapters import (
     format_validation_errors,
     get_adapter,
 )
-from njrt.values.introspection import VALUE_CLASSES, is_user_class, read_attributes
-from njrt.values.json_choices import (
-    CONTAINER,
-    KEYS,
+from njrt.values.json_choices import ChoiceReader
+from njrt.values.json_unions import (
     MEMBERS,
     NUMBERED,
-    READ_KEY,
-    SAME,
-    ChoiceReader,
+    OPTIONAL,
     JsonValue,
     find_equal_alternatives,
     get_reference_name,
@@ -115,177 +108,16 @@ def _keep_instances(numbered: frozenset[type], kind: type) -> DeclaredType:
     return Annotated[kind, keep]
 
 
-def is_data_class(kind: type) -> bool:
-    """Return whether a class's objects are no more than their fields: they are frozen, and have no public methods."""
-    config = getattr(kind, "model_config", {})
-    is_frozen = config.get("frozen") if hasattr(kind, "__pydantic_fields__") else is_record(kind)
-    hooks = getattr(kind, "__pydantic_decorators__", None)
-    groups = [getattr(hooks, each.name) for each in fields(hooks)] if hooks else []
-    called_by_pydantic = {name for group in groups for name in group}
-    return bool(is_frozen) and not any(
-        isinstance(member, FunctionType | classmethod | staticmethod)
-        and (name == "__call__" or not name.startswith("_"))
-        and name not in called_by_pydantic
-        for base in kind.__mro__
-        if is_user_class(base)
-        for name, member in vars(base).items()
-    )
-
-
-def is_record(kind: type) -> bool:
-    """Return whether a class is a named tuple, or a frozen dataclass with the constructor of its fields."""
-    if is_dataclass(kind):
-        parameters: Any = getattr(kind, "__dataclass_params__", None)
-        return bool(parameters.frozen) and not _has_own_constructor(kind)
-    return issubclass(kind, tuple) and hasattr(kind, "_fields")
-
-
-def is_unchangeable(value: UserValue) -> bool:
-    """Return whether a value is known to be data that nothing can change, with everything that it holds."""
-    kind = type(value)
-    if kind in _UNCHANGEABLE or isinstance(value, enum.Enum):
-        return True
-    if kind.__name__ in VALUE_CLASSES.get(kind.__module__, ()):
-        return True
-    if isinstance(value, type):
-        return issubclass(value, enum.Enum | BaseException)
-    if kind in (tuple, frozenset) or is_data_class(kind):
-        parts = value if isinstance(value, tuple | frozenset) else read_attributes(value).values()
-        return all(map(is_unchangeable, parts))
-    return False
-
-
-_UNCHANGEABLE = (type(None), bool, int, float, complex, str, bytes, range)
-
-
-def _list_shown_fields(kind: Any) -> tuple[str, ...]:
-    """Return the fields of a data class that its `repr` shows."""
-    shown = getattr(kind, "__dataclass_fields__", getattr(kind, "__pydantic_fields__", {}))
-    named: tuple[str, ...] = getattr(kind, "_fields", ())
-    return named or tuple(name for name, field in shown.items() if field.repr)
-
-
 def _generate_schema(
     declared: DeclaredType, spelled: dict[str, str], numbered: frozenset[type] = frozenset()
 ) -> Json:
-    from pydantic.json_schema import GenerateJsonSchema
-    from pydantic_core import SchemaError, SchemaValidator
+    from njrt.values.json_schema import SchemaGenerator
 
-    class Generator(GenerateJsonSchema):
-        """Writes enums by name and named tuples as objects; refuses types that JSON does not have."""
-
-        def offer(self, kind: type, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-            """Return the form of a class's objects: the number of one of the program's, or its fields."""
-            if kind not in numbered:
-                return make()
-            number = {"type": "integer", NUMBERED: kind, "description": f"n of {kind.__name__} #n"}
-            if not is_data_class(kind):
-                return number
-            return {"anyOf": [number, {**make(), SAME: (kind, _list_shown_fields(kind))}]}
-
-        def is_instance_schema(self, schema: Any) -> dict[str, Any]:
-            return self.offer(schema["cls"], _refuse("its class declares no fields"))
-
-        def enum_schema(self, schema: Any) -> dict[str, Any]:
-            members = {member.name: member for member in schema["members"]}
-            if not members:
-                raise TypeError("an enum has no members")
-            *most, last = [repr(member.value) for member in members.values()]
-            values = f"{', '.join(most)} or {last}" if most else last
-            spelled[f" be {values};"] = f" be {' or '.join(map(repr, members))};"
-            return {"type": "string", "enum": list(members), MEMBERS: _Members(members)}
-
-        def literal_schema(self, schema: Any) -> dict[str, Any]:
-            expected = schema["expected"]
-            if any(isinstance(value, bytes) for value in expected):
-                raise TypeError("JSON does not carry bytes in a Literal")
-            members = {value.name: value for value in expected if isinstance(value, enum.Enum)}
-            spelled.update({repr(member): repr(name) for name, member in members.items()})
-            others = [value for value in expected if not isinstance(value, enum.Enum)]
-            if len(set(others)) < len(others):
-                raise TypeError("values of its Literal are equal")
-            parts = [self.enum_schema({"members": [*members.values()]})] if members else []
-            if others:
-                parts.append(super().literal_schema({"type": "literal", "expected": others}))
-            return {"anyOf": parts} if len(parts) > 1 else parts[0]
-
-        def encode_default(self, dft: Any) -> Any:
-            if isinstance(dft, enum.Enum) and dft.name is not None:
-                return dft.name
-            if type(dft) in (list, tuple) and any(isinstance(item, enum.Enum) for item in dft):
-                return [self.encode_default(item) for item in dft]
-            return super().encode_default(dft)
-
-        def typed_dict_schema(self, schema: Any) -> dict[str, Any]:
-            found = super().typed_dict_schema(schema)
-            names = found.get("properties", {}).keys() - found.get("required", ())
-            return {**found, _OPTIONAL: sorted(names)} if names else found
-
-        def field_is_present(self, field: Any) -> bool:
-            return bool(field.get("init", True)) and super().field_is_present(field)
-
-        def named_tuple_schema(self, schema: Any) -> dict[str, Any]:
-            def make() -> dict[str, Any]:
-                fields = schema["fields"]
-                parts = {each["name"]: self.generate_inner(each["schema"]) for each in fields}
-                return {**make_object_schema(parts), CONTAINER: tuple}
-
-            return self.offer(schema["cls"], make)
-
-        def call_schema(self, schema: Any) -> dict[str, Any]:
-            # For named tuples, before pydantic 2.14.
-            found = partial(self.kw_arguments_schema, schema["arguments_schema"], None)
-            return self.offer(schema["function"], lambda: {**found(), CONTAINER: tuple})
-
-        def decimal_schema(self, schema: Any) -> dict[str, Any]:
-            forms = _list_forms(super().decimal_schema(schema))
-            return {"anyOf": [{**form, CONTAINER: Decimal} for form in forms]}
-
-        def union_schema(self, schema: Any) -> dict[str, Any]:
-            choices = [part[0] if isinstance(part, tuple) else part for part in schema["choices"]]
-            forms = [_list_forms(self.generate_inner(part)) for part in choices]
-            for one, other in permutations(range(len(forms)), 2):
-                kinds = choices[one]["type"], choices[other]["type"]
-                if {*kinds} <= _PLAIN_KINDS and all(form in forms[other] for form in forms[one]):
-                    raise TypeError(f"JSON does not tell {kinds[0]} and {kinds[1]} apart")
-            return super().union_schema(schema)
-
-        def dataclass_schema(self, schema: Any) -> dict[str, Any]:
-            def make() -> dict[str, Any]:
-                if _has_own_constructor(schema["cls"]):
-                    raise TypeError(f"`{schema['cls'].__name__}` is made by code of its own")
-                made = super(Generator, self).dataclass_schema(schema)
-                return {**made, CONTAINER: schema["cls"]}
-
-            return self.offer(schema["cls"], make)
-
-        def model_schema(self, schema: Any) -> dict[str, Any]:
-            def make() -> dict[str, Any]:
-                container = {} if schema.get("root_model") else {CONTAINER: schema["cls"]}
-                return {**super(Generator, self).model_schema(schema), **container}
-
-            return self.offer(schema["cls"], make)
-
-        def dict_schema(self, schema: Any) -> dict[str, Any]:
-            keys = schema.get("keys_schema", {})
-            if keys and not _are_texts(keys):
-                raise TypeError("names in JSON are texts, which do not stand for its keys")
-            kind = keys.get("type")
-            named = {"propertyNames": self.generate_inner(keys)} if kind == "union" else {}
-            reading: dict[str, Any] = {}
-            with suppress(SchemaError):  # its types refer to themselves
-                reading = {READ_KEY: SchemaValidator(keys).validate_python} if keys else {}
-            return {**super().dict_schema(schema), **named, KEYS: kind, **reading}
-
-    for kind in (set, frozenset, tuple):
-        name = f"{kind.__name__}_schema"
-        setattr(Generator, name, _mark_container(getattr(GenerateJsonSchema, name), kind))
-    for name, reason in _WITHOUT_FORM.items():
-        setattr(Generator, f"{name}_schema", _refuse(reason))
     if "*tuple[" in str(declared):  # pydantic mistakes it for a tuple
         raise TypeError("an unpacked tuple has no form")
+    generator = type("Generator", (SchemaGenerator,), {"numbered": numbered, "spelled": spelled})
     try:
-        schema: Json = get_adapter(declared).json_schema(schema_generator=Generator)
+        schema: Json = get_adapter(declared).json_schema(schema_generator=generator)
     except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         if "Unable to generate pydantic-core schema" in reason:
@@ -294,76 +126,6 @@ def _generate_schema(
     if equal := find_equal_alternatives(schema):
         raise TypeError(f"JSON does not tell {equal[0]} and {equal[1]} apart")
     return schema
-
-
-_OPTIONAL = "x-optional"
-"""The key under which a TypedDict's schema holds the names that may be left out."""
-
-_WITHOUT_FORM = {
-    "any": "its values may be anything",
-    "callable": "JSON does not carry functions",
-    "custom_error": "JSON does not carry classes",
-    "generator": "JSON does not carry iterators",
-    "is_subclass": "JSON does not carry classes",
-}
-"""The kinds in pydantic's core that have no form, and why."""
-
-
-def _mark_container(generate: Callable[..., Any], kind: type) -> Callable[..., Any]:
-    return lambda self, schema: {**generate(self, schema), CONTAINER: kind}
-
-
-def _refuse(reason: str) -> Callable[..., Any]:
-    def refuse(*_: Any) -> Any:
-        raise TypeError(reason)
-
-    return refuse
-
-
-def _has_own_constructor(made: type) -> bool:
-    """Return whether a dataclass has a custom `__init__` or `__new__`, which pydantic would bypass."""
-    if hasattr(made, "__pydantic_validator__"):
-        return False
-    init: Any = made.__init__  # type: ignore[misc]
-    new: Any = made.__new__
-    file = getattr(getattr(init, "__code__", None), "co_filename", "")
-    return file != "<string>" or new is not object.__new__
-
-
-def _list_forms(schema: Json) -> Sequence[Json]:
-    return list_alternatives(schema) or [schema]
-
-
-_PLAIN_KINDS = frozenset(
-    {"str", "int", "float", "decimal", "list", "tuple", "set", "frozenset", "dict", "bytes"}
-)
-"""The kinds of types with alternatives that pydantic drops from a union if their forms are the same."""
-
-_KINDS_WITHOUT_TEXT = frozenset(
-    {
-        *("nullable", "none", "tuple", "list", "set", "frozenset", "dict", "model", "dataclass"),
-        *("typed-dict", "named-tuple", "call", "tagged-union"),
-    }
-)
-
-
-def _are_texts(keys: Any) -> bool:
-    """Return whether names in a JSON object can represent all the keys in a schema of pydantic's core."""
-    match keys["type"]:
-        case "literal":
-            return all(isinstance(value, str | enum.Enum) for value in keys["expected"])
-        case "union":
-            choices = [part[0] if isinstance(part, tuple) else part for part in keys["choices"]]
-            return all(part["type"] in ("literal", "enum") and _are_texts(part) for part in choices)
-        case kind:
-            return kind not in _KINDS_WITHOUT_TEXT
-
-
-class _Members(dict[str, enum.Enum]):
-    """An enum's members by name, inside a schema; pydantic copies schemas, but members must not be copied."""
-
-    def __deepcopy__(self, memo: Any) -> _Members:
-        return self
 
 
 _KEYWORDS = {
@@ -509,7 +271,7 @@ def _describe(schema: Json, refer: Callable[[str], str]) -> str:
         return refer(get_reference_name(schema))
     match schema.get("type"):
         case "object" if "properties" in schema:
-            notes = dict.fromkeys(schema.get(_OPTIONAL, ()), " (may be left out)")
+            notes = dict.fromkeys(schema.get(OPTIONAL, ()), " (may be left out)")
             inner = [
                 f'"{name}"{notes.get(name, "")}: {_describe(part, refer)}{_format_default(part)}'
                 for name, part in schema["properties"].items()

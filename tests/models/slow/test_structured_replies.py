@@ -57,7 +57,7 @@ class Size:
 
 @dataclass
 class Counted:
-    value: dict[str, int]
+    values: dict[str, int]
 
 
 @dataclass
@@ -74,7 +74,7 @@ class Chain:
 @dataclass
 class Knot:
     rest: Chain | Knot | None
-    tag: str
+    label: str
 
 
 FORMS: list[tuple[Any, Any, Any]] = [
@@ -99,7 +99,7 @@ FORMS: list[tuple[Any, Any, Any]] = [
     (dict[str, int] | list[int], [1, 2], [1, 2]),
     (list[int] | dict[str, int], {"a": 1}, [{"key": "a", "value": 1}]),
     (Size, {"size": None}, {"size": None}),
-    (Written | Counted, {"value": {"a": 1}}, {"value": [{"key": "a", "value": 1}]}),
+    (Written | Counted, {"values": {"a": 1}}, {"values": [{"key": "a", "value": 1}]}),
     (Counted | Written, {"value": "a"}, {"value": "a"}),
     (
         Tree,
@@ -171,7 +171,7 @@ def test_alternatives_inside_alternatives_are_told_apart_in_little_time(depth):
     """Each part of a reply is looked at once for each alternative, and what is nested too deeply is left as it is."""
     value: Any = None
     for number in range(depth):
-        value = {"rest": value, "tag": number if number % 2 else "a"}
+        value = {"rest": value, **({"tag": number} if number % 2 else {"label": "a"})}
     schema = make_json_form(Chain | Knot).schema
     try:
         text = json.dumps({"reply": value})

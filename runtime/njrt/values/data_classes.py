@@ -1,0 +1,75 @@
+"""Classes whose objects are data: no more than their fields.
+
+is_data_class(Point)                 True for a named tuple, or a frozen class without public methods
+is_unchangeable((1, Point(1, 2)))    True: nothing in it can change
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import fields, is_dataclass
+from types import FunctionType
+from typing import Any
+
+from njrt.outcome import UserValue
+from njrt.values.introspection import VALUE_CLASSES, is_user_class, read_attributes
+
+
+def is_data_class(kind: type) -> bool:
+    """Return whether a class's objects are no more than their fields: they are frozen, and have no public methods."""
+    config = getattr(kind, "model_config", {})
+    is_frozen = config.get("frozen") if hasattr(kind, "__pydantic_fields__") else is_record(kind)
+    hooks = getattr(kind, "__pydantic_decorators__", None)
+    groups = [getattr(hooks, each.name) for each in fields(hooks)] if hooks else []
+    called_by_pydantic = {name for group in groups for name in group}
+    return bool(is_frozen) and not any(
+        isinstance(member, FunctionType | classmethod | staticmethod)
+        and (name == "__call__" or not name.startswith("_"))
+        and name not in called_by_pydantic
+        for base in kind.__mro__
+        if is_user_class(base)
+        for name, member in vars(base).items()
+    )
+
+
+def is_record(kind: type) -> bool:
+    """Return whether a class is a named tuple, or a frozen dataclass with the constructor of its fields."""
+    if is_dataclass(kind):
+        parameters: Any = getattr(kind, "__dataclass_params__", None)
+        return bool(parameters.frozen) and not has_own_constructor(kind)
+    return issubclass(kind, tuple) and hasattr(kind, "_fields")
+
+
+def is_unchangeable(value: UserValue) -> bool:
+    """Return whether a value is known to be data that nothing can change, with everything that it holds."""
+    kind = type(value)
+    if kind in _UNCHANGEABLE or isinstance(value, enum.Enum):
+        return True
+    if kind.__name__ in VALUE_CLASSES.get(kind.__module__, ()):
+        return True
+    if isinstance(value, type):
+        return issubclass(value, enum.Enum | BaseException)
+    if kind in (tuple, frozenset) or is_data_class(kind):
+        parts = value if isinstance(value, tuple | frozenset) else read_attributes(value).values()
+        return all(map(is_unchangeable, parts))
+    return False
+
+
+_UNCHANGEABLE = (type(None), bool, int, float, complex, str, bytes, range)
+
+
+def list_shown_fields(kind: Any) -> tuple[str, ...]:
+    """Return the fields of a data class that its `repr` shows."""
+    shown = getattr(kind, "__dataclass_fields__", getattr(kind, "__pydantic_fields__", {}))
+    named: tuple[str, ...] = getattr(kind, "_fields", ())
+    return named or tuple(name for name, field in shown.items() if field.repr)
+
+
+def has_own_constructor(made: type) -> bool:
+    """Return whether a dataclass has a custom `__init__` or `__new__`, which pydantic would bypass."""
+    if hasattr(made, "__pydantic_validator__"):
+        return False
+    init: Any = made.__init__  # type: ignore[misc]
+    new: Any = made.__new__
+    file = getattr(getattr(init, "__code__", None), "co_filename", "")
+    return file != "<string>" or new is not object.__new__
