@@ -75,7 +75,6 @@ class StrictClient:
         self.texts: dict[str, tuple[int, str]] = {}
         self.findings: dict[tuple[str, int | None], list[Message]] = {}
         self.responses: dict[Any, Message] = {}
-        self.refusals: list[Message] = []
         self.number = 0
         self.methods: dict[int, str] = {}
         self.converter = get_converter()
@@ -96,8 +95,6 @@ class StrictClient:
         assert message["jsonrpc"] == "2.0"
         if "method" in message:
             self._take_notification(message)
-        elif message["id"] is None:
-            self.refusals.append(message["error"])
         else:
             assert message["id"] not in self.responses, "a request is answered twice"
             assert ("result" in message) != ("error" in message)
@@ -116,8 +113,9 @@ class StrictClient:
     # ── what the client sends
 
     def send(self, message: Any) -> None:
-        body = message if isinstance(message, bytes) else json.dumps(message).encode()
-        self.server.protocol.receive(body)
+        protocol = self.server.protocol
+        read = json.loads(json.dumps(message), object_hook=protocol.structure_message)
+        protocol.handle_message(read)
 
     def notify(self, method: str, params: Any) -> None:
         self.send({"jsonrpc": "2.0", "method": method, "params": params})

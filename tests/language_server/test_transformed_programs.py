@@ -40,7 +40,7 @@ def describe_answers(document: Document) -> list[object]:
     """Return the answers about each reference of the prompts, by texts and numbers of names in place of offsets."""
     reading = document.reading
     assert reading is not None
-    numbers = {it.start: number for number, it in enumerate(reading.names.occurrences)}
+    numbers = {it.start: number for number, it in enumerate(reading.names)}
     found: list[object] = []
     for block in reading.blocks:
         for reference in block.references:
@@ -48,7 +48,7 @@ def describe_answers(document: Document) -> list[object]:
             hover = describe_place(document, offset)
             assert hover is not None
             try:
-                edits = rename(document, offset, "renamed_name", ())
+                edits = rename(document, offset, "renamed_name")
                 renamed: object = apply_edits(document.text, edits)
                 place = find_renamed(document, offset)
                 assert document.text[place.start : place.end] == reference.root

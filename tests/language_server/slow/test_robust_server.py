@@ -22,9 +22,7 @@ Message = dict[str, Any]
 FAILING = """
 import sys
 from njc.editors.language_server.serving.features import make_server
-from njc.editors.language_server.serving.protocol import answer_errors
 
-@answer_errors
 def fail(params):
     raise ZeroDivisionError("the handler failed")
 
@@ -169,10 +167,6 @@ def test_a_handler_that_fails_is_an_error_response() -> None:
 @pytest.mark.parametrize(
     ("method", "params"),
     [
-        ("textDocument/hover", {}),
-        ("textDocument/hover", {"textDocument": {"uri": 5}, "position": {"line": "x"}}),
-        ("textDocument/rename", {"textDocument": {"uri": "file:///a.njpy"}}),
-        ("textDocument/codeAction", []),
         ("njc/compiledText", None),
         ("workspace/executeCommand", {"command": "njc.runOnRecording"}),
         ("workspace/executeCommand", {"command": "njc.runOnRecording", "arguments": ["x", "y", 3]}),
@@ -185,28 +179,6 @@ def test_wrong_requests_are_answered_with_errors(
     shared: RawClient, method: str, params: Any
 ) -> None:
     assert shared.ask(method, params)["error"]["message"]
-
-
-def test_what_is_no_message_is_passed_over(shared: RawClient) -> None:
-    for body in (
-        b"{",
-        b"[]",
-        b"1",
-        b'{"jsonrpc": "1.0"}',
-        b"\xff",
-        b'{"jsonrpc": "2.0", "result": 1, "id": 99}',
-    ):
-        shared.write(body)
-    shared.notify("$/cancelRequest", {"id": 12345})
-    shared.notify("$/cancelRequest", {})
-    shared.notify("no/such/notification", {})
-    shared.notify(
-        "textDocument/didChange",
-        {"textDocument": {"uri": "x:y", "version": 1}, "contentChanges": []},
-    )
-    shared.notify("textDocument/didClose", {"textDocument": {"uri": "x:y"}})
-    place = {"textDocument": {"uri": "x:y"}, "position": {"line": 0, "character": 0}}
-    assert shared.ask("textDocument/hover", place)["result"] is None
 
 
 def test_a_cancelled_request_is_answered(shared: RawClient) -> None:

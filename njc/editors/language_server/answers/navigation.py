@@ -13,9 +13,9 @@ from typing import Literal
 
 from njc.analysis.types import ClassDefinition
 from njc.editors.language_server.texts.documents import Document, Reading
-from njc.editors.language_server.texts.name_index import Occurrence
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import FunctionDefinition, NameScope
+from njc.frontend.occurrences import Occurrence
 from njrt.records import record
 
 NameKind = Literal[
@@ -145,11 +145,10 @@ def find_references(
 ) -> list[Occurrence]:
     """Return all occurrences of the variable at an offset."""
     reading = document.read_at(offset)
-    occurrence = reading.names.find_at(offset) if reading is not None else None
+    occurrence = reading.find_name(offset) if reading is not None else None
     if reading is None or occurrence is None:
         return []
-    places = reading.names.variables.get(reading.names.resolve(occurrence), ())
-    return [it for it in places if includes_bindings or not it.binds]
+    return [it for it in reading.list_uses(occurrence) if includes_bindings or not it.binds]
 
 
 def _find_field(reading: Reading, offset: int) -> list[Span]:

@@ -26,7 +26,6 @@ from njc.editors.language_server.answers.hover import describe_place
 from njc.editors.language_server.answers.navigation import find_definitions, find_references
 from njc.editors.language_server.answers.rename import RenameRefused, find_renamed, rename
 from njc.editors.language_server.serving.conversion import Converter, choose_encoding
-from njc.editors.language_server.serving.protocol import answer_errors
 from njc.editors.language_server.serving.recorded_run import run_cases, run_on_recording
 from njc.editors.language_server.serving.server import NaturalLanguageServer
 from njc.editors.language_server.serving.workspace_files import get_file
@@ -57,55 +56,43 @@ def make_server() -> NaturalLanguageServer:
     """Make a server with all features; call `start_io` to serve."""
     server = NaturalLanguageServer()
     for name, notified in _NOTIFICATIONS.items():
-        server.feature(name)(_bind(server, notified))
+        server.feature(name)(notified)
     for name, answer in _REQUESTS.items():
-        handler = _bind_to_place(server, answer)
+        handler = _bind_to_place(answer)
         if name in _ABOUT_WHOLE_TEXTS:
-            handler = _bind_to_background(server, handler)
+            handler = _bind_to_background(handler)
         server.feature(name, _OPTIONS.get(name))(handler)
-    server.feature(COMPILED_TEXT)(_bind(server, _get_compiled_text))
-    server.command(RUN_COMMAND)(_make_run_command(server))
-    server.command(CASES_COMMAND)(_make_cases_command(server))
+    server.feature(COMPILED_TEXT)(_get_compiled_text)
+    server.command(RUN_COMMAND)(_run_on_recording)
+    server.command(CASES_COMMAND)(_run_cases)
     return server
 
 
-def _bind(
-    server: NaturalLanguageServer, handle: Callable[[NaturalLanguageServer, Params], Answer]
-) -> Callable[[Params], Answer]:
-    handle = answer_errors(handle)
-
-    def answer(params: Params) -> Answer:
-        return handle(server, params)
-
-    return answer
-
-
 def _bind_to_place(
-    server: NaturalLanguageServer, handle: Callable[[RequestedPlace, Params], Answer]
-) -> Callable[[Params], Answer]:
+    answer: Callable[[RequestedPlace, Params], Answer],
+) -> Callable[[NaturalLanguageServer, Params], Answer]:
     """Return a function that answers requests about a document, with None if there is no such document."""
 
-    def handle_request(server: NaturalLanguageServer, params: Params) -> Answer:
-        document = server.get_document(params.text_document.uri)
+    def handle(ls: NaturalLanguageServer, params: Params) -> Answer:
+        document = ls.get_document(params.text_document.uri)
         if document is None:
             return None
-        converter = Converter(document, server.encoding)
+        converter = Converter(document, ls.encoding)
         position: lsp.Position | None = getattr(params, "position", None)
         offset = converter.read_position(position) if position is not None else 0
         try:
-            return handle(RequestedPlace(server, document, converter, offset), params)
+            return answer(RequestedPlace(ls, document, converter, offset), params)
         except RenameRefused as refused:
             raise JsonRpcException(str(refused), REQUEST_FAILED) from None
 
-    handle_request.__name__ = handle.__name__
-    return _bind(server, handle_request)
+    return handle
 
 
 def _bind_to_background(
-    server: NaturalLanguageServer, answer: Callable[[Params], Answer]
-) -> Callable[[Params], Answer]:
-    async def answer_later(params: Params) -> Answer:
-        return await server.run_in_background(lambda: answer(params))
+    handle: Callable[[NaturalLanguageServer, Params], Answer],
+) -> Callable[[NaturalLanguageServer, Params], Answer]:
+    async def answer_later(ls: NaturalLanguageServer, params: Params) -> Answer:
+        return await ls.run_in_background(lambda: handle(ls, params))
 
     return answer_later
 
@@ -113,20 +100,20 @@ def _bind_to_background(
 # ── notifications ────────────────────────────────────────────────────────────────────────────────
 
 
-def _initialize(server: NaturalLanguageServer, params: lsp.InitializeParams) -> None:
+def _initialize(ls: NaturalLanguageServer, params: lsp.InitializeParams) -> None:
     general = params.capabilities.general
-    server.encoding = choose_encoding(general.position_encodings if general is not None else None)
+    ls.encoding = choose_encoding(general.position_encodings if general is not None else None)
 
 
-def _open(server: NaturalLanguageServer, params: lsp.DidOpenTextDocumentParams) -> None:
+def _open(ls: NaturalLanguageServer, params: lsp.DidOpenTextDocumentParams) -> None:
     opened = params.text_document
-    server.open_document(opened.uri, opened.text, opened.version)
-    server.publish_later(opened.uri, 0)
+    ls.open_document(opened.uri, opened.text, opened.version)
+    ls.publish_later(opened.uri, 0)
 
 
-def _change(server: NaturalLanguageServer, params: lsp.DidChangeTextDocumentParams) -> None:
+def _change(ls: NaturalLanguageServer, params: lsp.DidChangeTextDocumentParams) -> None:
     uri, version = params.text_document.uri, params.text_document.version
-    document = server.documents.get(uri)
+    document = ls.documents.get(uri)
     if document is None:
         return
     changes = []
@@ -136,20 +123,20 @@ def _change(server: NaturalLanguageServer, params: lsp.DidChangeTextDocumentPara
             start, end = change.range.start, change.range.end
             span = (start.line, start.character, end.line, end.character)
         changes.append(ContentChange(change.text, span))
-    server.documents[uri] = apply_changes(document, changes, version, server.encoding)
-    server.publish_later(uri)
+    ls.documents[uri] = apply_changes(document, changes, version, ls.encoding)
+    ls.publish_later(uri)
 
 
-def _close(server: NaturalLanguageServer, params: lsp.DidCloseTextDocumentParams) -> None:
-    server.close_document(params.text_document.uri)
+def _close(ls: NaturalLanguageServer, params: lsp.DidCloseTextDocumentParams) -> None:
+    ls.close_document(params.text_document.uri)
 
 
-def _shut_down(server: NaturalLanguageServer, params: Params) -> None:
-    server.is_shut_down = True
+def _shut_down(ls: NaturalLanguageServer, params: Params) -> None:
+    ls.is_shut_down = True
 
 
-def _refresh(server: NaturalLanguageServer, params: Params) -> None:
-    server.refresh_projects()
+def _refresh(ls: NaturalLanguageServer, params: Params) -> None:
+    ls.refresh_projects()
 
 
 # ── requests ─────────────────────────────────────────────────────────────────────────────────────
@@ -198,8 +185,7 @@ def _prepare_rename(at: RequestedPlace, params: lsp.PrepareRenameParams) -> Answ
 
 
 def _rename(at: RequestedPlace, params: lsp.RenameParams) -> Answer:
-    others = at.server.list_other_modules(at.document)
-    edits = rename(at.document, at.offset, params.new_name, others)
+    edits = rename(at.document, at.offset, params.new_name)
     with_version = at.server.takes_document_changes
     return at.converter.make_workspace_edit(edits, with_version=with_version)
 
@@ -240,10 +226,13 @@ def _list_lenses(at: RequestedPlace, params: lsp.CodeLensParams) -> Answer:
 # ── requests beyond the protocol ─────────────────────────────────────────────────────────────────
 
 
-def _get_compiled_text(server: NaturalLanguageServer, params: Params) -> Mapping[str, Answer]:
+def _get_compiled_text(ls: NaturalLanguageServer, params: Params) -> Mapping[str, Answer]:
     """Return a document's compiled text and its line map; if there are errors, there is no `text`."""
-    uri = _read_uri(params)
-    document = server.get_document(uri)
+    try:  # lsprotocol does not know this request
+        uri = str(params.textDocument.uri)
+    except AttributeError:
+        raise JsonRpcInvalidParams("the parameters are {textDocument: {uri}}") from None
+    document = ls.get_document(uri)
     if document is None or not document.is_natural:
         raise JsonRpcInvalidParams(f"{uri} is not an open {SUFFIX} file")
     compilation, text = document.compilation, None
@@ -257,44 +246,29 @@ def _get_compiled_text(server: NaturalLanguageServer, params: Params) -> Mapping
     return {"uri": uri, "version": document.version, "text": text, "lineMap": segments}
 
 
-def _read_uri(params: Params) -> str:
-    """Return the URI in the parameters of a request unknown to lsprotocol."""
-    try:
-        identifier = params["textDocument"] if isinstance(params, dict) else params.textDocument
-        return str(identifier["uri"] if isinstance(identifier, dict) else identifier.uri)
-    except (TypeError, KeyError, AttributeError):
-        raise JsonRpcInvalidParams("the parameters are {textDocument: {uri}}") from None
+async def _run_on_recording(ls: NaturalLanguageServer, uri: str, line: int) -> str:
+    document, file = ls.get_document(uri), get_file(uri)
+    if document is None or file is None:
+        raise JsonRpcInvalidParams(f"{uri} is not a {SUFFIX} file")
+    place = f"{document.path}:{line}"
+    recording = ls.files.find_recording(file, place)
+    if recording is None:
+        message = f"no recording of the project has the block {place}"
+        raise JsonRpcException(message, REQUEST_FAILED)
+    return _show(ls, await run_on_recording(file, place, recording, ls.files.environ))
 
 
-def _make_run_command(server: NaturalLanguageServer) -> Callable[..., Answer]:
-    async def run_command(uri: str, line: int) -> str:
-        document, file = server.get_document(uri), get_file(uri)
-        if document is None or file is None:
-            raise JsonRpcInvalidParams(f"{uri} is not a {SUFFIX} file")
-        place = f"{document.path}:{line}"
-        recording = server.files.find_recording(file, place)
-        if recording is None:
-            message = f"no recording of the project has the block {place}"
-            raise JsonRpcException(message, REQUEST_FAILED)
-        return _show(server, await run_on_recording(file, place, recording, server.files.environ))
-
-    return run_command
+async def _run_cases(ls: NaturalLanguageServer, uri: str, function: str) -> str:
+    file = get_file(uri)
+    cases = ls.files.list_cases(file).get(function) if file is not None else None
+    if file is None or cases is None:
+        raise JsonRpcException(f"there is no file cases/{function}.jsonl", REQUEST_FAILED)
+    return _show(ls, await run_cases(file, function, cases, ls.files.environ))
 
 
-def _make_cases_command(server: NaturalLanguageServer) -> Callable[..., Answer]:
-    async def run_function_cases(uri: str, function: str) -> str:
-        file = get_file(uri)
-        cases = server.files.list_cases(file).get(function) if file is not None else None
-        if file is None or cases is None:
-            raise JsonRpcException(f"there is no file cases/{function}.jsonl", REQUEST_FAILED)
-        return _show(server, await run_cases(file, function, cases, server.files.environ))
-
-    return run_function_cases
-
-
-def _show(server: NaturalLanguageServer, text: str) -> str:
-    server.window_log_message(lsp.LogMessageParams(lsp.MessageType.Info, text))
-    server.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, text[:1000]))
+def _show(ls: NaturalLanguageServer, text: str) -> str:
+    ls.window_log_message(lsp.LogMessageParams(lsp.MessageType.Info, text))
+    ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, text[:1000]))
     return text
 
 

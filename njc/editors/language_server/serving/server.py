@@ -11,28 +11,19 @@ A request about a text that is not open is answered from the file.
 from __future__ import annotations
 
 import asyncio
-import gc
+import functools
+import logging
 import os
-import re
-import stat
-import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from typing import BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 from lsprotocol import types as lsp
-from pygls.io_ import StdinAsyncReader, StdoutWriter
 from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol, lsp_method
 
 from njc import __version__
 from njc.editors.language_server.serving.conversion import Converter
-from njc.editors.language_server.serving.protocol import (
-    NaturalProtocol,
-    answer_errors,
-    log,
-    make_converter,
-)
 from njc.editors.language_server.serving.workspace_files import WorkspaceFiles, get_file, read_file
 from njc.editors.language_server.texts.documents import (
     MAX_CHARACTERS,
@@ -42,7 +33,6 @@ from njc.editors.language_server.texts.documents import (
     split_mark,
 )
 from njc.frontend.diagnostics import Diagnostic
-from njc.frontend.source import SourceFile
 from njc.project.config import Project
 from njc.project.units import SUFFIX
 from njrt.errors import ConfigurationError
@@ -55,6 +45,36 @@ PAUSE_SECONDS = 0.7
 
 T = TypeVar("T")
 
+log = logging.getLogger("njc.editors.language_server")
+
+
+class NaturalProtocol(LanguageServerProtocol):
+    """The protocol of pygls, without its texts, whose lines also end at form feeds and U+2028.
+
+    Handled notifications are forgotten; pygls would keep some data for each.
+    """
+
+    def _execute_handler(self, msg_id: int | str, *arguments: Any, **keywords: Any) -> None:
+        super()._execute_handler(msg_id, *arguments, **keywords)
+        if (future := self._request_futures.get(msg_id)) is not None:
+            future.add_done_callback(functools.partial(self._forget, msg_id))
+
+    def _forget(self, msg_id: int | str, future: Any) -> None:
+        if self._request_futures.get(msg_id) is future:
+            del self._request_futures[msg_id]
+
+    @lsp_method(lsp.TEXT_DOCUMENT_DID_OPEN)
+    def lsp_text_document__did_open(self, params: lsp.DidOpenTextDocumentParams) -> Any:
+        yield self.fm.features[lsp.TEXT_DOCUMENT_DID_OPEN], (params,), None
+
+    @lsp_method(lsp.TEXT_DOCUMENT_DID_CHANGE)
+    def lsp_text_document__did_change(self, params: lsp.DidChangeTextDocumentParams) -> Any:
+        yield self.fm.features[lsp.TEXT_DOCUMENT_DID_CHANGE], (params,), None
+
+    @lsp_method(lsp.TEXT_DOCUMENT_DID_CLOSE)
+    def lsp_text_document__did_close(self, params: lsp.DidCloseTextDocumentParams) -> Any:
+        yield self.fm.features[lsp.TEXT_DOCUMENT_DID_CLOSE], (params,), None
+
 
 class NaturalLanguageServer(LanguageServer):
     """A server for one client (state: the open documents, the client's encoding, the pending findings)."""
@@ -62,9 +82,7 @@ class NaturalLanguageServer(LanguageServer):
     protocol: NaturalProtocol
 
     def __init__(self) -> None:
-        super().__init__(
-            "njc", __version__, protocol_cls=NaturalProtocol, converter_factory=make_converter
-        )
+        super().__init__("njc", __version__, protocol_cls=NaturalProtocol)
         self.documents: dict[str, Document] = {}
         self.encoding: PositionEncoding = "utf-16"
         self.files = WorkspaceFiles(os.environ)
@@ -75,26 +93,6 @@ class NaturalLanguageServer(LanguageServer):
         self._checked: dict[str, tuple[Diagnostic, ...]] = {}
         self._compiled: dict[str, tuple[str, tuple[Diagnostic, ...]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-
-    def start_io(self, stdin: BinaryIO | None = None, stdout: BinaryIO | None = None) -> None:
-        """Serve until the client ends the session or disconnects."""
-        incoming, outgoing = stdin or sys.stdin.buffer, stdout or sys.stdout.buffer
-        self.protocol.set_writer(StdoutWriter(outgoing))
-        gc.freeze()
-        gc.set_threshold(1_000_000)  # collected after each analysis, when its findings are sent
-        with suppress(BrokenPipeError, KeyboardInterrupt, SystemExit):
-            asyncio.run(self._serve(incoming, is_pipe=_can_wait_for(incoming, outgoing)))
-        self.shutdown()  # type: ignore[no-untyped-call]
-
-    async def _serve(self, incoming: BinaryIO, *, is_pipe: bool) -> None:
-        """Answer a stream's messages; a pipe is read in the event loop, anything else in threads."""
-        reader: ByteReader = StdinAsyncReader(incoming, self.thread_pool)
-        if is_pipe:
-            reader = stream = asyncio.StreamReader()
-            loop = asyncio.get_running_loop()
-            await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stream), incoming)
-        async for body in read_messages(reader):
-            self.protocol.receive(body)
 
     # ── documents ────────────────────────────────────────────────────────────────────────────────
 
@@ -131,19 +129,6 @@ class NaturalLanguageServer(LanguageServer):
             return None
         return Document(uri, self.files.get_unit_path(file), text, None, self._find_project(uri))
 
-    def list_other_modules(self, document: Document) -> Iterator[SourceFile]:
-        """Yield the other sources of a document's project; open sources in their open version."""
-        file = get_file(document.uri)
-        if file is None:
-            return
-        opened = {
-            other: text
-            for uri, text in self.documents.items()
-            if (other := get_file(uri)) is not None and text.project.file == document.project.file
-        }
-        yield from (text.source for other, text in opened.items() if other != file)
-        yield from self.files.list_modules(file, opened)
-
     def close_document(self, uri: str) -> None:
         self.cancel_publishing(uri)
         self._checked.pop(uri, None)
@@ -169,7 +154,6 @@ class NaturalLanguageServer(LanguageServer):
         if timer := self._timers.pop(uri, None):
             timer.cancel()
 
-    @answer_errors
     def publish(self, uri: str) -> None:
         """Publish a document's findings, and compile it once it has not changed for a while."""
         document = self.documents.get(uri)
@@ -215,7 +199,6 @@ class NaturalLanguageServer(LanguageServer):
     def _send_findings(self, document: Document, findings: Iterable[Diagnostic]) -> None:
         converter = Converter(document, self.encoding)
         self._send(document, list(map(converter.make_diagnostic, findings)))
-        gc.collect()
 
     def _send(self, document: Document, found: list[lsp.Diagnostic]) -> None:
         arguments = lsp.PublishDiagnosticsParams(document.uri, found, document.version)
@@ -226,52 +209,3 @@ class NaturalLanguageServer(LanguageServer):
         """Whether the client accepts edits that state the version of the text they apply to."""
         workspace = self.client_capabilities.workspace
         return bool(workspace and (edit := workspace.workspace_edit) and edit.document_changes)
-
-
-def _can_wait_for(incoming: BinaryIO, outgoing: BinaryIO) -> bool:
-    """Return whether the event loop can wait for the input without affecting the output.
-
-    It cannot wait for files or, on Windows, for pipes; if both are the same file, writing would not wait either.
-    """
-    if sys.platform == "win32":
-        return False
-    try:
-        mode = os.fstat(incoming.fileno()).st_mode
-        is_both = os.path.sameopenfile(incoming.fileno(), outgoing.fileno())
-    except (OSError, ValueError):
-        return False
-    return (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)) and not is_both
-
-
-MAX_MESSAGE_BYTES = 256 * 2**20
-
-_CONTENT_LENGTH = re.compile(rb"content-length[ \t]*:[ \t]*(\d{1,18})[ \t]*\r?\n", re.IGNORECASE)
-
-
-ByteReader = StdinAsyncReader | asyncio.StreamReader
-
-
-async def read_messages(reader: ByteReader) -> AsyncIterator[bytes]:
-    """Yield the body of each message until the stream ends."""
-    length: int | None = None
-    while True:
-        try:
-            line = await reader.readline()
-        except ValueError:  # a line longer than the stream's buffer
-            continue
-        if not line:
-            return
-        if found := _CONTENT_LENGTH.search(line):
-            length = int(found[1])
-        elif not line.strip() and length is not None:
-            if length > MAX_MESSAGE_BYTES:
-                length = None
-                continue
-            try:
-                body = await reader.readexactly(length)
-            except asyncio.IncompleteReadError:  # the client ended in the middle of a message
-                return
-            if len(body) < length:
-                return
-            yield body
-            length = None

@@ -1,4 +1,4 @@
-"""The files around an open document: its project, other modules, the newest trace, recordings.
+"""The files around an open document: its project, the newest trace, recordings.
 
 Read files are cached until they change. Without a project, only the files in the same folder are used.
 """
@@ -6,16 +6,15 @@ Read files are cached until they change. Without a project, only the files in th
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import groupby, islice
 from pathlib import Path
 
 from pygls.uris import to_fs_path
 
-from njc.frontend.source import SourceFile
 from njc.project.config import Project, find_project, list_project_files
-from njc.project.units import SUFFIX, FileState, make_unit, read_file_state, read_header, walk_files
+from njc.project.units import FileState, make_unit, read_file_state, walk_files
 from njc.runs.trace_view.index import read_index
 from njc.runs.trace_view.terminal import summarize_block
 from njrt.errors import ConfigurationError
@@ -56,16 +55,6 @@ class WorkspaceFiles:
             return make_unit(file, self.find_project(file)).path
         except ConfigurationError:
             return file.name
-
-    def list_modules(self, file: Path, opened: Container[Path] = ()) -> Iterator[SourceFile]:
-        """Yield the project's other sources, read from files, except compiled files and `opened` ones."""
-        for suffix in (SUFFIX, ".py"):
-            for other in islice(self._walk(file, suffix), MAX_FILES):
-                is_compiled = suffix == ".py" and read_header(other) is not None
-                if other == file or other in opened or is_compiled:
-                    continue
-                if (data := read_file(other)) is not None:
-                    yield SourceFile(self.get_unit_path(other), data)
 
     def read_runs(self, file: Path) -> RunFile:
         """Return the costs and recorded places of a project's runs; newer traces override older ones."""

@@ -18,12 +18,11 @@ from typing import Literal
 
 from njc.analysis.inference import TypeReader
 from njc.compiler import Analysis, Compilation, analyze, generate
-from njc.editors.language_server.texts.name_collector import index_names
-from njc.editors.language_server.texts.name_index import NameIndex
 from njc.frontend.blocks import NaturalBlock, collect_block_outputs, find_blocks
 from njc.frontend.diagnostics import Diagnostic
 from njc.frontend.markers import OPENING
 from njc.frontend.name_resolution import BlockOutputs
+from njc.frontend.occurrences import Occurrence, list_occurrences
 from njc.frontend.parse import Module, can_hold_blocks, parse
 from njc.frontend.source import SourceDecodeError, SourceFile, find_line_starts
 from njc.project.config import Project
@@ -125,8 +124,19 @@ class Reading:
         return TypeReader(self.outputs, self.module.source.text, self.blocks)
 
     @cached_property
-    def names(self) -> NameIndex:
-        return index_names(self.module, self.blocks)
+    def names(self) -> list[Occurrence]:
+        """Every name in the program and its prompts, in the order of the text."""
+        return list_occurrences(self.module, self.blocks, self.outputs)
+
+    def find_name(self, offset: int) -> Occurrence | None:
+        """Return the name at an offset, or just before it."""
+        index = bisect_right(self.names, offset, key=lambda it: it.start)
+        around = reversed(self.names[max(0, index - 2) : index])
+        return next((it for it in around if it.start <= offset <= it.end), None)
+
+    def list_uses(self, occurrence: Occurrence) -> list[Occurrence]:
+        """Return all occurrences of the same variable."""
+        return [it for it in self.names if it.variable == occurrence.variable]
 
     def find_block(self, offset: int) -> NaturalBlock | None:
         return next((block for block in self.blocks if block.start <= offset <= block.end), None)
