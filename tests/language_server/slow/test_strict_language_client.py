@@ -33,6 +33,8 @@ VARIANTS = {
     "CRLF": PROGRAM.replace("\n", "\r\n"),
     "CR": PROGRAM.replace("\n", "\r"),
     "form feeds": PROGRAM.replace("\n    return", "\n\f    return").replace("def add", "\fdef add"),
+    "a mark of byte order": "\ufeff" + PROGRAM,
+    "a mark and CRLF": "\ufeff" + PROGRAM.replace("\n", "\r\n"),
     "line separators": PROGRAM.replace("😀", "😀\u2028\x85\x0b"),
     "no last line end": PROGRAM.rstrip(),
     "coding": "# coding: utf-8\n" + PROGRAM,
