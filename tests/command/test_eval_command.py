@@ -1,4 +1,4 @@
-"""`njc eval`: cases of a function, pass rates with intervals, versions and models side by side, and runs that go on."""
+"""`njc eval`: cases of a function, pass rates with intervals, models side by side, and runs that go on."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def write(folder: Path, cases: Sequence[dict[str, Any]], program: str = PROGRAM)
     return str(file), str(lines)
 
 
-def evaluate(*words: str, model: Callable[[Request], Any]) -> Result:
+def evaluate(*words: str, model: Any) -> Result:
     with njrt.using(model=njrt.Scripted(model, protocol="text")):
         return CliRunner().invoke(njc, ["eval", *words])
 
@@ -71,45 +71,162 @@ def answer(request: Request) -> Any:
     return {"team": "shipping" if "parcel" in str(request.messages[0]) else "billing"}
 
 
-def test_all_pass(tmp_path: Path) -> None:
-    program, cases = write(tmp_path, CASES)
-    result = evaluate(
-        f"{program}:route", cases, "--repeats", "2", "--gate", "pass^2>=1", model=answer
-    )
-    assert result.exit_code == 0, result.output
-    assert "on 3 cases, 2 times" in result.output
-    assert "6 of 6" in result.output
-    assert "0.438 to 1.000" in result.output
-    assert "pass^2 >= 1 holds: 1.000" in result.output
+MORE = """
+import os
+import sqlite3
+from asyncio import CancelledError
+
+DATABASE = sqlite3.connect(":memory:")
 
 
-@pytest.mark.parametrize(("usd", "cost"), [(None, "price unknown"), (0.5, "$1.5000")])
-def test_the_table_names_the_model_and_no_price_that_is_not_known(
-    tmp_path: Path, usd: float | None, cost: str
-) -> None:
-    def reply(request: Request) -> Reply:
-        return Reply(ModelMessage(json.dumps(answer(request))), usage=Usage(100, 20, 0, usd))
-
-    program, cases = write(tmp_path, CASES)
-    result = evaluate(f"{program}:route", cases, model=reply)
-    assert cost in result.output
-    assert "$0.0000" not in result.output
-    assert re.search(r"^scripted +3 of 3 ", result.output, re.MULTILINE)
-    without = "def route(mail: str) -> str:\n    return 'billing'\n"
-    (plain := tmp_path / f"plain_{tmp_path.name}").mkdir()
-    program, cases = write(plain, [CASES[1]], without)
-    result = evaluate(f"{program}:route", cases, model=reply)
-    assert re.search(r"^no model +1 of 1 .* \$0.0000 ", result.output, re.MULTILINE)
+def move(n: int) -> int:
+    os.chdir("/")
+    return DATABASE.execute("select ?", [n]).fetchone()[0]
 
 
-def test_failures_are_shown(tmp_path: Path) -> None:
-    program, cases = write(tmp_path, CASES)
-    words = [f"{program}:route", cases, "--gate", "pass>=0.9"]
-    result = evaluate(*words, model=lambda _: {"team": "billing"})
-    assert result.exit_code == 1
-    assert "2 of 3" in result.output
-    assert "line 1: expected 'shipping', got 'billing'" in result.output
-    assert "pass^1 >= 0.9 does not hold: 0.667" in result.output
+def repeat(n: int) -> str:
+    return "x" * 900 + str(n) + "y" * 900
+
+
+def get(x: float) -> list[float]:
+    return [x, -x]
+
+
+class Unsayable(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+
+def leave(n: int) -> object:
+    errors = [
+        SystemExit("bye"), KeyError("three"), ValueError("\\ud800 \\x1b[31m <b>\\nbold"), Unsayable(),
+        GeneratorExit(), CancelledError(),
+    ]
+    if n > 1:
+        raise errors[n - 2]
+    return n
+"""
+ENDS = [
+    *("SystemExit: bye", "KeyError: 'three'", "ValueError: \\ud800 \\x1b[31m <b>\n    bold"),
+    *("Unsayable: <its message cannot be shown: ValueError>", "GeneratorExit", "CancelledError"),
+]
+
+
+def cost(usd: float | None) -> Callable[[Request], Reply]:
+    """Return a model whose replies cost this much."""
+    usage = Usage(100, 20, 0, usd)
+    return lambda request: Reply(ModelMessage(json.dumps(answer(request))), usage=usage)
+
+
+def give(*values: Any, **expected: Any) -> list[dict[str, Any]]:
+    """Return cases with the input `n`, and one expectation."""
+    return [{"inputs": {"n": value}, **expected} for value in values]
+
+
+OPEN, DONE = {"tasks": [{"done": False}]}, {"tasks": [{"done": True}]}
+LONG = "x" * 900 + "2" + "y" * 900
+RUNS: dict[str, tuple[str, list[dict[str, Any]], str, Any, list[str]]] = {
+    "all pass": (
+        *("route", CASES, "--repeats 2 --gate pass^2>=1", answer),
+        ["on 3 cases, 2 times", "6 of 6", "0.438 to 1.000", r"pass\^2 >= 1 holds: 1.000"],
+    ),
+    "some fail": (
+        *("route", CASES, "--gate pass>=0.9", lambda _: {"team": "billing"}),
+        ["2 of 3", "^line 1: expected 'shipping', got 'billing'$", "does not hold: 0.667"],
+    ),
+    "no price": ("route", CASES, "", cost(None), ["^scripted +3 of 3 .* price unknown"]),
+    "a price": ("route", CASES, "", cost(0.5), [r"^scripted +3 of 3 .* \$1.5000"]),
+    "no block": (
+        "get",
+        [{"inputs": {"x": 1}, "check": "1"}],
+        "",
+        answer,
+        [r"^no model .* \$0.0000"],
+    ),
+    "an exception": (
+        *("route", CASES[:1], "", lambda _: {"raise": "ValueError", "message": "no team"}),
+        ["^line 1: ValueError: no team", "0 of 1"],
+    ),
+    "arguments after the call": (
+        *("tick", [{"inputs": OPEN, "after": DONE}], "--repeats 2"),
+        [run("tasks[0]['done'] = True", done=True), run("print(tasks)", done=True)],
+        [
+            "1 of 2",
+            r"^line 1: `tasks` should be .*True.* after the call, and is .*False.* \(1 of 2",
+        ],
+    ),
+    "no argument": (
+        *("tick", [{"inputs": OPEN, "after": {"task": []}}], "", answer),
+        ["line 1: `after` names `task`, which is not an argument of the case"],
+    ),
+    "warnings": (
+        *("tick", [{"inputs": OPEN, "after": OPEN}], "", [run("x = 1", done=True)]),
+        ["warnings$", " 1$", "^line 1: warning: the block has changed nothing"],
+    ),
+    "a hostile name": (
+        *("leave", give(1, expect=2, name="\x1b[31mred\n\u202e"), "", answer),
+        [r"^\\x1b\[31mred\\n\\u202e: expected 2, got 1$"],
+    ),
+    "a model named twice": (
+        *("leave", give(1, expect=1), "--model a,b,a --model b", answer),
+        [r"-\na +1 of 1.*\nb +1 of 1.*\n\Z"],
+    ),
+    "the first difference": ("repeat", give(1, expect=LONG), "", answer, ["x2y{9,99}.*x1y{9,99}"]),
+    "a check that begins with a blank": ("leave", give(1, check=" n == 1"), "", answer, ["1 of 1"]),
+    "a null": ("leave", give(1, expect=None), "", answer, ["expected None, got 1"]),
+    "repeats": ("route", CASES, "--repeats 4", answer, ["12 of 12  1.000  0.438 to 1.000"]),
+    "equal cases": ("route", CASES * 4, "", answer, ["12 of 12  1.000  0.438 to 1.000"]),
+    "inputs that do not fit": (
+        "route",
+        give(1, expect=1),
+        "",
+        answer,
+        ["line 1: the inputs do not fit"],
+    ),
+    "no function": ("missing", CASES, "", answer, ["no function `missing`"]),
+    "a wrong gate": ("route", CASES, "--gate pass^2>=1", answer, ["needs 2 runs: --repeats 2"]),
+    "no gate": ("route", CASES, "--gate live:pass>=1", answer, ["is not a gate"]),
+    "no flag": ("route", CASES, "--against HEAD", answer, ["--against was removed in njc 0.3"]),
+    **{
+        text: ("leave", give(n, 1, expect=1), "", answer, ["1 of 2", f"^line 1: {re.escape(text)}"])
+        for n, text in enumerate(ENDS, 2)
+    },
+}
+CODES = {
+    "some fail": 1, "no argument": 2, "inputs that do not fit": 2, "no function": 2,
+    "a wrong gate": 2, "no gate": 2, "no flag": 2,
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_what_is_printed(tmp_path: Path, name: str) -> None:
+    function, given, words, model, texts = RUNS[name]
+    program, cases = write(tmp_path, given, PROGRAM + MORE)
+    result = evaluate(f"{program}:{function}", cases, *words.split(), model=model)
+    assert result.exit_code == CODES.get(name, 0), result.output
+    for text in texts:
+        assert re.search(text, result.output, re.MULTILINE), result.output
+    assert len(result.output) < 900
+
+
+NUMBERS = [
+    *(
+        '{"inputs": {"x": 1e999}, "expect": [1e999, -1e999]}',
+        '{"inputs": {"x": NaN}, "after": {"x": NaN}}',
+    ),
+    *(
+        '{"inputs": {"x": 1e999}, "expect": [Infinity, -Infinity]}',
+        '{"inputs": {"x": NaN}, "expect": [NaN, NaN]}',
+    ),
+    '{"inputs": {"x": 1e999}, "expect": ["Infinity", "-Infinity"]}',
+]
+
+
+def test_numbers_that_are_not_finite_are_expected(tmp_path: Path) -> None:
+    file, cases = write(tmp_path, [], PROGRAM + MORE)
+    Path(cases).write_text("\n".join(NUMBERS))
+    result = evaluate(f"{file}:get", cases, model=answer)
+    assert "5 of 5" in result.output, result.output
 
 
 VALUES = [
@@ -199,24 +316,6 @@ def test_a_program_may_be_named_as_a_module_of_a_namespace_package(
     assert (refused.exit_code, "name it as a module" in refused.output) == (2, True)
 
 
-def test_arguments_after_the_call(tmp_path: Path) -> None:
-    before, done = [{"done": False}], [{"done": True}]
-    program, cases = write(tmp_path, [{"inputs": {"tasks": before}, "after": {"tasks": done}}])
-    replies = iter([run("tasks[0]['done'] = True", done=True), run("print(tasks)", done=True)])
-    result = evaluate(f"{program}:tick", cases, "--repeats", "2", model=lambda _: next(replies))
-    problem = "line 1: `tasks` should be [{'done': True}] after the call, and is [{'done': False}]"
-    assert "1 of 2" in result.output
-    assert problem in result.output
-
-
-def test_an_exception_is_a_failure(tmp_path: Path) -> None:
-    program, cases = write(tmp_path, CASES[:1])
-    reply = {"raise": "ValueError", "message": "no team"}
-    result = evaluate(f"{program}:route", cases, model=lambda _: reply)
-    assert "line 1: ValueError: no team" in result.output
-    assert "0 of 1" in result.output
-
-
 def test_models_side_by_side_replace_those_of_blocks(tmp_path: Path) -> None:
     program = PROGRAM.replace('"""natural\n', '"""natural(model="openai/named")\n', 1)
     file, cases = write(tmp_path, CASES[:2], program)
@@ -256,37 +355,12 @@ def test_wrong_cases(tmp_path: Path, line: str, message: str) -> None:
         read_cases(path)
 
 
-def test_a_device_has_no_cases() -> None:
-    with pytest.raises(ConfigurationError, match="/dev/zero: it is a device, not a file"):
-        read_cases(Path("/dev/zero"))
-
-
-def test_wrong_usage(tmp_path: Path) -> None:
-    program, cases = write(tmp_path, [{"inputs": {"letter": "x"}, "expect": "y"}])
-    for words, message in [
-        ([f"{program}:route", cases], "line 1: the inputs do not fit"),
-        ([f"{program}:missing", cases], "no function `missing`"),
-        ([f"{program}:route", cases, "--gate", "pass^2>=1"], "needs 2 runs: --repeats 2"),
-        ([f"{program}:route", cases, "--gate", "live:pass>=1"], "is not a gate"),
-        ([f"{program}:route", cases, "--against", "HEAD"], "--against was removed in njc 0.3"),
-        ([f"{program}:route", str(tmp_path / "no.jsonl")], "cannot read"),
-    ]:
-        done = evaluate(*words, model=answer)
-        assert done.exit_code == 2, done.output
-        assert message in done.output
-
-
-def test_arguments_after_the_call_are_arguments(tmp_path: Path) -> None:
-    program, cases = write(tmp_path, [{"inputs": {"tasks": []}, "after": {"task": []}}])
-    result = evaluate(f"{program}:tick", cases, model=answer)
-    assert result.exit_code == 2
-    assert "line 1: `after` names `task`, which is not an argument of the case" in result.output
-
-
-def test_an_expected_null_is_expected(tmp_path: Path) -> None:
-    path = tmp_path / "cases.jsonl"
-    path.write_text('{"inputs": {}, "expect": null}\n')
-    assert read_cases(path)[0].case.has_expected_result
+@pytest.mark.parametrize(
+    ("file", "message"), [("/dev/zero", "it is a device, not a file"), ("/no.jsonl", "cannot read")]
+)
+def test_files_that_cannot_be_read(file: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        read_cases(Path(file))
 
 
 CAUGHT = """\
@@ -407,17 +481,6 @@ def test_several_cases_at_a_time(tmp_path: Path) -> None:
     assert time.monotonic() - began < 1.4
 
 
-def test_warnings_are_counted_and_named(tmp_path: Path) -> None:
-    tasks = [{"done": False}]
-    text = PROGRAM.replace("Set done to true in each of <tasks>.", "Mark <tasks> as done.")
-    given = [{"inputs": {"tasks": tasks}, "after": {"tasks": tasks}}]
-    program, cases = write(tmp_path, given, text)
-    result = evaluate(f"{program}:tick", cases, model=lambda _: run("x = 1", done=True))
-    assert "1 of 1" in result.output
-    assert result.output.split("warnings")[1].strip()
-    assert "line 1: warning: the block has changed nothing" in result.output
-
-
 def test_replies_beside_a_failure_are_kept(tmp_path: Path) -> None:
     """Of four cases at a time one ends the command, before the others are answered."""
     cases_of_all = [{"inputs": {"mail": f"item-{n}"}, "expect": "billing"} for n in range(8)]
@@ -463,133 +526,10 @@ def test_an_interrupt_keeps_the_replies_before(tmp_path: Path, jobs: str) -> Non
     assert len(asked) == (4 if jobs == "1" else 3)
 
 
-LEAVING = """
-
-def leave(n: int) -> object:
-    if n == 2:
-        raise SystemExit("bye")
-    if n == 3:
-        raise KeyError("three")
-    if n == 5:
-        raise ValueError("\\ud800 \\x1b[31m <b>\\nbold")
-    if n == 6:
-        raise Unsayable
-    if n == 7:
-        raise GeneratorExit
-    if n == 8:
-        from asyncio import CancelledError
-        raise CancelledError
-    return leave if n == 4 else n
-
-
-class Unsayable(Exception):
-    def __str__(self) -> str:
-        raise ValueError("no text")
-"""
-ENDS = [
-    (2, "SystemExit: bye"),
-    (3, "KeyError: 'three'"),
-    (5, "ValueError: \\ud800 \\x1b[31m <b>\n    bold"),
-    (6, "Unsayable: <its message cannot be shown: ValueError>"),
-    (7, "GeneratorExit"),
-    (8, "CancelledError"),
-]
-
-
-@pytest.mark.parametrize(("n", "problem"), ENDS)
-def test_a_program_that_leaves_ends_its_case_alone(tmp_path: Path, n: int, problem: str) -> None:
-    given = [{"inputs": {"n": n}, "expect": 1}, {"inputs": {"n": 1}, "expect": 1}]
-    file, cases = write(tmp_path, given, PROGRAM + LEAVING)
-    result = evaluate(f"{file}:leave", cases, model=answer)
-    assert result.exit_code == 0, result.output
-    assert "1 of 2" in result.output
-    assert f"line 1: {problem}" in result.output
-
-
-def test_a_name_cannot_write_to_the_terminal(tmp_path: Path) -> None:
-    given = [{"inputs": {"n": 1}, "expect": 2, "name": "\x1b[31mred\n\u202e"}]
-    file, cases = write(tmp_path, given, PROGRAM + LEAVING)
-    result = evaluate(f"{file}:leave", cases, model=answer)
-    assert r"\x1b[31mred\n\u202e: expected 2, got 1" in result.output
-
-
-def test_a_model_that_is_named_twice_is_one(tmp_path: Path) -> None:
-    file, cases = write(tmp_path, [{"inputs": {"n": 1}, "expect": 1}], PROGRAM + LEAVING)
-    result = evaluate(f"{file}:leave", cases, "--model", "a,b,a", "--model", "b", model=answer)
-    assert [line.split()[0] for line in result.output.splitlines() if "1 of 1" in line] == [
-        "a",
-        "b",
-    ]
-
-
-def test_numbers_that_are_not_finite_are_expected(tmp_path: Path) -> None:
-    program = "def get(x: float) -> list[float]:\n    return [x, -x]\n"
-    file, cases = write(tmp_path, [], program)
-    numbers = ["1e999, -1e999", "Infinity, -Infinity", '"Infinity", "-Infinity"']
-    lines = [f'{{"inputs": {{"x": 1e999}}, "expect": [{each}]}}' for each in numbers]
-    lines += [
-        '{"inputs": {"x": NaN}, "expect": [NaN, NaN]}',
-        '{"inputs": {"x": NaN}, "after": {"x": NaN}}',
-    ]
-    Path(cases).write_text("\n".join(lines))
-    result = evaluate(f"{file}:get", cases, model=answer)
-    assert "5 of 5" in result.output, result.output
-
-
-def test_a_function_without_a_block_that_runs(tmp_path: Path) -> None:
-    program = PROGRAM + "\n\ndef double(n: int) -> int:\n    return 2 * n\n"
-    given = [{"inputs": {"n": 2}, "expect": 4}, {"inputs": {"n": 2}, "expect": 5}]
-    file, cases = write(tmp_path, given, program)
-    result = evaluate(f"{file}:double", cases, model=answer)
-    assert result.exit_code == 0, result.output
-    assert "1 of 2" in result.output
-
-
-ODD = """\
-import os
-import sqlite3
-
-DATABASE = sqlite3.connect(":memory:")
-
-
-def move(n: int) -> int:
-    os.chdir("/")
-    return DATABASE.execute("select ?", [n]).fetchone()[0]
-
-
-def write(n: int) -> str:
-    return "x" * 900 + str(n) + "y" * 900
-"""
-
-
 def test_a_program_that_changes_its_folder_moves_no_results(tmp_path: Path) -> None:
     """It also uses a connection that belongs to the thread that imports it."""
-    write(tmp_path, [{"inputs": {"n": 1}, "expect": 1}], ODD)
+    write(tmp_path, give(1, expect=1), PROGRAM + MORE)
     name = f"triage_{tmp_path.name}.njpy:move"
     done = run_command(name, "cases.jsonl", "--repeats", "2", folder=tmp_path)
     assert "2 of 2" in done.stdout, done.stderr
     assert done.stdout.startswith(f"{name} on 1 case")
-
-
-def test_a_failure_shows_the_first_difference(tmp_path: Path) -> None:
-    expected = "x" * 900 + "2" + "y" * 900
-    program, cases = write(tmp_path, [{"inputs": {"n": 1}, "expect": expected}], ODD)
-    result = evaluate(f"{program}:write", cases, model=answer)
-    assert "x2y" in result.output
-    assert "x1y" in result.output
-    assert len(result.output) < 900
-
-
-def test_a_check_may_begin_with_a_blank(tmp_path: Path) -> None:
-    program, cases = write(tmp_path, [CASES[0] | {"check": " result == 'shipping'"}])
-    assert "1 of 1" in evaluate(f"{program}:route", cases, model=answer).output
-
-
-def test_the_interval_counts_cases(tmp_path: Path) -> None:
-    """Four equal runs of each of three cases say no more about other cases than one."""
-    program, cases = write(tmp_path, CASES)
-    result = evaluate(f"{program}:route", cases, "--repeats", "4", model=answer)
-    assert "0.438 to 1.000" in result.output, result.output
-    program, cases = write(tmp_path, CASES * 4)
-    result = evaluate(f"{program}:route", cases, model=answer)
-    assert "12 of 12  1.000  0.438 to 1.000" in result.output, result.output
