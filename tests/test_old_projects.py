@@ -295,7 +295,9 @@ def test_a_command_that_has_left_says_what_to_do_instead(name: str, tmp_path: Pa
 FLAGS = {
     "batch": ("--address", "--estimate", "--poll", "--rows", "--vendor-batch"),
     "build": ("--exclude", "--include", "--required-version", "--unlearned", "--warnings", "-W"),
+    "compare": ("compare --fresh", "compare --gate", "compare --html", "compare --json"),
     "debug": ("--trace",),
+    "eval": ("eval --accept", "eval --against", "eval --html", "eval --out", "eval -o"),
     "lock": ("--authority",),
     "run": (
         *("--env", "--max-cpu", "--max-memory", "--max-processes", "--read", "--sandbox"),
@@ -312,8 +314,9 @@ FLAGS = {
 def test_a_flag_that_has_left_says_what_to_do_instead(
     command: str, flag: str, tmp_path: Path
 ) -> None:
-    code, shown = run_njc(tmp_path, command, flag, "x")
-    text = f"{flag} was removed in njc 0.3: {removed_words.FLAGS[flag]}"
+    written = flag.removeprefix(f"{command} ")
+    code, shown = run_njc(tmp_path, command, written, "x")
+    text = f"{written} was removed in njc 0.3: {removed_words.FLAGS[flag]}"
     assert (code, text in shown) == (2, True), shown
 
 

@@ -193,8 +193,13 @@ RUNS: dict[str, tuple[str, list[dict[str, Any]], str, Any, list[str]]] = {
     },
 }
 CODES = {
-    "some fail": 1, "no argument": 2, "inputs that do not fit": 2, "no function": 2,
-    "a wrong gate": 2, "no gate": 2, "no flag": 2,
+    "some fail": 1,
+    "no argument": 2,
+    "inputs that do not fit": 2,
+    "no function": 2,
+    "a wrong gate": 2,
+    "no gate": 2,
+    "no flag": 2,
 }
 
 
