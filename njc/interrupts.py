@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 
 @contextmanager
-def noticing_interrupt(report: Callable[[], None] = lambda: None) -> Iterator[threading.Event]:
-    """Note and report the first interrupt instead of raising; the second one raises. Only for the main thread.
+def noticing_interrupt() -> Iterator[threading.Event]:
+    """Note the first interrupt instead of raising; the second one raises. Only for the main thread.
 
     Ignored signals stay ignored.
     """
@@ -31,7 +31,6 @@ def noticing_interrupt(report: Callable[[], None] = lambda: None) -> Iterator[th
     def note(*_: object) -> None:
         interrupted.set()
         restore()
-        report()
 
     for number in before:
         signal.signal(number, note)

@@ -13,7 +13,6 @@ record into the same place at the same time add to it.
 from __future__ import annotations
 
 import atexit
-import hashlib
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -101,14 +100,6 @@ class Recorder:
         recording = self._get_open_recording()
         is_known = recording.replays and (recording.old.entries or not recording.records)
         return recording.old.header.protocol if is_known else None
-
-    @property
-    def replayed(self) -> str:
-        """A digest of the replayed recording, "new" if it is continued; empty if there is none."""
-        recording = self._get_open_recording()
-        if not recording.replays or recording.records:
-            return "new" if recording.replays else ""
-        return hashlib.sha256("\n".join(sorted(recording.old.lines)).encode()).hexdigest()
 
     def use_protocol(self, protocol: Protocol) -> None:
         """Set the protocol of the following requests, which the header of a new recording names.
@@ -220,12 +211,6 @@ class Recorder:
             self._open.finish()
             if self._open.is_unsaved:
                 self._save(self._open)
-
-    def rewind(self) -> None:
-        """Replay from the first reply again."""
-        self.close()
-        with self._lock:
-            self._open = None
 
     def __enter__(self) -> Recorder:
         return self
