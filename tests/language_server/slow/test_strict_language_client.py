@@ -33,8 +33,6 @@ VARIANTS = {
     "CRLF": PROGRAM.replace("\n", "\r\n"),
     "CR": PROGRAM.replace("\n", "\r"),
     "form feeds": PROGRAM.replace("\n    return", "\n\f    return").replace("def add", "\fdef add"),
-    "a mark of byte order": "\ufeff" + PROGRAM,
-    "a mark and CRLF": "\ufeff" + PROGRAM.replace("\n", "\r\n"),
     "line separators": PROGRAM.replace("😀", "😀\u2028\x85\x0b"),
     "no last line end": PROGRAM.rstrip(),
     "coding": "# coding: utf-8\n" + PROGRAM,
@@ -99,7 +97,7 @@ def test_random_sessions(encoding: str) -> None:
             edit_at_random(client, generator)
             text = client.texts[URI][1]
             document = client.server.documents[URI]
-            assert document.mark + document.text == text
+            assert document.text == text
             for _ in range(3):
                 await client.ask_at(generator.choice(METHODS), URI, choose_offset(text, generator))
             about = {"textDocument": {"uri": URI}}

@@ -30,7 +30,7 @@ from njc.editors.language_server.texts.documents import (
     Document,
     PositionEncoding,
     carry_over,
-    split_mark,
+    drop_mark,
 )
 from njc.frontend.diagnostics import Diagnostic
 from njc.project.config import Project
@@ -98,10 +98,9 @@ class NaturalLanguageServer(LanguageServer):
 
     def open_document(self, uri: str, text: str, version: int | None) -> Document:
         file = get_file(uri)
-        mark, text = split_mark(text)
         path = uri.rpartition("/")[2].rpartition(":")[2].removesuffix(SUFFIX) + SUFFIX
         path = path if file is None else self.files.get_unit_path(file)
-        document = Document(uri, path, text, version, self._find_project(uri), mark=mark)
+        document = Document(uri, path, drop_mark(text), version, self._find_project(uri))
         self.documents[uri] = document
         return document
 
@@ -139,7 +138,7 @@ class NaturalLanguageServer(LanguageServer):
     def refresh_projects(self) -> None:
         for uri, document in list(self.documents.items()):
             if self._find_project(uri) != document.project:
-                self.open_document(uri, document.mark + document.text, document.version)
+                self.open_document(uri, document.text, document.version)
                 self.publish_later(uri)
 
     # ── findings ─────────────────────────────────────────────────────────────────────────────────

@@ -24,7 +24,7 @@ from njc.frontend.markers import OPENING
 from njc.frontend.name_resolution import BlockOutputs
 from njc.frontend.occurrences import Occurrence, list_occurrences
 from njc.frontend.parse import Module, can_hold_blocks, parse
-from njc.frontend.source import SourceDecodeError, SourceFile, find_line_starts
+from njc.frontend.source import SourceFile, find_line_starts
 from njc.project.config import Project
 from njrt.options import Options
 from njrt.records import record
@@ -38,8 +38,6 @@ class LineIndex:
     """A text and where its lines start."""
 
     text: str
-    mark: str = ""
-    """Text before the client's first line, counted by columns but not by offsets."""
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
@@ -56,8 +54,6 @@ class LineIndex:
             return 0
         if line >= len(self.starts):
             return len(self.text)
-        if line == 0:
-            column -= count_units(self.mark, encoding)
         content = self.get_line(line)
         return self.starts[line] + _count_characters(content, max(column, 0), encoding)
 
@@ -66,7 +62,7 @@ class LineIndex:
         offset = min(max(offset, 0), len(self.text))
         line = bisect_right(self.starts, offset) - 1
         before = self.text[self.starts[line] : offset].rstrip("\r")
-        return line, count_units(before if line else self.mark + before, encoding)
+        return line, count_units(before, encoding)
 
 
 def count_units(text: str, encoding: PositionEncoding) -> int:
@@ -153,8 +149,6 @@ class Document:
     project: Project = field(default_factory=Project)
     last_reading: Reading | None = None
     """The program as of the last version that was valid Python."""
-    mark: str = ""
-    """The byte order mark before the text, if the client sent one; offsets do not count it."""
 
     @property
     def options(self) -> Options:
@@ -162,7 +156,7 @@ class Document:
 
     @cached_property
     def lines(self) -> LineIndex:
-        return LineIndex(self.text, self.mark)
+        return LineIndex(self.text)
 
     @property
     def is_natural(self) -> bool:
@@ -171,8 +165,8 @@ class Document:
 
     @cached_property
     def source(self) -> SourceFile:
-        """The text as a file, in the encoding that it declares."""
-        return make_source(self.path, self.text, self.mark)
+        """The text as a file in UTF-8, whatever encoding it declares: the client has decoded it."""
+        return SourceFile(self.path, self.text.encode("utf-8", "surrogatepass"), "utf-8")
 
     @cached_property
     def analysis(self) -> Analysis:
@@ -232,21 +226,9 @@ class Document:
         return self.reading is not None and self.reading.module.source is self.source
 
 
-def split_mark(text: str) -> tuple[str, str]:
-    """Return a text's byte order mark, if any, and the rest."""
-    mark = text[: text.startswith("\ufeff")]
-    return mark, text[len(mark) :]
-
-
-def make_source(path: str, text: str, mark: str = "") -> SourceFile:
-    """Return the text as a file's bytes, in the encoding that its first lines declare."""
-    content = (mark + text).encode("utf-8", "surrogatepass")
-    source = SourceFile(path, content)
-    try:
-        encoded = SourceFile(path, (mark + text).encode(source.encoding))
-        return encoded if encoded.text == text else SourceFile(path, content, "utf-8")
-    except (SourceDecodeError, UnicodeError, LookupError):
-        return source
+def drop_mark(text: str) -> str:
+    """Return a text without its byte order mark, which clients do not send as a rule."""
+    return text.removeprefix("\ufeff")
 
 
 def apply_changes(
@@ -256,11 +238,10 @@ def apply_changes(
     encoding: PositionEncoding,
 ) -> Document:
     """Return the next version of a document."""
-    text = document.mark + document.text
-    lines = LineIndex(text) if document.mark else document.lines
+    text, lines = document.text, document.lines
     for change in changes:
         if change.span is None:
-            text = change.text
+            text = drop_mark(change.text)
         else:
             line, column, end_line, end_column = change.span
             start = lines.get_offset(line, column, encoding)
@@ -269,8 +250,7 @@ def apply_changes(
         lines = LineIndex(text)
     was_read = "reading" in document.__dict__ and document.is_python
     reading = document.reading if was_read else document.last_reading
-    mark, text = split_mark(text)
-    return replace(document, text=text, version=version, last_reading=reading, mark=mark)
+    return replace(document, text=text, version=version, last_reading=reading)
 
 
 def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
