@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator
 from njc.analysis.authority import ANSWER_REMEDY, Authority, find_read_type
 from njc.analysis.check import suggest_type
 from njc.analysis.class_members import ENUM_BASES
+from njc.analysis.containment import find_uncontained
 from njc.analysis.control_words import (
     CLAUSE_START,
     find_implied_jumps,
@@ -37,7 +38,6 @@ from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.name_resolution import FunctionDefinition, NameScope, is_defined
 from njc.frontend.prompt_references import Reference, list_variables, parse_type
 from njc.frontend.source import SourceFile
-from njrt.execution.contained.platforms import MADE_BY_CODE
 from njrt.options import Options, merge_option_layers
 
 
@@ -61,9 +61,9 @@ def find_block_findings(
     yield from _check_fixed_outputs(source, block, types)
     yield from _check_undefined_types(source, block, authority.labels, types)
     yield from _check_two_types(source, block, types)
-    problem = find_containment_problem(block, options) if options.policy == "contained" else None
-    if problem is not None:
-        yield make_diagnostic(source, "NJ214", *block.head, *problem)
+    found = find_uncontained(block, types, source.path) if options.policy == "contained" else None
+    if found is not None and found.is_impossible:
+        yield make_diagnostic(source, "NJ214", *block.head, found.reason, found.remedy)
     if options.jumps != "all":
         yield from _check_jumps(source, block)
 
@@ -385,29 +385,3 @@ def find_code_hint(
 
 
 _MARKER = re.compile(r"\w*(?:\"{3}|'{3})(?:natural|prompt)(?=[ \t]*[\r\n])")
-
-
-# ── which blocks cannot run their code in a separate process ───────────────────────────────────────
-
-
-_MADE_BY_CODE = frozenset(["Type", *(kind.__name__ for kind in MADE_BY_CODE)])
-"""The names of types of objects that live in the process of their code."""
-
-
-def find_containment_problem(block: NaturalBlock, options: Options) -> tuple[str, str] | None:
-    """Return why a block's code cannot be contained, and a way out; None if it can be."""
-    if block.scope.kind == "class":
-        return "code in the body of a class cannot be contained", "move the block into a function"
-    for reference in block.references:
-        kind = re.match(r"(?:\w+\.)*(\w+)", reference.type or "")
-        if kind is not None and kind[1] in _MADE_BY_CODE:
-            return (
-                f"`{reference.path}` is a function, a class or an iterator, which ends with contained code",
-                'let the block bind data, or write `policy="guarded"`',
-            )
-        if reference.writes and "._" in reference.path:
-            return (
-                f"contained code cannot set `{reference.path}`, which has an underscore before the name",
-                'name another attribute or a variable, or write `policy="guarded"`',
-            )
-    return None

@@ -21,6 +21,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
 from njc.analysis.authority import Authority, may_reraise
+from njc.analysis.containment import find_uncontained
 from njc.analysis.contracts import BlockContract
 from njc.analysis.inference import TypeReader
 from njc.analysis.types import Typed
@@ -253,20 +254,17 @@ def _build_arguments(
     if me:
         yield _make_text_argument("me", [me])
     if scope.kind == "class":
-        is_builtin = definitions.is_builtin("locals", scope)
-        locals_ = "locals()" if is_builtin else '__import__("builtins").locals()'
-        yield Argument(f"ns={locals_}")
-        if own:
-            yield _make_text_argument("own", own)
-        stored = [(name, mangle(name, scope.mangling_class)) for name in block.names]
-        if declared := [name for name, key in stored if key in scope.bindings.nonlocals]:
-            yield _make_text_argument("nl", declared)
+        yield from _build_namespace_arguments(block, own, definitions)
     yield _make_text_argument("at", [f"{path}:{block.line}"])
     if authority.effects == "answer":
         yield _make_text_argument("effects", ["answer"])
     is_answer = merge_option_layers(block.options, project).effects == "answer"
     if is_answer and (chosen := find_chosen_outputs(block, definitions)):
         yield _make_text_argument("chooses", chosen)
+    if not is_answer and authority.effects != "answer":
+        found = find_uncontained(block, definitions, path)
+        if found is not None and not found.is_impossible:  # the runtime finds the others itself
+            yield Argument(f"guarded={format_literal(found.reason)}")
     if block.interface is not None:
         yield Argument(f"interface={block.interface.path}")
     for name, value in list_given_options(block.options):
@@ -275,6 +273,21 @@ def _build_arguments(
         f'"{name}": {format_literal(value)}' for name, value in list_given_options(project)
     ]:
         yield Argument("project={", tuple(settings), "}")
+
+
+def _build_namespace_arguments(
+    block: NaturalBlock, own: Sequence[str], definitions: TypeReader
+) -> Iterator[Argument]:
+    """Yield the arguments of a block in the body of a class, of which `own` names live in its namespace."""
+    scope = block.scope
+    is_builtin = definitions.is_builtin("locals", scope)
+    locals_ = "locals()" if is_builtin else '__import__("builtins").locals()'
+    yield Argument(f"ns={locals_}")
+    if own:
+        yield _make_text_argument("own", own)
+    stored = [(name, mangle(name, scope.mangling_class)) for name in block.names]
+    if declared := [name for name, key in stored if key in scope.bindings.nonlocals]:
+        yield _make_text_argument("nl", declared)
 
 
 def make_lambda(types: OutputTypes) -> str:

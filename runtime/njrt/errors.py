@@ -41,6 +41,10 @@ class BlockWarning(UserWarning):
     """A block has done nothing, which may be right; `-W error` raises it in the program."""
 
 
+class PolicyWarning(UserWarning):
+    """With `policy="auto"`, the code of a block runs in the program; the message says why."""
+
+
 class NaturalError(Exception):
     """Root of the errors that the runtime raises.
 

@@ -56,7 +56,8 @@ def test_blocks_as_data(here: Workplace) -> None:
         "effects": "direct",
         "because": "the output `content` has no type",
         "to do without code": "write its type, as in `<:content: str>`",
-        "contained": "code in the body of a class cannot be contained",
+        "policy": "guarded",
+        "with auto": "guarded: code in the body of a class cannot be contained",
         "may change": ["content"],
         "may call": [],
     }
@@ -88,6 +89,30 @@ def f(orders: list[str], name: str):
     )
     shown = here.njc("show", "a.njpy", "--stage", "blocks").stdout
     assert "  change   n; `orders: list[str]`\n  call     the function `ship`\n" in shown
+
+
+def test_a_block_with_code_shows_its_policy_and_what_auto_means_for_it(here: Workplace) -> None:
+    here.write(
+        {
+            "pyproject.toml": '[tool.njc]\npolicy = "auto"\n',
+            "a.njpy": '''import logging
+
+def f(log: logging.Logger):
+    """natural
+    Write to <log>.
+    """
+
+def g(names: list[str]):
+    """natural(policy="open")
+    Sort <names>.
+    """
+''',
+        }
+    )
+    shown = here.njc("show", "a.njpy").stdout
+    reason = "the type of `log` has a class of another package, `logging.Logger`"
+    assert f"  policy   auto\n  auto     guarded: {reason}\n" in shown
+    assert "  policy   open\n  auto     contained\n" in shown
 
 
 def test_blocks_for_people(here: Workplace) -> None:

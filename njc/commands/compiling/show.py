@@ -12,8 +12,9 @@ from typing import Any, Literal
 
 import click
 
-from njc.analysis.block_findings import find_containment_problem
+from njc.analysis.containment import find_uncontained
 from njc.analysis.contracts import format_assert
+from njc.analysis.inference import TypeReader
 from njc.codegen.header import is_intact, parse_header
 from njc.codegen.linemap import parse_line_map
 from njc.commands.terminal.console import Console
@@ -26,12 +27,13 @@ from njc.commands.terminal.flags import (
     with_console,
 )
 from njc.compiler import Compilation
-from njc.frontend.blocks import describe_block
+from njc.frontend.blocks import collect_block_outputs, describe_block
 from njc.project.build import collect_findings, make_compile_task, read_source
 from njc.project.config import Project
 from njc.project.report import format_findings
 from njc.project.units import SUFFIX, find_units, format_path, read_file
 from njrt.errors import ConfigurationError
+from njrt.options import DEFAULTS, Options, merge_option_layers
 
 
 @click.command("show")
@@ -72,7 +74,7 @@ def command(
     result = task.make_result(compilation)
     console.findings(format_findings(collect_findings([result], project.warnings), "text"))
     if stage == "blocks":
-        descriptions = list(_describe_blocks(compilation))
+        descriptions = list(_describe_blocks(compilation, project.options))
         if format == "json":
             console.json(descriptions)
         else:
@@ -86,7 +88,10 @@ def command(
     return int(result.output is None)
 
 
-def _describe_blocks(compilation: Compilation) -> Iterator[dict[str, Any]]:
+def _describe_blocks(compilation: Compilation, project: Options) -> Iterator[dict[str, Any]]:
+    types = TypeReader(
+        collect_block_outputs(compilation.blocks), compilation.source.text, compilation.blocks
+    )
     authorities = compilation.authorities or [None] * len(compilation.blocks)
     contracts = compilation.contracts or [None] * len(compilation.blocks)
     for block, authority, contract in zip(compilation.blocks, authorities, contracts, strict=True):
@@ -104,8 +109,10 @@ def _describe_blocks(compilation: Compilation) -> Iterator[dict[str, Any]]:
             description["because"] = authority.reason
             description["to do without code"] = authority.remedy
             if description["effects"] not in ("answer", "interface"):
-                problem = find_containment_problem(block, block.options)
-                description["contained"] = problem[0] if problem else "possible"
+                found = find_uncontained(block, types, compilation.source.path)
+                policy = merge_option_layers(block.options, project, DEFAULTS).policy
+                description["policy"] = policy
+                description["with auto"] = f"guarded: {found.reason}" if found else "contained"
                 inputs = [it.reason for it in authority.obstacles if it.is_input]
                 changed = [it.removeprefix("it may change ") for it in inputs]
                 description["may change"] = [*block.writes, *changed]
@@ -126,7 +133,8 @@ def _format_block(description: Mapping[str, Any]) -> str:
         "effects": description.get("effects", ""),
         "because": description.get("because", ""),
         "remedy": description.get("to do without code", ""),
-        "contain": description.get("contained", ""),
+        "policy": description.get("policy", ""),
+        "auto": description.get("with auto", ""),
         "change": "; ".join(description.get("may change", ())),
         "call": "; ".join(description.get("may call", ())),
         "options": " ".join(f"{name}={value!r}" for name, value in description["options"].items()),

@@ -42,12 +42,14 @@ class CodeRunner:
         `refer` returns a text that is shown below the code's value.
         """
         block = self.end.block
+        policy = block.options.policy or "guarded"
+        assert policy != "auto", "the run has chosen"
         match prepare(
             code,
             self.end.scope,
             labels=block.labels,
             is_async=block.is_async,
-            policy=block.options.policy or "guarded",
+            policy=policy,
         ):
             case Refusal() as refusal:
                 return refusal

@@ -9,15 +9,11 @@ the same again                             Refusal("again: line 1 ...\\nWrite al
 from __future__ import annotations
 
 import re
-import typing
 from functools import partial
 
 from njrt.agent.block_end import BlockEnd
 from njrt.agent.code_runner import CodeRunner, EffectGenerator, refuse_end
 from njrt.effects import Answer, Effect, EffectResult, Refusal, Run
-from njrt.errors import PolicyError
-from njrt.execution.contained.platforms import MADE_BY_CODE, find_obstacle
-from njrt.loading import load_module
 from njrt.rendering.shown_classes import find_shown_classes, find_signature_classes
 from njrt.scope.advice import format_skeleton
 from njrt.scope.scope import Scope
@@ -92,20 +88,3 @@ def list_shown_classes(scope: Scope) -> list[type]:
     """Return the classes that the model is shown with a block's values, types and functions."""
     shown = find_shown_classes(scope.list_variables().values(), scope.types.values())
     return shown + find_signature_classes(scope.list_used_functions())
-
-
-def refuse_uncontainable(scope: Scope) -> None:
-    """Raise `PolicyError`, before the model is asked, if code cannot be contained here."""
-    problem = find_obstacle()
-    if scope.namespace is not None:
-        problem = "code in the body of a class cannot be contained"
-    elif found := [
-        name
-        for name, kind in scope.types.items()
-        if (typing.get_origin(kind) or kind) in MADE_BY_CODE
-    ]:
-        problem = f"`{found[0]}` is a function, a class or an iterator, which ends with its code"
-    if problem:
-        raise PolicyError(f'policy="contained" is not possible here: {problem}')
-    load_module("njrt.execution.contained.execute")
-    load_module("njrt.execution.contained.process").start_server()

@@ -15,7 +15,7 @@ from functools import partial
 from njrt.agent.answer_handler import AnswerHandler
 from njrt.agent.block_end import BlockEnd, advise_binding
 from njrt.agent.code_runner import CodeRunner
-from njrt.agent.direct_handler import DirectHandler, refuse_uncontainable
+from njrt.agent.direct_handler import DirectHandler
 from njrt.agent.interface_effects import OpenInterface
 from njrt.agent.interface_handler import InterfaceHandler, advise_effect
 from njrt.block import Block
@@ -33,15 +33,11 @@ def make_handler(
     contract: Contract | None = None,
     interface: OpenInterface | None = None,
 ) -> Handler:
-    """Return the handler of one block run on its scope.
-
-    Raises PolicyError if its code must be contained and cannot be.
-    """
-    is_answer = block.options.effects == "answer"
-    if block.options.policy == "contained" and not is_answer:
-        refuse_uncontainable(scope)
+    """Return the handler of one block run on its scope."""
     advise = partial(advise_effect, interface) if interface else advise_binding
     end = BlockEnd(block, scope, redactor, contract, advise)
     if interface is not None:
         return InterfaceHandler(end, CodeRunner(end), interface)
-    return AnswerHandler(end) if is_answer else DirectHandler(end, CodeRunner(end))
+    if block.options.effects == "answer":
+        return AnswerHandler(end)
+    return DirectHandler(end, CodeRunner(end))

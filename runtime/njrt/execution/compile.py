@@ -43,7 +43,7 @@ from njrt.execution.source_cache import register_source
 from njrt.execution.symbols import SnippetNames
 from njrt.execution.tracebacks import format_syntax_error, is_stack_deep
 from njrt.gates import carry_gated, is_used
-from njrt.options import Policy
+from njrt.options import CodePolicy
 from njrt.outcome import UserValue
 from njrt.records import record
 from njrt.scope.scope import Bound, Scope
@@ -111,7 +111,7 @@ def prepare(
     *,
     labels: Collection[str] = (),
     is_async: bool = False,
-    policy: Policy = "guarded",
+    policy: CodePolicy = "guarded",
     expression: bool = False,
 ) -> Snippet | Refusal:
     """Check and compile `source` for `scope`; with `expression` it must be a single expression.
@@ -146,7 +146,7 @@ def _check_and_compile(
     scope: Scope,
     labels: Collection[str],
     is_async: bool,
-    policy: Policy,
+    policy: CodePolicy,
     expression: bool,
 ) -> Snippet | Refusal:
     is_short = len(source) <= _MAX_CACHED_CHARACTERS
@@ -209,7 +209,7 @@ def compile_snippet(source: str, place: str, layout: ScopeLayout, future_flags: 
 
 
 def _make_layout(
-    analysis: SnippetAnalysis, scope: Scope, policy: Policy, carried: Set[str]
+    analysis: SnippetAnalysis, scope: Scope, policy: CodePolicy, carried: Set[str]
 ) -> ScopeLayout:
     in_class = scope.namespace is not None
     names, used = analysis.names, analysis.used_names
@@ -243,7 +243,7 @@ def _make_layout(
     )
 
 
-def _provide_cells(names: SnippetNames, scope: Scope, policy: Policy) -> None:
+def _provide_cells(names: SnippetNames, scope: Scope, policy: CodePolicy) -> None:
     """Make cells for the block's own names, and for builtins that are replaced or that the program shadows."""
     for name in names.bound:
         if not scope.is_referenced(name):

@@ -29,7 +29,9 @@ EffectSet = Literal["answer", "direct"]
 Authority = Literal["least", "strict", "code"]
 Jumps = Literal["named", "all"]
 Mode = Literal["live", "static", "static-raw", "reviewed"]
-Policy = Literal["guarded", "open", "contained"]
+Policy = Literal["guarded", "contained", "auto", "open"]
+CodePolicy = Literal["guarded", "contained", "open"]
+"""How a piece of code runs, once it is known what `auto` means for its block."""
 OnError = Literal["keep", "rollback"]
 Reasoning = Literal["none", "text", "ask"]
 FallbackMode = Literal["error", "live"]
@@ -92,7 +94,10 @@ class Options:
     runs as code if it may, and fails if not.
     """
     policy: Policy | None = None
-    """`guarded`: the guard checks code (SECURITY.md); `contained`: code runs in a separate process; `open`: no checks."""
+    """`guarded`: the guard checks code (SECURITY.md); `contained`: code runs in a separate process;
+    `auto`: contained if the system and the block's stated types allow it, otherwise guarded; `open`:
+    no checks.
+    """
     redact: bool | Callable[[str, str], str | None] | None = None
     """False shows secrets to the model; in `njrt.using` it may also be a function (name, text) -> text or None."""
     on_error: OnError | None = None

@@ -50,6 +50,8 @@ class BlockCall:
     """The asserts that follow the block."""
     code: str = ""
     """Static code, which runs instead of a conversation."""
+    guarded: str = ""
+    """Why the code is not contained with `policy="auto"`."""
 
 
 @record
@@ -71,7 +73,7 @@ class RunArguments:
 
 _OF_RUNS = frozenset(each.name for each in fields(RunArguments))
 _OF_NAMES = frozenset(each.name for each in fields(DeclaredNames)) - {"place"}
-_OF_CALLS = _OF_NAMES | {"reads", "labels", "chooses", "code"}
+_OF_CALLS = _OF_NAMES | {"reads", "labels", "chooses", "code", "guarded"}
 
 
 def read_arguments(

@@ -45,6 +45,7 @@ from njrt.records import replace
 from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import Scope, open_scope
 from njrt.session.block_call import NO_INTERFACE, BlockCall, RunArguments
+from njrt.session.code_policy import choose_policy
 from njrt.session.question import make_asker
 from njrt.session.run import BaseRun
 from njrt.session.session import Session, open_session
@@ -116,13 +117,23 @@ class BlockRun(BaseRun):
         return outcome
 
     def open_handler(self) -> None:
-        """Make the handler of the block's effects, and the gate of its code."""
+        """Choose where the block's code runs, and make the handler of its effects and the gate."""
+        if self.effects != "answer":
+            self.set_policy()
         block, scope, rule = self.block, self.scope, self.block.options.redact
         redactor = Redactor(rule) if callable(rule) else self.redactor
         self.handler = make_handler(block, scope, redactor, self.contract, self.interface)
         self.gate = self.make_gate(redactor)
         changes_objects = not (scope.outputs or block.labels or block.code or self.interface)
         self.before = read_before(scope) if changes_objects else None
+
+    def set_policy(self) -> None:
+        """Set the policy for this run's code; raise PolicyError if it cannot be contained and must be."""
+        options = self.block.options
+        given = options.policy or "guarded"
+        policy = choose_policy(given, self.scope, self.call.guarded, self.session.place)
+        if policy != options.policy:
+            self.block = replace(self.block, options=replace(options, policy=policy))
 
     def run_static_code(self) -> Conversation:
         """Run the block's static code.

@@ -201,13 +201,11 @@ def warn_of_limit(place: str) -> None:
     warn_at(place, LIMIT_ELSEWHERE)
 
 
-def warn_at(place: str, text: str) -> None:
+def warn_at(place: str, text: str, category: type[Warning] = BlockWarning) -> None:
     """Warn about a block."""
     file, _, line = place.rpartition(":")
     number = int(line) if line.isdecimal() else 1
-    warnings.warn_explicit(
-        text, BlockWarning, file or place or "njrt.llm", number, registry=_warned
-    )
+    warnings.warn_explicit(text, category, file or place or "njrt.llm", number, registry=_warned)
 
 
 _warned: dict[Any, Any] = {}

@@ -17,6 +17,7 @@ def run(job, log: logging.Logger) -> None:
             lambda: (failed, log),
             reraises=True,
             at="except_star.njpy:10",
+            guarded="the type of `log` has a class of another package, `logging.Logger`",
         ):
             raise
     except* OSError as failed:
@@ -41,7 +42,8 @@ def run(job, log: logging.Logger) -> None:
         """,
             lambda: (failed, log),
             at="except_star.njpy:19",
+            guarded="the type of `log` has a class of another package, `logging.Logger`",
         )
 
 
-# njc lines 1=1 3:1 5=3 6:3 14=10 15:11 17=10 22:13 25=15 27:16 29=15 37:18 39=19 40:20 42=19 45=22 sha256 d85c1c6627243840
+# njc lines 1=1 3:1 5=3 6:3 14=10 15:11 17=10 23:13 26=15 28:16 30=15 38:18 40=19 41:20 43=19 47=22 sha256 e39537611c5f92df

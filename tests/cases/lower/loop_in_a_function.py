@@ -23,6 +23,7 @@ def main(queries: list[str], graph: Graph) -> list:
                 writes="response",
                 labels="break",
                 at="loop_in_a_function.njpy:9",
+                guarded="the type of `graph` has a class of another package, `graphs.Graph`",
             )
         except _nj.Break:
             break
@@ -30,4 +31,4 @@ def main(queries: list[str], graph: Graph) -> list:
     return responses
 
 
-# njc lines 1=1 4:1 6=3 7:3 14=9 17:10 22=9 29:15 31=17 sha256 eacb0d262eeb5f62
+# njc lines 1=1 4:1 6=3 7:3 14=9 17:10 22=9 30:15 32=17 sha256 b49dd1b562c9465d

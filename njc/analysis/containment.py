@@ -1,0 +1,156 @@
+"""Whether the code of a block can run in another process, by its place and the types that the program states.
+
+class Box: ... <:limit: int>      code in the body of a class                      cannot be contained
+Put a parser into <:f: Callable>  `f` is a function, a class or an iterator        cannot be contained
+Put 1 into <:self._number>        an attribute with an underscore                  cannot be contained
+Clean <df>; df: pd.DataFrame      its type has a class of another package        of little use: a handle
+
+With `policy="contained"`, the first three are errors. With `policy="auto"`, the code of all four runs guarded.
+Values do not count, so that no input can change where code runs. Not detected: types that are not stated, and
+classes of libraries in attributes and items of own classes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from njc.analysis.authority import find_read_type
+from njc.analysis.inference import TypeReader
+from njc.analysis.types import MAX_DEPTH, Typed
+from njc.frontend.blocks import NaturalBlock
+from njrt.execution.contained.known import CHILD_MODULES
+from njrt.execution.contained.platforms import MADE_BY_CODE
+from njrt.records import record
+
+_MADE_BY_CODE = frozenset(
+    f"{module}{kind.__name__}"
+    for kind in MADE_BY_CODE
+    for module in ("", "typing.", "collections.abc.")
+)
+"""The dotted names of types of objects that live in the process of their code."""
+
+PLAIN_CLASSES = frozenset(
+    {
+        *(f"collections.{it}" for it in ("ChainMap", "Counter", "OrderedDict", "defaultdict")),
+        *("collections.deque", "decimal.Decimal", "fractions.Fraction", "uuid.UUID"),
+        *(f"datetime.{it}" for it in ("date", "datetime", "time", "timedelta", "timezone")),
+    }
+)
+"""Classes of the standard library whose objects contained code gets as data."""
+_LIVE_TYPES = frozenset(f"typing.{it}" for it in ("IO", "TextIO", "BinaryIO", "Pattern", "Match"))
+_OF_TYPES = ("typing", "typing_extensions", "types", "collections.abc", "numbers", "enum")
+"""Modules of abstract classes and of forms of types."""
+
+
+@record
+class Uncontained:
+    """Why the code of a block runs guarded with `policy="auto"`, and a way out."""
+
+    reason: str
+    remedy: str
+    is_impossible: bool = True
+    """Whether `policy="contained"` is an error; otherwise, the code can only pass an object on."""
+
+
+def find_uncontained(block: NaturalBlock, types: TypeReader, path: str) -> Uncontained | None:
+    """Return why a block's code is not contained with `policy="auto"`; None if it is.
+
+    `path` is the file's; its first part is the package whose classes are the program's own.
+    """
+    if block.scope.kind == "class":
+        return Uncontained(
+            "code in the body of a class cannot be contained", "move the block into a function"
+        )
+    package = path.removesuffix(".njpy").partition("/")[0]
+    problems = (*_find_outputs(block, types), *_find_libraries(block, types, package))
+    return next(iter(problems), None)
+
+
+def _find_outputs(block: NaturalBlock, types: TypeReader) -> Iterator[Uncontained]:
+    """Yield the outputs that contained code cannot bind."""
+    for path in block.writes:
+        typed = types.output_type(path, block.scope)
+        if typed is not None and types.name_of(types.expand(typed)) in _MADE_BY_CODE:
+            yield Uncontained(
+                f"`{path}` is a function, a class or an iterator, which ends with contained code",
+                'let the block bind data, or write `policy="guarded"`',
+            )
+        if "._" in path:
+            yield Uncontained(
+                f"contained code cannot set `{path}`, which has an underscore before the name",
+                'name another attribute or a variable, or write `policy="guarded"`',
+            )
+
+
+def _find_libraries(block: NaturalBlock, types: TypeReader, package: str) -> Iterator[Uncontained]:
+    """Yield the variables and modules of which contained code would only have a handle."""
+    for path in dict.fromkeys((*block.reads, *block.writes)):
+        root = path.partition(".")[0]
+        typed, _ = find_read_type(path, block, types)
+        whole, _ = find_read_type(root, block, types)
+        if path in block.writes:
+            typed = typed or types.output_type(path, block.scope)
+        names = (_find_library_class(it, types, package) for it in (whole, typed) if it)
+        if name := next(filter(None, names), None):
+            yield Uncontained(
+                f"the type of `{path}` has a class of another package, `{name}`",
+                "name functions that do what is needed",
+                is_impossible=False,
+            )
+        elif "." not in path and (module := _find_module(root, block, types, package)):
+            yield Uncontained(
+                f"`{path}` is the whole module `{module}`",
+                f"name what is used of it, as in `<{root}.NAME>`",
+                is_impossible=False,
+            )
+
+
+def _find_library_class(
+    typed: Typed, types: TypeReader, package: str, depth: int = 0
+) -> str | None:
+    """Return the dotted name of a class of another package in a type, whose objects are not data."""
+    typed = types.expand(typed)
+    annotation = typed.annotation
+    if depth > MAX_DEPTH:  # an alias that refers to itself
+        return None
+    parts: list[ast.expr] = []
+    match annotation:
+        case ast.BinOp(left=left, right=right):
+            parts = [left, right]
+        case ast.Subscript(value=origin, slice=inner):
+            if types.name_of(typed) == "typing.Literal":
+                return None
+            parts = [origin, *(inner.elts if isinstance(inner, ast.Tuple) else [inner])]
+        case ast.List(elts=items):
+            parts = items
+        case ast.Name() | ast.Attribute():
+            name = _find_imported_name(typed, types)
+            module, _, _ = name.rpartition(".")
+            is_own = not module or module.partition(".")[0] == package
+            is_form = module in _OF_TYPES and name not in _LIVE_TYPES
+            return None if is_own or is_form or name in PLAIN_CLASSES else name
+    names = (_find_library_class(typed.inside(it), types, package, depth + 1) for it in parts)
+    return next(filter(None, names), None)
+
+
+def _find_imported_name(typed: Typed, types: TypeReader) -> str:
+    """Return the dotted name of an imported class; "" for one of this file, and if it is not known."""
+    attributes: list[str] = []
+    annotation = typed.annotation
+    while isinstance(annotation, ast.Attribute):
+        attributes.append(annotation.attr)
+        annotation = annotation.value
+    root = types.name_of(typed.inside(annotation))
+    return ".".join([root, *reversed(attributes)]) if root else ""
+
+
+def _find_module(root: str, block: NaturalBlock, types: TypeReader, package: str) -> str | None:
+    """Return the module that a text names as a whole, if contained code has only its named parts."""
+    home = types.find_home(root, block.scope)
+    statements = types.find_statements_binding(root, home) if home is not None else []
+    if len(statements) != 1 or not isinstance(statements[0], ast.Import):
+        return None
+    name = types.name_of(Typed(ast.Name(root, ast.Load()), block.scope))
+    is_own = name.partition(".")[0] == package
+    return None if is_own or name in CHILD_MODULES else name

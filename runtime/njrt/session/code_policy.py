@@ -1,0 +1,84 @@
+"""Where the code of a block runs: the meaning of its `policy` for this block, on this system.
+
+"auto"         an input with the class of a library     "guarded", and a warning, once in the process
+"auto"         everything else                          "contained"
+"contained"    in the body of a class                   PolicyError
+
+The compiler and the system decide, before a model is asked, and no value does.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import typing
+from functools import cache
+
+from njrt.errors import PolicyError, PolicyWarning
+from njrt.execution.contained.platforms import MADE_BY_CODE, find_obstacle
+from njrt.loading import load_module
+from njrt.options import CodePolicy, Policy
+from njrt.scope.scope import Scope
+from njrt.session.session import warn_at
+
+_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
+
+
+@cache
+def find_system_obstacle() -> str | None:
+    """Return why this system cannot contain code, or None."""
+    return find_obstacle() or (
+        None if _has_filters() else "this kernel has no filters of system calls (seccomp)"
+    )
+
+
+def _has_filters() -> bool:
+    """Ask the kernel for filters: only one that has them misses the filter that is not given."""
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    return prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, 0, 0, 0) != 0 and (
+        ctypes.get_errno() == errno.EFAULT
+    )
+
+
+def find_block_obstacle(scope: Scope) -> str | None:
+    """Return why the code of a block cannot be contained on any system, or None."""
+    if scope.namespace is not None:
+        return "code in the body of a class cannot be contained"
+    for name, kind in scope.types.items():
+        if (typing.get_origin(kind) or kind) in MADE_BY_CODE:
+            return f"`{name}` is a function, a class or an iterator, which ends with its code"
+    return None
+
+
+def choose_policy(policy: Policy, scope: Scope, reason: str, place: str) -> CodePolicy:
+    """Return how code runs, and start the server of contained code.
+
+    `reason` is the compiler's for "guarded". Raises PolicyError for "contained" if it is impossible.
+    """
+    if policy == "guarded" or policy == "open":
+        return policy
+    problem = find_system_obstacle() or find_block_obstacle(scope)
+    if policy == "auto" and (problem := problem or reason):
+        warn_of_guarded_code(problem, place)
+        return "guarded"
+    if problem:
+        raise PolicyError(f'policy="contained" is not possible here: {problem}')
+    load_module("njrt.execution.contained.execute")
+    load_module("njrt.execution.contained.process").start_server()
+    return "contained"
+
+
+_warned: list[str] = []
+"""The place that this process has warned about."""
+
+
+def warn_of_guarded_code(problem: str, place: str) -> None:
+    """Warn, once in this process, that the code of a block runs in the program."""
+    if _warned:
+        return
+    _warned.append(place)
+    text = (
+        f'policy="auto": the code of this block runs guarded, in the program: {problem}; write '
+        'policy="guarded" if that is meant (shown once; `njc show` lists all such blocks)'
+    )
+    warn_at(place, text, PolicyWarning)

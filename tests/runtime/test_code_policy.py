@@ -1,0 +1,201 @@
+"""`policy="auto"`: the compiler and the system decide where code runs, and never a value."""
+
+from __future__ import annotations
+
+import importlib
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import njrt
+from njc.analysis.containment import PLAIN_CLASSES
+from njc.project.build import load_code
+from njc.project.config import Project, make_project
+from njrt.execution.contained.known import is_plain_class
+from njrt.execution.contained.platforms import find_obstacle
+from njrt.models.scripted import Scripted, run
+
+pytestmark = pytest.mark.skipif(
+    find_obstacle() is not None, reason="this system cannot contain code"
+)
+KEEP = "kept.append(lambda: 1)"
+"""Code whose result lives on only in guarded code."""
+
+
+def load(text: str, folder: Path, project: Project | None = None) -> dict[str, Any]:
+    """Compile a program and run its module."""
+    path = folder / "prog.njpy"
+    path.write_text(textwrap.dedent(text))
+    code, _ = load_code(path, path.read_bytes(), project or Project())
+    namespace: dict[str, Any] = {"__name__": "prog"}
+    exec(code, namespace)
+    return namespace
+
+
+def is_contained(start: Callable[[], Any], **settings: Any) -> bool:
+    """Return whether the code of a block that appends to `kept` runs in another process."""
+    with njrt.using(model=Scripted([run(KEEP), run("pass", done=True)]), **settings):
+        start()
+    account = njrt.last_run()
+    assert account is not None
+    assert account.effects[0].is_refused == ("code ends with it" in account.effects[0].result)
+    return account.effects[0].is_refused
+
+
+PLAIN = """
+import datetime, io, logging, os, pathlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import TextIO
+kept = []
+
+class Own:
+    stream = io.StringIO()
+
+def it({parameters}):
+    '''natural{options}
+    Append to <kept>{text}.
+    '''
+"""
+
+
+@pytest.mark.parametrize(
+    ("parameters", "text"),
+    [
+        ("days: list[datetime.date]", " the <days>"),
+        ("own: Own", " what <own> has"),
+        ("own: 'Own | None' = None", " what <own> has"),
+        ("f: Callable[[], int]", " what <f> returns"),
+        ("rows: Sequence[dict[str, float]]", " the <rows>"),
+        ("unknown", " the <unknown>"),
+        ("", " the result of <os.getcwd>"),
+    ],
+)
+def test_data_own_classes_and_functions_are_contained(
+    parameters: str, text: str, tmp_path: Path
+) -> None:
+    program = load(PLAIN.format(parameters=parameters, options="", text=text), tmp_path)
+    arguments = [None] * bool(parameters)
+    assert is_contained(lambda: program["it"](*arguments), policy="auto")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "text"),
+    [
+        ("log: logging.Logger", ", and to <log>"),
+        ("logs: 'dict[str, list[logging.Logger]]'", " and <logs>"),
+        ("log: 'logging.Logger | None'", " if <log.name> is set"),
+        ("stream: 'io.StringIO'", ", and to <stream>"),
+        ("file: TextIO", " the lines of <file>"),
+        ("x", ", and use <os>"),
+        ("x", ", and bind a <:path: pathlib.Path | None>"),
+    ],
+)
+def test_blocks_on_classes_of_libraries_run_guarded(
+    parameters: str, text: str, tmp_path: Path
+) -> None:
+    program = load(PLAIN.format(parameters=parameters, options="", text=text), tmp_path)
+    code = f"{KEEP}\npath = None"
+    with njrt.using(model=Scripted([run(code, done=True)]), policy="auto"):
+        program["it"](None)
+    assert callable(program["kept"][0])
+
+
+IN_A_CLASS = """
+kept = []
+def it():
+    class Box:
+        '''natural
+        Append to <kept>.
+        '''
+"""
+A_FUNCTION = """
+from collections.abc import Callable
+kept = []
+def it():
+    '''natural
+    Append to <kept>, and make <:f: Callable[[], int]>.
+    '''
+"""
+
+
+@pytest.mark.parametrize("text", [IN_A_CLASS, A_FUNCTION])
+def test_what_cannot_be_contained_runs_guarded(text: str, tmp_path: Path) -> None:
+    program = load(text, tmp_path)
+    model = Scripted([run(f"{KEEP}\nf = kept[0]", done=True)])
+    with njrt.using(model=model, policy="auto"):
+        program["it"]()
+    assert callable(program["kept"][0])
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        ("x" * 20_000_000, "kept.append(value)"),
+        (open, "value.mode"),
+        (iter([1]), "next(value)"),
+    ],
+)
+def test_no_value_changes_where_code_runs(value: Any, code: str, tmp_path: Path) -> None:
+    text = PLAIN.format(parameters="value", options="", text=" the <value>")
+    program = load(text, tmp_path)
+    model = Scripted([run(f"kept.append(lambda: 1)\n{code}", done=True)] * 9)
+    with njrt.using(model=model, policy="auto"), pytest.raises(njrt.NaturalError):
+        program["it"](value)
+    assert program["kept"] == []
+
+
+@pytest.mark.parametrize("place", ["block", "file", "project", "environment", "using", "configure"])
+def test_every_place_of_the_option(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = PLAIN.format(
+        parameters="", options='(policy="auto")' if place == "block" else "", text=""
+    )
+    if place == "file":
+        text = f"# njc: policy=auto\n{text}"
+    project = Project()
+    if place == "project":
+        project = make_project({"policy": "auto"}, tmp_path / "pyproject.toml")
+    if place == "environment":
+        monkeypatch.setenv("NJC_POLICY", "auto")
+    program = load(text, tmp_path, project)
+    if place == "configure":
+        njrt.configure(policy="auto")
+    try:
+        assert is_contained(program["it"], **({"policy": "auto"} if place == "using" else {}))
+    finally:
+        njrt.configure()
+
+
+def test_data_that_needs_code_is_contained(tmp_path: Path) -> None:
+    program = load(
+        """
+        def it(text: str) -> int:
+            '''natural
+            Count the words of <text> into <:count: int>.
+            '''
+            return count
+        """,
+        tmp_path,
+    )
+    probe = run("count = lambda: 1", done=True)
+    model = Scripted([{"needs_code": "to count"}, probe, run("count = 2", done=True)])
+    with njrt.using(model=model, policy="auto"):
+        assert program["it"]("a b") == 2
+    account = njrt.last_run()
+    assert account is not None
+    assert "function" in account.effects[1].result
+
+
+def test_the_compiler_and_the_runtime_agree_about_plain_classes() -> None:
+    found = {
+        f"{name}.{each}"
+        for name in ("collections", "datetime", "decimal", "fractions", "uuid")
+        for each, cls in vars(importlib.import_module(name)).items()
+        if isinstance(cls, type) and cls.__module__ == name and is_plain_class(cls)
+        if not issubclass(cls, BaseException)
+    }
+    assert found - {"datetime.tzinfo"} == PLAIN_CLASSES
