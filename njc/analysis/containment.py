@@ -3,9 +3,10 @@
 class Box: ... <:limit: int>      code in the body of a class                      cannot be contained
 Put a parser into <:f: Callable>  `f` is a function, a class or an iterator        cannot be contained
 Put 1 into <:self._number>        an attribute with an underscore                  cannot be contained
+Sort <self._rows>                 the same, read                                   not there for the code
 Clean <df>; df: pd.DataFrame      its type has a class of another package        of little use: a handle
 
-With `policy="contained"`, the first three are errors. With `policy="auto"`, the code of all four runs guarded.
+With `policy="contained"`, the first three are errors. With `policy="auto"`, the code of all runs guarded.
 Values do not count, so that no input can change where code runs. Not detected: types that are not stated, and
 classes of libraries in attributes and items of own classes.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import chain
 
 from njc.analysis.authority import find_read_type
 from njc.analysis.inference import TypeReader
@@ -50,7 +52,7 @@ class Uncontained:
     reason: str
     remedy: str
     is_impossible: bool = True
-    """Whether `policy="contained"` is an error; otherwise, the code can only pass an object on."""
+    """Whether `policy="contained"` is an error; otherwise, it depends on the code."""
 
 
 def find_uncontained(block: NaturalBlock, types: TypeReader, path: str) -> Uncontained | None:
@@ -63,8 +65,8 @@ def find_uncontained(block: NaturalBlock, types: TypeReader, path: str) -> Uncon
             "code in the body of a class cannot be contained", "move the block into a function"
         )
     package = path.removesuffix(".njpy").partition("/")[0]
-    problems = (*_find_outputs(block, types), *_find_libraries(block, types, package))
-    return next(iter(problems), None)
+    finders = _find_outputs(block, types), _find_inputs(block, types, package)
+    return next(chain(*finders), None)
 
 
 def _find_outputs(block: NaturalBlock, types: TypeReader) -> Iterator[Uncontained]:
@@ -83,8 +85,8 @@ def _find_outputs(block: NaturalBlock, types: TypeReader) -> Iterator[Uncontaine
             )
 
 
-def _find_libraries(block: NaturalBlock, types: TypeReader, package: str) -> Iterator[Uncontained]:
-    """Yield the variables and modules of which contained code would only have a handle."""
+def _find_inputs(block: NaturalBlock, types: TypeReader, package: str) -> Iterator[Uncontained]:
+    """Yield the variables and modules that contained code would not have, or only as handles."""
     for path in dict.fromkeys((*block.reads, *block.writes)):
         root = path.partition(".")[0]
         typed, _ = find_read_type(path, block, types)
@@ -92,7 +94,13 @@ def _find_libraries(block: NaturalBlock, types: TypeReader, package: str) -> Ite
         if path in block.writes:
             typed = typed or types.output_type(path, block.scope)
         names = (_find_library_class(it, types, package) for it in (whole, typed) if it)
-        if name := next(filter(None, names), None):
+        if "._" in path:
+            yield Uncontained(
+                f"contained code has no attribute with an underscore, such as `{path}`",
+                "name another attribute or a variable",
+                is_impossible=False,
+            )
+        elif name := next(filter(None, names), None):
             yield Uncontained(
                 f"the type of `{path}` has a class of another package, `{name}`",
                 "name functions that do what is needed",

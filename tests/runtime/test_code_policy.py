@@ -52,7 +52,7 @@ from typing import TextIO
 kept = []
 
 class Own:
-    stream = io.StringIO()
+    _rows = 1
 
 def it({parameters}):
     '''natural{options}
@@ -90,6 +90,8 @@ def test_data_own_classes_and_functions_are_contained(
         ("stream: 'io.StringIO'", ", and to <stream>"),
         ("file: TextIO", " the lines of <file>"),
         ("x", ", and use <os>"),
+        ("own: Own", ", and to <own._rows>"),
+        ("own: Own", ", and bind <:own._rows>"),
         ("x", ", and bind a <:path: pathlib.Path | None>"),
     ],
 )
@@ -97,9 +99,9 @@ def test_blocks_on_classes_of_libraries_run_guarded(
     parameters: str, text: str, tmp_path: Path
 ) -> None:
     program = load(PLAIN.format(parameters=parameters, options="", text=text), tmp_path)
-    code = f"{KEEP}\npath = None"
+    code = f"{KEEP}\nown._rows = 2" if "<:own" in text else f"{KEEP}\npath = None"
     with njrt.using(model=Scripted([run(code, done=True)]), policy="auto"):
-        program["it"](None)
+        program["it"](program["Own"]())
     assert callable(program["kept"][0])
 
 

@@ -44,6 +44,8 @@ def find_block_obstacle(scope: Scope) -> str | None:
     """Return why the code of a block cannot be contained on any system, or None."""
     if scope.namespace is not None:
         return "code in the body of a class cannot be contained"
+    if private := [path for path in scope.outputs if "._" in path]:
+        return f"contained code cannot set `{private[0]}`, which has an underscore before the name"
     for name, kind in scope.types.items():
         if (typing.get_origin(kind) or kind) in MADE_BY_CODE:
             return f"`{name}` is a function, a class or an iterator, which ends with its code"
