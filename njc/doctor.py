@@ -17,7 +17,7 @@ from itertools import chain
 from typing import Literal
 
 from njc.project.config import PROJECT_VARIABLES, Project, apply_environment
-from njrt.errors import ConfigurationError, NaturalError, NoModelError
+from njrt.errors import ConfigurationError, NaturalError, NoModelError, PolicyError
 from njrt.messages import Request, UserMessage
 from njrt.models.choose import DEFAULT_MODELS, choose_model
 from njrt.models.model import Model
@@ -95,6 +95,8 @@ class HostEnvironment:
     environ: Mapping[str, str]
     options: tuple[tuple[str, Options], ...]
     version_of: Callable[[str], str | None]
+    obstacle: str | None = None
+    """Why this system cannot contain code."""
 
     @property
     def merged_options(self) -> Options:
@@ -115,6 +117,7 @@ def diagnose(host: HostEnvironment, is_offline: bool) -> Iterator[HealthCheck]:
     """Run the checks one by one; offline, no model is asked."""
     yield HealthCheck("python", "ok", ".".join(map(str, host.python)))
     yield _check_extras(host)
+    yield _check_policy(host)
     yield from _check_variables(host)
     try:
         model = choose_model(host.merged_options, host.environ)
@@ -151,6 +154,24 @@ def _check_extras(host: HostEnvironment) -> HealthCheck:
     way = f'pip install "njpy[{",".join(missing)}]" if you need them'
     says = f"{installed or 'none'}; without {', '.join(missing)}: {way}"
     return HealthCheck("extras", status, says)
+
+
+def _check_policy(host: HostEnvironment) -> HealthCheck:
+    """Check whether this system can contain code, as far as the policy of the project needs it."""
+    try:
+        policy = host.merged_options.policy
+    except ConfigurationError:  # reported with the variables
+        policy = None
+    if host.obstacle is None:
+        return HealthCheck("policy", "ok", f"{policy}; this system can contain code")
+    says = f"{policy}; this system cannot contain code: {host.obstacle}"
+    match policy:
+        case "contained":
+            way = 'use Linux, or set policy="auto" to run blocks guarded where it is not possible'
+            return HealthCheck("policy", "fail", f"{says}; {way}", PolicyError.exit_code)
+        case "auto":
+            return HealthCheck("policy", "warn", f"{says}, so all blocks run guarded")
+    return HealthCheck("policy", "ok", says)
 
 
 def _check_variables(host: HostEnvironment) -> Iterator[HealthCheck]:

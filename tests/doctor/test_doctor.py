@@ -217,11 +217,12 @@ def test_json_is_one_list(doctor: Doctor) -> None:
     assert [check["check"] for check in found] == [
         "python",
         "extras",
+        "policy",
         "model",
         "cache",
         "recording",
     ]
-    assert found[2] == {
+    assert found[3] == {
         "check": "model",
         "status": "warn",
         "says": "none; none is needed, as NJC_RECORD=none only replays",
@@ -241,6 +242,22 @@ def here(**changes: Any) -> HostEnvironment:
 
 def verdict(check: str, surroundings: HostEnvironment) -> HealthCheck:
     return next(found for found in diagnose(surroundings, True) if found.check == check)
+
+
+@pytest.mark.parametrize(
+    ("policy", "status", "exit_code"),
+    [(None, "ok", 0), ("guarded", "ok", 0), ("auto", "warn", 0), ("contained", "fail", 3)],
+)
+def test_what_the_policy_needs(policy: Any, status: str, exit_code: int) -> None:
+    options = (("[tool.njc]", Options(policy=policy)),)
+    able = verdict("policy", here(options=options))
+    assert (able.status, able.says) == (
+        "ok",
+        f"{policy or 'guarded'}; this system can contain code",
+    )
+    unable = verdict("policy", here(options=options, obstacle="it has no filters"))
+    assert (unable.status, unable.exit_code) == (status, exit_code)
+    assert "this system cannot contain code: it has no filters" in unable.says
 
 
 def test_the_version_of_python_and_a_bare_install() -> None:

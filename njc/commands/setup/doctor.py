@@ -16,6 +16,7 @@ from njc.commands.terminal.flags import TEXT_OR_JSON, parse_set_flags, project_f
 from njc.doctor import HostEnvironment, diagnose
 from njc.project.config import find_project
 from njc.project.units import format_path
+from njrt.session.code_policy import find_system_obstacle
 
 _COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
@@ -29,7 +30,7 @@ def command(console: Console, offline: bool, format: Literal["text", "json"], **
     """Check the installation, and ask the model a question.
 
     The exit code is 0 if programs can run, 2 if the configuration is wrong,
-    3 if the model does not answer.
+    3 if the model does not answer or the policy is not possible here.
     """
     project = find_project(Path(), environ={})
     place = f"[tool.njc] of {format_path(project.file)}" if project.file else "the project"
@@ -38,6 +39,7 @@ def command(console: Console, offline: bool, format: Literal["text", "json"], **
         os.environ,
         (("--set", parse_set_flags(flags["options"])), (place, project.options)),
         _find_version,
+        find_system_obstacle(),
     )
     checks = []
     for check in diagnose(host, offline):
