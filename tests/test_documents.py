@@ -104,6 +104,24 @@ def test_a_page_of_the_guide_is_short(page: str) -> None:
     assert len(re.sub(code, "", text, flags=re.DOTALL | re.MULTILINE).split()) <= 500
 
 
+PROTECTION = r"By default, a model's code runs in your process; \[contain it\]\([^)]*\) for text that you do not trust"
+"""The sentence about protection on each page about production, tools and text of others."""
+
+
+def list_pages_about_protection() -> list[Path]:
+    """Return the pages of two sections of the guide, and those that name untrusted data."""
+    sections = dict(read_sections((ROOT / "docs" / "index.md").read_text()))
+    guide = (*sections["Permissions of blocks"], *sections["Run in production"])
+    listed = {(ROOT / "docs" / page.file).resolve() for page in guide}
+    subject = re.compile(r"untrusted (?:input|text|data)|prompt injection", re.IGNORECASE)
+    return [page for page in DOCUMENTS if page in listed or subject.search(page.read_text())]
+
+
+@pytest.mark.parametrize("page", list_pages_about_protection(), ids=lambda page: page.name)
+def test_a_page_about_production_says_what_code_may_do_by_default(page: Path) -> None:
+    assert re.search(PROTECTION, " ".join(page.read_text().split()))
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda page: f"{page.parent.name}/{page.name}")
 def test_rows_are_in_tables(document: Path) -> None:
     text = re.sub(r"^```.*?^```$", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
