@@ -106,7 +106,10 @@ PROGRAMS = {
     ),
     "all": Program(
         block("Put words into <:x: list[str]>.", "assert all(len(word) < 4 for word in x)"),
-        (({"x": ["ab", "abcde"]}, "['abcde']"), ({"x": ["abcd", "a"]}, "['abcd']")),
+        (
+            ({"x": ["ab", "abcde"]}, "x = ['ab', 'abcde']"),
+            ({"x": ["abcd", "a"]}, "= ['abcd', 'a']"),
+        ),
         {"x": ["a"]},
         ["a"],
     ),

@@ -28,7 +28,6 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequenc
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -64,9 +63,6 @@ READING_METHODS = {
     *("values", *(it for kind in _IMMUTABLE for it in dir(kind) if not it.startswith("_"))),
 }
 """Methods that change nothing."""
-_MAX_ITEMS = 10_000
-"""Most items that are examined to explain a breach."""
-_MEMBERS = "_nj_members"
 MAX_VALUES = 4
 """Most values of a failed assert that the model is shown."""
 
@@ -126,15 +122,15 @@ class Contract:
                 return Breach(shown, "", f"it raises {type(error).__name__}: {error}")
         return None
 
-    def _evaluate(self, expression: ast.expr, given: Mapping[str, Any] = {}) -> Any:
-        """Evaluate an expression with the current values of its names, and with `given` values.
+    def _evaluate(self, expression: ast.expr) -> Any:
+        """Evaluate an expression with the current values of its names.
 
         Raises UnknownEffectError if it may do more than compute.
         """
         names = find_names(ast.Module([ast.Expr(expression)], []), self.class_name)
         if self.namespace and not self.namespace.keys().isdisjoint(names.nested):
             raise UnknownEffectError  # functions in a class body cannot see its variables
-        values = {**dict(self._look_up(names.read)), **given}
+        values = dict(self._look_up(names.read))
         outer = self.lambdas[0].__globals__
         _check_effects(expression, {**vars(builtins), **outer, **values})
         made: dict[str, Any] = {}
@@ -162,27 +158,15 @@ class Contract:
         if message is not None:
             with suppress(Exception):
                 reason = f" ({self._evaluate(message)})"
-        if (each := _find_members_test(test)) is not None:
-            *shown, failing = each
-            condition, target, members = (f"`{_find_source(assertion, part)}`" for part in shown)
-            with suppress(Exception):
-                first = [*islice(self._evaluate(shown[2]), _MAX_ITEMS)]
-                failed = self._evaluate(failing, {_MEMBERS: first})
-                wrong = f"false for {render(members, failed)}"
-                return Breach(f"{condition} for each {target} in {members}", reason, wrong)
-        values = [*self._list_values(assertion, test, render)][:MAX_VALUES]
-        return Breach(f"`{_find_source(assertion, test)}`", reason, ", ".join(values))
-
-    def _list_values(self, assertion: str, test: ast.expr, render: Render) -> Iterator[str]:
-        """Yield `expression = value` for the parts of an assert that are not constants."""
         operands = {_find_source(assertion, operand): operand for operand in _list_operands(test)}
+        values: list[str] = []
         for shown, operand in operands.items():
-            with suppress(Exception):
+            with suppress(Exception):  # such as a name that only a comprehension binds
                 value = self._evaluate(operand)
-                if isinstance(operand, ast.Call) and find_member(type(value), "__next__"):
-                    value = [*islice(value, _MAX_ITEMS)]
                 if not (callable(value) or isinstance(value, ModuleType)):
-                    yield f"{shown} = {render(shown, value)}"
+                    values.append(f"{shown} = {render(shown, value)}")
+        state = ", ".join(values[:MAX_VALUES])
+        return Breach(f"`{_find_source(assertion, test)}`", reason, state)
 
 
 def make_contract(
@@ -269,41 +253,21 @@ def _find_source(assertion: str, part: ast.expr) -> str:
     return " ".join((found or ast.unparse(part)).split("\n"))
 
 
-def _find_members_test(test: ast.expr) -> tuple[ast.expr, ast.expr, ast.expr, ast.expr] | None:
-    """Return the parts of `all(condition for target in members)`, and the list of failing members."""
-    match test:
-        case ast.Call(func=ast.Name("all"), args=[ast.GeneratorExp(elt=each, generators=[loop])]):
-            failing = ast.UnaryOp(ast.Not(), each)
-            target = ast.parse(ast.unparse(loop.target), mode="eval").body
-            members = ast.Name(_MEMBERS, ast.Load())
-            found = ast.comprehension(loop.target, members, [*loop.ifs, failing], 0)
-            return each, loop.target, loop.iter, ast.ListComp(target, [found])
-    return None
-
-
-def _list_operands(test: ast.expr) -> Iterator[ast.expr]:
-    """Yield the expressions with values that explain the result of a test."""
+def _list_operands(test: ast.AST) -> Iterator[ast.expr]:
+    """Yield the expressions with values that explain the result of a test: operands and names."""
     match test:
         case ast.Compare(left=left, comparators=others):
-            found: list[ast.expr] = [left, *others]
+            yield from (it for it in (left, *others) if _has_name(it))
         case ast.BinOp(left=left, right=right):
-            found = [left, right]
-        case ast.BoolOp(values=parts):
-            found = [each for part in parts for each in _list_operands(part)]
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            found = [*_list_operands(operand)]
-        case ast.IfExp(test=condition, body=body, orelse=other):
-            found = [each for part in (condition, body, other) for each in _list_operands(part)]
-        case ast.Call(func=function, args=args):
-            owner = [function.value] if isinstance(function, ast.Attribute) else []
-            inner = [
-                it.generators[0].iter if isinstance(it, ast.GeneratorExp) else it for it in args
-            ]
-            found = [*owner, *inner]
+            yield from (it for it in (left, right) if _has_name(it))
+        case ast.Call(func=ast.Attribute(value=owner), args=args):
+            yield from (it for it in (owner, *args) if _has_name(it))
         case ast.Name() | ast.Attribute() | ast.Subscript():
-            found = [test]
+            yield test
         case _:
-            found = [node for node in ast.walk(test) if isinstance(node, ast.Name)]
-    for each in found:
-        if any(isinstance(node, ast.Name) for node in ast.walk(each)):
-            yield each
+            for part in ast.iter_child_nodes(test):
+                yield from _list_operands(part)
+
+
+def _has_name(expression: ast.expr) -> bool:
+    return any(isinstance(node, ast.Name) for node in ast.walk(expression))

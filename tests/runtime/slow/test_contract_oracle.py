@@ -264,9 +264,9 @@ def test_a_breach_is_an_assert_that_fails() -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("all(x < 5 for x in range(n))", "false for [5, 6, 7"),
-        ("all(x < 5 for x in map(abs, xs))", "false for [5, 6, 7"),
-        ("not any(map(bool, xs))", "[False, True, True"),
+        ("all(x < 5 for x in range(n))", "must be true"),
+        ("all(x < 5 for x in map(abs, xs))", "must be true"),
+        ("not any(map(bool, xs))", "must be true"),
         ("all(map(int, ['1', 'a']))", "it raises ValueError"),
         ("isinstance(zip(xs), map)", "must be true"),
         ("any(x > 5 for x in map(abs, xs))", None),
