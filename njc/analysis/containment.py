@@ -1,14 +1,14 @@
-"""Whether the code of a block can run in another process, by its place and the types that the program states.
+"""Whether the code of a block can be contained, by its place and the types that the program states.
 
-class Box: ... <:limit: int>      code in the body of a class                      cannot be contained
-Put a parser into <:f: Callable>  `f` is a function, a class or an iterator        cannot be contained
-Put 1 into <:self._number>        an attribute with an underscore                  cannot be contained
-Sort <self._rows>                 the same, read                                   not there for the code
-Clean <df>; df: pd.DataFrame      its type has a class of another package        of little use: a handle
+class Box: ... <:limit: int>      code in the body of a class                   cannot be contained
+Put a parser into <:f: Callable>  a function, a class or an iterator            cannot be contained
+Put 1 into <:self._number>        an attribute with an underscore               cannot be contained
+Sort <self._rows>                 the same, read                                not there for the code
+Clean <df>; df: pd.DataFrame      its type has a class of another package       only a handle
 
-With `policy="contained"`, the first three are errors. With `policy="auto"`, the code of all runs guarded.
-Values do not count, so that no input can change where code runs. Not detected: types that are not stated, and
-classes of libraries in attributes and items of own classes.
+With `policy="contained"`, the first three are errors. With `policy="auto"`, all run guarded. Values
+do not count, so that no input can change where code runs. Not detected: types that are not stated,
+and classes of libraries in attributes and items of own classes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from njc.analysis.authority import find_read_type
 from njc.analysis.inference import TypeReader
 from njc.analysis.types import MAX_DEPTH, Typed
 from njc.frontend.blocks import NaturalBlock
-from njrt.execution.contained.known import CHILD_MODULES
 from njrt.execution.contained.platforms import MADE_BY_CODE
 from njrt.records import record
 
@@ -41,6 +40,8 @@ PLAIN_CLASSES = frozenset(
 )
 """Classes of the standard library whose objects contained code gets as data."""
 _LIVE_TYPES = frozenset(f"typing.{it}" for it in ("IO", "TextIO", "BinaryIO", "Pattern", "Match"))
+_WITHOUT_OBJECTS = ("typing.Literal", "typing.Callable", "collections.abc.Callable")
+"""Forms whose parts are no types of objects that the code gets."""
 _OF_TYPES = ("typing", "typing_extensions", "types", "collections.abc", "numbers", "enum")
 """Modules of abstract classes and of forms of types."""
 
@@ -89,11 +90,10 @@ def _find_inputs(block: NaturalBlock, types: TypeReader, package: str) -> Iterat
     """Yield the variables and modules that contained code would not have, or only as handles."""
     for path in dict.fromkeys((*block.reads, *block.writes)):
         root = path.partition(".")[0]
-        typed, _ = find_read_type(path, block, types)
-        whole, _ = find_read_type(root, block, types)
+        typed = [find_read_type(it, block, types)[0] for it in (root, path)]
         if path in block.writes:
-            typed = typed or types.output_type(path, block.scope)
-        names = (_find_library_class(it, types, package) for it in (whole, typed) if it)
+            typed.append(types.output_type(path, block.scope))
+        names = (_find_library_class(it, types, package) for it in typed if it)
         if "._" in path:
             yield Uncontained(
                 f"contained code has no attribute with an underscore, such as `{path}`",
@@ -106,18 +106,12 @@ def _find_inputs(block: NaturalBlock, types: TypeReader, package: str) -> Iterat
                 "name functions that do what is needed",
                 is_impossible=False,
             )
-        elif "." not in path and (module := _find_module(root, block, types, package)):
-            yield Uncontained(
-                f"`{path}` is the whole module `{module}`",
-                f"name what is used of it, as in `<{root}.NAME>`",
-                is_impossible=False,
-            )
 
 
 def _find_library_class(
     typed: Typed, types: TypeReader, package: str, depth: int = 0
 ) -> str | None:
-    """Return the dotted name of a class of another package in a type, whose objects are not data."""
+    """Return the dotted name of a class of another package in a type, if it is no class of data."""
     typed = types.expand(typed)
     annotation = typed.annotation
     if depth > MAX_DEPTH:  # an alias that refers to itself
@@ -127,7 +121,7 @@ def _find_library_class(
         case ast.BinOp(left=left, right=right):
             parts = [left, right]
         case ast.Subscript(value=origin, slice=inner):
-            if types.name_of(typed) == "typing.Literal":
+            if types.name_of(typed) in _WITHOUT_OBJECTS:
                 return None
             parts = [origin, *(inner.elts if isinstance(inner, ast.Tuple) else [inner])]
         case ast.List(elts=items):
@@ -143,7 +137,7 @@ def _find_library_class(
 
 
 def _find_imported_name(typed: Typed, types: TypeReader) -> str:
-    """Return the dotted name of an imported class; "" for one of this file, and if it is not known."""
+    """Return the dotted name of an imported class; "" if it is of this file, or not known."""
     attributes: list[str] = []
     annotation = typed.annotation
     while isinstance(annotation, ast.Attribute):
@@ -151,14 +145,3 @@ def _find_imported_name(typed: Typed, types: TypeReader) -> str:
         annotation = annotation.value
     root = types.name_of(typed.inside(annotation))
     return ".".join([root, *reversed(attributes)]) if root else ""
-
-
-def _find_module(root: str, block: NaturalBlock, types: TypeReader, package: str) -> str | None:
-    """Return the module that a text names as a whole, if contained code has only its named parts."""
-    home = types.find_home(root, block.scope)
-    statements = types.find_statements_binding(root, home) if home is not None else []
-    if len(statements) != 1 or not isinstance(statements[0], ast.Import):
-        return None
-    name = types.name_of(Typed(ast.Name(root, ast.Load()), block.scope))
-    is_own = name.partition(".")[0] == package
-    return None if is_own or name in CHILD_MODULES else name

@@ -278,7 +278,7 @@ def _build_arguments(
 def _build_namespace_arguments(
     block: NaturalBlock, own: Sequence[str], definitions: TypeReader
 ) -> Iterator[Argument]:
-    """Yield the arguments of a block in the body of a class, of which `own` names live in its namespace."""
+    """Yield the arguments of a block in the body of a class, whose namespace has the `own` names."""
     scope = block.scope
     is_builtin = definitions.is_builtin("locals", scope)
     locals_ = "locals()" if is_builtin else '__import__("builtins").locals()'

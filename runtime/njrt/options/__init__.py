@@ -95,8 +95,8 @@ class Options:
     """
     policy: Policy | None = None
     """`guarded`: the guard checks code (SECURITY.md); `contained`: code runs in a separate process;
-    `auto`: contained if the system and the block's stated types allow it, otherwise guarded; `open`:
-    no checks.
+    `auto`: contained if the system and the block's stated types allow it, otherwise guarded;
+    `open`: no checks.
     """
     redact: bool | Callable[[str, str], str | None] | None = None
     """False shows secrets to the model; in `njrt.using` it may also be a function (name, text) -> text or None."""

@@ -1,8 +1,8 @@
 """Where the code of a block runs: the meaning of its `policy` for this block, on this system.
 
-"auto"         an input with the class of a library     "guarded", and a warning, once in the process
-"auto"         everything else                          "contained"
-"contained"    in the body of a class                   PolicyError
+"auto"         a stated type is a library's class     "guarded", and a warning, once in the process
+"auto"         everything else                        "contained"
+"contained"    in the body of a class                 PolicyError
 
 The compiler and the system decide, before a model is asked, and no value does.
 """

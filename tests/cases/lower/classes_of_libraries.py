@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from classes_of_libraries.njpy (sha256 3acefae3a490e5b5, abi 1)
+# compiled by njc 0.2.0 from classes_of_libraries.njpy (sha256 89dd0247f1a304ec, abi 1)
 # do not edit: change classes_of_libraries.njpy and build again
 # pyright: reportUnboundVariable=false
 import njrt as _nj
@@ -39,14 +39,14 @@ def the_owner_of_an_attribute(df: pd.DataFrame):
     )
 
 
-def a_whole_module():
+def a_private_attribute(report: Report):
     _nj.run(
         """natural
-    Remove the empty folders here with <os>.
+    Sort <report._rows>.
     """,
-        lambda: (os,),
+        lambda: (report,),
         at="classes_of_libraries.njpy:29",
-        guarded="`os` is the whole module `os`",
+        guarded="contained code has no attribute with an underscore, such as `report._rows`",
     )
 
 
@@ -91,4 +91,4 @@ def data_alone(path: Path):
     return name
 
 
-# njc lines 1=1 5:1 22=17 23:18 25=17 29:20 33=23 34:24 36=23 40:26 44=29 45:30 47=29 51:32 55=35 57:36 59=35 65:38 70=42 71:43 73=42 77:45 81=48 83:49 85=48 91:51 92=52 sha256 c6c4034beb725003
+# njc lines 1=1 5:1 22=17 23:18 25=17 29:20 33=23 34:24 36=23 40:26 44=29 45:30 47=29 51:32 55=35 57:36 59=35 65:38 70=42 71:43 73=42 77:45 81=48 83:49 85=48 91:51 92=52 sha256 8edf78b324c10ec8
