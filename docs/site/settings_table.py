@@ -59,6 +59,7 @@ resolved when `njrt.using` is entered, and elsewhere when a block first uses it.
 
 """
 DEPENDING_DEFAULTS = {
+    "policy": "`guarded`",
     "protocol": "by model",
     "temperature": "`text`: 0; `tools`: of the vendor",
     "store": "a file of the user",

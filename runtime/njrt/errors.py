@@ -42,7 +42,7 @@ class BlockWarning(UserWarning):
 
 
 class PolicyWarning(UserWarning):
-    """With `policy="auto"`, the code of a block runs in the program; the message says why."""
+    """A model's code runs in the program, although the program has not set `policy="guarded"`."""
 
 
 class NaturalError(Exception):

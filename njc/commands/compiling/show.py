@@ -111,7 +111,7 @@ def _describe_blocks(compilation: Compilation, project: Options) -> Iterator[dic
             if description["effects"] not in ("answer", "interface"):
                 found = find_uncontained(block, types, compilation.source.path)
                 policy = merge_option_layers(block.options, project, DEFAULTS).policy
-                description["policy"] = policy
+                description["policy"] = policy or "guarded"
                 description["with auto"] = f"guarded: {found.reason}" if found else "contained"
                 inputs = [it.reason for it in authority.obstacles if it.is_input]
                 changed = [it.removeprefix("it may change ") for it in inputs]

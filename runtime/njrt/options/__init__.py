@@ -94,9 +94,9 @@ class Options:
     runs as code if it may, and fails if not.
     """
     policy: Policy | None = None
-    """`guarded`: the guard checks code (SECURITY.md); `contained`: code runs in a separate process;
-    `auto`: contained if the system and the block's stated types allow it, otherwise guarded;
-    `open`: no checks.
+    """`guarded`, also if nothing is set, with a warning: the guard checks code (SECURITY.md);
+    `contained`: code runs in a separate process; `auto`: contained if the system and the block's
+    stated types allow it, otherwise guarded; `open`: no checks.
     """
     redact: bool | Callable[[str, str], str | None] | None = None
     """False shows secrets to the model; in `njrt.using` it may also be a function (name, text) -> text or None."""
@@ -125,7 +125,6 @@ DEFAULTS = Options(
     max_code_seconds=30.0,
     show_chars=1000,
     max_prompt_chars=30_000,
-    policy="guarded",
     redact=True,
     on_error="keep",
 )

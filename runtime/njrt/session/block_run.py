@@ -130,9 +130,8 @@ class BlockRun(BaseRun):
     def set_policy(self) -> None:
         """Set the policy for this run's code; raise PolicyError if "contained" is impossible."""
         options = self.block.options
-        given = options.policy or "guarded"
-        policy = choose_policy(given, self.scope, self.call.guarded, self.session.place)
-        if given == "auto":
+        policy = choose_policy(options.policy, self.scope, self.call.guarded, self.session.place)
+        if options.policy == "auto":
             self.block = replace(self.block, options=replace(options, policy=policy))
 
     def run_static_code(self) -> Conversation:

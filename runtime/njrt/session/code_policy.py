@@ -2,6 +2,7 @@
 
 "auto"         a stated type is a library's class     "guarded", and a warning, once in the process
 "auto"         everything else                        "contained"
+None           everything                             "guarded", and a warning, once in the process
 "contained"    in the body of a class                 PolicyError
 
 The compiler and the system decide, before a model is asked, and no value does.
@@ -52,16 +53,20 @@ def find_block_obstacle(scope: Scope) -> str | None:
     return None
 
 
-def choose_policy(policy: Policy, scope: Scope, reason: str, place: str) -> CodePolicy:
+def choose_policy(policy: Policy | None, scope: Scope, reason: str, place: str) -> CodePolicy:
     """Return how code runs, and start the server of contained code.
 
     `reason` is the compiler's for "guarded". Raises PolicyError for "contained" if it is impossible.
     """
+    if policy is None:
+        if not _warned:
+            warn_of_guarded_code(NOT_SET, place)
+        return "guarded"
     if policy == "guarded" or policy == "open":
         return policy
     problem = find_system_obstacle() or find_block_obstacle(scope)
     if policy == "auto" and (problem := problem or reason):
-        warn_of_guarded_code(problem, place)
+        warn_of_guarded_code(FALLBACK.format(problem), place)
         return "guarded"
     if problem:
         raise PolicyError(f'policy="contained" is not possible here: {problem}')
@@ -74,13 +79,18 @@ _warned: list[str] = []
 """The place that this process has warned about."""
 
 
-def warn_of_guarded_code(problem: str, place: str) -> None:
+FALLBACK = (
+    'policy="auto": the code of this block runs guarded, in the program: {}; write '
+    'policy="guarded" if that is meant (shown once; `njc show` lists all such blocks)'
+)
+NOT_SET = (
+    'a model\'s code runs in the program, behind a guard against accidents; set policy="auto" to '
+    'contain it where possible, or policy="guarded" if that is meant (shown once)'
+)
+
+
+def warn_of_guarded_code(text: str, place: str) -> None:
     """Warn, once in this process, that the code of a block runs in the program."""
-    if _warned:
-        return
-    _warned.append(place)
-    text = (
-        f'policy="auto": the code of this block runs guarded, in the program: {problem}; write '
-        'policy="guarded" if that is meant (shown once; `njc show` lists all such blocks)'
-    )
-    warn_at(place, text, PolicyWarning)
+    if not _warned:
+        _warned.append(place)
+        warn_at(place, text, PolicyWarning)

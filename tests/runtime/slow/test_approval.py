@@ -80,6 +80,7 @@ class Person:
             text=True,
             env={
                 "PATH": os.environ["PATH"],
+                "NJC_POLICY": "guarded",
                 "PYTHONPATH": ":".join(sys.path),
                 "TERM": "xterm",
                 "PYTHON_COLORS": "0",

@@ -11,6 +11,7 @@ from processes import run_python
 PROGRAM = """
 import platform, sys, warnings
 machine, policy = sys.argv[1:]
+options = {"policy": policy} if policy else {}
 if machine:
     platform.machine = lambda: machine
 warnings.simplefilter("always")
@@ -19,7 +20,7 @@ from njrt.models.scripted import run
 
 kept = []
 model = njrt.Scripted([run("kept.append(lambda: 1)", done=True)] * 2)
-with njrt.using(model=model, policy=policy):
+with njrt.using(model=model, **options):
     for line in (1, 2):
         try:
             njrt.run("natural\\nAppend to <kept>.", lambda: (kept,), at=f"a.njpy:{line}", guarded=REASON)
@@ -38,6 +39,7 @@ REASON = "the type of `df` has a class of another package"
         ("auto", "", "", "PolicyError ModelError 0", ""),
         ("contained", "vax", "", "PolicyError 0 PolicyError 0 0", ""),
         ("guarded", "", REASON, "2", ""),
+        ("", "", "", "2", "behind a guard against accidents"),
     ],
 )
 def test_where_code_runs(
@@ -46,7 +48,6 @@ def test_where_code_runs(
     program = tmp_path / "program.py"
     program.write_text(PROGRAM.replace("REASON", repr(reason)))
     ran = run_python(program, machine, policy)
-    print(ran.stderr)
     if policy == "auto" and not warned:
         assert ran.stdout.endswith("\n0\n"), "a function of contained code ends with it"
     else:

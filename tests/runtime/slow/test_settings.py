@@ -62,6 +62,7 @@ class Place:
 
     def run(self, **environ: str) -> subprocess.CompletedProcess[str]:
         clean = {name: text for name, text in os.environ.items() if not name.startswith(FOREIGN)}
+        clean["NJC_POLICY"] = "guarded"  # without a policy, a program warns
         return run_python(
             "-m", "njc", "run", "prog.njpy", cwd=self.folder, env=clean | environ, timeout=60
         )
