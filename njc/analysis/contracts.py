@@ -41,7 +41,12 @@ NO_CONTRACT = BlockContract()
 
 
 def find_contract(source: SourceFile, block: NaturalBlock, types: TypeReader) -> BlockContract:
-    """Return a block's contract: the asserts about its variables that only compute."""
+    """Return a block's contract: the asserts about its variables that only compute.
+
+    A block in the body of a class has none.
+    """
+    if block.scope.kind == "class":
+        return NO_CONTRACT
     texts: list[str] = []
     names: list[str] = []
     refused: list[tuple[ast.Assert, str]] = []
@@ -133,6 +138,4 @@ def _may_change(name: str, block: NaturalBlock, types: TypeReader) -> bool:
 def _is_captured(name: str, block: NaturalBlock, types: TypeReader) -> bool:
     """Return whether the call must pass a variable to the contract: a local variable that the block does not name."""
     home = resolve_name(name, block.scope, types.outputs)
-    if (isinstance(home, Global) and name != "__class__") or name in block.names:
-        return False
-    return block.scope.kind != "class" or home.scope is not block.scope
+    return not (isinstance(home, Global) and name != "__class__") and name not in block.names

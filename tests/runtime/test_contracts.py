@@ -21,7 +21,7 @@ import pytest
 import njrt
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
-from njrt.execution.contracts import Contract
+from njrt.execution.contracts import Contract, make_contract
 from njrt.messages import Request, UserMessage
 from njrt.models.scripted import run
 from processes import run_python
@@ -155,14 +155,6 @@ PROGRAMS = {
         '        """natural\n        Put a number into <:x: int>.\n        """\n'
         "        assert x < __class__.top\n        return x\n\n\ndef f():\n    return Box().fill()\n",
         (({"x": 7}, "__class__.top = 5"), ({"x": 5}, "x = 5")),
-        {"x": 1},
-        1,
-    ),
-    "a class body": Program(
-        "def f(limit=5):\n    class Box:\n        top = 5\n"
-        '        """natural\n        Put a number into <:x: int>.\n        """\n'
-        "        assert x < top and x < limit\n    return Box.x\n",
-        (({"x": 7}, "top = 5"), ({"x": 5}, "x = 5")),
         {"x": 1},
         1,
     ),
@@ -499,7 +491,6 @@ HOLDING: list[tuple[Any, str]] = [
 PLACES = {
     "function": "def f():\n    outside, k, totals = True, 1, defaultdict(int)\n{}\n    return 0\n\n\nf()\n",
     "method": "class C:\n  def f(self):\n    outside, k, totals = True, 1, defaultdict(int)\n{}\n\n\nC().f()\n",
-    "class": "k = 1\n\n\nclass C:\n    outside, k, totals = False, 2, defaultdict(int)\n{}\n",
     "coroutine": "async def f():\n    outside, k, totals = True, 1, defaultdict(int)\n{}\n\n\nasyncio.run(f())\n",
     "loop": "for outside, k, totals in [(True, 1, defaultdict(int))]:\n{}\n",
 }
@@ -511,23 +502,23 @@ def test_a_reply_that_holds_is_accepted(place: str, value: Any, asserts: str) ->
     head = "import asyncio\nfrom collections import defaultdict\n\n"
     text = textwrap.indent(f'"""natural\nPut <:x>.\n"""\nassert {asserts}\n', "    ")
     plain = text.replace('"""natural\n    Put <:x>.\n    """', f"x = {value!r}")
-    try:
-        exec(head + PLACES[place].format(plain), {"__name__": "plain"})  # it holds
-    except NameError:  # a function in a class body reads its variables
-        assert place == "class"
-        return
+    exec(head + PLACES[place].format(plain), {"__name__": "plain"})  # it holds
     model = njrt.Scripted([run(f"x = {value!r}", done=True)], protocol="text")
     with njrt.using(model=model):
         load(head + PLACES[place].format(text))
     assert len(model.requests) == 1
 
 
-def test_a_function_in_a_class_body_does_not_see_its_variables() -> None:
-    for test in ("all(n == k for n in [x])", "(lambda: k)() == x", "[k for _ in [x]] == [x]"):
-        body = f'k = 2\n"""natural\nPut <:x>.\n"""\nassert {test}\n'
-        model = njrt.Scripted([run("x = 1", done=True)], protocol="text")
-        with njrt.using(model=model):
-            load(f"{HEAD}k = 1\n\n\nclass C:\n{textwrap.indent(body, '    ')}")
+def test_a_block_in_a_class_body_has_no_contract() -> None:
+    text = (
+        'class Box:\n    """natural\n    Put a number into <:x: int>.\n    """\n    assert x > 3\n'
+    )
+    (contract,) = compile_source(SourceFile("p.njpy", text.encode())).contracts
+    assert contract.texts == ()
+    model = njrt.Scripted([{"x": 1}], protocol="text")
+    with njrt.using(model=model), pytest.raises(AssertionError):
+        load(text)
+    assert make_contract(["x > 3"], lambda: (), None, {"x": 1}, "Box") is None  # a file of 0.2
 
 
 def test_the_assert_of_the_program_decides_where_effects_are_possible() -> None:
