@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 
 from njrt.execution.execute import Ran, Snippet, execute, prepare
-from njrt.options import Policy
+from njrt.options import CodePolicy
 from njrt.scope.scope import make_scope
 
 REPEATS = 20
@@ -42,7 +42,7 @@ def look(number: int) -> int:
     return number
 
 
-def time_piece(code: str, count: int, policy: Policy) -> float:
+def time_piece(code: str, count: int, policy: CodePolicy) -> float:
     """Return the median time of a piece of code, in milliseconds."""
     enemies = [Enemy(f"enemy {number}", number) for number in range(count)]
     times = []
