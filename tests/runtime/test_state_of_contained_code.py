@@ -17,9 +17,10 @@ import pytest
 
 from njrt.execution.contained.apply import ConflictError, apply_delta, undo, update
 from njrt.execution.contained.child import Child
+from njrt.execution.contained.contents import StateError
 from njrt.execution.contained.making import read_delta
 from njrt.execution.contained.program import Program
-from njrt.execution.contained.state import Delta, StateError
+from njrt.execution.contained.state import Delta
 from njrt.execution.contained.wire import WireError
 
 
@@ -197,6 +198,42 @@ def test_what_the_program_changes_meanwhile_reaches_the_child_by_difference() ->
     both.run(
         "assert [*items] == [2, 3, 4] and table == {'a': 2} and (row.health, row.name) == (5, 'new')"
     )
+
+
+class Bag:
+    """An own class with any attributes."""
+
+    a: Any
+    b: Any
+
+    def __init__(self, **held: Any) -> None:
+        self.__dict__ |= held
+
+
+@pytest.mark.parametrize("held", [{}, {"a": 1}, {"a": 1, "b": 2}, {"b": 1, "a": 1}], ids=str)
+@pytest.mark.parametrize("others", [0, 2])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "bag.a = 3",
+        "bag.b = None",
+        "bag.__dict__.clear()",
+        "bag.b = bag.__dict__.pop('a', 1)",
+        "bag.__dict__ = {'a': 4}",
+        "bag._hidden = 5",
+    ],
+)
+def test_any_change_of_attributes_reaches_the_child(
+    held: dict[str, int], others: int, change: str
+) -> None:
+    bag = Bag(**held)
+    bags = [bag, *(Bag(**held) for _ in range(others))]
+    both = Transaction(bags=bags)
+    for step in (change, "bag.a = 7", change):
+        exec(step, {"bag": bag})
+        both.send()
+        public = {name: it for name, it in vars(bag).items() if name[0] != "_"}
+        both.run(f"assert [vars(it) for it in bags] == {[public, *[held] * others]}")
 
 
 @pytest.mark.parametrize(

@@ -188,6 +188,9 @@ def run(code: str, policy: Any) -> tuple[Any, ...]:
     def read_total() -> int:
         return int(total)
 
+    def read_texts() -> list[str]:
+        return [*(mail.text for mail in mails), *map(repr, numbers)]
+
     def add_to_total(count: int) -> None:
         """A function."""
         nonlocal total
@@ -195,7 +198,7 @@ def run(code: str, policy: Any) -> tuple[Any, ...]:
 
     variables = lambda: (  # noqa: E731
         mails, first, box, numbers, pairs, price, counter, queue, amount, point, log, seen, raw, total, text, result, kept,
-        fail, read_total, add_to_total, Mail, Urgent, Money, OutOfStock, Gone, Color, Level,
+        fail, read_total, read_texts, add_to_total, Mail, Urgent, Money, OutOfStock, Gone, Color, Level,
     )  # fmt: skip
     scope = make_scope(variables, writes="result total", at="case.njpy:1")
     snippet = prepare(code, scope, labels=("return", "break"), policy=policy)
@@ -384,6 +387,18 @@ sorted(locals())[:3]
 result = [] or numbers
 result = (lambda: total)()
 global_total = total\nresult = global_total
+first.text = "a"\nresult = [read_texts(), read_texts()]
+setattr(first, "text", "a")\nresult = read_texts()
+vars(first)["text"] = "a"\nresult = read_texts()
+first.__dict__.update(text="a")\nresult = read_texts()
+getattr(first, "__dict__")["text"] = "a"\nresult = read_texts()
+object.__setattr__(first, "text", "a")\nresult = read_texts()
+getattr(first, "__di" + "ct__")["text"] = "a"\nread_texts()
+held = vars(first)\nread_texts()\nheld["text"] = "a"\nresult = read_texts()
+for m in mails:\n    m.text += "!"\n    m.tag("a")\n    result = read_texts()
+made = Mail("made")\nmails.append(made)\nread_texts()\nmade.text = "a"\nresult = read_texts()
+numbers.append(1)\nresult = read_texts()\nfirst.text = "b"\nnumbers[0] = 1\ntext = read_texts()
+del first.color\nread_texts()\nfirst.color = Color.BLUE\nresult = read_texts()
 total: int = 3
 10 ** 400
 result = 2 ** 5000

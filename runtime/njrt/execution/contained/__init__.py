@@ -12,6 +12,7 @@ data, applies changes to it after checking them, and calls functions and methods
 
     wire       values and messages, for both sides
     state      objects by number and their rows, for both sides
+    contents   reading objects, and finding those that have changed, for both sides
     making     checking rows, and making objects of them, for both sides
     apply      the program: applying changes, whole or not at all, and undoing them
     program    the program: what is sent, what may change, what is called

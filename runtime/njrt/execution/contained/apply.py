@@ -16,19 +16,9 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
+from njrt.execution.contained.contents import MISSING, UNCHANGING, find_reader, iterate, set_raw
 from njrt.execution.contained.making import check_keys, make_objects
-from njrt.execution.contained.state import (
-    MISSING,
-    UNCHANGING,
-    Delta,
-    Row,
-    Table,
-    decode_value,
-    find_reader,
-    is_same,
-    iterate,
-    set_raw,
-)
+from njrt.execution.contained.state import Delta, Row, Table, decode_value, is_same
 from njrt.execution.contained.wire import Data, WireError
 from njrt.records import record
 

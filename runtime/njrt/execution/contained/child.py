@@ -23,14 +23,17 @@ from typing import Any
 
 from njrt.execution.contained import rebuild
 from njrt.execution.contained.apply import update
+from njrt.execution.contained.contents import StateError
 from njrt.execution.contained.loop import ChildLoop, run_coroutine
 from njrt.execution.contained.objects import Objects, describe_error
-from njrt.execution.contained.state import Delta, StateError
+from njrt.execution.contained.state import Delta
 from njrt.execution.contained.wire import Connection, Data, set_decimal_context
 from njrt.execution.raised import RaisedError
 
 UNBOUND = ["unbound"]
 _MISSING = object()
+_PAST_MARKS = {"vars", "__dict__", "__setattr__", "__delattr__"}
+"""Names by which code sets attributes without `__setattr__` of the rebuilt classes."""
 
 
 class Interrupted(BaseException):
@@ -249,6 +252,7 @@ class Child(Objects):
             self.bind(name, data)
         self.is_filling = False
         self.table.remember()
+        self.table.is_marked = _list_words(code).isdisjoint(_PAST_MARKS)
         private = {
             ".raised": self.raised.record,
             ".catchable": self._select_catchable,
@@ -294,6 +298,7 @@ class Child(Objects):
                 self._send_error(error, code)
 
     def _send_end(self, kind: int, value: Any) -> None:
+        self.table.is_marked = False  # what was set in other ways is found now
         self._check_outputs()
         obstacle = self.find_obstacle(value)
         if obstacle is not None and kind != 1:
@@ -308,6 +313,7 @@ class Child(Objects):
 
     def _send_error(self, error: BaseException, code: CodeType) -> None:
         """Send an exception from the code: either raised for the program, or a mistake."""
+        self.table.is_marked = False
         frames = [
             [None if frame.f_code is code else frame.f_code.co_name, line]
             for frame, line in traceback.walk_tb(error.__traceback__)
@@ -391,6 +397,13 @@ class Child(Objects):
             "vars": lambda *args: builtins.vars(*args) if args else list_variables(),
             "locals": list_variables,
         }
+
+
+def _list_words(code: CodeType) -> set[str]:
+    """Return the names and texts in code and in what is nested in it."""
+    words = {*code.co_names, *code.co_freevars}
+    words.update(it for it in code.co_consts if type(it) is str)
+    return words.union(*(_list_words(it) for it in code.co_consts if type(it) is CodeType))
 
 
 class _Manager:

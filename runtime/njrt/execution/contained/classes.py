@@ -18,8 +18,9 @@ from collections.abc import Callable, Mapping
 from types import FunctionType, MemberDescriptorType, ModuleType
 from typing import Any
 
+from njrt.execution.contained.contents import StateError
 from njrt.execution.contained.known import find_known_name
-from njrt.execution.contained.state import FACTORIES, Side, StateError
+from njrt.execution.contained.state import FACTORIES, Side
 from njrt.execution.contained.travel import pack_function
 from njrt.execution.contained.wire import Data, WireError, write
 from njrt.execution.guard.allowed import split_words

@@ -19,11 +19,11 @@ from typing import Any
 from njrt.errors import PolicyError
 from njrt.execution.compile import Snippet
 from njrt.execution.contained.apply import ConflictError
+from njrt.execution.contained.contents import StateError
 from njrt.execution.contained.failures import describe_call, fail, read_frames
 from njrt.execution.contained.names import Names, dump_code
 from njrt.execution.contained.process import ChildProcess, start_child
 from njrt.execution.contained.session import Encode, Session
-from njrt.execution.contained.state import StateError
 from njrt.execution.contained.wire import Data, TooLargeError, WireError, encode_decimal_context
 from njrt.execution.interruptions import is_cancellation
 from njrt.execution.lowering import ExitKind

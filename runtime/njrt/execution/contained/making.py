@@ -12,19 +12,14 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-from njrt.execution.contained.state import (
+from njrt.execution.contained.contents import (
     BUILTIN,
-    FACTORIES,
     FROZEN,
-    MAX_ROWS,
-    Delta,
-    Row,
-    Side,
     StateError,
-    decode_value,
     has_only_namespace,
     set_raw,
 )
+from njrt.execution.contained.state import FACTORIES, MAX_ROWS, Delta, Row, Side, decode_value
 from njrt.execution.contained.wire import Data, WireError
 
 MAX_DEPTH = 100

@@ -16,8 +16,8 @@ from typing import Any
 
 from njrt.execution.checks import MODULE_NAMES
 from njrt.execution.compile import Snippet
+from njrt.execution.contained.contents import MISSING
 from njrt.execution.contained.known import CHILD_MODULES
-from njrt.execution.contained.state import MISSING
 from njrt.execution.contained.wire import WireError
 from njrt.scope.scope import read_cell
 from njrt.values.introspection import is_a

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from njrt.execution.contained import rebuild
+from njrt.execution.contained.contents import Kind, StateError
 from njrt.execution.contained.known import (
     CHILD_MODULES,
     fill_error,
@@ -25,7 +26,7 @@ from njrt.execution.contained.known import (
     make_bare_error,
     make_group,
 )
-from njrt.execution.contained.state import Delta, Kind, StateError, Table
+from njrt.execution.contained.state import Delta, Table
 from njrt.execution.contained.wire import Data
 
 _CALLED = ("function", "builtin_function_or_method", "method", "ProgramCall")
@@ -40,8 +41,8 @@ class Objects:
     """The objects of the program in the child (state: by number, and what was handed over)."""
 
     def __init__(self, call: rebuild.Call) -> None:
-        self.classes = rebuild.Classes(call, lambda data: self.table.decode(data))
         self.table = Table(self)
+        self.classes = rebuild.Classes(call, self.table.decode, self.table.mark)
         self.functions: dict[int, Any] = {}
         self.modules: dict[str, Any] = {}
         self.handed: list[Any] = []

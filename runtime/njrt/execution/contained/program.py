@@ -21,6 +21,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, get_type_hints
 
 from njrt.execution.contained.classes import Classes, find_method, is_async
+from njrt.execution.contained.contents import MISSING, UNCHANGING, Kind, StateError, find_reader
 from njrt.execution.contained.known import (
     CHILD_MODULES,
     fill_error,
@@ -32,7 +33,7 @@ from njrt.execution.contained.known import (
     make_group,
     resolve_known,
 )
-from njrt.execution.contained.state import MISSING, UNCHANGING, Kind, StateError, Table, find_reader
+from njrt.execution.contained.state import Table
 from njrt.execution.contained.wire import Data, WireError
 from njrt.execution.tracebacks import cut_middle
 from njrt.gates import (

@@ -22,8 +22,9 @@ from operator import attrgetter
 from types import FunctionType
 from typing import Any
 
+from njrt.execution.contained.contents import BUILTIN, list_public
 from njrt.execution.contained.known import make_bare_error
-from njrt.execution.contained.state import BUILTIN, FACTORIES, list_public
+from njrt.execution.contained.state import FACTORIES
 from njrt.execution.contained.wire import Data
 
 Call = Callable[..., Any]
@@ -149,8 +150,10 @@ def _copy_model(self: Any, *, update: Any = None, deep: bool = False) -> Any:
 class Classes:
     """The rebuilt classes (state: descriptions, classes by key, keys by class)."""
 
-    def __init__(self, call: Call, read: Callable[[Data], Any]) -> None:
-        self._call, self._read = call, read
+    def __init__(
+        self, call: Call, read: Callable[[Data], Any], mark: Callable[[Any], None]
+    ) -> None:
+        self._call, self._read, self._mark = call, read, mark
         self._described: dict[str, dict[str, Any]] = {}
         self._classes: dict[str, Any] = {}
         self.kinds: dict[type, tuple[str, str]] = {}
@@ -221,6 +224,8 @@ class Classes:
             space["model_copy"] = _copy_model
         if described["form"] == "remote":
             space |= self._make_attributes(described["names"][0])
+        elif described["form"] == "object" and not described.get("parameters", {}).get("frozen"):
+            space |= self._make_setters()
         if described["form"] == "error" and "__str__" not in space:
             space["__str__"] = _show_error
         if not described["is_makeable"]:
@@ -300,6 +305,20 @@ class Classes:
             call(["set", self, attribute], (value,), {})
 
         return {"__getattr__": read, "__setattr__": write}
+
+    def _make_setters(self) -> dict[str, Any]:
+        """Return the methods that set attributes and mark the object as changed."""
+        mark = self._mark
+
+        def set_attribute(self: Any, name: str, value: Any) -> None:
+            object.__setattr__(self, name, value)
+            mark(self)
+
+        def delete(self: Any, name: str) -> None:
+            object.__delattr__(self, name)
+            mark(self)
+
+        return {"__setattr__": set_attribute, "__delattr__": delete}
 
     def _make_tuple(
         self, name: str, bases: tuple[Any, ...], space: dict[str, Any], described: Mapping[str, Any]

@@ -23,9 +23,9 @@ from contextlib import suppress
 
 from njrt.execution.contained import wire
 from njrt.execution.contained.child import Child
+from njrt.execution.contained.contents import StateError
 from njrt.execution.contained.known import CHILD_MODULES
 from njrt.execution.contained.seccomp import build_filter, install_filter
-from njrt.execution.contained.state import StateError
 from njrt.execution.contained.wire import MAX_ZONE_BYTES, Connection, WireError
 
 MEMORY_BYTES = 1024 * 1024 * 1024

@@ -12,10 +12,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from njrt.execution.contained.apply import Done, apply_delta, undo
+from njrt.execution.contained.contents import MISSING, StateError
 from njrt.execution.contained.making import check_value, make_objects, read_delta
 from njrt.execution.contained.names import Names
 from njrt.execution.contained.program import Program, list_members
-from njrt.execution.contained.state import MISSING, Delta, StateError, Table
+from njrt.execution.contained.state import Delta, Table
 from njrt.execution.contained.wire import Data, WireError, measure
 from njrt.execution.tracebacks import cut_middle
 

@@ -23,26 +23,26 @@ by their `repr`, so that True is not 1 and -0.0 is not 0.0.
 
 from __future__ import annotations
 
-import operator
-from bisect import bisect_right
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
-from itertools import accumulate, chain, compress, count
-from types import MemberDescriptorType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any, Protocol
 
 from njrt.execution.contained import wire
+from njrt.execution.contained.contents import (
+    FROZEN,
+    Contents,
+    Kind,
+    StateError,
+    iterate,
+    list_public,
+)
 from njrt.execution.contained.wire import BIG, PLAIN, READERS, Data, WireError, write
 from njrt.records import record
-from njrt.values.introspection import find_member, list_slots, make_attribute_reader
 
 MAX_ROWS = 1_000_000
-MISSING = object()
 
 Row = list[Data]
-Kind = tuple[str, str]
-"""The tag and the name of a row."""
 
 _EXACT: Mapping[type, Kind] = {
     list: ("list", ""),
@@ -58,23 +58,6 @@ _EXACT: Mapping[type, Kind] = {
 FACTORIES: Mapping[str, Any] = {it.__name__: it for it in (list, dict, set, int, float, str, bool)}
 """The default factories that both sides know."""
 _FACTORY_NAMES = {factory: name for name, factory in FACTORIES.items()}
-BUILTIN: Mapping[str, type] = {
-    "list": list,
-    "dict": dict,
-    "set": set,
-    "tuple": tuple,
-    "frozenset": frozenset,
-    "bytearray": bytearray,
-    "deque": deque,
-}
-FROZEN = ("tuple", "frozenset", "group")
-"""Rows of objects that are made with their contents."""
-UNCHANGING = (*FROZEN, "handle", "remote", "error")
-"""Rows that stay as they are."""
-
-
-class StateError(Exception):
-    """A value cannot cross, or may not change; the message is for the model."""
 
 
 class Side(Protocol):
@@ -129,7 +112,11 @@ class Table:
         self.rows: list[Row] = []
         self.kinds: list[Kind] = []
         self.numbers: dict[int, int] = {}
-        self._contents = _Contents()
+        self._own_kinds: dict[int, Kind] = {}
+        """The kinds of own classes that have numbered objects, by the classes' identity."""
+        self.is_marked = False
+        """Whether instances of own classes are marked when an attribute is set (`mark`)."""
+        self._contents = Contents()
         self._suspects: set[int] = set()
 
     # ── values ───────────────────────────────────────────────────────────────────────────────────
@@ -141,16 +128,21 @@ class Table:
         number = self.numbers.get(id(value))
         if number is not None:
             return ["r", number]
-        data = write(value)
-        if data is None:
-            data = self.side.write_special(value)
-        return ["r", self._add(value, self.find_kind(value))] if data is None else data
+        cls = type(value)
+        kind = _EXACT.get(cls) or self._own_kinds.get(id(cls))
+        if kind is None:
+            data = write(value)
+            if data is None:
+                data = self.side.write_special(value)
+            if data is not None:
+                return data
+            kind = self.find_kind(value)
+            if kind[0] == "object":
+                self._own_kinds[id(cls)] = kind
+        return ["r", self._add(value, kind)]
 
     def find_kind(self, value: Any) -> Kind:
         cls = type(value)
-        kind = _EXACT.get(cls)
-        if kind is not None:
-            return kind
         if cls is deque:
             return "deque", "" if value.maxlen is None else str(value.maxlen)
         if cls is defaultdict:
@@ -188,9 +180,15 @@ class Table:
 
     # ── messages ─────────────────────────────────────────────────────────────────────────────────
 
+    def mark(self, value: Any) -> None:
+        """Record that an attribute of an object was set."""
+        number = self.numbers.get(id(value))
+        if number is not None:
+            self._suspects.add(number)
+
     def find_changed(self) -> dict[int, Row]:
         """Return the rows of the objects that differ from what both sides know."""
-        self._suspects.update(self._contents.find_suspects())
+        self._suspects.update(self._contents.find_suspects(self.is_marked))
         found = ((number, self.read_row(number)) for number in sorted(self._suspects))
         return {number: row for number, row in found if not is_same(row, self.rows[number])}
 
@@ -230,164 +228,12 @@ class Table:
         self._contents.extend(self.objects, self.kinds)
 
 
-class _Contents:
-    """Finds objects whose contents may have changed, by identity (state: the last contents).
-
-    The loops run in C: it is asked at each call, of all objects.
-    """
-
-    def __init__(self) -> None:
-        self._segments: list[_Segment] = []
-        self._known = 0
-
-    def find_suspects(self) -> list[int]:
-        """Return the numbers of objects whose contents may differ from those of the last call."""
-        return [number for segment in self._segments for number in segment.find_suspects()]
-
-    def is_scattered(self) -> bool:
-        return len(self._segments) > _MOST_SEGMENTS
-
-    def extend(self, objects: Sequence[Any], kinds: Sequence[Kind]) -> None:
-        """Take the present contents of the new objects as the last ones."""
-        if self.is_scattered():
-            self._segments, self._known = [], 0
-        if self._known < len(objects):
-            numbers = range(self._known, len(objects))
-            self._segments.append(_Segment(numbers, objects, kinds))
-            self._known = len(objects)
-
-
-_MOST_SEGMENTS = 32
-_Reading = tuple[list[Any], list[int], list[Any]]
-"""The names of attributes, the length of each part, and all members."""
-
-
-class _Segment:
-    """The last contents of some objects."""
-
-    def __init__(
-        self, numbers: Iterable[int], objects: Sequence[Any], kinds: Sequence[Kind]
-    ) -> None:
-        self._instances, self._containers, self._dicts = ([], [], [])  # type: ignore[var-annotated]
-        self._others: list[tuple[Any, str]] = []
-        found: tuple[list[int], ...] = ([], [], [], [])
-        for number in numbers:
-            value, (tag, _) = objects[number], kinds[number]
-            if tag in UNCHANGING:
-                continue
-            if tag == "object" and has_only_namespace(type(value)):
-                found[0].append(number)
-                self._instances.append(value)
-            elif type(value) not in _EXACT or type(value) in (Counter, OrderedDict):
-                found[1].append(number)
-                self._others.append((value, tag))
-            else:
-                found[3 if tag == "dict" else 2].append(number)
-                (self._dicts if tag == "dict" else self._containers).append(value)
-        instances, others, containers, dicts = found
-        self._numbers = [*instances, *others, *containers, *dicts, *dicts]
-        self._last = self._read()
-
-    def _read(self) -> _Reading:
-        for _ in range(10):
-            try:
-                held = [*map(_get_namespace, self._instances)]
-                names = [*chain.from_iterable(held)]
-                others = [[*iterate(tag, it), *_list_attributes(it)] for it, tag in self._others]
-                parts = [*others, *self._containers, *self._dicts]
-                parts += map(dict.values, self._dicts)
-                # The views of many namespaces at a time would keep the garbage collector busy.
-                members = [*chain.from_iterable(map(dict.values, held))]
-                members += chain.from_iterable(parts)
-                return names, [*map(len, held), *map(len, parts)], members
-            except RuntimeError:  # another thread has just changed a dict or a set
-                continue
-        raise StateError("the program changes its objects at the same time, all the time")
-
-    def find_suspects(self) -> list[int]:
-        (names, sizes, members), (old_names, old_sizes, old) = now, last = self._read(), self._last
-        self._last, numbers = now, self._numbers
-        if sizes == old_sizes and names == old_names:
-            if all(map(operator.is_, members, old)):
-                return []
-            places = compress(count(), map(operator.is_not, members, old))
-            ends = [*accumulate(sizes)]
-            return sorted({numbers[bisect_right(ends, place)] for place in places})
-        if sizes == old_sizes:
-            return sorted({*numbers})
-        found, start, old_start = set(), 0, 0
-        for number, size, old_size in zip(numbers, sizes, last[1], strict=True):
-            end, old_end = start + size, old_start + old_size
-            now_held, was = members[start:end], old[old_start:old_end]
-            if size != old_size or not all(map(operator.is_, now_held, was)):
-                found.add(number)
-            start, old_start = end, old_end
-        return sorted(found)
-
-
-_get_namespace = operator.attrgetter("__dict__")
-
-
-def iterate(tag: str, value: Any) -> Iterable[Any]:
-    """Return the items of a container without running its class's methods."""
-    match tag:
-        case "object":
-            return ()
-        case "dict":
-            kind: Any = OrderedDict if isinstance(value, OrderedDict) else dict
-            return (part for pair in kind.items(value) for part in pair)
-    iterator: Iterable[Any] = BUILTIN[tag].__iter__(value)  # type: ignore[attr-defined]
-    return iterator
-
-
-Reader = Callable[[Any], dict[str, Any]]
-find_reader: Callable[[type], Reader] = lru_cache(maxsize=256)(make_attribute_reader)
-"""Return the function that reads all attributes of an object, from its namespace and slots."""
-
-
-def _has_only_namespace(cls: type) -> bool:
-    return "__dict__" in dir(cls) and all(name[:1] == "_" for name, _ in list_slots(cls))
-
-
-has_only_namespace: Callable[[type], bool] = lru_cache(maxsize=256)(_has_only_namespace)
-"""Return whether all public attributes of a class's instances are in their `__dict__`."""
-
-
-def list_public(value: Any) -> list[tuple[str, Any]]:
-    """Return the attributes of an object that have no underscore."""
-    cls = type(value)
-    held = value.__dict__ if has_only_namespace(cls) else find_reader(cls)(value)
-    if wire.IS_CHILD and not issubclass(cls, BaseException):
-        for name in held:
-            if name[:1] == "_":
-                raise StateError(f"`{name}` of a {cls.__name__} cannot be set in contained code")
-    return [it for it in held.items() if it[0][:1] != "_"]
-
-
-def _list_attributes(value: Any) -> list[Any]:
-    return [part for pair in list_public(value) for part in pair]
-
-
 def _write_attributes(value: Any, encode: Callable[[Any], Data]) -> list[Data]:
     parts: list[Data] = []
     for name, it in list_public(value):
         parts.append(name)
         parts.append(it if type(it) in PLAIN else encode(it))
     return parts
-
-
-def set_raw(value: Any, name: str, new: Any) -> None:
-    """Set or, if it is `MISSING`, delete an attribute without running the class's methods."""
-    member = find_member(type(value), name)
-    if type(member) is MemberDescriptorType:
-        if new is not MISSING:
-            member.__set__(value, new)
-        elif name in find_reader(type(value))(value):
-            member.__delete__(value)
-    elif new is not MISSING:
-        value.__dict__[name] = new
-    else:
-        value.__dict__.pop(name, None)
 
 
 def decode_value(data: Data, objects: Mapping[int, Any] | Sequence[Any], side: Side) -> Any:

@@ -19,8 +19,9 @@ from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from njrt.execution.contained.contents import StateError
 from njrt.execution.contained.known import CHILD_MODULES
-from njrt.execution.contained.state import Side, StateError
+from njrt.execution.contained.state import Side
 from njrt.execution.contained.wire import Data, write
 from njrt.execution.guard.allowed import split_words
 from njrt.records import record
