@@ -108,6 +108,11 @@ def is_observer(opened: OpenInterceptor) -> bool:
     return bool(getattr(opened.decide, "is_observer", False))
 
 
+def decides_changes(opened: OpenInterceptor) -> bool:
+    """Return whether an interceptor decides about the changes of contained code."""
+    return bool(getattr(opened.decide, "decides_changes", False))
+
+
 @record
 class InterceptorDecision:
     """The decision of one interceptor; `interceptor` is its name."""

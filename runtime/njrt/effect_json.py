@@ -11,7 +11,7 @@ from typing import Any, assert_never, get_args
 
 from njrt.dataclass_json import InvalidJsonError, validate_value
 from njrt.decisions import Abort, Accept, Decision, Edit, InterceptorDecision, Pause, Reject
-from njrt.effects import Effect
+from njrt.effects import CHANGES, Effect
 from njrt.errors import PolicyError
 from njrt.messages import Json
 
@@ -37,7 +37,14 @@ def effect_from_json(value: Json) -> Effect:
 
 
 def format_call(effect: Json) -> str:
-    """Format the JSON of a `Touch` or a `Perform` as a call: `shop.pay(order=3)`."""
+    """Format the JSON of a `Touch` or a `Perform` as a call: `shop.pay(order=3)`.
+
+    Changes of contained code have a line each.
+    """
+    changes = effect["arguments"].get("changes")
+    if effect["function"] == CHANGES and isinstance(changes, dict):
+        lines = (f"    {path!r}: {change!r},\n" for path, change in changes.items())
+        return f"{CHANGES}(changes={{\n{''.join(lines)}}})"
     arguments = ", ".join(f"{name}={value!r}" for name, value in effect["arguments"].items())
     return f"{effect['function']}({arguments})"
 

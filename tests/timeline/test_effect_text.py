@@ -32,6 +32,7 @@ EFFECTS: list[Effect] = [
     ReturnAnswer({"a": "ä"}),
     RaiseNamed("KeyError", "no: such = key"),
     Touch("shop.pay", {"order": 3, "note": 'it\'s "late"'}),
+    Touch("njrt.apply", {"changes": {'a["k"].b': {"was": None, "now": "x\n"}}}),
     Perform("shop.reserve", {"product": {"type": "Ref", "addr": 2}, "count": None}),
     Perform("shop.leave", {}),
 ]

@@ -23,6 +23,7 @@ from typing import Literal
 
 from njrt.context import Stack, free_in_child
 from njrt.effect_json import format_call
+from njrt.effects import CHANGES
 from njrt.errors import Paused, RecordingError, RecordingMismatchError, RecordingMissingError
 from njrt.message_json import hash_conversation, reply_from_json, reply_to_json
 from njrt.messages import Message, Protocol, Reply, Request, UserMessage
@@ -115,6 +116,14 @@ class Recorder:
     @property
     def has_decisions(self) -> bool:
         return bool(self._get_open_recording().decisions.items)
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether decisions about the changes of contained code are recorded."""
+        if self._open is None and not self.place.exists():
+            return False
+        calls = self._get_open_recording().calls.items
+        return any(call.effect.get("function") == CHANGES for call in calls)
 
     def take_decision(self, asked: RecordedDecision) -> tuple[int | None, RecordedDecision | None]:
         """Return the number and the recorded form of decisions about an effect, or None."""

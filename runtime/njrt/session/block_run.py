@@ -32,6 +32,7 @@ from njrt.agent.interface_effects import make_interface_form, open_interface
 from njrt.agent.prompt import build_opening
 from njrt.agent.secrets import redact_result, redact_secrets
 from njrt.block import Block, extract_instruction
+from njrt.decisions import decides_changes
 from njrt.effects import Answer, Effect, EffectResult, NeedsCode, Refusal, Run
 from njrt.errors import ConfigurationError, PolicyError, ReplyError
 from njrt.events import wants_states
@@ -226,7 +227,7 @@ class BlockRun(BaseRun):
         return result
 
     def make_gate(self, redactor: Redactor) -> RunGate | None:
-        """Return the run's gate, if there are gated functions.
+        """Return the run's gate, if there are gated functions, or its changes are decided about.
 
         Raises ConfigurationError for rules for functions without the decorator if the code is not
         contained.
@@ -238,7 +239,14 @@ class BlockRun(BaseRun):
                 "njrt.using(calls=...) decides about calls of contained code: write "
                 'policy="contained", or @njrt.gated above the functions'
             )
-        if not has_rules and not is_used():
+        is_code, is_contained = options.effects == "direct", options.policy == "contained"
+        if is_code and not is_contained and any(map(decides_changes, self.session.interceptors)):
+            raise ConfigurationError(
+                "njrt.approve(changes=...) decides about the changes of contained code: write "
+                'policy="contained"'
+            )
+        asks_changes = is_code and is_contained and self.session.asks_changes
+        if not (has_rules or asks_changes or is_used()):
             return None
         from njrt.session.gate import RunGate
 

@@ -15,7 +15,7 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,13 +31,15 @@ from njrt.decisions import (
     Pause,
     PendingEffect,
     Reject,
+    decides_changes,
     is_observer,
 )
 from njrt.effect_json import effect_to_json, format_call
-from njrt.effects import Answer, Effect, EffectResult, Refusal, Touch
+from njrt.effects import CHANGES, Answer, Effect, EffectResult, Refusal, Touch
 from njrt.errors import CallInDoubtError, InterceptorError, NaturalError
 from njrt.events import Performed
 from njrt.gates import (
+    CallRule,
     Find,
     GatedFunction,
     find_plain_function,
@@ -106,6 +108,10 @@ class RunGate:
         self._counts: Counter[str] = Counter()
         self._number = self._running = 0
 
+    @property
+    def asks_changes(self) -> bool:
+        return self._session.asks_changes
+
     def call(self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """Make a call if it is allowed; return its result, which for a coroutine function is an awaitable.
 
@@ -148,6 +154,24 @@ class RunGate:
         self._redactor.scan([("", found)])
         self._report(call, Answer(render_value(found, MAX_VALUE_CHARS, self._redactor)), began)
         return found
+
+    def decide_changes(self, changes: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+        """Have the interceptors decide about changes, as about a call of `CHANGES`.
+
+        Returns the edited new values by path. Raises as `call` does, and InterceptorError if an
+        edit has other paths.
+        """
+        shown = show_arguments({"changes": changes}, self._redactor)["changes"]
+
+        def apply(changes: Any) -> dict[str, Any]:
+            made = show_arguments({"changes": changes}, self._redactor)["changes"]
+            if made.keys() != shown.keys() or not all(type(it) is dict for it in made.values()):
+                raise InterceptorError("an edit of changes has the same paths as the changes")
+            return {path: it.get("now") for path, it in made.items() if it != shown[path]}
+
+        apply.__module__, _, apply.__qualname__ = CHANGES.rpartition(".")
+        edits: Mapping[str, Any] = self.call(GatedFunction(apply, CallRule()), (changes,), {})
+        return edits
 
     def _report(self, call: _Call, result: EffectResult, began: float) -> None:
         effect, seconds = call.effect or Touch(call.gated.name, {}), time.monotonic() - began
@@ -220,6 +244,8 @@ class RunGate:
             call.record = session.record.take_call(pending, is_alone=self._running == 0)
         record = call.record
         interceptors = session.interceptors
+        if call.gated.name == CHANGES:
+            interceptors = tuple(it for it in interceptors if decides_changes(it) or it.asks_again)
         if call.gated.rule.decide == "allow":
             # A debugger still stops.
             interceptors = tuple(opened for opened in interceptors if opened.asks_again)

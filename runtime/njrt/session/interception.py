@@ -63,6 +63,10 @@ class DecisionRecord:
         return self._recorder.has_decisions
 
     @property
+    def has_changes(self) -> bool:
+        return self._recorder.has_changes
+
+    @property
     def path(self) -> str:
         """The recording's file or stored name."""
         return self._recorder.place.name

@@ -17,7 +17,7 @@ from functools import cache
 from typing import Any
 
 from njrt.context import check_context, is_context_known
-from njrt.decisions import Abort, OpenInterceptor, Pause
+from njrt.decisions import Abort, OpenInterceptor, Pause, decides_changes
 from njrt.errors import BlockWarning, NaturalError, Paused, PolicyError
 from njrt.events import Listener, RunId
 from njrt.messages import Protocol
@@ -67,6 +67,12 @@ class Session:
     parent: RunId | None
     environ: Mapping[str, str]
     """The environment variables of njrt that are set."""
+
+    @property
+    def asks_changes(self) -> bool:
+        """Whether interceptors, or a recording, decide about the changes of contained code."""
+        is_recorded = self.record is not None and self.record.has_changes
+        return is_recorded or any(map(decides_changes, self.interceptors))
 
     def get_code_seconds(self) -> float | None:
         """Return the seconds that the next piece of code may run; None for no limit."""

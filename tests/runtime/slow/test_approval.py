@@ -392,3 +392,43 @@ def test_a_wrong_command_of_the_editor_is_told(person: Person) -> None:
     assert person.run("e", "y", "y", "y", source=CALLS, EDITOR="vi 'a") == 0, person.seen
     assert "the command in EDITOR or the JSON is wrong: No closing quotation" in person.seen
     assert person.output.splitlines() == ["paid 3 1", "paid 4 1", "paid 5 1"]
+
+
+CHANGES = """
+import njrt
+from njrt.models.scripted import Scripted, run
+
+def pay(order):
+    print("paid", order)
+
+orders = [{"id": 3, "to": "ada"}, {"id": 4, "to": "bob"}]
+codes = [run("for order in orders:\\n    order['to'] = 'me'\\n    pay(order)"), run("orders.clear()", done=True)]
+with njrt.using(model=Scripted(codes), intercept=njrt.approve(changes=True, **OPTIONS), **SETTINGS):
+    njrt.run("natural\\nPay <orders> by <pay>.", lambda: (orders, pay), at="shop.njpy:1", policy="contained")
+print(orders)
+"""
+
+
+def test_a_person_decides_about_changes_alone(person: Person, tmp_path: Path) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nsed -i \'s/: "me"/: "eve"/\' "$1"\n')
+    editor.chmod(0o755)
+    code = person.run("e", "y", "n", "model? |not bob", "y", source=CHANGES, EDITOR=str(editor))
+    assert code == 0, person.seen
+    assert person.output.splitlines() == ["paid {'id': 3, 'to': 'eve'}", "[]"], person.seen
+    assert "\"orders[0]['to']\": {'was': 'ada', 'now': 'me'}," in person.seen
+    assert "for order in orders" not in person.seen
+
+
+def test_without_a_terminal_changes_are_decided_as_said(tmp_path: Path) -> None:
+    source = CHANGES.replace("OPTIONS", "dict(otherwise='reject')").replace("SETTINGS", "{}")
+    done = subprocess.run(
+        [sys.executable, "-c", source],
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": ":".join(sys.path)},
+        timeout=SECONDS,
+    )
+    assert "asks for reply 3" in done.stderr  # both pieces of code were rejected

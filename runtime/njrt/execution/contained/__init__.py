@@ -15,6 +15,7 @@ data, applies changes to it after checking them, and calls functions and methods
     contents   reading objects, and finding those that have changed, for both sides
     making     checking rows, and making objects of them, for both sides
     apply      the program: applying changes, whole or not at all, and undoing them
+    changes    the program: changes as data for people who decide about them
     program    the program: what is sent, what may change, what is called
     classes    the program: describing own classes; `travel`: methods that run in the child
     names      the program: the names of a block

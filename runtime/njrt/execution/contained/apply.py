@@ -13,7 +13,7 @@ attribute may be set. If applying fails all the same, such as by the program's `
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from njrt.execution.contained.contents import MISSING, UNCHANGING, find_reader, iterate, set_raw
@@ -66,12 +66,39 @@ class _Change:
     """The new values of the attributes that differ, or `MISSING`."""
 
 
-def apply_delta(table: Table, delta: Delta, rules: Rules) -> list[Done]:
+Decide = Callable[[Delta, Sequence[Any]], Delta]
+"""Returns the delta to apply in place of a checked one; gets it with all objects by number."""
+
+
+def apply_delta(
+    table: Table, delta: Delta, rules: Rules, decide: Decide | None = None
+) -> list[Done]:
     """Apply changes, and give numbers to the new objects; return what was done.
 
-    Raises WireError for what is no change, StateError for a change that is not allowed,
-    ConflictError, and exceptions of the program's own methods; in each case nothing has changed.
+    The other side knows `delta`, even if `decide` returns another one. Raises WireError for what
+    is no change, StateError for a change that is not allowed, ConflictError, and exceptions of
+    `decide` and of the program's own methods; in each case nothing has changed.
     """
+    changes, made, objects = _check(table, delta, rules)
+    if decide is not None:
+        changes, made, objects = _check(table, decide(delta, objects), rules)
+    images = [(it, take_image(it.value, it.tag)) for it in changes]
+    try:
+        for change in changes:
+            _change(table, objects, change)
+    except BaseException:
+        for change, image in images:
+            restore(change.value, change.tag, image)
+        raise
+    table.add_made(made, delta.added)
+    table.agree(delta.changed, delta.added)
+    return [Done(it.value, it.tag, was, take_image(it.value, it.tag)) for it, was in images]
+
+
+def _check(
+    table: Table, delta: Delta, rules: Rules
+) -> tuple[list[_Change], list[Any], Sequence[Any]]:
+    """Return the changes, the new objects and all objects, if everything is allowed."""
     elsewhere = table.find_changed() if delta.changed else {}
     made = make_objects(delta.added, table.objects, table.side)
     objects = [*table.objects, *made]
@@ -85,17 +112,7 @@ def apply_delta(table: Table, delta: Delta, rules: Rules) -> list[Done]:
             rules.check_attribute(change.value, name, new)
         if change.number in elsewhere:
             _check_conflict(change, elsewhere[change.number])
-    images = [(it, take_image(it.value, it.tag)) for it in changes]
-    try:
-        for change in changes:
-            _change(table, objects, change)
-    except BaseException:
-        for change, image in images:
-            restore(change.value, change.tag, image)
-        raise
-    table.add_made(made, delta.added)
-    table.agree(delta.changed, delta.added)
-    return [Done(it.value, it.tag, was, take_image(it.value, it.tag)) for it, was in images]
+    return changes, made, objects
 
 
 def update(table: Table, delta: Delta) -> None:
@@ -115,15 +132,16 @@ def _prepare(table: Table, objects: Sequence[Any], number: int, after: Row) -> _
     before = table.rows[number]
     if after[:2] != before[:2] or after[0] in UNCHANGING:
         raise WireError("an object cannot change its kind")
-    old, new = _pair(before[3]), _pair(after[3])
+    old, new = pair_attributes(before), pair_attributes(after)
     names = [it for it in new if it not in old or not is_same(old[it], new[it])]
     attributes = {it: _decode(table, new[it], objects) for it in names}
     attributes |= dict.fromkeys(old.keys() - new.keys(), MISSING)
     return _Change(number, after[0], before, after, table.objects[number], attributes)
 
 
-def _pair(parts: Sequence[Data]) -> dict[str, Data]:
-    return dict(zip(parts[::2], parts[1::2], strict=True))
+def pair_attributes(row: Row) -> dict[str, Data]:
+    """Return the attributes of a row by name."""
+    return dict(zip(row[3][::2], row[3][1::2], strict=True))
 
 
 def _decode(table: Table, data: Data, objects: Sequence[Any]) -> Any:
@@ -133,37 +151,37 @@ def _decode(table: Table, data: Data, objects: Sequence[Any]) -> Any:
 # ── differences ──────────────────────────────────────────────────────────────────────────────────
 
 
-def _find_start(before: Sequence[Data], after: Sequence[Data]) -> int:
+def find_start(before: Sequence[Data], after: Sequence[Data]) -> int:
     """Return where two lists of items begin to differ."""
     pairs = enumerate(zip(before, after, strict=False))
     most = min(len(before), len(after))
     return next((n for n, pair in pairs if not is_same(*pair)), most)
 
 
-def _key_items(tag: str, row: Row) -> dict[str, tuple[Data, Data]]:
+def key_items(row: Row) -> dict[str, tuple[Data, Data]]:
     """Return the keys and values of a dict's or set's row, by the text of the key's data."""
     items = row[2]
-    if tag == "set":
+    if row[0] == "set":
         return {repr(it): (it, None) for it in items}
     return {repr(key): (key, it) for key, it in zip(items[::2], items[1::2], strict=True)}
 
 
 def _check_conflict(change: _Change, now: Row) -> None:
     """Raise ConflictError if the program has changed the same part of an object meanwhile."""
-    old, held, set_ = (_pair(row[3]) for row in (change.before, now, change.after))
+    old, held, set_ = (pair_attributes(row) for row in (change.before, now, change.after))
     both = {
         it
         for it in change.attributes
         if not (is_same(old.get(it), held.get(it)) or is_same(set_.get(it), held.get(it)))
     }
     if change.tag in ("dict", "set"):
-        was, has, new = (_key_items(change.tag, it) for it in (change.before, now, change.after))
+        was, has, new = (key_items(it) for it in (change.before, now, change.after))
         theirs = {key for key in was | has if not is_same(was.get(key), has.get(key))}
         ours = {key for key in theirs if not is_same(was.get(key), new.get(key))}
         both |= {key for key in ours if not is_same(has.get(key), new.get(key))}
     elif not is_same(change.before[2], now[2]) and not is_same(change.before[2], change.after[2]):
         length = len(change.before[2])
-        starts = {_find_start(change.before[2], it) for it in (now[2], change.after[2])}
+        starts = {find_start(change.before[2], it) for it in (now[2], change.after[2])}
         if starts != {length} or change.tag != "list":
             both.add("its items")
     if both:
@@ -192,7 +210,7 @@ def _change_items(table: Table, objects: Sequence[Any], change: _Change) -> None
     if tag in ("dict", "set"):
         _change_keys(table, objects, change)
         return
-    start = _find_start(before, after)
+    start = find_start(before, after)
     new = [_decode(table, it, objects) for it in after[start:]]
     if tag == "list":
         is_appended = start == len(before)  # the program may have appended meanwhile
@@ -207,7 +225,7 @@ def _change_items(table: Table, objects: Sequence[Any], change: _Change) -> None
 
 def _change_keys(table: Table, objects: Sequence[Any], change: _Change) -> None:
     value, tag = change.value, change.tag
-    was, now = _key_items(tag, change.before), _key_items(tag, change.after)
+    was, now = key_items(change.before), key_items(change.after)
     removed = [_decode(table, was[it][0], objects) for it in was if it not in now]
     put = {it: now[it] for it in now if it not in was or not is_same(was[it], now[it])}
     pairs = [(_decode(table, k, objects), _decode(table, v, objects)) for k, v in put.values()]

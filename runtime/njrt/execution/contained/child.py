@@ -26,11 +26,10 @@ from njrt.execution.contained.apply import update
 from njrt.execution.contained.contents import StateError
 from njrt.execution.contained.loop import ChildLoop, run_coroutine
 from njrt.execution.contained.objects import Objects, describe_error
-from njrt.execution.contained.state import Delta
+from njrt.execution.contained.state import UNBOUND, Delta
 from njrt.execution.contained.wire import Connection, Data, set_decimal_context
 from njrt.execution.raised import RaisedError
 
-UNBOUND = ["unbound"]
 _MISSING = object()
 _PAST_MARKS = {"vars", "__dict__", "__setattr__", "__delattr__"}
 """Names by which code sets attributes without `__setattr__` of the rebuilt classes."""

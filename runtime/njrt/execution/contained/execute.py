@@ -23,7 +23,7 @@ from njrt.execution.contained.contents import StateError
 from njrt.execution.contained.failures import describe_call, fail, read_frames
 from njrt.execution.contained.names import Names, dump_code
 from njrt.execution.contained.process import ChildProcess, start_child
-from njrt.execution.contained.session import Encode, Session
+from njrt.execution.contained.session import Encode, RejectedError, Session
 from njrt.execution.contained.wire import Data, TooLargeError, WireError, encode_decimal_context
 from njrt.execution.interruptions import is_cancellation
 from njrt.execution.lowering import ExitKind
@@ -184,6 +184,10 @@ class Piece:
             is_kept = False
             if self.interruption is None:
                 return self._refuse(format_error(TypeError(str(error))))
+        except RejectedError as error:
+            is_kept = False
+            if self.interruption is None:
+                return self._refuse(f"PermissionError: the changes were rejected: {error}")
         except ConflictError as error:
             is_kept = False
             if self.may_repeat and not self.calls and self.interruption is None:
@@ -310,7 +314,7 @@ class Piece:
             else:
                 self._start_task(number, result, is_writable)
                 self._reply("result")
-        except (WireError, ConnectionError):
+        except (WireError, ConnectionError, RejectedError):
             raise
         except StateError as error:
             self._send_error(TypeError(str(error)))

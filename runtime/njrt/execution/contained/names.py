@@ -33,6 +33,7 @@ class Names:
         self._readers = {name: self._make_reader(name) for name in self.places}
         self._known: dict[str, Any] = {}
         self._first: dict[str, Any] = {}
+        self._edited: set[str] = set()
         named = self.scope.list_variables(self.scope.names)
         self.modules: dict[str, ModuleType] = {
             value.__name__: value
@@ -67,7 +68,9 @@ class Names:
     def list_changed(self) -> list[tuple[str, Any]]:
         """Return the names bound to another object than the child knows, with it or `MISSING`."""
         values = [(name, read()) for name, read in self._readers.items()]
-        changed = [(n, it) for n, it in values if it is not self._known.get(n, MISSING)]
+        known, edited = self._known, self._edited
+        changed = [(n, it) for n, it in values if it is not known.get(n, MISSING) or n in edited]
+        edited.clear()
         self._known |= changed
         return changed
 
@@ -76,8 +79,16 @@ class Names:
         if self.places.get(name) not in ("output", "own", "global output"):
             raise WireError("this name cannot be bound")
 
-    def bind(self, name: str, value: Any) -> None:
-        """Bind a name as the code has, or unbind it (`MISSING`)."""
+    def read(self) -> dict[str, Any]:
+        """Return the present values of all names; `MISSING` for those that are not bound."""
+        return {name: read() for name, read in self._readers.items()}
+
+    def bind(self, name: str, value: Any, is_edited: bool = False) -> None:
+        """Bind a name as the code has, or unbind it (`MISSING`).
+
+        If the value was edited, the child does not know it yet.
+        """
+        self._edited.update([name] if is_edited else [])
         self._first.setdefault(name, self._readers[name]())
         self._known[name] = value
         if value is MISSING:

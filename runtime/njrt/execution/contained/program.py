@@ -95,8 +95,9 @@ class Program:
     def __init__(
         self, name: str, modules: Mapping[str, ModuleType], call: Callable[..., Any]
     ) -> None:
-        gate = find_gate()
-        self._rules: CallRules = gate.rules if gate else {}
+        self.gate: Any = find_gate()
+        self.asks_changes = self.gate is not None and self.gate.asks_changes
+        self._rules: CallRules = self.gate.rules if self.gate else {}
         self.classes = Classes(name, self._has_rule, self)
         self.table = Table(self)
         self.writable: set[int] = set()

@@ -12,15 +12,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from njrt.execution.contained.apply import Done, apply_delta, undo
+from njrt.execution.contained.changes import edit_changes, list_changes
 from njrt.execution.contained.contents import MISSING, StateError
 from njrt.execution.contained.making import check_value, make_objects, read_delta
 from njrt.execution.contained.names import Names
 from njrt.execution.contained.program import Program, list_members
-from njrt.execution.contained.state import Delta, Table
+from njrt.execution.contained.state import UNBOUND, Delta, Table
 from njrt.execution.contained.wire import Data, WireError, measure
 from njrt.execution.tracebacks import cut_middle
 
-UNBOUND = ["unbound"]
 Encode = Callable[[Any], Data]
 
 
@@ -32,6 +32,10 @@ class Shown:
 
     def __repr__(self) -> str:
         return self._text
+
+
+class RejectedError(BaseException):
+    """The changes of the code were rejected, which ends it; the message is for the model."""
 
 
 class Session:
@@ -136,16 +140,43 @@ class Session:
         for name, _ in delta.names:
             self.names.check(name)
         first = len(table.rows)
+        edited = delta
+
+        def decide(asked: Delta, objects: Sequence[Any]) -> Delta:
+            nonlocal edited
+            edited = self._decide(asked, objects)
+            return edited
+
+        asks = program.asks_changes and (delta.changed or delta.names)
         try:
-            self._done += apply_delta(table, delta, program)
+            self._done += apply_delta(table, delta, program, decide if asks else None)
         except Exception as error:
             if type(error).__module__.startswith("njrt."):
                 raise
             raise StateError(f"{type(error).__name__}: {error}") from None
         program.writable.update(range(first, len(table.rows)))
         table.remember()  # before a function of the program can change the new objects
-        for name, value in delta.names:
-            self.names.bind(name, MISSING if value == UNBOUND else table.decode(value))
+        known = dict(delta.names)
+        for name, value in dict(edited.names).items():
+            bound = MISSING if value == UNBOUND else table.decode(value)
+            self.names.bind(name, bound, is_edited=value is not known[name])
+
+    def _decide(self, delta: Delta, objects: Sequence[Any]) -> Delta:
+        """Return what of the changes the interceptors accept, with their edits.
+
+        Raises RejectedError, and the error of an interceptor that ends the block.
+        """
+        values = self.names.read()
+        bound = [(name, it) for name, it in delta.names if self.names.places[name] != "own"]
+        shown = Delta(delta.changed, delta.added, bound)
+        changes = list_changes(self.program.table, values, shown, objects)
+        if not changes:
+            return delta
+        try:
+            edits = self.program.gate.decide_changes({it.path: it.write() for it in changes})
+        except PermissionError as error:
+            raise RejectedError(str(error)) from None
+        return edit_changes(delta, changes, edits)
 
     def decode(self, data: Data) -> Any:
         """Return the value for data; an object only for the text of what cannot cross."""

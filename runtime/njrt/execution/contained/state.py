@@ -41,6 +41,8 @@ from njrt.execution.contained.wire import BIG, PLAIN, READERS, Data, WireError, 
 from njrt.records import record
 
 MAX_ROWS = 1_000_000
+UNBOUND = ["unbound"]
+"""Data in place of a value, for a name that is not bound."""
 
 Row = list[Data]
 

@@ -15,7 +15,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -28,13 +28,14 @@ from njrt.decisions import (
     Accept,
     Decision,
     Edit,
+    Interceptor,
     Pause,
     PendingEffect,
     Reject,
     check_edit,
 )
 from njrt.effect_json import effect_from_json, effect_to_json
-from njrt.effects import AskModel, Effect, Touch, get_effect_code
+from njrt.effects import CHANGES, AskModel, Effect, Touch, get_effect_code
 from njrt.errors import ConfigurationError, InterceptorError, require_packages
 from njrt.gates import get_gated_name
 from njrt.production.approval.file import ApprovalScope, ApprovalsFile
@@ -102,16 +103,21 @@ class Approval:
         terminal: Terminal,
         read_time: Callable[[], str],
         calls: bool | Collection[str] = False,
+        changes: bool | Interceptor = False,
     ) -> None:
         self._approvals, self._calls, self._otherwise = approvals, calls, otherwise
+        self._changes, self.decides_changes = changes, bool(changes)
         self._terminal, self._read_time = terminal, read_time
         self._lock = free_in_child(threading.RLock())
 
-    def __call__(self, pending: PendingEffect) -> Decision:
+    def __call__(self, pending: PendingEffect) -> Decision | Awaitable[Decision]:
         """Decide as before, or ask."""
         called = pending.effect.function if isinstance(pending.effect, Touch) else None
-        is_asked = called in self._calls if isinstance(self._calls, Collection) else called
-        if self._calls and not is_asked:
+        is_asked = called in self._calls if isinstance(self._calls, Collection) else bool(called)
+        if called == CHANGES:
+            if callable(self._changes):
+                return self._changes(pending)
+        elif (self._calls or self._changes) and not (self._calls and is_asked):
             return Accept()
         with self._lock:
             if (known := self._approvals.find(pending)) is not None:
@@ -224,10 +230,13 @@ def approve(
     decisions: str | Path | None = None,
     otherwise: Otherwise | None = None,
     calls: bool | Sequence[Callable[..., Any]] = False,
+    changes: bool | Interceptor = False,
 ) -> Approval:
     """Make an interceptor that asks a person on the terminal about each effect.
 
-    With `calls` it asks only about calls of gated functions (`njrt.gated`): all, or these.
+    With `calls` it asks only about calls of gated functions (`njrt.gated`): all, or these. With
+    `changes` it asks only about what contained code changes, before it is applied: a person, or a
+    function that gets a `PendingEffect` with a `Touch` of `njrt.apply`, and returns a decision.
     `decisions` is a JSON Lines file; "always" in it is final. Without a terminal, `otherwise`
     decides; the default is `ConfigurationError`.
     """
@@ -243,10 +252,13 @@ def approve(
         raise ConfigurationError(
             f"njrt.approve: calls is True, or a list of gated functions, not {calls or 'empty'!r}"
         )
+    if not (isinstance(changes, bool) or callable(changes)):
+        raise ConfigurationError(f"njrt.approve: changes is True or a function, not {changes!r}")
     return Approval(
         ApprovalsFile(None if decisions is None else Path(decisions).absolute()),
         otherwise,
         Terminal(),
         lambda: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         calls if isinstance(calls, bool) else frozenset(map(get_gated_name, calls)),
+        changes,
     )

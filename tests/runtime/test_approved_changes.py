@@ -1,0 +1,350 @@
+"""`njrt.approve(changes=...)`: what contained code changes is decided about before it is applied."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import njrt
+from njrt.execution.contained.platforms import find_obstacle
+from njrt.models.scripted import run
+
+pytestmark = pytest.mark.skipif(
+    find_obstacle() is not None, reason="this system cannot contain code"
+)
+
+Changes = dict[str, dict[str, Any]]
+
+
+@dataclass
+class Order:
+    id: int
+    status: str = "open"
+    tags: list[str] = field(default_factory=list)
+    _private: int = 0
+
+
+class World:
+    """The variables of a block, and who decides about its changes (state: what was asked)."""
+
+    def __init__(self, decide: Callable[[Changes], njrt.Decision] | None = None) -> None:
+        first = Order(1)
+        self.orders = [first, Order(2), Order(3, tags=["a"])]
+        self.table: dict[Any, Any] = {"old": 5, (1, 2): {"inner": [first]}}
+        self.seen, self.queue = {1, 2}, deque([1, 2])
+        self.space, self.note = SimpleNamespace(a=1), "text"
+        self.decide = decide or (lambda changes: njrt.Accept())
+        self.asked: list[Changes] = []
+        self.log: list[Any] = []
+        self.model = njrt.Scripted([])
+
+    def choose(self, pending: njrt.PendingEffect) -> njrt.Decision:
+        assert isinstance(pending.effect, njrt.Touch)
+        assert pending.effect.function == "njrt.apply"
+        self.asked.append(pending.effect.arguments["changes"])
+        return self.decide(self.asked[-1])
+
+    def pay(self, order: Order) -> None:
+        self.log.append((order.id, order.status))
+        order.tags.append("paid")
+
+    def each(self, function: Callable[[int], Any]) -> Any:
+        with suppress(Exception):
+            return [function(number) for number in (1, 2)]
+
+    def run(self, *codes: str, intercept: Any = None, **options: Any) -> None:
+        orders, table, seen, queue, space = (
+            *(self.orders, self.table, self.seen, self.queue, self.space),
+        )
+        note, pay, each = self.note, self.pay, self.each
+        last = run("note = note", done=True)
+        self.model = njrt.Scripted([*(run(code) for code in codes), last])
+        decided = intercept or njrt.approve(changes=self.choose)
+        settings = {"model": self.model, "intercept": decided, **options}
+        with njrt.using(**settings):
+            njrt.run(
+                "natural\nUse <orders>, <table>, <seen>, <queue>, <space>, <pay>, <each>: <:note>.",
+                lambda: (orders, table, seen, queue, space, note, pay, each),
+                writes="note",
+                at="shop.njpy:3",
+                policy="contained",
+            )
+        self.note = note
+
+    def show(self) -> str:
+        parts = self.orders, self.table, sorted(self.seen), self.queue, self.space, self.note
+        return repr(parts)
+
+
+def edit(path: str, now: Any) -> Callable[[Changes], njrt.Decision]:
+    """Return a function that gives one change another new value."""
+
+    def decide(changes: Changes) -> njrt.Decision:
+        edited = {**changes, path: {**changes.get(path, {}), "now": now}}
+        return njrt.Edit(njrt.Touch("njrt.apply", {"changes": edited}))
+
+    return decide
+
+
+LISTED: dict[str, Changes] = {
+    "orders[1].status = 'paid'": {"orders[1].status": {"was": "open", "now": "paid"}},
+    "del orders[1].status": {"orders[1].status": {"was": "open"}},
+    "table['new'] = [1, {'a': None}]": {"table['new']": {"now": [1, {"a": None}]}},
+    "del table['old']": {"table['old']": {"was": 5}},
+    "table['old'] = True": {"table['old']": {"was": 5, "now": True}},
+    "table[1, 2]['inner'].append(7)": {"table[(1, 2)]['inner'][1:]": {"now": [7]}},
+    "orders[2].tags += ['b', 'c']": {"orders[2].tags[1:]": {"now": ["b", "c"]}},
+    "orders[2].tags[0] = 'z'": {"orders[2].tags[0]": {"was": "a", "now": "z"}},
+    "orders[2].tags.clear()": {"orders[2].tags[0:]": {"was": ["a"]}},
+    "seen.symmetric_difference_update({2, 3})": {"2 in seen": {"was": True, "now": False}, "3 in seen": {"was": False, "now": True}},
+    "queue.popleft()": {"queue[0:]": {"was": [1, 2], "now": [2]}},
+    "space.b = 2": {"space.b": {"now": 2}},
+    "note = 'new'": {"note": {"was": "text", "now": "new"}},
+    "table['x'] = orders[1]": {
+        "table['x']": {"now": "Order(id=2, status='open', tags=[], _private=0)"}
+    },
+    "made = {}\nfor o in orders: made[o.id] = o\nlen(made)": {},
+    "note": {},
+    "orders[0].status = 'x'\norders[0].status = 'open'": {},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("code", LISTED)
+def test_changes_are_listed_by_path(code: str) -> None:
+    world, plain = World(), World()
+    world.run(code)
+    assert world.asked == ([LISTED[code]] if LISTED[code] else [])
+    names = {name: getattr(plain, name) for name in ("orders", "table", "seen", "queue", "space")}
+    exec(code, names | {"note": plain.note}, names)
+    assert world.orders == plain.orders
+    assert world.table == plain.table
+
+
+def test_keys_that_look_alike_are_all_listed() -> None:
+    world = World()
+    world.run("for n in range(3): table['x' * 300 + str(n)] = n")
+    assert [it["now"] for it in world.asked[0].values()] == [0, 1, 2]
+
+
+def test_before_a_call_only_what_is_new_is_shown() -> None:
+    world = World()
+    world.run(
+        "for o in orders:\n    o.status = 'sent'\n    pay(o)\npay(orders[0])\ntable.clear()\nnote = 'n'"
+    )
+    assert [[*it] for it in world.asked] == [
+        *(["orders[0].status"], ["orders[1].status"], ["orders[2].status"]),
+        ["note", "table['old']", "table[(1, 2)]"],
+    ]
+    assert world.log == [(1, "sent"), (2, "sent"), (3, "sent"), (1, "sent")]
+
+
+EDITED: dict[str, tuple[str, Any, str]] = {
+    "orders[0].status": (
+        "orders[0].status = 'paid'\npay(orders[0])\nassert orders[0].status == 'held'",
+        "held",
+        "orders[0].status",
+    ),
+    "table['old']": (
+        "table['old'] = 6\npay(orders[0])\nassert table['old'] == 7",
+        7,
+        "table['old']",
+    ),
+    "table['k']": ("table['k'] = [1]", None, "table['k']"),
+    "orders[2].tags[0]": (
+        "orders[2].tags[0] = 'b'\npay(orders[0])\norders[2].tags.append(orders[2].tags[0])",
+        "c",
+        "orders[2].tags[1]",
+    ),
+    "note": ("note = 'a'\npay(orders[0])\nassert note == 'b'", "b", "note"),
+}
+
+
+@pytest.mark.parametrize("path", EDITED)
+def test_an_edited_value_is_applied_and_seen_by_the_code(path: str) -> None:
+    code, now, place = EDITED[path]
+    decisions = iter([edit(path, now)])
+    world = World(lambda changes: next(decisions, lambda _: njrt.Accept())(changes))
+    world.run(code)
+    found = eval(place, vars(world))
+    assert found == now
+
+
+@pytest.mark.parametrize(
+    ("code", "path", "now"),
+    [
+        ("orders[0].status = 'paid'", "orders[0].status", ["x"]),
+        ("orders[0].status = 'paid'", "orders[0].status", {"a": 1}),
+        ("orders[0].status = 'paid'", "orders[1].status", "paid"),
+        ("orders[0].tags += ['a']", "orders[0].tags[0:]", ["b"]),
+        ("del table['old']", "table['old']", 3),
+        ("seen.add(3)", "3 in seen", False),
+    ],
+)
+def test_other_edits_end_the_block_and_change_nothing(code: str, path: str, now: Any) -> None:
+    world, before = World(edit(path, now)), World().show()
+    with pytest.raises(njrt.InterceptorError, match="an edit of changes"):
+        world.run(code)
+    assert world.show() == before
+
+
+def test_an_edit_is_checked_like_the_code() -> None:
+    world, before = World(edit("orders[0].id", "x")), World().show()
+    world.run("orders[0].id = 4")
+    assert world.show() == before
+    assert "`id` of a Order: expected int" in str(world.model.requests[-1])
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "orders[0].status = 'paid'\ntry:\n    pay(orders[0])\nexcept BaseException:\n    pass",
+        "try:\n    each(lambda n: seen.add(n + 5))\nexcept BaseException:\n    pass",
+        "def change(n):\n    orders[0].status = str(n)\neach(change)",
+        "table.clear()\nraise ValueError('x')",
+        "note = 'changed'",
+    ],
+)
+def test_rejected_changes_end_the_code_with_words(code: str) -> None:
+    rejected = World(lambda changes: njrt.Reject("ask ada first"))
+    before = rejected.show()
+    rejected.run(code)
+    assert rejected.show() == before
+    assert "PermissionError: the changes were rejected: ask ada first" in str(
+        rejected.model.requests[-1]
+    )
+    assert not rejected.log
+
+
+def test_calls_that_were_made_are_told_with_the_rejection() -> None:
+    world = World(lambda it: njrt.Reject("no") if "orders[1].status" in it else njrt.Accept())
+    world.run("for o in orders:\n    o.status = 'x'\n    pay(o)")
+    assert [it.status for it in world.orders] == ["open"] * 3
+    assert world.orders[0].tags == ["paid"]
+    assert "already done: pay(Order)" in str(world.model.requests[-1])
+
+
+@pytest.mark.parametrize("decision", [njrt.Abort(), njrt.Pause()], ids=["abort", "pause"])
+def test_a_block_can_be_ended_before_a_change(decision: njrt.Decision) -> None:
+    world, before = World(lambda changes: decision), World().show()
+    error = njrt.PolicyError if decision == njrt.Abort() else njrt.Paused
+    with pytest.raises(error):
+        world.run("table.clear()\ntry:\n    pay(orders[0])\nexcept BaseException:\n    pass")
+    assert world.show() == before
+
+
+CODE = "orders[0].status = 'paid'\npay(orders[0])\nnote = 'a'"
+
+
+def test_decisions_are_recorded_and_replayed(tmp_path: Path) -> None:
+    record = {"record": str(tmp_path / "shop.jsonl"), "mode": "new"}
+    decisions = iter([edit("orders[0].status", "held"), lambda changes: njrt.Pause()])
+    with pytest.raises(njrt.Paused):
+        World(lambda changes: next(decisions)(changes)).run(CODE, **record)
+    continued = World(edit("note", "b"))
+    continued.run(**record)
+    assert [[*it] for it in continued.asked] == [["note"]]
+    replayed = World()
+    replayed.run(CODE, intercept=lambda pending: njrt.Accept(), **record | {"mode": "none"})
+    for world in (continued, replayed):
+        assert (world.orders[0].status, world.note) == ("held", "b")
+    other = World()
+    other.note = "other"
+    with pytest.raises(njrt.RecordingMismatchError, match=r"njrt\.apply"):
+        other.run(**record | {"mode": "none"})
+
+
+def test_other_interceptors_are_not_asked_about_changes() -> None:
+    kinds: list[str] = []
+
+    def decide(pending: njrt.PendingEffect) -> njrt.Decision:
+        kinds.append(type(pending.effect).__name__)
+        return njrt.Accept()
+
+    world = World()
+    with njrt.using(intercept=decide):
+        world.run(CODE)
+    World().run(CODE, intercept=decide)
+    assert kinds == ["Run"] * 4
+    assert len(world.asked) == 2
+
+
+def test_a_call_is_decided_after_the_changes_before_it() -> None:
+    order: list[str] = []
+
+    @njrt.gated
+    def ship(order: Order) -> None: ...
+
+    def decide(pending: njrt.PendingEffect) -> njrt.Decision:
+        assert isinstance(pending.effect, njrt.Touch)
+        order.append(pending.effect.function.rpartition(".")[2])
+        return njrt.Accept()
+
+    some = Order(1)
+    both = njrt.approve(changes=decide)
+    settings = {"model": njrt.Scripted([run("some.status = 'x'\nship(some)", done=True)])}
+    with (
+        njrt.using(**settings, intercept=lambda it: decide(it) if is_call(it) else njrt.Accept()),
+        njrt.using(intercept=both),
+    ):
+        njrt.run(
+            "natural\nUse <some>, <ship>.", lambda: (some, ship), at="a.njpy:1", policy="contained"
+        )
+    assert order == ["apply", "ship"]
+
+
+def is_call(pending: njrt.PendingEffect) -> bool:
+    return isinstance(pending.effect, njrt.Touch)
+
+
+def test_async_code_is_decided_about() -> None:
+    asked: list[Any] = []
+
+    async def fetch(order: Order) -> str:
+        return order.status
+
+    async def work(order: Order) -> str:
+        note = ""
+        await njrt.arun(
+            "natural\nUse <order>, <fetch>: <:note>.",
+            lambda: (order, fetch, note),
+            writes="note",
+            at="a.njpy:1",
+            policy="contained",
+        )
+        return note
+
+    def decide(pending: njrt.PendingEffect) -> njrt.Decision:
+        asked.append([*pending.arguments["changes"]])
+        return njrt.Accept()
+
+    code = "order.status = 'x'\nnote = await fetch(order)"
+    with njrt.using(
+        model=njrt.Scripted([run(code, done=True)]), intercept=njrt.approve(changes=decide)
+    ):
+        assert asyncio.run(work(Order(1))) == "x"
+    assert asked == [["order.status"], ["note"]]
+
+
+def test_guarded_code_is_refused_before_the_model_is_asked() -> None:
+    xs: list[int] = []
+    model = njrt.Scripted([run("xs.append(1)", done=True)])
+    with (
+        njrt.using(model=model, intercept=njrt.approve(changes=True)),
+        pytest.raises(njrt.ConfigurationError, match="changes of contained code"),
+    ):
+        njrt.run("natural\nUse <xs>.", lambda: (xs,), at="a.njpy:1", effects="direct")
+    assert not model.requests
+
+
+@pytest.mark.parametrize("changes", ["yes", 1, []])
+def test_changes_is_true_or_a_function(changes: Any) -> None:
+    with pytest.raises(njrt.ConfigurationError, match="changes is True or a function"):
+        njrt.approve(changes=changes)
