@@ -141,29 +141,29 @@ class _Segment:
     """The last contents of containers, and of objects that are not only a namespace."""
 
     def __init__(self, objects: Mapping[int, tuple[Any, str]]) -> None:
-        self._others, self._containers, self._dicts = ([], [], [])  # type: ignore[var-annotated]
-        found: tuple[list[int], ...] = ([], [], [])
+        self._containers: dict[int, Any] = {}
+        self._dicts: dict[int, Any] = {}
+        self._others: dict[int, tuple[Any, str]] = {}
         for number, (value, tag) in objects.items():
             if type(value) in (list, set, bytearray):
-                found[1].append(number)
-                self._containers.append(value)
+                self._containers[number] = value
             elif type(value) is dict:
-                found[2].append(number)
-                self._dicts.append(value)
+                self._dicts[number] = value
             else:
-                found[0].append(number)
-                self._others.append((value, tag))
-        others, containers, dicts = found
-        self._numbers = [*others, *containers, *dicts, *dicts]
+                self._others[number] = value, tag
+        self._numbers = [*self._others, *self._containers, *self._dicts, *self._dicts]
         self._last = self._read()
 
     def _read(self) -> tuple[list[int], list[Any]]:
         """Return the length of each part, and all members."""
         for _ in range(10):
             try:
-                parts = [[*iterate(tag, it), *_list_attributes(it)] for it, tag in self._others]
-                parts += [*self._containers, *self._dicts]
-                parts += map(dict.values, self._dicts)
+                others, dicts = self._others.values(), self._dicts.values()
+                parts: list[Any] = [
+                    [*iterate(tag, it), *_list_attributes(it)] for it, tag in others
+                ]
+                parts += [*self._containers.values(), *dicts]
+                parts += map(dict.values, dicts)
                 return [*map(len, parts)], [*chain.from_iterable(parts)]
             except RuntimeError:  # another thread has just changed a dict or a set
                 continue

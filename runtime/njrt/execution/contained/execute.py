@@ -4,16 +4,15 @@
                                                   or Jumped(Raised(OutOfStock("tea")), printed="")
                                                   or Failed("TypeError: ...", printed="")
 
-The conversation is a generator that yields to wait for a message from the child or for an awaitable of the program.
-It is driven by the event loop in an `async` block, and by this thread elsewhere.
+The conversation with the child is one coroutine. In an `async` block it waits on the event loop;
+elsewhere it waits in this thread, and so never suspends.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from functools import partial
 from typing import Any
 
 from njrt.errors import PolicyError
@@ -29,6 +28,7 @@ from njrt.execution.interruptions import is_cancellation
 from njrt.execution.lowering import ExitKind
 from njrt.execution.results import Execution, Failed, make_execution
 from njrt.execution.tracebacks import cut_middle, format_error, leaves_block
+from njrt.models.model import run_without_waiting
 from njrt.timeouts import await_with_timeout, call_with_timeout
 
 _CPU_SECONDS = 3600.0
@@ -41,10 +41,6 @@ _ENDED = (
     "write it in a simpler way"
 )
 
-Wait = None
-"""Yielded by the conversation to wait for a message from the child."""
-Conversation = Generator[Awaitable[Any] | None, Any, Execution]
-
 
 class Retry(Exception):
     """The program has changed what the code has read, before the code made any call."""
@@ -56,89 +52,39 @@ def execute_contained(snippet: Snippet, seconds: float | None) -> Execution:
     Raises DeadlineExceeded, or PolicyError if this system cannot contain code.
     """
     for run in range(_MOST_RUNS):
-        with _start(snippet, seconds, run) as piece, suppress(Retry):
-            return call_with_timeout(seconds, partial(_drive, piece))
+        with _start(snippet, seconds, run, is_async=False) as piece, suppress(Retry):
+            return call_with_timeout(seconds, lambda: run_without_waiting(piece.converse()))
     raise AssertionError("the last run does not ask for another")
 
 
 async def aexecute_contained(snippet: Snippet, seconds: float | None) -> Execution:
     """Run a snippet of an async block; see `execute_contained`."""
     for run in range(_MOST_RUNS):
-        with _start(snippet, seconds, run) as piece, suppress(Retry):
-            return await await_with_timeout(seconds, _adrive(piece))
+        with _start(snippet, seconds, run, is_async=True) as piece, suppress(Retry):
+            return await await_with_timeout(seconds, piece.converse())
     raise AssertionError("the last run does not ask for another")
 
 
 @contextmanager
-def _start(snippet: Snippet, seconds: float | None, run: int) -> Iterator[Piece]:
+def _start(snippet: Snippet, seconds: float | None, run: int, is_async: bool) -> Iterator[Piece]:
     may_repeat = run + 1 < _MOST_RUNS
     with (
         start_child(seconds or _CPU_SECONDS) as child,
-        closing(Piece(snippet, child, may_repeat)) as piece,
+        closing(Piece(snippet, child, may_repeat, is_async)) as piece,
     ):
         yield piece
-
-
-def _drive(piece: Piece) -> Execution:
-    with closing(piece.converse()) as conversation:
-        step: Callable[[], Any] = partial(next, conversation)
-        while True:
-            try:
-                awaited = step()
-            except StopIteration as end:
-                execution: Execution = end.value
-                return execution
-            if awaited is not Wait:
-                step = partial(conversation.throw, TypeError("`await` needs an async block"))
-            else:
-                step = partial(conversation.send, piece.receive())
-
-
-async def _adrive(piece: Piece) -> Execution:
-    conversation = piece.converse()
-    step: Callable[[], Any] = partial(next, conversation)
-    try:
-        while True:
-            try:
-                awaited = step()
-            except StopIteration as end:
-                execution: Execution = end.value
-                return execution
-            try:
-                result = await (_wait_for_child(piece) if awaited is Wait else awaited)
-                step = partial(conversation.send, result)
-            except BaseException as error:
-                step = partial(conversation.throw, error)
-    finally:
-        conversation.close()
-        tasks = [*piece.tasks.values()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _wait_for_child(piece: Piece) -> Data:
-    """Wait for a message; a cancellation waits until the code asks for something."""
-    loop, readable = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(piece.child.connection.channel.fileno(), readable.set)
-    limit = _GRACE_SECONDS if piece.interruption is not None else None
-    try:
-        await asyncio.wait_for(readable.wait(), limit)
-    except TimeoutError:
-        return None
-    finally:
-        loop.remove_reader(piece.child.connection.channel.fileno())
-    return piece.receive()
 
 
 class Piece:
     """A piece of code and its child (state: the session, running calls, an interruption)."""
 
-    def __init__(self, snippet: Snippet, child: ChildProcess, may_repeat: bool) -> None:
+    def __init__(
+        self, snippet: Snippet, child: ChildProcess, may_repeat: bool, is_async: bool
+    ) -> None:
         self.snippet, self.scope, self.child = snippet, snippet.scope, child
         self.names = Names(snippet)
         self.session = Session(self.names, self.call_back)
-        self.may_repeat = may_repeat
+        self.may_repeat, self.is_async = may_repeat, is_async
         self.tasks: dict[int, asyncio.Future[Any]] = {}
         self.writable: dict[int, bool] = {}
         self.calls: list[str] = []
@@ -153,20 +99,13 @@ class Piece:
 
     # ── the conversation ─────────────────────────────────────────────────────────────────────────
 
-    def converse(self) -> Conversation:
+    async def converse(self) -> Execution:
         """Start the code, and answer its messages until it ends; undo its changes if it fails."""
         is_kept = False
         try:
             self._start()
             while True:
-                try:
-                    message = yield Wait
-                except GeneratorExit:
-                    raise
-                except BaseException as error:  # the task was cancelled
-                    self.interruption = self.interruption or error
-                    continue
-                match message:
+                match await self._await_message() if self.is_async else self.receive():
                     case ["end", delta, int(kind), data] if self._may_end(kind, data):
                         execution = self._end(delta, kind, data)
                         is_kept = True
@@ -176,9 +115,9 @@ class Piece:
                         return self._fail(delta, data, read_frames(frames), is_own, rest)
                     case ["interrupted", None] if self.interruption is not None:
                         break
-                    case ["wait", delta, timeout]:
-                        yield from self._wait(delta, timeout)
-                    case _:
+                    case ["wait", delta, timeout] if self.is_async:
+                        await self._wait(delta, timeout)
+                    case message:
                         self._serve(message)
         except StateError as error:
             is_kept = False
@@ -201,8 +140,31 @@ class Piece:
         finally:
             if not is_kept:
                 self.session.undo()
+            if tasks := [*self.tasks.values()]:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
         assert self.interruption is not None
         raise self.interruption
+
+    async def _await_message(self) -> Data:
+        """Wait for a message; a cancellation is kept until the code asks for something."""
+        loop, readable = asyncio.get_running_loop(), asyncio.Event()
+        channel = self.child.connection.channel.fileno()
+        while True:
+            loop.add_reader(channel, readable.set)
+            limit = None if self.interruption is None else _GRACE_SECONDS
+            try:
+                await asyncio.wait_for(readable.wait(), limit)
+                return self.receive()
+            except TimeoutError:
+                return None
+            except GeneratorExit:
+                raise
+            except BaseException as error:  # the task was cancelled
+                self.interruption = self.interruption or error
+            finally:
+                loop.remove_reader(channel)
 
     def receive(self) -> Data:
         """Wait for a message from the child, until the code's time is up."""
@@ -328,7 +290,7 @@ class Piece:
         self.writable[number] = is_writable
         self.tasks[number] = asyncio.ensure_future(wait())
 
-    def _wait(self, delta: Data, timeout: Any) -> Generator[Awaitable[Any] | None, Any, None]:
+    async def _wait(self, delta: Data, timeout: Any) -> None:
         """Wait until a call has ended, and answer with all that have."""
         if delta is not None:
             self.session.commit(delta)
@@ -338,9 +300,9 @@ class Piece:
         try:
             if self.interruption is None and not any(task.done() for task in tasks):
                 if tasks:
-                    yield asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+                    await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
                 else:
-                    yield asyncio.sleep(3600.0 if seconds is None else seconds)
+                    await asyncio.sleep(3600.0 if seconds is None else seconds)
         except GeneratorExit:
             raise
         except BaseException as error:
