@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -245,6 +245,7 @@ CODE = "orders[0].status = 'paid'\npay(orders[0])\nnote = 'a'"
 
 def test_decisions_are_recorded_and_replayed(tmp_path: Path) -> None:
     record = {"record": str(tmp_path / "shop.jsonl"), "mode": "new"}
+    decisions: Iterator[Callable[[Changes], njrt.Decision]]
     decisions = iter([edit("orders[0].status", "held"), lambda changes: njrt.Pause()])
     with pytest.raises(njrt.Paused):
         World(lambda changes: next(decisions)(changes)).run(CODE, **record)
@@ -289,7 +290,9 @@ def test_a_call_is_decided_after_the_changes_before_it() -> None:
 
     some = Order(1)
     both = njrt.approve(changes=decide)
-    settings = {"model": njrt.Scripted([run("some.status = 'x'\nship(some)", done=True)])}
+    settings: dict[str, Any] = {
+        "model": njrt.Scripted([run("some.status = 'x'\nship(some)", done=True)])
+    }
     with (
         njrt.using(**settings, intercept=lambda it: decide(it) if is_call(it) else njrt.Accept()),
         njrt.using(intercept=both),
