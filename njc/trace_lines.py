@@ -106,7 +106,10 @@ class UnansweredLine(_RunLine):
 
 @record
 class PerformedLine(_RunLine):
-    """An effect was performed or refused; `changes` since the run's last line, `decisions` in interceptor order."""
+    """An effect was performed or refused; `decisions` are in interceptor order.
+
+    `changes` are the variables, and `parts` what is in their objects, since the run's last line.
+    """
 
     event: Literal["performed"]
     turn: int
@@ -117,6 +120,7 @@ class PerformedLine(_RunLine):
     changes: StateTexts | None = None
     digest: str = ""
     printed: str = ""
+    parts: dict[str, dict[str, Any]] = field(default_factory=dict)
     decisions: list[dict[str, Any]] = field(default_factory=list)
     touches: int = 0
 
@@ -132,6 +136,7 @@ class EndedLine(_RunLine):
     changes: StateTexts | None = None
     digest: str = ""
     printed: str = ""
+    parts: dict[str, dict[str, Any]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
     @property

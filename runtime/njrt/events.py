@@ -9,6 +9,7 @@ spans are independent listeners. Events with a duration have `seconds`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from njrt.decisions import InterceptorDecision
 from njrt.effects import Effect, EffectResult, Refusal
@@ -35,6 +36,8 @@ class StateChange:
     changes: Mapping[str, str | None]
     digest: str
     printed: str = ""
+    parts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What has changed in objects that are still bound, by path, as in a `Touch` of `CHANGES`."""
 
 
 @record

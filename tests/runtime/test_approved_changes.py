@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -68,14 +69,15 @@ class World:
         last = run("note = note", done=True)
         self.model = njrt.Scripted([*(run(code) for code in codes), last])
         decided = intercept or njrt.approve(changes=self.choose)
-        settings = {"model": self.model, "intercept": decided, **options}
-        with njrt.using(**settings):
+        policy = options.pop("policy", "contained")
+        with njrt.using(model=self.model, intercept=decided, **options):
             njrt.run(
                 "natural\nUse <orders>, <table>, <seen>, <queue>, <space>, <pay>, <each>: <:note>.",
                 lambda: (orders, table, seen, queue, space, note, pay, each),
                 writes="note",
                 at="shop.njpy:3",
-                policy="contained",
+                effects="direct",
+                policy=policy,
             )
         self.note = note
 
@@ -126,6 +128,26 @@ def test_changes_are_listed_by_path(code: str) -> None:
     exec(code, names | {"note": plain.note}, names)
     assert world.orders == plain.orders
     assert world.table == plain.table
+
+
+@pytest.mark.parametrize("policy", ["guarded", "contained"])
+@pytest.mark.parametrize("code", LISTED)
+def test_traces_list_the_same_after_the_fact(code: str, policy: str, tmp_path: Path) -> None:
+    world, path = World(), tmp_path / "trace.jsonl"
+    with njrt.using(trace=path):
+        world.run(code, intercept=lambda _: njrt.Accept(), policy=policy)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    performed = next(it for it in lines if it["event"] == "performed")
+    of_objects = {path: it for path, it in LISTED[code].items() if path != "note"}
+    assert performed.get("parts", {}) == of_objects
+
+
+def test_large_states_are_not_listed_after_the_fact(tmp_path: Path) -> None:
+    world, path = World(), tmp_path / "trace.jsonl"
+    world.table["many"] = [[] for _ in range(3_000)]
+    with njrt.using(trace=path):
+        world.run("table.clear()", intercept=lambda _: njrt.Accept())
+    assert '"parts"' not in path.read_text()
 
 
 def test_keys_that_look_alike_are_all_listed() -> None:

@@ -284,6 +284,7 @@ def read_results(line: PerformedLine | EndedLine, variables: Variables) -> dict[
         "changes": changes,
         "before": {name: variables[name] for name in changes if name in variables},
         "digest": line.digest,
+        "parts": line.parts,
         "printed": line.printed,
         "at": line.at.timestamp(),
     }

@@ -106,6 +106,8 @@ class Step:
     """The changed variables, each described on one line; None for a variable that is no longer bound."""
     before: Mapping[str, str] = field(default_factory=dict)
     """The previous values of the changed variables that were bound before."""
+    parts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What has changed in objects, by path: what `was` there and what is there `now`."""
     digest: str = ""
     """The digest of all variables after the step; empty in traces without states."""
     printed: str = ""
@@ -166,6 +168,19 @@ class Step:
     def ending(self) -> str:
         """The answer to the model; for an exit, how the block ended."""
         return ": ".join(filter(None, (self.result, self.error)))
+
+    def list_changes(self) -> list[tuple[str, str | None, str | None]]:
+        """Return the changed variables and parts of objects: name or path, text before and after."""
+        variables = [(name, self.before.get(name), after) for name, after in self.changes.items()]
+        parts = [
+            (
+                path,
+                repr(it["was"]) if "was" in it else None,
+                repr(it["now"]) if "now" in it else "(removed)",
+            )
+            for path, it in self.parts.items()
+        ]
+        return [*variables, *parts]
 
     @property
     def changed(self) -> str:

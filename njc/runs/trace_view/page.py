@@ -200,7 +200,7 @@ def _split_digest(digest: bytes) -> tuple[int, int]:
 
 
 def _pack_step(step: Step, brief: tuple[str, str]) -> str:
-    changes = [[name, step.before.get(name), after] for name, after in step.changes.items()]
+    changes = step.list_changes()
     model = step.model if step.kind == "enter" else ""
     return json.dumps(
         [

@@ -164,12 +164,12 @@ def format_step_parts(number: int, step: Step, width: int | None) -> Iterator[li
     yield _wrap(", ".join(filter(None, facts)), width)
     yield list(_indent(step.code.rstrip(), "    ", width))
     changes: list[str] = []
-    for name, text in step.changes.items():
+    for name, before, text in step.list_changes():
         after = "(not bound)" if text is None else text
-        if name not in step.before:
+        if before is None:
             changes += _indent(f"{name}: {after}", "  = ", width)
         else:
-            changes += _indent(f"{name}: {step.before[name]}", "  = ", width)
+            changes += _indent(f"{name}: {before}", "  = ", width)
             changes += _indent(after, "    -> ", width)
     yield changes
     yield list(_indent(step.printed.rstrip("\n"), "  | ", width))

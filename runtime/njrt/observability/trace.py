@@ -167,7 +167,7 @@ def state_to_json(state: StateChange | None, name: str) -> dict[str, Any]:
     if state is None:
         return {}
     changes = {name: dict(state.changes), "digest": state.digest}
-    return changes | drop_empty(printed=state.printed)
+    return changes | drop_empty(printed=state.printed, parts=dict(state.parts))
 
 
 class TextBudget:

@@ -10,15 +10,17 @@ program print.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from njrt.events import RunId, StateChange
+from njrt.execution.contained.changes import Change, Ledger
 from njrt.message_json import hash_json
 from njrt.options import Options
 from njrt.outcome import UserValue
 from njrt.rendering.describe import describe_on_one_line, describe_variable
 from njrt.rendering.redaction import Redactor, RedactRule
 from njrt.scope.scope import Scope
+from njrt.session.call_arguments import show_arguments
 
 SHOWN_CHARS = 300
 """Characters in a variable's line."""
@@ -44,7 +46,8 @@ def observe_scope(run: RunId, scope: Scope, rule: RedactRule | None) -> Observe:
     """Start observing a run's variables."""
     for watch in _scope_watchers:
         watch(run, scope, rule)
-    return StateObserver(scope, rule).observe
+    name = scope.module.get("__name__", "")
+    return StateObserver(scope, rule, Ledger(name if type(name) is str else "")).observe
 
 
 def render_variables(scope: Scope, options: Options) -> dict[str, str]:
@@ -63,8 +66,10 @@ def render_variables(scope: Scope, options: Options) -> dict[str, str]:
 class StateObserver:
     """Observes one scope's variables (state: their previous form)."""
 
-    def __init__(self, scope: Scope, rule: RedactRule | None = None) -> None:
-        self._scope = scope
+    def __init__(
+        self, scope: Scope, rule: RedactRule | None = None, ledger: Ledger | None = None
+    ) -> None:
+        self._scope, self._ledger = scope, ledger
         # A separate redactor, because the secrets that it finds must not change the texts for the model.
         self._redactor = Redactor(True if rule is None else rule)
         self._details: dict[str, str] = {}
@@ -85,7 +90,16 @@ class StateObserver:
         changes |= dict.fromkeys(self._details.keys() - details.keys())
         self._details = details
         printed, self._scope.transcript.last = self._scope.transcript.last, ""
-        return StateChange(changes, hash_json(details), self._redactor.redact_whole(printed))
+        parts = {it.path: it.write() for it in self._list_parts(variables)}
+        return StateChange(
+            changes,
+            hash_json(details),
+            self._redactor.redact_whole(printed),
+            show_arguments(parts, self._redactor),
+        )
+
+    def _list_parts(self, variables: Mapping[str, UserValue]) -> list[Change]:
+        return [] if self._ledger is None else self._ledger.list_parts(variables)
 
     def _write(self, describe: Callable[..., str], name: str, value: UserValue, room: int) -> str:
         try:

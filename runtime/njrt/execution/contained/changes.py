@@ -2,6 +2,7 @@
 
 list_changes(table, names, delta, objects)     [Change("order.status", "open", "paid", ...),
                                                 Change("totals['ada']", MISSING, 7, ...)]
+Ledger(module).list_parts(variables)           the same after the fact, for code of any policy
 edit_changes(delta, changes, {"order.status": "held"})      the delta with other new values
 """
 
@@ -14,13 +15,15 @@ from typing import Any
 
 from njrt.errors import InterceptorError
 from njrt.execution.contained.apply import find_start, key_items, pair_attributes
-from njrt.execution.contained.contents import MISSING
+from njrt.execution.contained.contents import MISSING, StateError
+from njrt.execution.contained.program import Program
 from njrt.execution.contained.state import UNBOUND, Delta, Row, Table, decode_value, is_same
 from njrt.execution.contained.wire import Data
 from njrt.records import record, replace
 from njrt.rendering.describe import render_value
 from njrt.values.introspection import is_exactly
 
+MAX_LISTED = 2_000
 _KEY_CHARS = 60
 Read = Callable[[Data], Any]
 
@@ -87,6 +90,39 @@ def edit_changes(delta: Delta, changes: Sequence[Change], edits: Mapping[str, An
         else:
             rows[owner][part][position] = value
     return Delta([*rows.items()], delta.added, [*names.items()])
+
+
+class Ledger:
+    """Lists what any code changes in objects, after the fact (state: what the objects held)."""
+
+    def __init__(self, module: str) -> None:
+        self._table: Table | None = Program(module, {}, lambda *_: None).table
+
+    def list_parts(self, variables: Mapping[str, Any]) -> list[Change]:
+        """Return what has changed since the last call, in objects that the variables reached then.
+
+        Variables that are bound anew are not listed. Nothing is listed from the point where there
+        are more than `MAX_LISTED` objects, or a value that cannot be read.
+        """
+        if (table := self._table) is None:
+            return []
+        try:
+            changed = table.find_changed()
+            for value in variables.values():
+                table.encode(value)
+            added: list[Row] = []
+            while len(table.rows) + len(added) < len(table.objects) <= MAX_LISTED:
+                added.append(table.read_row(len(table.rows) + len(added)))
+            if len(table.objects) > MAX_LISTED:
+                raise StateError("too many objects")
+            delta = Delta([*changed.items()], added)
+            found = list_changes(table, variables, delta, table.objects) if changed else []
+            table.send(delta.changed, added)
+            table.remember()
+        except Exception:  # of the state, or of the program's own methods
+            self._table = None
+            return []
+        return found
 
 
 # ── paths ────────────────────────────────────────────────────────────────────────────────────────
