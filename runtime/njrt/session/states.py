@@ -10,10 +10,10 @@ program print.
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable, Mapping
 
 from njrt.events import RunId, StateChange
-from njrt.execution.contained.changes import Change, Ledger
 from njrt.message_json import hash_json
 from njrt.options import Options
 from njrt.outcome import UserValue
@@ -21,6 +21,9 @@ from njrt.rendering.describe import describe_on_one_line, describe_variable
 from njrt.rendering.redaction import Redactor, RedactRule
 from njrt.scope.scope import Scope
 from njrt.session.call_arguments import show_arguments
+
+if typing.TYPE_CHECKING:
+    from njrt.execution.contained.changes import Change, Ledger
 
 SHOWN_CHARS = 300
 """Characters in a variable's line."""
@@ -46,6 +49,8 @@ def observe_scope(run: RunId, scope: Scope, rule: RedactRule | None) -> Observe:
     """Start observing a run's variables."""
     for watch in _scope_watchers:
         watch(run, scope, rule)
+    from njrt.execution.contained.changes import Ledger
+
     name = scope.module.get("__name__", "")
     return StateObserver(scope, rule, Ledger(name if type(name) is str else "")).observe
 
