@@ -12,7 +12,8 @@ from __future__ import annotations
 import operator
 from bisect import bisect_right
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from itertools import accumulate, chain, compress, count
 from types import MemberDescriptorType
@@ -111,27 +112,28 @@ class _Group:
         self.objects = objects
         self._length, self._width = len(names), max(2, len(names))
         several = names if len(names) > 1 else [*names, *names]  # of one it returns no tuple
-        self._read: Any = operator.itemgetter(*several) if several else tuple
-        self._last = self._read_values() or []
+        self._get: Any = operator.itemgetter(*several) if several else tuple
+        self._last: list[Any] | None = None
+        with suppress(KeyError):  # another thread has just changed an object
+            self._last = [*self._read(self._list_namespaces())]
 
-    def _read_values(self) -> list[Any] | None:
-        """Return the values of all attributes, or None if an object has other ones."""
-        held = [*map(_get_namespace, self.objects.values())]
-        if {*map(len, held)} != {self._length}:
-            return None
-        try:
-            return [*chain.from_iterable(map(self._read, held))]
-        except KeyError:
-            return None
+    def _list_namespaces(self) -> list[dict[str, Any]]:
+        return [*map(_get_namespace, self.objects.values())]
+
+    def _read(self, held: list[dict[str, Any]]) -> Iterator[Any]:
+        return chain.from_iterable(map(self._get, held))
 
     def find_suspects(self) -> Iterable[int] | None:
         """Return the numbers of objects with other values, or None if one has other attributes."""
-        now, last = self._read_values(), self._last
-        if now is None or len(last) != len(now):
+        held, last = self._list_namespaces(), self._last
+        if last is None or {*map(len, held)} != {self._length}:
             return None
-        if all(map(operator.is_, now, last)):
-            return []
-        self._last = now
+        try:
+            if all(map(operator.is_, self._read(held), last)):
+                return []
+            now = self._last = [*self._read(held)]
+        except KeyError:
+            return None
         numbers, width = [*self.objects], self._width
         places = compress(count(), map(operator.is_not, now, last))
         return {numbers[place // width] for place in places}
