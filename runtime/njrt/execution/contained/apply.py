@@ -88,7 +88,7 @@ def apply_delta(
             _change(table, objects, change)
     except BaseException:
         for change, image in images:
-            restore(change.value, change.tag, image)
+            _put_back(change.value, change.tag, image, take_image(change.value, change.tag))
         raise
     table.add_made(made, delta.added)
     table.agree(delta.changed, delta.added)
@@ -254,13 +254,18 @@ def take_image(value: Any, tag: str) -> Image:
     return Image([*iterate(tag, value)], dict(find_reader(type(value))(value)))
 
 
-def restore(value: Any, tag: str, image: Image) -> None:
-    """Put back contents without running the program's methods."""
-    _restore_items(value, tag, image.items)
-    now = find_reader(type(value))(value)
-    for name in dict.fromkeys((*now, *image.attributes)):
-        if now.get(name, MISSING) is not image.attributes.get(name, MISSING):
-            set_raw(value, name, image.attributes.get(name, MISSING))
+def _put_back(value: Any, tag: str, before: Image, after: Image) -> None:
+    """Put back contents that were changed from one image to another, as far as they still are.
+
+    The program's methods do not run.
+    """
+    now = take_image(value, tag)
+    if not _is_identical(before.items, after.items) and _is_identical(now.items, after.items):
+        _restore_items(value, tag, before.items)
+    for name in dict.fromkeys((*before.attributes, *after.attributes)):
+        was, new = (each.attributes.get(name, MISSING) for each in (before, after))
+        if was is not new and now.attributes.get(name, MISSING) is new:
+            set_raw(value, name, was)
 
 
 def _restore_items(value: Any, tag: str, items: list[Any]) -> None:
@@ -285,14 +290,7 @@ def _restore_items(value: Any, tag: str, items: list[Any]) -> None:
 def undo(done: Iterable[Done]) -> None:
     """Put back what was changed, the last change first, unless it has been changed since."""
     for it in reversed([*done]):
-        now = take_image(it.value, it.tag)
-        is_changed = not _is_identical(it.before.items, it.after.items)
-        if is_changed and _is_identical(now.items, it.after.items):
-            _restore_items(it.value, it.tag, it.before.items)
-        for name in dict.fromkeys((*it.before.attributes, *it.after.attributes)):
-            was, new = (each.attributes.get(name, MISSING) for each in (it.before, it.after))
-            if was is not new and now.attributes.get(name, MISSING) is new:
-                set_raw(it.value, name, was)
+        _put_back(it.value, it.tag, it.before, it.after)
 
 
 def _is_identical(one: list[Any], other: list[Any]) -> bool:

@@ -263,10 +263,6 @@ class Piece:
         try:
             function, is_writable = self.session.program.find_call(target)
             values, options = self.session.decode_arguments(args, named)
-        except StateError as error:
-            self._send_error(TypeError(str(error)))
-            return
-        try:
             is_named = target[0] not in ("get", "use") and str(target[-1])[:1] != "_"
             if is_named and len(self.calls) <= _MOST_LISTED:
                 self.calls.append(describe_call(function, target, values, options))

@@ -26,7 +26,7 @@ from njrt.execution.contained.known import (
     make_bare_error,
     make_group,
 )
-from njrt.execution.contained.state import Delta, Table
+from njrt.execution.contained.state import Delta, Table, write_member
 from njrt.execution.contained.wire import Data
 
 _CALLED = ("function", "builtin_function_or_method", "method", "ProgramCall")
@@ -67,15 +67,8 @@ class Objects:
             if is_plain_class(value):
                 return ["known", *(find_known_name(value) or ())]
             return None
-        if self.classes.kinds.get(kind, ("", ""))[0] == "enum":
-            name = value._name_ if value._name_ in kind.__members__ else None
-            return [
-                "member",
-                self.classes.kinds[kind][1],
-                name,
-                value._value_ if name is None else 0,
-            ]
-        return None
+        form, key = self.classes.kinds.get(kind, ("", ""))
+        return write_member(key, value) if form == "enum" else None
 
     def read_special(self, data: list[Data]) -> Any:
         match data:
@@ -200,9 +193,7 @@ class Objects:
                 table.read_row(read)
                 read += 1
         except StateError as error:
-            for added in table.objects[before:]:
-                del table.numbers[id(added)]
-            del table.objects[before:], table.kinds[before:]
+            table.forget_added(before)
             return error
         return None
 

@@ -33,7 +33,7 @@ from njrt.execution.contained.known import (
     make_group,
     resolve_known,
 )
-from njrt.execution.contained.state import Table
+from njrt.execution.contained.state import Table, write_member
 from njrt.execution.contained.wire import Data, WireError
 from njrt.execution.tracebacks import cut_middle
 from njrt.gates import (
@@ -159,9 +159,7 @@ class Program:
             if self.classes.find_form(value) != "handle":
                 return ["class", self.classes.name(value)]
         elif is_a(value, enum.Enum) and self.classes.find_form(type(value)) == "enum":
-            name = value._name_ if value._name_ in type(value).__members__ else None
-            number = value._value_ if name is None else 0
-            return ["member", self.classes.name(type(value)), name, number]
+            return write_member(self.classes.name(type(value)), value)
         is_data = not is_a(value, type) and self.classes.find_form(type(value)) != "handle"
         is_function = id(value) in self._allowed and not is_data
         return ["function", self._number(value)] if is_function else None

@@ -230,8 +230,8 @@ class Classes:
             space["__str__"] = _show_error
         if not described["is_makeable"]:
             space |= self._make_constructor(described)
-        elif "fields" in described:
-            space |= self._make_fields(described["fields"])
+        if "parameters" in described:
+            space |= self._make_fields(described["fields"], described["is_makeable"])
         return Rebuilt(name, _drop_object(bases), space)
 
     def _finish(self, cls: Any, described: Mapping[str, Any]) -> None:
@@ -242,7 +242,6 @@ class Classes:
             options = dict(described["parameters"])
             if not described["is_makeable"]:
                 options |= {"init": False}
-                self._make_plain_fields(cls, described["fields"])
             if "__hash__" in cls.__dict__ and not described["unhashable"]:
                 options["unsafe_hash"] = False
             dataclasses.dataclass(**options)(cls)
@@ -253,24 +252,21 @@ class Classes:
                 type.__setattr__(cls, name, self._read(how[1]))
         self._unsealed.append(cls)
 
-    def _make_fields(self, fields: list[Data]) -> dict[str, Any]:
+    def _make_fields(self, fields: list[Data], is_makeable: bool) -> dict[str, Any]:
+        """Return the fields of a dataclass; of one that only the program makes for `repr` and `==`."""
         space: dict[str, Any] = {"__annotations__": {it[0]: object for it in fields}}
-        for name, default, factory, options in fields:
+        for name, default, *more in fields:
+            factory, options = more or ("", ())
             names = ("init", "repr", "compare", "hash", "kw_only")
-            made: dict[str, Any] = dict(zip(names, options, strict=True))
-            if default:
+            made: dict[str, Any] = dict(zip(names, options, strict=False))
+            if not is_makeable:
+                made |= {"init": True, "kw_only": True}
+            elif default:
                 made["default"] = self._read(default[0])
             elif factory:
                 made["default_factory"] = FACTORIES[factory]
             space[name] = dataclasses.field(**made)
         return space
-
-    def _make_plain_fields(self, cls: Any, fields: list[Data]) -> None:
-        """Give a class that only the program can make its fields, for `repr` and `==`."""
-        cls.__annotations__ = {it[0]: object for it in fields}
-        for name, *more in fields:
-            options = dict(zip(("repr", "compare", "hash"), more[2][1:4], strict=True)) if len(more) == 3 else {}  # fmt: skip
-            setattr(cls, name, dataclasses.field(kw_only=True, **options))
 
     def _make_constructor(self, described: Mapping[str, Any]) -> dict[str, Any]:
         """Return the methods of a class whose objects are made by a call of the program."""

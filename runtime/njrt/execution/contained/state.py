@@ -201,11 +201,12 @@ class Table:
             rows.append(self.read_row(len(self.rows) + len(rows)))
         return rows
 
-    def forget_added(self) -> None:
-        """Forget objects that have got numbers since the last message, which is not sent."""
-        for value in self.objects[len(self.rows) :]:
+    def forget_added(self, first: int | None = None) -> None:
+        """Forget objects that have got numbers since the last message, or from this number on."""
+        first = len(self.rows) if first is None else first
+        for value in self.objects[first:]:
             del self.numbers[id(value)]
-        del self.objects[len(self.rows) :], self.kinds[len(self.rows) :]
+        del self.objects[first:], self.kinds[first:]
 
     def send(self, changed: Iterable[tuple[int, Row]], added: Sequence[Row]) -> None:
         """Record that the other side gets the rows that differ, and those of new objects."""
@@ -236,6 +237,12 @@ def _write_attributes(value: Any, encode: Callable[[Any], Data]) -> list[Data]:
         parts.append(name)
         parts.append(it if type(it) in PLAIN else encode(it))
     return parts
+
+
+def write_member(key: str, value: Any) -> Data:
+    """Return the data of a member of an enum, or of a flag without a name."""
+    is_named = value._name_ in type(value).__members__
+    return ["member", key, value._name_ if is_named else None, 0 if is_named else value._value_]
 
 
 def decode_value(data: Data, objects: Mapping[int, Any] | Sequence[Any], side: Side) -> Any:
