@@ -63,6 +63,29 @@ def test_blocks_as_data(here: Workplace) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("prompt", "is_warned"),
+    [
+        ("Pay <orders> by <pay>.", True),
+        ("Clear <orders>.", False),
+        ("Put the number of <text>'s lines into <:count: int>, by <pay>.", False),
+    ],
+)
+def test_a_block_that_changes_and_calls_is_warned_about(
+    here: Workplace, prompt: str, is_warned: bool
+) -> None:
+    source = f'''def pay(order: str) -> None: ...
+
+
+def work(orders: list[str], text: str) -> None:
+    """natural(effects="direct")
+    {prompt}
+    """
+'''
+    here.write({"a.njpy": source})
+    assert ("may change objects and make calls" in here.njc("show", "a.njpy").stdout) is is_warned
+
+
 def test_labels_are_those_of_the_cases(here: Workplace) -> None:
     cases = json.loads(Path(__file__).parents[1].joinpath("data/label_cases.json").read_text())
     for case in cases:

@@ -88,6 +88,12 @@ def command(
     return int(result.output is None)
 
 
+_CHANGES_AND_CALLS = (
+    "it may change objects and make calls; if its inputs are not trusted, decide about the calls "
+    "(@njrt.gated) or the changes (njrt.approve(changes=True))"
+)
+
+
 def _describe_blocks(compilation: Compilation, project: Options) -> Iterator[dict[str, Any]]:
     types = TypeReader(
         collect_block_outputs(compilation.blocks), compilation.source.text, compilation.blocks
@@ -119,6 +125,8 @@ def _describe_blocks(compilation: Compilation, project: Options) -> Iterator[dic
                 called = [it.reason for it in authority.obstacles if it.is_call]
                 named = (it.removeprefix("it may use ").removeprefix("it may ") for it in called)
                 description["may call"] = list(named)
+                if changed and called:
+                    description["warning"] = _CHANGES_AND_CALLS
         yield description
 
 
@@ -137,6 +145,7 @@ def _format_block(description: Mapping[str, Any]) -> str:
         "auto": description.get("with auto", ""),
         "change": "; ".join(description.get("may change", ())),
         "call": "; ".join(description.get("may call", ())),
+        "warning": description.get("warning", ""),
         "options": " ".join(f"{name}={value!r}" for name, value in description["options"].items()),
         "prompt": description["prompt"],
     }
