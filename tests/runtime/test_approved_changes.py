@@ -107,6 +107,9 @@ LISTED: dict[str, Changes] = {
     "orders[2].tags[0] = 'z'": {"orders[2].tags[0]": {"was": "a", "now": "z"}},
     "orders[2].tags.clear()": {"orders[2].tags[0:]": {"was": ["a"]}},
     "seen.symmetric_difference_update({2, 3})": {"2 in seen": {"was": True, "now": False}, "3 in seen": {"was": False, "now": True}},
+    "table['old'] = table.pop('old')": {
+        "[*table]": {"was": ["old", [1, 2]], "now": [[1, 2], "old"]}
+    },
     "queue.popleft()": {"queue[0:]": {"was": [1, 2], "now": [2]}},
     "space.b = 2": {"space.b": {"now": 2}},
     "note = 'new'": {"note": {"was": "text", "now": "new"}},
@@ -251,6 +254,65 @@ def test_calls_that_were_made_are_told_with_the_rejection() -> None:
     assert [it.status for it in world.orders] == ["open"] * 3
     assert world.orders[0].tags == ["paid"]
     assert "already done: pay(Order)" in str(world.model.requests[-1])
+
+
+class Account:
+    """An own class whose attribute is set by a call of the program."""
+
+    def __init__(self) -> None:
+        self._level = 1
+
+    @property
+    def level(self) -> int:
+        return self._level
+
+    @level.setter
+    def level(self, value: int) -> None:
+        self._level = value
+
+
+SWALLOWED = """
+def change(number):
+    account.level = number
+swallow(change)
+swallow(lambda number: xs.append(number))
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "decide", "level"),
+    [
+        ("account.level = 5", lambda changes: njrt.Accept(), 5),
+        ("account.level = 5", edit("account.level", 6), 6),
+        ("account.level = 5", lambda changes: njrt.Reject("no"), 1),
+        (SWALLOWED, lambda changes: njrt.Reject("no"), 1),
+    ],
+)
+def test_an_attribute_that_is_set_by_a_call_is_a_change(
+    code: str, decide: Callable[[Changes], njrt.Decision], level: int
+) -> None:
+    account, xs, asked = Account(), [0], []  # type: ignore[var-annotated]
+
+    def choose(pending: njrt.PendingEffect) -> njrt.Decision:
+        asked.append(pending.arguments["changes"])
+        return decide(asked[-1])
+
+    def swallow(function: Callable[[int], Any]) -> None:
+        try:
+            function(5)
+        except BaseException:
+            return
+
+    model = njrt.Scripted([run(code), run("pass", done=True)])
+    with njrt.using(model=model, intercept=njrt.approve(changes=choose)):
+        njrt.run(
+            "natural\nUse <account>, <xs>, <swallow>.",
+            lambda: (account, xs, swallow),
+            at="a.njpy:1",
+            policy="contained",
+        )
+    assert (account.level, xs) == (level, [0])
+    assert asked == [{"account.level": {"now": 5}}]
 
 
 @pytest.mark.parametrize("decision", [njrt.Abort(), njrt.Pause()], ids=["abort", "pause"])

@@ -167,7 +167,7 @@ class RunGate:
             made = show_arguments({"changes": changes}, self._redactor)["changes"]
             if made.keys() != shown.keys() or not all(type(it) is dict for it in made.values()):
                 raise InterceptorError("an edit of changes has the same paths as the changes")
-            return {path: it.get("now") for path, it in made.items() if it != shown[path]}
+            return {path: changes[path].get("now") for path in made if made[path] != shown[path]}
 
         apply.__module__, _, apply.__qualname__ = CHANGES.rpartition(".")
         edits: Mapping[str, Any] = self.call(GatedFunction(apply, CallRule()), (changes,), {})

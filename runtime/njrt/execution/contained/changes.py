@@ -15,7 +15,7 @@ from typing import Any
 
 from njrt.errors import InterceptorError
 from njrt.execution.contained.apply import find_start, key_items, pair_attributes
-from njrt.execution.contained.contents import MISSING, StateError
+from njrt.execution.contained.contents import MISSING, StateError, find_reader
 from njrt.execution.contained.program import Program
 from njrt.execution.contained.state import UNBOUND, Delta, Row, Table, decode_value, is_same
 from njrt.execution.contained.wire import Data
@@ -70,6 +70,14 @@ def list_changes(
         if seen[it.path] > 1:
             found[position] = replace(it, path=f"{it.path} ({seen[it.path]})")
     return found
+
+
+def list_set(table: Table, names: Mapping[str, Any], owner: Any, name: str, value: Any) -> Change:
+    """Return the change of an attribute that is set by a call, as by a property."""
+    read = partial(decode_value, objects=table.objects, side=table.side)
+    path = _find_paths(table, names, read).get(table.numbers.get(id(owner), -1))
+    was = find_reader(type(owner))(owner).get(name, MISSING)
+    return Change(f"{path or type(owner).__name__}.{name}", was, value)
 
 
 def edit_changes(delta: Delta, changes: Sequence[Change], edits: Mapping[str, Any]) -> Delta:
@@ -185,6 +193,9 @@ def _compare_keys(path: str, number: int, before: Row, after: Row, read: Read) -
             key = (new.get(text) or old[text])[0]
             place = number, 2, 2 * positions.get(text, 0) + 1
             yield Change(f"{path}[{_show(key, read)}]", _read(was, read), _read(now, read), place)
+    orders = [[it for it in each if it in old and it in new] for each in (old, new)]
+    if orders[0] != orders[1]:
+        yield Change(f"[*{path}]", *([read(new[it][0]) for it in order] for order in orders))
 
 
 def _compare_members(
@@ -198,6 +209,10 @@ def _compare_members(
 
 def _compare_items(path: str, number: int, before: Row, after: Row, read: Read) -> Iterator[Change]:
     old, new = before[2], after[2]
+    if after[0] == "bytearray":
+        if old != new:
+            yield Change(f"{path}[:]", read(old[0]), read(new[0]))
+        return
     if len(old) == len(new):
         for position, (was, now) in enumerate(zip(old, new, strict=True)):
             if not is_same(was, now):

@@ -263,6 +263,9 @@ class Piece:
         try:
             function, is_writable = self.session.program.find_call(target)
             values, options = self.session.decode_arguments(args, named)
+            if target[0] == "set" and len(values) == 1:
+                owner = self.session.decode(target[1])
+                values = [self.session.decide_value(owner, target[2], values[0])]
             is_named = target[0] not in ("get", "use") and str(target[-1])[:1] != "_"
             if is_named and len(self.calls) <= _MOST_LISTED:
                 self.calls.append(describe_call(function, target, values, options))

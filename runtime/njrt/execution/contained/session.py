@@ -8,11 +8,11 @@ session.undo()                     put back what the code has changed
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from njrt.execution.contained.apply import Done, apply_delta, undo
-from njrt.execution.contained.changes import edit_changes, list_changes
+from njrt.execution.contained.changes import Change, edit_changes, list_changes, list_set
 from njrt.execution.contained.contents import MISSING, StateError
 from njrt.execution.contained.making import check_value, make_objects, read_delta
 from njrt.execution.contained.names import Names
@@ -47,6 +47,7 @@ class Session:
         name = module if type(module) is str else ""
         self.program = Program(name, names.modules, call)
         self._done: list[Done] = []
+        self._rejected: RejectedError | None = None
 
     def close(self) -> None:
         self._done.clear()
@@ -136,6 +137,8 @@ class Session:
         own methods.
         """
         program, table = self.program, self.program.table
+        if self._rejected is not None:  # and a function of the program has caught it
+            raise self._rejected
         delta = read_delta(data, len(table.rows))
         for name, _ in delta.names:
             self.names.check(name)
@@ -162,21 +165,30 @@ class Session:
             self.names.bind(name, bound, is_edited=value is not known[name])
 
     def _decide(self, delta: Delta, objects: Sequence[Any]) -> Delta:
-        """Return what of the changes the interceptors accept, with their edits.
-
-        Raises RejectedError, and the error of an interceptor that ends the block.
-        """
+        """Return the changes with the interceptors' edits."""
         values = self.names.read()
         bound = [(name, it) for name, it in delta.names if self.names.places[name] != "own"]
         shown = Delta(delta.changed, delta.added, bound)
         changes = list_changes(self.program.table, values, shown, objects)
-        if not changes:
-            return delta
+        return edit_changes(delta, changes, self._ask(changes)) if changes else delta
+
+    def decide_value(self, owner: Any, name: str, value: Any) -> Any:
+        """Return the value for an attribute that is set by a call, as the interceptors edit it."""
+        if not self.program.asks_changes:
+            return value
+        change = list_set(self.program.table, self.names.read(), owner, name, value)
+        return self._ask([change]).get(change.path, value)
+
+    def _ask(self, changes: Sequence[Change]) -> Mapping[str, Any]:
+        """Return the edited values; raise RejectedError, or an interceptor's error for the block."""
         try:
-            edits = self.program.gate.decide_changes({it.path: it.write() for it in changes})
+            edits: Mapping[str, Any] = self.program.gate.decide_changes(
+                {it.path: it.write() for it in changes}
+            )
         except PermissionError as error:
-            raise RejectedError(str(error)) from None
-        return edit_changes(delta, changes, edits)
+            self._rejected = RejectedError(str(error))
+            raise self._rejected from None
+        return edits
 
     def decode(self, data: Data) -> Any:
         """Return the value for data; an object only for the text of what cannot cross."""
