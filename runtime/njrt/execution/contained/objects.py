@@ -29,7 +29,7 @@ from njrt.execution.contained.known import (
 from njrt.execution.contained.state import Delta, Table, write_member
 from njrt.execution.contained.wire import Data
 
-_CALLED = ("function", "builtin_function_or_method", "method", "ProgramCall")
+_CALLED = ("function", "builtin_function_or_method", "method")
 _COLLECTED = (
     *("generator", "map", "filter", "zip", "enumerate", "reversed", "list_iterator"),
     *("dict_keys", "dict_values", "dict_items"),
