@@ -80,7 +80,7 @@ class AskModel:
 
 
 CHANGES = "njrt.apply"
-"""The function of a `Touch` for the changes that contained code makes (`njrt.approve(changes=True)`)."""
+"""The function of a `Touch` for what contained code changes (`njrt.approve(changes=True)`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,8 @@ class Touch:
     """Call a gated function of the program (`njrt.gated`).
 
     A block's code requests it. `arguments` are by parameter, as JSON; values that have no JSON form are text.
-    The function `CHANGES` stands for what contained code changes: its argument `changes` has for each
-    path, such as `orders[0].status`, what `was` there and what is there `now`.
+    The function `CHANGES` stands for what contained code changes: its argument `changes` has for
+    each path, such as `orders[0].status`, what `was` there and what is there `now`.
     """
 
     function: str

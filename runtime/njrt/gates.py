@@ -172,7 +172,7 @@ class Gate(typing.Protocol):
         """Whether interceptors, or a recording, decide about the changes of contained code."""
 
     def decide_changes(self, changes: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-        """Return the edited new values by path; raise PermissionError if the changes are rejected."""
+        """Return edited new values by path; raise PermissionError if the changes are rejected."""
 
     def call(self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """Make a call if it is allowed; return its result, or an awaitable of it."""

@@ -170,7 +170,7 @@ class Step:
         return ": ".join(filter(None, (self.result, self.error)))
 
     def list_changes(self) -> list[tuple[str, str | None, str | None]]:
-        """Return the changed variables and parts of objects: name or path, text before and after."""
+        """Return changed variables and parts of objects: name or path, text before and after."""
         variables = [(name, self.before.get(name), after) for name, after in self.changes.items()]
         parts = [
             (

@@ -253,7 +253,7 @@ class Classes:
         self._unsealed.append(cls)
 
     def _make_fields(self, fields: list[Data], is_makeable: bool) -> dict[str, Any]:
-        """Return the fields of a dataclass; of one that only the program makes for `repr` and `==`."""
+        """Return the fields of a dataclass; for `repr` and `==` if only the program makes it."""
         space: dict[str, Any] = {"__annotations__": {it[0]: object for it in fields}}
         for name, default, *more in fields:
             factory, options = more or ("", ())

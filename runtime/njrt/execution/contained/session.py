@@ -180,7 +180,7 @@ class Session:
         return self._ask([change]).get(change.path, value)
 
     def _ask(self, changes: Sequence[Change]) -> Mapping[str, Any]:
-        """Return the edited values; raise RejectedError, or an interceptor's error for the block."""
+        """Return the edited values; raise RejectedError, or the error that ends the block."""
         try:
             edits: Mapping[str, Any] = self.program.gate.decide_changes(
                 {it.path: it.write() for it in changes}
