@@ -41,7 +41,7 @@ class World:
         self.orders = [first, Order(2), Order(3, tags=["a"])]
         self.table: dict[Any, Any] = {"old": 5, (1, 2): {"inner": [first]}}
         self.seen, self.queue = {1, 2}, deque([1, 2])
-        self.space, self.note = SimpleNamespace(a=1), "text"
+        self.space, self.note = SimpleNamespace(a=1, raw=bytearray(b"ab")), "text"
         self.decide = decide or (lambda changes: njrt.Accept())
         self.asked: list[Changes] = []
         self.log: list[Any] = []
@@ -112,6 +112,7 @@ LISTED: dict[str, Changes] = {
     },
     "queue.popleft()": {"queue[0:]": {"was": [1, 2], "now": [2]}},
     "space.b = 2": {"space.b": {"now": 2}},
+    "space.raw[0] = 99": {"space.raw[:]": {"was": "b'ab'", "now": "b'cb'"}},
     "note = 'new'": {"note": {"was": "text", "now": "new"}},
     "table['x'] = orders[1]": {
         "table['x']": {"now": "Order(id=2, status='open', tags=[], _private=0)"}
