@@ -12,8 +12,8 @@ import pytest
 
 import njrt
 from njc.analysis.containment import PLAIN_CLASSES
-from njc.project.build import load_code
 from njc.project.config import Project, make_project
+from njc.static.load import load_code
 from njrt.execution.contained.known import is_plain_class
 from njrt.execution.contained.platforms import find_obstacle
 from njrt.models.scripted import Scripted, run
