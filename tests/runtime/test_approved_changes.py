@@ -292,7 +292,8 @@ swallow(lambda number: xs.append(number))
 def test_an_attribute_that_is_set_by_a_call_is_a_change(
     code: str, decide: Callable[[Changes], njrt.Decision], level: int
 ) -> None:
-    account, xs, asked = Account(), [0], []  # type: ignore[var-annotated]
+    account, xs = Account(), [0]
+    asked: list[Changes] = []
 
     def choose(pending: njrt.PendingEffect) -> njrt.Decision:
         asked.append(pending.arguments["changes"])

@@ -193,9 +193,10 @@ def _compare_keys(path: str, number: int, before: Row, after: Row, read: Read) -
             key = (new.get(text) or old[text])[0]
             place = number, 2, 2 * positions.get(text, 0) + 1
             yield Change(f"{path}[{_show(key, read)}]", _read(was, read), _read(now, read), place)
-    orders = [[it for it in each if it in old and it in new] for each in (old, new)]
-    if orders[0] != orders[1]:
-        yield Change(f"[*{path}]", *([read(new[it][0]) for it in order] for order in orders))
+    was, now = ([it for it in each if it in old and it in new] for each in (old, new))
+    if was != now:
+        keys = ([read(new[it][0]) for it in order] for order in (was, now))
+        yield Change(f"[*{path}]", next(keys), next(keys))
 
 
 def _compare_members(
