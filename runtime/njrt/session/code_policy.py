@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import sys
 import typing
 from functools import cache
 
@@ -59,7 +60,7 @@ def choose_policy(policy: Policy | None, scope: Scope, reason: str, place: str) 
     `reason` is the compiler's for "guarded". Raises PolicyError for "contained" if it is impossible.
     """
     if policy is None:
-        if not _warned:
+        if not _warned and sys.platform != "emscripten":  # a browser contains the whole program
             warn_of_guarded_code(NOT_SET, place)
         return "guarded"
     if policy == "guarded" or policy == "open":
