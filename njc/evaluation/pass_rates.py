@@ -5,7 +5,8 @@
     .estimate_power(2)                  0.5: the probability that two runs of a case both pass
     parse_gate("pass^2>=0.9", 2)        PassGate(2, 0.9)
 
-`pass^k` is estimated as by Yao et al. (2024, https://arxiv.org/abs/2406.12045), and averaged over the cases.
+`pass^k` is estimated as by Yao et al. (2024, https://arxiv.org/abs/2406.12045), and averaged over
+the cases.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from njrt.records import record
 
 @record
 class PassRate:
-    """How many runs passed: for each case, or for one group of equal runs, the passed ones and all."""
+    """The passed runs and all runs of each case, or of one group of equal runs."""
 
     groups: Sequence[tuple[int, int]]
 
@@ -40,13 +41,16 @@ class PassRate:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the rate; over the cases if there are several: runs of a case are not independent."""
+        """The 95 % interval of the rate, over the cases if there are several.
+
+        Runs of a case are not independent.
+        """
         if len(self.groups) > 1 and self.count:
             return compute_pass_interval(self.rate * len(self.groups), len(self.groups))
         return compute_pass_interval(self.passed, self.count)
 
     def estimate_power(self, power: int) -> float:
-        """Return the estimate of pass^power, averaged over the groups; 0.0 if a group has fewer runs."""
+        """Return the estimate of pass^power over the groups; 0.0 if a group has fewer runs."""
         if any(runs < power for _, runs in self.groups):
             return 0.0
         return fmean(estimate_pass_power(*group, power) for group in self.groups)
@@ -58,7 +62,7 @@ def estimate_pass_power(passed: int, runs: int, power: int) -> float:
 
 
 def compute_pass_interval(passed: float, runs: int, z: float = 1.96) -> tuple[float, float]:
-    """Compute the 95 % interval of a pass rate by Wilson (1927), which is also suitable for few runs."""
+    """Compute the 95 % interval of a pass rate by Wilson (1927), which also suits few runs."""
     if not runs:
         return 0.0, 1.0
     rate, square = passed / runs, z * z

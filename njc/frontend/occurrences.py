@@ -1,13 +1,13 @@
-'''The names of a program and its prompts, each with its place in the text and the variable that it means.
+'''The names of a program and its prompts, each with its place and the variable that it means.
 
     def add(price):                             price    a parameter of `add`
         """natural
-        Add <price> to <:total: int>.           price    the same variable;  total    a variable of `add`
+        Add <price> to <:total: int>.           price    the same;  total    a variable of `add`
         """
 
-Scopes are those of `njc.frontend.name_resolution`; lambdas and comprehensions are functions here. Not detected: names
-in quoted annotations, attributes, keywords in calls, and names for which Python's tree has a wrong place (Python
-3.11, in some f-strings).
+Scopes are those of `njc.frontend.name_resolution`; lambdas and comprehensions are functions here.
+Not detected: names in quoted annotations, attributes, keywords in calls, and names for which
+Python's tree has a wrong place (Python 3.11, in some f-strings).
 '''
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from njrt.private_names import mangle
 from njrt.records import record
 
 Role = Literal["bind", "read", "parameter", "import", "declare", "define"]
-"""The role of a name in the text; `define` names a function or class, `declare` is in a `global` statement."""
+"""The role of a name: `define` names a function or class, `declare` is in a `global` statement."""
 
 _WORD = re.compile(NAME)
 
 
 @record
 class Occurrence:
-    """One occurrence of a variable: its stored name and home, and the offsets of the word in the text."""
+    """One occurrence of a variable: its stored name and home, and the offsets of the word."""
 
     name: str
     home: ResolvedName
@@ -71,7 +71,7 @@ def list_occurrences(
 
 
 class _OccurrenceReader:
-    """Walks the tree without recursion, so that no program is too deep (state: nodes to visit, names found)."""
+    """Walks the tree without recursion (state: nodes to visit, names found)."""
 
     def __init__(
         self, module: Module, blocks: Sequence[NaturalBlock], outputs: BlockOutputs

@@ -179,7 +179,7 @@ def check_output(file: Path, *inputs: Path) -> None:
 
 
 def check_page(file: Path, *inputs: Path) -> None:
-    """Raise ConfigurationError if a page cannot be written, or would replace a file that is no page of njc."""
+    """Raise ConfigurationError if a page cannot be written, or would replace another file."""
     check_output(file, *inputs)
     head = file.read_bytes()[:1000] if file.is_file() else b""
     if head and b'name="generator" content="njc"' not in head:

@@ -1,4 +1,4 @@
-"""`njc eval mail.njpy:route cases.jsonl`: a function's pass rate on cases, with models side by side."""
+"""`njc eval mail.njpy:route cases.jsonl`: a function's pass rates on cases, model by model."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def command(
 ) -> int:
     """Call FUNCTION for each case of the file CASES, and count what passes.
 
-    A case is a JSON object: {"inputs": {...}, "expect": RESULT}, or with "after" or "check". Replies are
-    kept, and an interrupted command continues with the missing ones.
+    A case is a JSON object: {"inputs": {...}, "expect": RESULT}, or with "after" or "check".
+    Replies are kept, and an interrupted command continues with the missing ones.
     """
     shown = target
     # The program may change the working directory.

@@ -49,7 +49,7 @@ class NumberedCase:
 
     @property
     def contents(self) -> str:
-        """All but the name: equal cases, which are not independent, count as repeats of one case."""
+        """All but the name; equal cases are not independent, and count as repeats of one case."""
         case = self.case
         return write_json([case.inputs, case.expect, case.after, case.check])
 

@@ -3,7 +3,7 @@
     run_case(target, PlannedRun(case, "openai/gpt-4.1-mini", 1), cache)
         ->  CaseResult(problem="expected 'billing', got 'it'", ...)
 
-Replies are kept in a cache for each repeat, so that a run that is interrupted or changed asks only for the others.
+Replies are kept in a cache for each repeat, so that an interrupted run asks only for the others.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class CaseResult:
 def run_cases(
     target: TargetFunction, planned: Sequence[PlannedRun], jobs: int
 ) -> Iterator[CaseResult]:
-    """Yield the runs' results, model by model, `jobs` at a time; after an error no other run is started."""
+    """Yield the runs' results, model by model, `jobs` at a time; an error ends the runs."""
     for model, runs in groupby(planned, key=lambda run: run.model):
         with asking(model):
             if jobs == 1:  # in this thread, because of what the program opens on import

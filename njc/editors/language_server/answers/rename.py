@@ -1,10 +1,10 @@
-"""Renaming a variable of a function in both the program and its prompts, or refusing to if that is not safe.
+"""Renaming a variable of a function in the program and its prompts, or refusing to if it is unsafe.
 
     total -> amount         Put the sum into <:total: int>.     Put the sum into <:amount: int>.
                             print(f"{total}")                   print(f"{amount}")
 
-Names that other code may know by their text are refused: parameters, attributes, imports, and names of the module.
-The changed text is read again: every name must mean the same variable as before.
+Names that other code may know by their text are refused: parameters, attributes, imports, and names
+of the module. The changed text is read again: every name must mean the same variable as before.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _find_obstacles(reading: Reading, occurrence: Occurrence) -> Iterator[str]:
 
 
 def _is_of_class_inside(other: Occurrence, occurrence: Occurrence) -> bool:
-    """Return whether a name is a class's, whose body may read the variable of its function, as in `total = total`."""
+    """Return whether a class's body with the same name may read the variable of its function."""
     home = other.home.scope
     return home.kind == "class" and occurrence.home.scope in home.walk_outwards()
 
@@ -117,7 +117,7 @@ def _count_errors(document: Document) -> Counter[str]:
 
 
 def _number_variables(names: Sequence[Occurrence]) -> list[tuple[int, bool]]:
-    """Return, for each name, the number of its variable in the order of the text, and whether it is bound."""
+    """Return the number of each name's variable in order, and whether it is bound."""
     numbers: dict[object, int] = {}
     bound = {it.variable for it in names if it.binds}
     return [(numbers.setdefault(it.variable, len(numbers)), it.variable in bound) for it in names]
