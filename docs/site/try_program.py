@@ -148,7 +148,7 @@ def run_program(name: str, text: str, replies: Sequence[str]) -> Json:
         with (
             contextlib.redirect_stdout(printed),
             contextlib.redirect_stderr(complaints),
-            njrt.using(model=Scripted(answer, protocol="text"), max_calls=100),
+            njrt.using(model=Scripted(answer, protocol="text"), max_calls=100, policy="guarded"),
         ):
             error = run_as_main(code, Path(name), [])
     finally:

@@ -131,12 +131,12 @@ def test_natural_blocks_are_carried_out(here: Workplace) -> None:
             print(count(["a", "bcd", "stop", "never"]))
         """
     here.write({"prog.njpy": COUNTING + textwrap.dedent(script)})
-    result = here.process("run", "prog.njpy")
+    result = here.process("run", "--set", "policy=guarded", "prog.njpy")
     assert (result.returncode, result.stdout, result.stderr) == (0, "4\n", "")
 
 
 def test_the_runtime_is_told_what_the_project_says(here: Workplace) -> None:
-    here.write({"pyproject.toml": "[tool.njc]\nmax-calls = 1\n"})
+    here.write({"pyproject.toml": '[tool.njc]\nmax-calls = 1\npolicy = "guarded"\n'})
     here.write({"prog.njpy": COUNTING + "with replies('total.x', 'total.y'):\n    count('a')\n"})
     result = here.process("run", "prog.njpy")
     assert result.returncode == 3

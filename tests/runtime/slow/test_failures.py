@@ -39,6 +39,7 @@ def outcome(
     (folder / "prog.njpy").write_text(program)
     (folder / ".git").mkdir(exist_ok=True)
     clean = {name: text for name, text in os.environ.items() if not name.startswith(FOREIGN)}
+    clean["NJC_POLICY"] = "guarded"  # without a policy, a program warns
     done = run_python(
         "-m", "njc", "run", *flags, "prog.njpy", cwd=folder, env=clean | environ, timeout=60
     )

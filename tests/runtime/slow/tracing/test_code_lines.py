@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -135,7 +136,7 @@ def test_an_uncaught_exception_after_a_block_shows_its_line_and_nothing_else(
 ) -> None:
     program = tmp_path / "prog.py"
     program.write_text(PROGRAM)
-    done = run_python(program, timeout=60)
+    done = run_python(program, env={**os.environ, "NJC_POLICY": "guarded"}, timeout=60)
     assert done.stderr.splitlines() == [
         "Traceback (most recent call last):",
         f'  File "{program}", line 23, in <module>',
