@@ -12,6 +12,7 @@ import atexit
 import json
 import os
 import sys
+import warnings
 from functools import partial
 from pathlib import Path
 from types import CodeType
@@ -26,7 +27,7 @@ from njc.runs.timeline.agent import Agent
 from njc.runs.timeline.channel import connect
 from njc.runs.timeline.standard_streams import replace_streams
 from njc.static.load import load_code
-from njrt.errors import NaturalError
+from njrt.errors import NaturalError, PolicyWarning
 from njrt.execution.tracebacks import format_error
 from njrt.observability.listeners import add_listener
 from njrt.session.layered_model import find_recorder
@@ -65,6 +66,9 @@ def main() -> None:
     options: dict[str, Any] = {"max_seconds": _MAX_SECONDS, **start["options"]}
     given = GivenSettings(intercept=agent.intercept, ask_again=True, options=options)
     configure_layer("tool", given)  # the threads of the program too
+    warnings.simplefilter(
+        "ignore", PolicyWarning
+    )  # each step back would start a process that warns
     raised = run_as_main(code, program, start["arguments"])
     agent.leave()
     agent.ending = report_ending(raised)
