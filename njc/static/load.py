@@ -25,12 +25,9 @@ from njc.project.build import (
 )
 from njc.project.config import Project, get_lock_path
 from njc.project.units import Unit, make_unit
-from njrt.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from njc.compiler import Compilation
-
-MODE_VARIABLE = "NJC_MODE"
 
 
 def load_code(
@@ -59,9 +56,8 @@ def _place_locked_code(
     unit: Unit, source: SourceFile, project: Project, environ: Mapping[str, str]
 ) -> tuple[Compilation | None, Sequence[Finding]]:
     """Return the file with the locked code of its static blocks, or findings; nothing if it has none."""
-    if (mode := environ.get(MODE_VARIABLE, "")) not in ("", "live"):
-        raise ConfigurationError(f"{MODE_VARIABLE}={mode} is no mode; `live` runs all blocks live")
-    if mode or not (can_set_mode(source.data) or project.options.mode not in (None, "live")):
+    is_static = can_set_mode(source.data) or project.options.mode not in (None, "live")
+    if not is_static or environ.get("NJC_MODE") == "live":
         return None, ()
     # Imported here, because most files have no static blocks.
     from njc.static.build import HoleRequest, fill_holes

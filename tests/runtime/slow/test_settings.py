@@ -240,7 +240,7 @@ VALUES = {
     "model": "openai/m", "base_url": "http://127.0.0.1:1/v1", "temperature": 0.5, "max_reply_tokens": 5,
     "max_effects": 5, "max_calls": 5, "max_seconds": 2.5, "max_call_seconds": 2, "max_code_seconds": 2,
     "max_tokens": 5, "max_usd": 0.5, "show_chars": 5, "max_prompt_chars": 5, "redact": False,
-    "store": "memory:", "budget": "usd=5 per=day",
+    "store": "memory:", "budget": "usd=5 per=day", "writer": "folder:questions",
 }  # fmt: skip
 """A value for each option that is no choice among words."""
 
@@ -253,7 +253,7 @@ def test_every_option_has_its_variable(monkeypatch: pytest.MonkeyPatch, name: st
     assert getattr(chosen(block={name: value}), name) == value
     monkeypatch.setenv(f"NJC_{name.upper()}", "")
     assert getattr(chosen(), name) == getattr(DEFAULTS, name)
-    if name not in ("model", "base_url", "store", "budget"):
+    if name not in ("model", "base_url", "store", "budget", "writer"):
         monkeypatch.setenv(f"NJC_{name.upper()}", "nonsense")
         with pytest.raises(
             ConfigurationError, match=f"NJC_{name.upper()}: option `{name}` must be"
