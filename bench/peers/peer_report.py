@@ -22,6 +22,7 @@ COLUMNS = ("njpy", "nightjarpy", "nighthawk")
 SIZES = (1, 100, 10_000, 100_000)
 FUNCTION_COLUMNS = (*COLUMNS, "strands", "mellea", "byllm")
 FUNCTION_SIZES = (1, 100, 10_000)
+PACKAGES = {"nighthawk": "nighthawk-python", "strands": "strands-ai-functions"}
 
 Line = Mapping[str, Any]
 Results = Mapping[tuple[str, str, str], str]
@@ -61,9 +62,7 @@ def write_installed(installed: Mapping[str, Line]) -> str:
     columns = ("njpy-runtime", *FUNCTION_COLUMNS)
     rows = {
         "version": lambda line: line["versions"].get(
-            {"nighthawk": "nighthawk-python", "strands": "strands-ai-functions"}.get(
-                line["library"], line["library"]
-            )
+            PACKAGES.get(line["library"], line["library"])
         ),
         "Python": lambda line: line["python"],
         "size, MB": lambda line: f"{line['megabytes']:.0f}",
@@ -110,7 +109,7 @@ def write_counts(results: Results) -> str:
 
 
 def write_cases(results: Results, subject: str, columns: Sequence[str] = COLUMNS) -> str:
-    """What became of each case; where Python demands nothing, whether it is so."""
+    """The cases in which the libraries differ; where Python demands nothing, whether it is so."""
     head, words = {
         "positions": ("a block in", {"right": "yes"}),
         "choices": ("", {"right": "yes", "error": "no", "different": "no"}),
@@ -118,8 +117,9 @@ def write_cases(results: Results, subject: str, columns: Sequence[str] = COLUMNS
     }.get(subject, ("the rule", {}))
     body = []
     for case in read_cases(subject):
-        found = (results[subject, case.name, column] for column in columns)
-        body.append([case.rule, *(words.get(result, result) for result in found)])
+        found = [results[subject, case.name, column] for column in columns]
+        if len(set(found)) > 1:
+            body.append([case.rule, *(words.get(result, result) for result in found)])
     return write_table([head, *columns], body)
 
 
