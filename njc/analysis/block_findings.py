@@ -61,7 +61,8 @@ def find_block_findings(
     yield from _check_fixed_outputs(source, block, types)
     yield from _check_undefined_types(source, block, authority.labels, types)
     yield from _check_two_types(source, block, types)
-    found = find_uncontained(block, types, source.path) if options.policy == "contained" else None
+    is_contained = options.policy == "contained"
+    found = find_uncontained(block, types, source.path, options) if is_contained else None
     if found is not None and found.is_impossible:
         yield make_diagnostic(source, "NJ214", *block.head, found.reason, found.remedy)
     if options.jumps != "all":

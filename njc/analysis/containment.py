@@ -14,7 +14,7 @@ and classes of libraries in attributes and items of own classes.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import chain
 
 from njc.analysis.authority import find_read_type
@@ -22,6 +22,7 @@ from njc.analysis.inference import TypeReader
 from njc.analysis.types import MAX_DEPTH, Typed
 from njc.frontend.blocks import NaturalBlock
 from njrt.execution.contained.platforms import MADE_BY_CODE
+from njrt.options import Options, list_packages
 from njrt.records import record
 
 _MADE_BY_CODE = frozenset(
@@ -56,17 +57,20 @@ class Uncontained:
     """Whether `policy="contained"` is an error; otherwise, it depends on the code."""
 
 
-def find_uncontained(block: NaturalBlock, types: TypeReader, path: str) -> Uncontained | None:
+def find_uncontained(
+    block: NaturalBlock, types: TypeReader, path: str, options: Options
+) -> Uncontained | None:
     """Return why a block's code is not contained with `policy="auto"`; None if it is.
 
-    `path` is the file's; its first part is the package whose classes are the program's own.
+    `path` is the file's; its first part is the package whose classes are the program's own, as are
+    those of the packages in the block's merged `options`.
     """
     if block.scope.kind == "class":
         return Uncontained(
             "code in the body of a class cannot be contained", "move the block into a function"
         )
-    package = path.removesuffix(".njpy").partition("/")[0]
-    finders = _find_outputs(block, types), _find_inputs(block, types, package)
+    own = {path.removesuffix(".njpy").partition("/")[0], *list_packages(options.own_packages)}
+    finders = _find_outputs(block, types), _find_inputs(block, types, own)
     return next(chain(*finders), None)
 
 
@@ -86,14 +90,16 @@ def _find_outputs(block: NaturalBlock, types: TypeReader) -> Iterator[Uncontaine
             )
 
 
-def _find_inputs(block: NaturalBlock, types: TypeReader, package: str) -> Iterator[Uncontained]:
+def _find_inputs(
+    block: NaturalBlock, types: TypeReader, own: Collection[str]
+) -> Iterator[Uncontained]:
     """Yield the variables and modules that contained code would not have, or only as handles."""
     for path in dict.fromkeys((*block.reads, *block.writes)):
         root = path.partition(".")[0]
         typed = [find_read_type(it, block, types)[0] for it in (root, path)]
         if path in block.writes:
             typed.append(types.output_type(path, block.scope))
-        names = (_find_library_class(it, types, package) for it in typed if it)
+        names = (_find_library_class(it, types, own) for it in typed if it)
         if "._" in path:
             yield Uncontained(
                 f"contained code has no attribute with an underscore, such as `{path}`",
@@ -103,13 +109,13 @@ def _find_inputs(block: NaturalBlock, types: TypeReader, package: str) -> Iterat
         elif name := next(filter(None, names), None):
             yield Uncontained(
                 f"the type of `{path}` has a class of another package, `{name}`",
-                "name functions that do what is needed",
+                "name functions that do what is needed, or set `own_packages` if it is the program's package",
                 is_impossible=False,
             )
 
 
 def _find_library_class(
-    typed: Typed, types: TypeReader, package: str, depth: int = 0
+    typed: Typed, types: TypeReader, own: Collection[str], depth: int = 0
 ) -> str | None:
     """Return the dotted name of a class of another package in a type, if it is no class of data."""
     typed = types.expand(typed)
@@ -129,10 +135,10 @@ def _find_library_class(
         case ast.Name() | ast.Attribute():
             name = _find_imported_name(typed, types)
             module, _, _ = name.rpartition(".")
-            is_own = not module or module.partition(".")[0] == package
+            is_own = not module or module.partition(".")[0] in own
             is_form = module in _OF_TYPES and name not in _LIVE_TYPES
             return None if is_own or is_form or name in PLAIN_CLASSES else name
-    names = (_find_library_class(typed.inside(it), types, package, depth + 1) for it in parts)
+    names = (_find_library_class(typed.inside(it), types, own, depth + 1) for it in parts)
     return next(filter(None, names), None)
 
 

@@ -258,11 +258,12 @@ def _build_arguments(
     yield _make_text_argument("at", [f"{path}:{block.line}"])
     if authority.effects == "answer":
         yield _make_text_argument("effects", ["answer"])
-    is_answer = merge_option_layers(block.options, project).effects == "answer"
+    options = merge_option_layers(block.options, project)
+    is_answer = options.effects == "answer"
     if is_answer and (chosen := find_chosen_outputs(block, definitions)):
         yield _make_text_argument("chooses", chosen)
     if not is_answer and authority.effects != "answer":
-        found = find_uncontained(block, definitions, path)
+        found = find_uncontained(block, definitions, path, options)
         if found is not None and not found.is_impossible:  # the runtime finds the others itself
             yield Argument(f"guarded={format_literal(found.reason)}")
     if block.interface is not None:

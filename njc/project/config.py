@@ -82,6 +82,8 @@ def make_project(table: Mapping[str, TomlValue], file: Path) -> Project:
     """Check the table `[tool.njc]` of `file`, and read it."""
     where = f"{file}: [tool.njc]"
     options = {key.replace("-", "_"): value for key, value in table.items() if _is_option(key)}
+    if isinstance(own := options.get("own_packages"), list):
+        options["own_packages"] = ", ".join(map(str, own))
     settings = {key: value for key, value in table.items() if not _is_option(key)}
     project = Project(file=file, options=make_options(options, where))
     return _apply_settings(project, settings, file.parent, where)

@@ -200,3 +200,45 @@ def test_the_compiler_and_the_runtime_agree_about_plain_classes() -> None:
         if not issubclass(cls, BaseException)
     }
     assert found - {"datetime.tzinfo"} == PLAIN_CLASSES
+
+
+OWN = """
+from orders import Order
+
+def settle(order: Order, kept: list[object]) -> None:
+    '''natural
+    Set the status of <order>, and note it in <kept>.
+    '''
+"""
+
+
+@pytest.mark.parametrize("own", [None, ["orders"], "shop, orders"])
+def test_classes_of_named_packages_are_the_programs_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: Any
+) -> None:
+    """Installed packages are another's, unless the project names them."""
+    installed = tmp_path / "site-packages"
+    installed.mkdir()
+    (installed / "orders.py").write_text("class Order:\n    status: str = 'open'\n")
+    monkeypatch.syspath_prepend(str(installed))
+    monkeypatch.setattr("njrt.session.code_policy._warned", [])
+    table = {"policy": "auto"} | ({"own-packages": own} if own else {})
+    space = load(OWN, tmp_path, make_project(table, tmp_path / "pyproject.toml"))
+    order, kept = space["Order"](), list[object]()
+    code = "order.status = 'paid'\nkept.append(order.status)"
+    with njrt.using(model=Scripted([run(code, done=True)])):
+        if own:
+            space["settle"](order, kept)
+        else:
+            with pytest.warns(njrt.PolicyWarning, match=r"another package, `orders\.Order`"):
+                space["settle"](order, kept)
+    assert (order.status, kept) == ("paid", ["paid"])
+    with njrt.using(model=Scripted([run("kept.append(order)", done=True)]), policy="contained"):
+        if own:
+            space["settle"](order, kept)
+            assert kept[1] is order
+
+
+def test_a_name_that_is_no_package_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(njrt.ConfigurationError, match="`own_packages` must be names"):
+        make_project({"own-packages": ["a-b"]}, tmp_path / "pyproject.toml")

@@ -49,7 +49,7 @@ class Transaction:
     """The two sides of contained code on the same objects (state: their tables)."""
 
     def __init__(self, **names: Any) -> None:
-        self.program = Program(__name__, {}, lambda *_: None)
+        self.program = Program({__name__}, {}, lambda *_: None)
         self.child = Child(None)  # type: ignore[arg-type]
         data = {name: self.program.table.encode(value) for name, value in names.items()}
         self.program.classes.name(Row)

@@ -115,8 +115,9 @@ def _describe_blocks(compilation: Compilation, project: Options) -> Iterator[dic
             description["because"] = authority.reason
             description["to do without code"] = authority.remedy
             if description["effects"] not in ("answer", "interface"):
-                found = find_uncontained(block, types, compilation.source.path)
-                policy = merge_option_layers(block.options, project, DEFAULTS).policy
+                options = merge_option_layers(block.options, project, DEFAULTS)
+                found = find_uncontained(block, types, compilation.source.path, options)
+                policy = options.policy
                 description["policy"] = policy or "guarded"
                 description["with auto"] = f"guarded: {found.reason}" if found else "contained"
                 inputs = [it.reason for it in authority.obstacles if it.is_input]

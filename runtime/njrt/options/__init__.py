@@ -98,6 +98,10 @@ class Options:
     `contained`: code runs in a separate process; `auto`: contained if the system and the block's
     stated types allow it, otherwise guarded; `open`: no checks.
     """
+    own_packages: str | None = None
+    """Packages, separated by commas, whose classes are the program's own for contained code, as
+    those of the block's package are.
+    """
     redact: bool | Callable[[str, str], str | None] | None = None
     """False shows secrets to the model; in `njrt.using` it may also be a function (name, text) -> text or None."""
     on_error: OnError | None = None
@@ -170,7 +174,14 @@ def find_option_problem(name: str, value: Any) -> str | None:
         return f"option `{name}` must be a string, not {value!r}"
     elif name == "budget":
         return find_budget_problem(value)
+    elif name == "own_packages" and not all(map(str.isidentifier, list_packages(value))):
+        return f"option `own_packages` must be names, such as `models, shop`, not {value!r}"
     return None
+
+
+def list_packages(text: str | None) -> list[str]:
+    """Return the packages that the option `own_packages` names."""
+    return [name for part in (text or "").split(",") if (name := part.strip())]
 
 
 def parse_option(name: str, text: str) -> Any:

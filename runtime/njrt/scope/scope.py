@@ -141,6 +141,8 @@ class Scope:
         self.scratch: dict[str, CellType] = {}
         self.borrowed: dict[str, CellType] = {}
         self._lent: dict[str, UserValue] = {}
+        self.packages: frozenset[str] = frozenset()
+        """The packages whose classes are the program's own, besides the block's."""
         self.find_shown_classes: Callable[[], Iterable[type]] | None = None
         """Finds classes that the block may use by name, unless the program uses the name for anything else.
 

@@ -40,7 +40,7 @@ from njrt.execution.contracts import make_contract
 from njrt.gates import is_used, open_gate
 from njrt.interface import Interface
 from njrt.messages import Protocol
-from njrt.options import Options
+from njrt.options import Options, list_packages
 from njrt.outcome import Outcome, Raised
 from njrt.records import replace
 from njrt.rendering.redaction import Redactor
@@ -131,6 +131,8 @@ class BlockRun(BaseRun):
     def set_policy(self) -> None:
         """Set the policy for this run's code; raise PolicyError if "contained" is impossible."""
         options = self.block.options
+        if options.own_packages:
+            self.scope.packages = frozenset(list_packages(options.own_packages))
         policy = choose_policy(options.policy, self.scope, self.call.guarded, self.session.place)
         if options.policy == "auto":
             self.block = replace(self.block, options=replace(options, policy=policy))

@@ -104,7 +104,7 @@ class Ledger:
     """Lists what any code changes in objects, after the fact (state: what the objects held)."""
 
     def __init__(self, module: str) -> None:
-        self._table: Table | None = Program(module, {}, lambda *_: None).table
+        self._table: Table | None = Program({module.partition(".")[0]}, {}, lambda *_: None).table
 
     def list_parts(self, variables: Mapping[str, Any]) -> list[Change]:
         """Return what has changed since the last call, in objects that the variables reached then.

@@ -14,7 +14,7 @@ import dataclasses
 import enum
 import functools
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import FunctionType, MemberDescriptorType, ModuleType
 from typing import Any
 
@@ -62,8 +62,10 @@ MODEL_METHODS = frozenset(["model_dump", "model_dump_json"])
 class Classes:
     """The classes that the child knows (state: by key; descriptions that were not sent yet)."""
 
-    def __init__(self, module: str, has_rule: Callable[[Any], bool], side: Side) -> None:
-        self._top = module.partition(".")[0]
+    def __init__(
+        self, packages: Collection[str], has_rule: Callable[[Any], bool], side: Side
+    ) -> None:
+        self._packages = frozenset({"__main__", *packages})
         self._has_rule, self._side = has_rule, side
         self._keys: dict[type, str] = {}
         self._found: dict[str, type] = {}
@@ -96,7 +98,7 @@ class Classes:
         """Return whether a class is the program's own, by its module."""
         name = get_module_name(cls)
         top = name.partition(".")[0]
-        if top in ("__main__", self._top):
+        if top in self._packages:
             return True
         if top in ("builtins", "njrt") or is_standard_module(name):
             return False

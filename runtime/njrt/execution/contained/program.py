@@ -14,7 +14,7 @@ import copy
 import enum
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import _AsyncGeneratorContextManager, _GeneratorContextManager
 from functools import partial
 from types import ModuleType, SimpleNamespace
@@ -93,12 +93,12 @@ class Program:
     """The objects, classes and functions that a piece of code has (state: what was sent)."""
 
     def __init__(
-        self, name: str, modules: Mapping[str, ModuleType], call: Callable[..., Any]
+        self, packages: Collection[str], modules: Mapping[str, ModuleType], call: Callable[..., Any]
     ) -> None:
         self.gate: Any = find_gate()
         self.asks_changes = self.gate is not None and self.gate.asks_changes
         self._rules: CallRules = self.gate.rules if self.gate else {}
-        self.classes = Classes(name, self._has_rule, self)
+        self.classes = Classes(packages, self._has_rule, self)
         self.table = Table(self)
         self.writable: set[int] = set()
         self.modules, self._call = modules, call

@@ -44,8 +44,8 @@ class Session:
     def __init__(self, names: Names, call: Callable[..., Any]) -> None:
         self.names = names
         module = names.scope.module.get("__name__", "")
-        name = module if type(module) is str else ""
-        self.program = Program(name, names.modules, call)
+        name = module.partition(".")[0] if type(module) is str else ""
+        self.program = Program({name, *names.scope.packages}, names.modules, call)
         self._done: list[Done] = []
         self._rejected: RejectedError | None = None
 
