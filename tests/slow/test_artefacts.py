@@ -89,6 +89,7 @@ def alone(*arguments: str) -> subprocess.CompletedProcess[str]:
         for name, value in os.environ.items()
         if not name.startswith(("NJC_", "OPENAI_", "ANTHROPIC_"))
     }
+    environment["NJC_POLICY"] = "guarded"  # without the warning that no policy is set
     return run_python(
         "tests/without_compiler.py", *arguments, cwd=ROOT, env=environment, timeout=60
     )

@@ -200,15 +200,6 @@ def test_no_value_disturbs_the_block(name: str, collector: Collector) -> None:
     assert len(collector.changes) == 3
 
 
-def test_static_code_tells_its_states_too(collector: Collector) -> None:
-    n, doubled = 4, None
-    with njrt.attempt("natural", lambda: (n, doubled), writes="doubled", at="a:1") as attempt:
-        doubled = n * 2
-        attempt.check()
-    assert attempt.how == "ran"
-    assert collector.changes == [{"n": "int = 4", "doubled": "None"}, {"doubled": "int = 8"}]
-
-
 PROGRAM = '''
 total = None
 """natural
