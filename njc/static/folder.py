@@ -60,7 +60,7 @@ def name_question(hole: Hole) -> str:
     path, _, rest = hole.name.partition(":")
     qualified, _, number = rest.partition("#")
     module = path.removesuffix(".njpy").replace("/", ".")
-    name = re.sub(r"[^\w.]+", "", f"{module}.{qualified}")
+    name = re.sub(r"[^\w.]+", "", f"{module}.{qualified}")[:100]
     digest = hashlib.sha256(f"{hole.name}\n{hole.shown}".encode()).hexdigest()[:8]
     return f"{name}-{number or 1}.{digest}"
 
