@@ -437,3 +437,32 @@ def test_guarded_code_is_refused_before_the_model_is_asked() -> None:
 def test_changes_is_true_or_a_function(changes: Any) -> None:
     with pytest.raises(njrt.ConfigurationError, match="changes is True or a function"):
         njrt.approve(changes=changes)
+
+
+@pytest.mark.parametrize(
+    ("entry", "ends"),
+    [
+        ({"was": 5, "now": True}, [True]),
+        ({"was": 5, "now": 1.0}, [1.0]),
+        ({"was": 5}, None),
+        ({"was": 5, "now": 1, "new": 7}, None),
+    ],
+)
+def test_an_edit_differs_by_type_and_has_the_form_of_a_change(
+    entry: dict[str, object], ends: list[object] | None
+) -> None:
+    counts: list[object] = [5]
+
+    def edit(pending: njrt.PendingEffect) -> njrt.Decision:
+        return njrt.Edit(njrt.Touch("njrt.apply", {"changes": {"counts[0]": entry}}))
+
+    model = njrt.Scripted([run("counts[0] = 1", done=True)])
+    with njrt.using(model=model, intercept=njrt.approve(changes=edit)):
+        block = ("natural\nChange <counts>.", lambda: (counts,))
+        if ends is None:
+            with pytest.raises(njrt.InterceptorError, match="same paths and keys"):
+                njrt.run(*block, at="a.njpy:1", policy="contained")
+            ends = [5]
+        else:
+            njrt.run(*block, at="a.njpy:1", policy="contained")
+    assert repr(counts) == repr(ends)

@@ -165,9 +165,13 @@ class RunGate:
 
         def apply(changes: Any) -> dict[str, Any]:
             made = show_arguments({"changes": changes}, self._redactor)["changes"]
-            if made.keys() != shown.keys() or not all(type(it) is dict for it in made.values()):
-                raise InterceptorError("an edit of changes has the same paths as the changes")
-            return {path: changes[path].get("now") for path in made if made[path] != shown[path]}
+            if made.keys() != shown.keys() or not all(
+                type(it) is dict and it.keys() == shown[path].keys() for path, it in made.items()
+            ):
+                raise InterceptorError("an edit of changes has the same paths and keys as they")
+            # As text, because `True == 1 == 1.0`.
+            edited = {path for path in made if repr(made[path]) != repr(shown[path])}
+            return {path: changes[path].get("now") for path in edited}
 
         apply.__module__, _, apply.__qualname__ = CHANGES.rpartition(".")
         edits: Mapping[str, Any] = self.call(GatedFunction(apply, CallRule()), (changes,), {})
