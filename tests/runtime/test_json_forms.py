@@ -169,6 +169,14 @@ def test_values_come_back_as_their_type(declared, written, value, description):
     assert description is None or describe_schema(form.schema) == description
 
 
+@pytest.mark.parametrize("wrap", [lambda it: it | None, lambda it: list[it | int]])
+def test_sets_of_classes_in_unions_are_made(wrap):
+    form = make_json_form(wrap(frozenset[Order]))
+    written = [{"dish": "a"}, {"dish": "b"}]
+    made = frozenset({Order("a"), Order("b")})
+    assert form.decode(written if wrap(int) == (int | None) else [written]) in (made, [made])
+
+
 DIGITS = [
     "0.1234567890123456789012345678901234567890",
     "12345678901234567890.12345",

@@ -131,7 +131,8 @@ class ChoiceReader:
             for index, item in enumerate(value)
         ]
         if in_union and (kind := schema.get(CONTAINER)) in (tuple, set, frozenset):
-            return kind(items)  # an array never becomes a class with fields
+            with suppress(TypeError):  # members that are not hashable before pydantic has made them
+                return kind(items)  # an array never becomes a class with fields
         is_same = all(new is old for new, old in zip(items, value, strict=True))
         return value if is_same else items
 
