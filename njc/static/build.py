@@ -122,6 +122,8 @@ class StaticBuild:
 def fill_holes(files: Sequence[StaticFile], lock: StaticLock, request: HoleRequest) -> StaticBuild:
     """Fill the holes in all files, from the lock or by asking models, and compile the files."""
     lock = lock.without_entries(request.rewritten)
+    if problems := tuple(problem for file in files for problem in file.find_mode_problems()):
+        return StaticBuild(lock, findings=problems)
     holes = [(file, hole) for file in files for hole in file.holes]
     statuses = find_hole_statuses([hole for _, hole in holes], lock)
     to_write = [

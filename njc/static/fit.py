@@ -69,6 +69,16 @@ class StaticFile:
         diagnostic = make_diagnostic(self.source, code, *hole.block.head, message, hint)
         return Finding(replace(diagnostic, path=self.unit.display_path), self.source)
 
+    def find_mode_problems(self) -> list[Finding]:
+        """Return the errors of blocks of the mode `reviewed` that can have no code."""
+        if not any(hole.needs_review for hole in self.holes):
+            return []
+        return [
+            Finding(replace(found, path=self.unit.display_path), self.source)
+            for found in self.compile(()).diagnostics
+            if found.code == "NJ405"
+        ]
+
     def make_code_check(self, hole: Hole, *, is_locked: bool = False) -> CodeCheck:
         """Return a hole's checks: all of them, or in raw mode only that the code is Python.
 
@@ -133,6 +143,8 @@ def _find_reading_problems(code: str) -> tuple[str, ...]:
         ast.parse(code)
     except (SyntaxError, ValueError) as error:
         return (f"not Python: {error}",)
+    except (RecursionError, MemoryError):
+        return ("not Python: the code is nested too deeply",)
     return ()
 
 

@@ -72,7 +72,10 @@ def take_answer(file: StaticFile, hole: Hole, folder: Path) -> Answer | Open:
     question = folder / f"{name_question(hole)}.md"
     answer, refused = question.with_suffix(".py"), question.with_suffix(".refused.py")
     with lock_folder(folder):
-        text = read_text(answer) if answer.exists() else ""
+        try:
+            text = read_text(answer) if answer.exists() else ""
+        except ConfigurationError as error:  # it stays as it is, and other blocks are built
+            return Open(question, (str(error),))
         if not text.strip():
             if not question.exists():
                 write_all({question: render_question(hole, question).encode()})

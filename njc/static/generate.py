@@ -231,7 +231,7 @@ def unwrap_code(code: str, hole: Hole) -> str:
     scope = outer[-1] if outer else hole.block.scope
     try:
         tree = ast.parse(code)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return code
     copies = [
         statement
@@ -311,7 +311,7 @@ def add_missing_imports(code: str, hole: Hole) -> str:
     """Put missing imports before the code."""
     try:
         names = find_names(ast.parse(code), hole.class_name)
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return code
     missing = [name for name in names.read if name not in names.bound and name not in hole.visible]
     imports = [

@@ -119,7 +119,8 @@ def find_holes(
             continue
         name += f"#{seen[name]}" if seen[name] > 1 else ""
         hole = _make_hole(module, blocks, outputs, block, name, options)
-        yield replace(hole, needs_review=is_reviewed(was, project))
+        needs_review = is_reviewed(was, project) or project.mode == "reviewed"
+        yield replace(hole, needs_review=needs_review)
 
 
 def _make_hole(

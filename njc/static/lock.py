@@ -87,7 +87,7 @@ class Review:
     by: str
     date: str
     digest: str
-    """The digest of the code that was read."""
+    """The digest of the code that was read, and of the text that it was written for."""
 
 
 @record
@@ -131,7 +131,14 @@ class LockEntry:
     @property
     def is_reviewed(self) -> bool:
         """Whether a person has signed this code."""
-        return self.reviewed is not None and self.reviewed.digest == hash_code(self.code)
+        signed = self.reviewed
+        return bool(signed and signed.by.strip() and signed.digest == self.compute_signature())
+
+    def compute_signature(self) -> str:
+        """Return the digest of the code and of its meaning, which a signature names."""
+        meaning = self.meaning
+        parts = meaning.instruction, meaning.interface, meaning.context, self.code.strip()
+        return hash_code("\n".join(parts))
 
 
 Key = TypeVar("Key")

@@ -116,6 +116,12 @@ def test_an_answer_to_an_older_text_is_not_taken(asked: Studio) -> None:
     assert "answers no block of these sources" in result.stderr
 
 
+def test_the_lock_command_tells_of_questions(asked: Studio) -> None:
+    result = asked.njc("lock", "--update", *ASK[2:], ".")
+    assert result.exit_code == 3
+    assert result.stderr.count("note: open: ask/shop.double-") == 2
+
+
 def test_a_name_is_required_and_a_locked_build_does_not_look(studio: Studio) -> None:
     studio.write({"shop.njpy": SHOP})
     result = studio.njc("build", ".", "--writer", "folder:ask")
@@ -127,12 +133,18 @@ def test_a_name_is_required_and_a_locked_build_does_not_look(studio: Studio) -> 
     assert not (studio.folder / "ask").exists()
 
 
-@pytest.mark.parametrize("data", [b"\xff", b"y = (", b"y = 1\r\x0bz = 2"])
+DEEP = [b"y = 1" + b"+1" * 3000, b"y = " + b"-" * 50_000 + b"1", b"y = x" + b".a" * 3000]
+
+
+@pytest.mark.parametrize("data", [b"\xff", b"y = (", b"y = 1\r\x0bz = 2", *DEEP])
 def test_unreadable_answers_lose_nothing(asked: Studio, data: bytes) -> None:
     file = answer(asked, 1, "")
     file.write_bytes(data)
+    (asked.folder / "plain.py").unlink()
     result = asked.njc(*ASK)
-    assert result.exit_code in (2, 3)
+    assert result.exit_code == 3, result.output
+    assert "not built, with open questions: shop.njpy" in result.stderr
+    assert (asked.folder / "plain.py").exists()
     kept = file if file.exists() else file.with_suffix(".refused.py")
     assert kept.read_bytes().split()
     assert find_question(asked, 1).exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from studio import Studio
@@ -143,3 +144,28 @@ def test_show_names_the_mode(studio: Studio) -> None:
     text = json.dumps(shown)
     assert '"authority": "strict"' in text
     assert '"mode": "live"' in text
+
+
+def test_a_signature_is_for_one_text_and_of_a_person(studio: Studio) -> None:
+    start(studio, block(CODE))
+    studio.njc("build", replies=["```python\nbox.log.append(text)\n```"])
+    assert "up to date, not signed" in studio.njc("lock").stdout
+    studio.njc("lock", "--reviewed", "shop.njpy:f")
+    lock = studio.read("njc.lock")
+    studio.write({"njc.lock": re.sub('by = "[^"]*"', 'by = " "', lock)})
+    assert "NJ406" in studio.njc("build", "--locked").stderr
+    studio.write({"njc.lock": lock, "shop.njpy": block(CODE.replace("Append", "Remove"))})
+    studio.njc("lock", "--keep", "shop.njpy:f")
+    assert "NJ406" in studio.njc("build", "--locked").stderr
+    start(studio, block(CODE, '(mode="static")'))
+    studio.write({"njc.lock": re.sub("reviewed = .*\n", "", lock)})
+    studio.njc("lock", "--keep", "shop.njpy:f")
+    assert "NJ406" in studio.njc("build", "--locked").stderr, "its mode is the project's promise"
+
+
+def test_a_block_that_can_have_no_code_blames_no_other(studio: Studio) -> None:
+    other = BLOCK.format(prompt="Append {text} to <box.log>.", options="", prefix="f")
+    start(studio, block(CODE) + other.replace("def f", "def g"))
+    result = studio.njc("build", "--writer", "folder:ask", "--writer-name", "Ada")
+    assert (result.exit_code, "NJ405" in result.stderr) == (1, True)
+    assert not (studio.folder / "ask").exists()

@@ -14,6 +14,7 @@ from njc.commands.terminal.flags import (
     ATTEMPTS,
     JOBS,
     MODE,
+    OPEN_EXIT_CODE,
     OUT,
     OUTPUT_FORMAT,
     SOURCES,
@@ -150,13 +151,11 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
     _show_changes(console, plan, stale, dry_run=dry_run)
     if static is not None:
         _show_live_blocks(console, units, project)
+    for unit in waiting:
+        console.note(f"not built, with open questions: {unit.display_path}")
     if waiting:
         return OPEN_EXIT_CODE
     return int(flags["check"] and bool(plan.changes or stale))
-
-
-OPEN_EXIT_CODE = 3
-"""The exit code if blocks wait for their writer."""
 
 
 def _fill_static_blocks(

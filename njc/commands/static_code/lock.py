@@ -20,6 +20,7 @@ from njc.commands.terminal.flags import (
     ATTEMPTS,
     JOBS,
     MODE,
+    OPEN_EXIT_CODE,
     WRITER,
     WRITER_NAME,
     project_flags,
@@ -33,7 +34,7 @@ from njc.project.report import format_count, format_findings
 from njc.project.units import Unit, find_units
 from njc.static.build import HoleRequest
 from njc.static.holes import Hole
-from njc.static.lock import LEARNED_SUFFIX, LockEntry, Review, StaticLock, hash_code, read_lock
+from njc.static.lock import LEARNED_SUFFIX, LockEntry, Review, StaticLock, read_lock
 from njc.static.staleness import (
     HoleStatus,
     Locked,
@@ -84,7 +85,7 @@ def command(
     file = get_lock_path(project, units[0].root)
     holes = [hole for found in find_static_files(units, project) for hole in found.holes]
     chosen = [find_named_hole(block, holes) for block in blocks]
-    lock, findings = read_lock(file), tuple[Finding, ...]()
+    lock, findings, is_open = read_lock(file), tuple[Finding, ...](), False
     find_unused = partial(_find_unused_in_units, units=units, project=project)
     if keep:
         keys = ((it, key) for it in chosen or holes for key in _list_keys(it))
@@ -95,17 +96,17 @@ def command(
         save_lock(lock.with_entries(_sign(chosen, lock)), lock, file)
     elif update:
         names = {hole.name for hole in chosen or holes}
-        rewritten = tuple(itertools.chain(*map(_list_keys, chosen)))
         request = HoleRequest(
             attempts=attempts,
             jobs=jobs,
-            rewritten=rewritten,
+            rewritten=tuple(itertools.chain(*map(_list_keys, chosen))),
             only=lambda hole: hole.name in names,
             writer_name=flags["writer_name"],
             notify=console.note,
         )
-        findings = fill_units(units, project, request).findings
-        lock = read_lock(file)
+        build = fill_units(units, project, request)
+        findings, is_open, lock = build.findings, bool(build.questions), read_lock(file)
+        console.note("\n".join(f"note: {note}" for note in build.notes))
         unused = [(entry.name, entry.mode) for entry in find_unused(lock) if not chosen]
         save_lock(lock.without_entries(unused), lock, file)
         console.findings(format_findings(findings, "text"))
@@ -118,7 +119,7 @@ def command(
         console.note(f"not used by this njc: the sections [[{kind}]], which may be deleted")
     unwritten = sum(not isinstance(status, Locked) for status in statuses.values())
     console.note(f"{format_count(len(holes), 'static block')}, {unwritten} to be written")
-    return int(bool(unwritten or findings))
+    return OPEN_EXIT_CODE if is_open else int(bool(unwritten or findings))
 
 
 def _sign(chosen: Sequence[Hole], lock: StaticLock) -> list[LockEntry]:
@@ -133,7 +134,7 @@ def _sign(chosen: Sequence[Hole], lock: StaticLock) -> list[LockEntry]:
         if not isinstance(status, Locked):
             problem = describe_hole_status(status)
             raise ConfigurationError(f"{hole.name} has no code to sign: it is {problem}")
-        review = Review(name, time.strftime("%Y-%m-%d"), hash_code(status.entry.code))
+        review = Review(name, time.strftime("%Y-%m-%d"), status.entry.compute_signature())
         signed.append(replace(status.entry, reviewed=review))
     return signed
 
@@ -189,7 +190,9 @@ def _format_statuses(
     width = max((len(hole.name) for hole in holes), default=0)
     for hole in holes:
         status = statuses[hole.name]
-        yield f"{hole.name:{width}}  {hole.mode:10}  {describe_hole_status(status)}"
+        is_signed = not isinstance(status, Locked) or status.entry.is_reviewed
+        unsigned = ", not signed" * (hole.needs_review and not is_signed)
+        yield f"{hole.name:{width}}  {hole.mode:10}  {describe_hole_status(status)}{unsigned}"
         if why and isinstance(status, Locked | Stale):
             entry = status.entry
             usd = "" if entry.usd is None else f", ${entry.usd:.4f}"

@@ -85,6 +85,9 @@ MODE = click.option(
     type=click.Choice(OPTION_CHOICES["mode"]),
     help="Mode of blocks without one (default: live).",
 )
+OPEN_EXIT_CODE = 3
+"""The exit code if blocks wait for their writer."""
+
 WRITER = click.option(
     "--writer", metavar="MODEL", help="The model that writes code, or folder:DIR."
 )
