@@ -12,7 +12,7 @@ from njc.analysis.inference import TypeReader
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.source import SourceFile
-from njrt.options import NO_OPTIONS, Options, merge_option_layers
+from njrt.options import Options, merge_option_layers
 from njrt.records import replace
 
 
@@ -39,7 +39,7 @@ def _answers_with_data(authority: Authority, options: Options) -> bool:
 
 def may_run_code(block: NaturalBlock, authority: Authority, project: Options) -> bool:
     """Return whether a live block may run code that a model writes when the program runs."""
-    options = merge_option_layers(block.options, project, NO_OPTIONS)
+    options = merge_option_layers(block.options, project)
     return not (_answers_with_data(authority, options) and options.authority == "strict")
 
 
