@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from njrt.errors import NaturalError
-from spsbench.crux import command as crux
 from spsbench.export import command as export
 from spsbench.neural import command as neural
 from spsbench.repair import command as repair
@@ -52,7 +51,7 @@ def loc() -> None:
 
 
 for command in (
-    *(crux.command, studies.graph_command, studies.gsm8k_command),
+    *(studies.graph_command, studies.gsm8k_command),
     *(repair.command, repair.mutants_command, export.command),
     *(neural.trajectories_command, neural.train_command),
     *(neural.predict_command, neural.curve_command),

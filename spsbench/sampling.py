@@ -8,7 +8,7 @@ every stratum in proportion to its share of the population, give or take one; th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from spsbench.results import group_by
@@ -46,12 +46,3 @@ def draw_sample(
     by_name = {name(item): item for item in items}
     strata = {key: stratum(item) for key, item in by_name.items()}
     return [by_name[key] for key in order_by_strata(strata, uniform)[:size]]
-
-
-def divide_by_size(sizes: Mapping[str, int], parts: int) -> dict[str, str]:
-    """Divide names by size into parts of nearly equal count, named from `1 of 4` to `4 of 4`."""
-    ranked: Sequence[str] = sorted(sizes, key=lambda name: (sizes[name], name))
-    return {
-        name: f"{number * parts // len(ranked) + 1} of {parts}"
-        for number, name in enumerate(ranked)
-    }

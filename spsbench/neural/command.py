@@ -25,14 +25,12 @@ if TYPE_CHECKING:
 @click.command("trajectories")
 @flags.seed_option(1, "Seed of the programs.")
 @flags.value("--programs", 50_000, "How many.")
-@flags.file_option("--crux", "Problems of CruxEval, as a part `crux`.")
 @flags.file_option("--trace", "Trace files of natural blocks, as a part `blocks`.", multiple=True)
 @flags.value("--workers", 0, "Processes that run the programs; 0: this one.", flags.NATURAL_INT)
 @click.option("--out", type=flags.FOLDER, required=True, help="Folder to write.")
 def trajectories_command(
     seed: int,
     programs: int,
-    crux: Path | None,
     trace: tuple[Path, ...],
     workers: int,
     out: Path,
@@ -44,24 +42,11 @@ def trajectories_command(
     from spsbench.neural.dataset import write_dataset
 
     others: dict[str, Iterator[Trajectory]] = {}
-    if crux is not None:
-        others["crux"] = _read_crux_trajectories(crux)
     if trace:
         others["blocks"] = _read_block_trajectories(trace)
     counts = write_dataset(out, seed, programs, others, workers)
     found = ", ".join(f"{name} {count:,}" for name, count in counts.items())
     click.echo(f"{out}: programs by part: {found}", err=True)
-
-
-def _read_crux_trajectories(path: Path) -> Iterator[Trajectory]:
-    from spsbench.crux.problems import read_problems, trace_problem
-    from spsbench.journal import naming
-    from spsbench.neural.dataset import sample_whole_trajectory
-
-    problems, _ = read_problems(path)
-    with naming(path):
-        for problem in problems.values():
-            yield sample_whole_trajectory(trace_problem(problem))
 
 
 def _read_block_trajectories(paths: tuple[Path, ...]) -> Iterator[Trajectory]:
@@ -100,21 +85,17 @@ def train_command(data: Path, size: str, out: Path, **numbers: Any) -> None:
 @click.command("predict")
 @click.argument("data", type=flags.EXISTING_FOLDER)
 @flags.file_option("--model", "The network, of `spsbench train`.")
-@click.option("--parts", default="test", show_default=True, help="Files of DATA: test,crux,blocks.")
+@click.option("--parts", default="test", show_default=True, help="Files of DATA: test,blocks.")
 @flags.value("--programs", 400, "Of each part.")
-@flags.file_option("--crux", "Ask for outputs and inputs of CruxEval too.")
 @click.option("--out", type=flags.FILE, required=True, help="Results, JSON Lines.")
-def predict_command(
-    data: Path, model: Path | None, parts: str, programs: int, crux: Path | None, out: Path
-) -> None:
+def predict_command(data: Path, model: Path | None, parts: str, programs: int, out: Path) -> None:
     """Count the steps that a neural debugger answers exactly.
 
     Two baselines are counted beside it: the last state, and the most frequent answers in the training data of DATA.
     """
-    from spsbench.neural.evaluation import evaluate, format_rows, read_crux_traces, write_rows
+    from spsbench.neural.evaluation import evaluate, format_rows, write_rows
 
-    problems = () if crux is None else read_crux_traces(crux, programs)
-    rows = list(evaluate(data, model, parts.split(","), programs, problems))
+    rows = list(evaluate(data, model, parts.split(","), programs))
     write_rows(out, rows)
     click.echo(format_rows(rows))
 

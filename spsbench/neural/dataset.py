@@ -4,7 +4,7 @@
 
 The programs are generated and run. Programs occur only once, as do steps with the same stack, action and result. The
 digest of a program's text determines its part for every seed, so two data sets never have the same program in
-different parts. Other programs, such as CruxEval's, are in separate files and are not for training.
+different parts. Other programs, such as those of natural blocks, are in separate files and are not for training.
 """
 
 from __future__ import annotations

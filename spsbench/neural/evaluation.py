@@ -1,7 +1,6 @@
-"""Evaluate predictors on parts of a data set and on CruxEval, as lines of a results file.
+"""Evaluate predictors on parts of a data set, as lines of a results file.
 
 {"part": "test", "predictor": "network", "group": "action", "name": "step_over", "steps": 600, "exact": 310, ...}
-{"part": "CruxEval", "predictor": "network", "group": "task", "name": "input", "steps": 100, "exact": 0, ...}
 """
 
 from __future__ import annotations
@@ -15,11 +14,6 @@ from time import perf_counter
 
 from njc.evaluation.comparison.text import format_text_table
 from njrt.dataclass_json import to_json
-from spsbench.crux.answers import is_harmless_call
-from spsbench.crux.judge import Judge
-from spsbench.crux.prediction import build_call, is_same_value
-from spsbench.crux.problems import CruxProblem, read_problems, sample_problems, trace_problem
-from spsbench.journal import naming
 from spsbench.neural.dataset import find_ends, read_part, replace_file
 from spsbench.neural.network import load_network
 from spsbench.neural.predictors import (
@@ -30,25 +24,22 @@ from spsbench.neural.predictors import (
     Predictor,
 )
 from spsbench.states.actions import Action, is_inverse
-from spsbench.states.trace import StackState, StateTrace, list_stacks
+from spsbench.states.trace import StackState, list_stacks
 from spsbench.states.trajectories import Trajectory
 
 NGRAM_PROGRAMS = 10_000
 """The number of training programs for the n-grams."""
 HEADINGS = ("part", "predictor", "group", "name", "steps", "exact", "place", "values", "ms")
-CruxTraces = Sequence[tuple[CruxProblem, StateTrace]]
 
 
 def evaluate(
-    data: Path, model: Path | None, parts: Sequence[str], programs: int, crux: CruxTraces
+    data: Path, model: Path | None, parts: Sequence[str], programs: int
 ) -> Iterator[ScoreRow]:
-    """Yield the rows for all predictors on all parts and on CruxEval."""
+    """Yield the rows for all predictors on all parts."""
     for name, predictor in list_predictors(data, model):
         for part in parts:
             found = islice(read_part(data, part), programs)
             yield from tabulate(part, name, list(score_steps(predictor, found, perf_counter)))
-        for task, right in (score_crux(predictor, crux) if crux else {}).items():
-            yield ScoreRow("CruxEval", name, "task", task, len(crux), right)
 
 
 def list_predictors(data: Path, model: Path | None) -> Iterator[tuple[str, Predictor]]:
@@ -58,13 +49,6 @@ def list_predictors(data: Path, model: Path | None) -> Iterator[tuple[str, Predi
     yield "n-gram", NGram.learn(islice(read_part(data, "train"), NGRAM_PROGRAMS))
     if network is not None:
         yield "network", network
-
-
-def read_crux_traces(path: Path, size: int) -> CruxTraces:
-    """Return a sample of CruxEval's problems, with their executions."""
-    problems, _ = read_problems(path)
-    with naming(path):
-        return [(each, trace_problem(each)) for each in sample_problems(problems, size, 1)]
 
 
 def write_rows(path: Path, rows: Sequence[ScoreRow]) -> None:
@@ -88,10 +72,6 @@ def list_cells(row: ScoreRow) -> tuple[str, ...]:
 
 
 # ── how many steps a predictor predicts exactly ────────────────────────────────────────────────────
-
-
-MAX_PATH = 60
-"""The number of steps over before giving up on an output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,46 +190,3 @@ def tabulate(part: str, predictor: str, scores: Sequence[StepScore]) -> Iterator
                 sum(score.are_values_right for score in alike),
                 round(times[len(times) // 2], 2),
             )
-
-
-def score_crux(
-    predictor: Predictor, problems: Iterable[tuple[CruxProblem, StateTrace]]
-) -> dict[str, int]:
-    """Return the number of right problems, by task."""
-    right = {"output by step_return": 0, "output by step_over": 0, "input": 0}
-    with Judge() as judge:
-        for problem, trace in problems:
-            first, last = (list_stacks(trace.states)[place] for place in (0, -1))
-            answer = _predict(predictor, problem.code, first, "step_return")
-            right["output by step_return"] += _is_output(answer, last)
-            right["output by step_over"] += _is_output(
-                _follow(predictor, problem.code, first), last
-            )
-            answer = _predict(predictor, problem.code, last, "inv_step_call")
-            right["input"] += _is_input(judge, problem, answer)
-    return right
-
-
-def _is_output(answer: StackState | None, last: StackState) -> bool:
-    if answer is None or answer.event != "return" or answer.value is None:
-        return False
-    return last.value is not None and is_same_value(answer.value, last.value)
-
-
-def _follow(predictor: Predictor, source: str, state: StackState) -> StackState | None:
-    """Return the state after repeated steps over, up to the return of the outermost function."""
-    reached: StackState | None = state
-    for _ in range(MAX_PATH):
-        if reached is None or not reached.frames or (reached.event, reached.depth) == ("return", 0):
-            break
-        reached = _predict(predictor, source, reached, "step_over")
-    return reached
-
-
-def _is_input(judge: Judge, problem: CruxProblem, answer: StackState | None) -> bool:
-    if answer is None or answer.event != "call" or not answer.frames:
-        return False
-    call = build_call(problem.code, answer.frames[0].locals)
-    if call is None or not is_harmless_call(call):
-        return False
-    return judge.accepts(problem.code, problem.output, call)

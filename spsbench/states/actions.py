@@ -15,7 +15,6 @@ The names are from "Towards a Neural Debugger for Python" (arXiv 2603.09951).
 
 from __future__ import annotations
 
-import random
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -83,12 +82,6 @@ def list_steps(states: Sequence[ProgramState], action: Action) -> list[ActionSte
     """Return all steps of a trace by one action that lead to a state; for a breakpoint, to each line ahead."""
     taken = (step for step in _take_steps(states, (action,)) if step.target is not None)
     return [ActionStep(step.index, action, step.line) for step in taken]
-
-
-def choose_step(states: Sequence[ProgramState], action: Action, seed: str) -> ActionStep | None:
-    """Return a random step of a trace by an action, determined by the seed, or None if no step exists."""
-    steps = list_steps(states, action)
-    return random.Random(seed).choice(steps) if steps else None
 
 
 @dataclass(frozen=True, slots=True)

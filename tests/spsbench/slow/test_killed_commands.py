@@ -13,22 +13,16 @@ from pathlib import Path
 import pytest
 from test_repair import FIRST, PAIRS, TOTAL, write
 
-from spsbench.crux.results import CRUX_KINDS
 from spsbench.journal import Journal
 from spsbench.repair.results import REPAIR_KINDS
 from spsbench.results import read_results
 
 RESULTS = Path(__file__).parents[3] / "spsbench" / "results"
-FUNCTIONS = Path(__file__).parents[1] / "crux_functions.jsonl"
 COMMANDS = {
-    "crux": (
-        *("crux", "--data", str(FUNCTIONS), "--tasks", "output,input", "--forms", "direct"),
-        12,
-    ),
     "repair": (*("repair", "--data", "own.jsonl", "--conditions", "test"), 3),
 }
 """The arguments, and the number of results."""
-RESULT_KINDS = ("answer", "state", "repair")
+RESULT_KINDS = ("repair",)
 MAX_SECONDS = 120.0
 
 
@@ -65,7 +59,7 @@ def test_a_killed_command_goes_on_without_losing_or_doubling_a_result(
     assert process.wait() == -signal.SIGKILL
     with out.open("ab") as file:
         file.write(b'{"kind": "cut')  # as a kill during a write leaves it
-    done = subprocess.run(  # not in this process: `crux` traces the functions
+    done = subprocess.run(
         [sys.executable, "-m", "spsbench", *arguments],
         capture_output=True,
         text=True,
@@ -81,7 +75,6 @@ def count_lines(path: Path) -> int:
 
 
 KINDS = {
-    "prediction/crux-qwen2.5-coder-1.5b.jsonl": CRUX_KINDS,
     "repair/repair-qwen2.5-coder-1.5b.jsonl": REPAIR_KINDS,
 }
 

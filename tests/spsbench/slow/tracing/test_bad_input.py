@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -13,72 +12,52 @@ from processes import run_python
 from spsbench.cli import main
 
 RESULTS = Path(__file__).parents[4] / "spsbench" / "results"
-CRUX = (RESULTS / "prediction" / "crux-qwen2.5-coder-1.5b.jsonl").read_text()
+TRIALS = (RESULTS / "qwen2.5-coder-1.5b.jsonl").read_text()
 REPAIRS = (RESULTS / "repair" / "repair-qwen2.5-coder-1.5b.jsonl").read_text()
 FILES = {
     "empty.jsonl": "",
     "text.jsonl": "no JSON\n",
     "list.jsonl": "[1, 2]\n",
     "binary.jsonl": b"\xff\xfe\x00{",
-    "problem.jsonl": json.dumps(
-        {"id": "a", "code": "def f(): return 1", "input": "", "output": "1"}
-    ),
-    "crux.jsonl": CRUX,
+    "trials.jsonl": TRIALS,
     "fixes.jsonl": REPAIRS,
-    "torn.jsonl": CRUX[: CRUX.index("\n") + 1] + '{"kind": "answ\n' + CRUX,
+    "torn.jsonl": REPAIRS[: REPAIRS.index("\n") + 1] + '{"kind": "rep\n' + REPAIRS,
     "wrong.py": "def f(:\n",
     "latin.py": b'x = "\xff"\n',
     "binary.py": b"\x00\x01",
 }
 CASES = [
     *(
-        (f"{command} --model scripted --data {name}", f"Error: {name}: line 1 is ")
-        for command in ("crux", "repair")
-        for name in ("text.jsonl", "list.jsonl", "binary.jsonl", "crux.jsonl", "wrong.py")
+        (f"repair --model scripted --data {name}", f"Error: {name}: line 1 is ")
+        for name in ("text.jsonl", "list.jsonl", "binary.jsonl", "trials.jsonl", "wrong.py")
     ),
     ("repair --model scripted --data own.jsonl --data own.jsonl", "quixbugs/total 2 times"),
     ("repair --model nobody --data own.jsonl", "no vendor is known for model `nobody`"),
     *(
         (f"{command} {name}", f"Error: {name}: line {line} ")
         for command, name, line in (
-            (
-                "crux --report",
-                "fixes.jsonl",
-                "1 of the results is damaged, or of another command",
-            ),
-            ("crux --report", "torn.jsonl", "2 of the results is"),
-            ("repair-report", "crux.jsonl", "1 of the results is damaged, or of another command"),
-            (
-                "crux --data problem.jsonl --model scripted --out",
-                "fixes.jsonl",
-                "1 of the results is damaged, or of another",
-            ),
+            ("repair-report", "torn.jsonl", "2 of the results is"),
+            ("repair-report", "trials.jsonl", "1 of the results is damaged, or of another command"),
             (
                 "repair --data own.jsonl --model scripted --out",
-                "crux.jsonl",
+                "trials.jsonl",
                 "1 of the results is damaged, or of another",
             ),
             (
                 "export --out out --data own.jsonl --repairs",
-                "crux.jsonl",
+                "trials.jsonl",
                 "1 of the results is damaged, or of another",
             ),
             (
                 "repair --data own.jsonl --rescore",
-                "crux.jsonl",
+                "trials.jsonl",
                 "1 of the results is damaged, or of another",
             ),
         )
     ),
-    *(
-        (
-            f"{command} --out wrong.py/results.jsonl",
-            "Error: cannot write to wrong.py/results.jsonl: ",
-        )
-        for command in (
-            "crux --data problem.jsonl --model scripted",
-            "repair --data own.jsonl --model scripted",
-        )
+    (
+        "repair --data own.jsonl --model scripted --out wrong.py/results.jsonl",
+        "Error: cannot write to wrong.py/results.jsonl: ",
     ),
     *(
         (f"states {name}", f"Error: {name} cannot be ")
@@ -113,7 +92,6 @@ MADE = {
     "curve.jsonl": (RESULTS / "prediction" / "neural-curve.jsonl").read_bytes(),
     "neural.jsonl": (RESULTS / "prediction" / "neural-medium.jsonl").read_bytes(),
     "repair.jsonl": REPAIRS.encode(),
-    "problem.jsonl": str(FILES["problem.jsonl"]).encode(),
     "traces.jsonl": b'{"file_name": "menu", "run": 0, "trace": []}\n',
     "data/test.jsonl": b"",
 }
@@ -131,8 +109,6 @@ DAMAGES = {
 }
 """Files by name; `other` is of another command."""
 READING = (
-    "crux --model scripted --data X",
-    "crux --report X",
     "repair --model scripted --data X",
     "repair --data own.jsonl --rescore X",
     "repair --data own.jsonl --model scripted --conditions rationale --rationales X",
@@ -145,19 +121,16 @@ READING = (
     "gsm8k --model scripted X",
     "export --repairs X --data own.jsonl --out made",
     "export --repairs repair.jsonl --data X --out made",
-    "trajectories --programs 2 --crux X --out made",
     "trajectories --programs 2 --trace X --out made",
     "curve X --results neural.jsonl --out made",
     "curve curve.jsonl --results X --out made",
     "predict data --model X --out made",
-    "predict data --crux X --out made",
     "replay X",
     "replay traces.jsonl --results X",
     "states X",
     "mutants X --out made",
 )
 CONTINUING = (
-    "crux --data problem.jsonl --model scripted --out X",
     "repair --data own.jsonl --model scripted --out X",
     "graph --sizes 10 --methods direct --questions who --out X",
     "gsm8k --first 1 --model scripted --out X",
@@ -201,16 +174,14 @@ def test_a_file_that_is_damaged_ends_a_command_with_one_line(command: str, place
     [
         *(
             f"{command} {option}"
-            for command in ("crux --data problem.jsonl", "repair --data own.jsonl", "run", "gsm8k")
+            for command in ("repair --data own.jsonl", "run", "gsm8k")
             for option in ("--temperature -1", "--temperature nan", "--seconds inf", "--seconds 0")
         ),
         *(f"{command} --repeats 0" for command in ("run", "graph", "gsm8k")),
-        *(f"{command} --jobs 0" for command in ("crux", "repair", "run")),
-        *(f"{command} --sample -1" for command in ("crux", "repair")),
+        *(f"{command} --jobs 0" for command in ("repair", "run")),
+        "repair --data own.jsonl --sample -1",
         *(f"{command} --model nobody/here" for command in ("run", "graph", "gsm8k")),
         *(f"{command} --methods nosuch" for command in ("run", "graph", "gsm8k")),
-        "crux --data problem.jsonl --tasks nosuch",
-        "crux --data problem.jsonl --forms nosuch",
         "repair --data own.jsonl --conditions nosuch",
         "graph --sizes ten",
         "graph --sizes 1",
@@ -223,7 +194,7 @@ def test_a_file_that_is_damaged_ends_a_command_with_one_line(command: str, place
 )
 def test_an_option_that_cannot_be_is_refused(command: str, place: Path) -> None:
     words = command.split()
-    with_model = words[0] in ("crux", "repair", "run", "graph", "gsm8k")
+    with_model = words[0] in ("repair", "run", "graph", "gsm8k")
     arguments = ["--model", "scripted"] if with_model and "--model" not in words else []
     done = CliRunner().invoke(main, [*words, *arguments])
     assert isinstance(done.exception, SystemExit), done.exception

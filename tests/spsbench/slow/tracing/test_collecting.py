@@ -17,14 +17,11 @@ from test_repair import FIRST, PAIRS, RIGHT, TOTAL, write
 from loopback import Response, Seen, Status
 from openai_server import OpenAIServer, says
 from spsbench.cli import main
-from spsbench.crux.results import CRUX_KINDS
 from spsbench.repair.results import REPAIR_KINDS
 from spsbench.results import read_results, split_lines
-from spsbench.sampling import divide_by_size, order_by_strata
+from spsbench.sampling import order_by_strata
 from spsbench.trials.progress import Pace
 from spsbench.trials.workers import run_jobs
-
-FUNCTIONS = Path(__file__).parents[2] / "crux_functions.jsonl"
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -50,13 +47,6 @@ def test_all_members_of_a_stratum_are_as_likely_to_be_drawn() -> None:
         name for _ in range(4_000) for name in order_by_strata(strata, random.random)[:2]
     )
     assert all(abs(drawn[name] / 4_000 - 0.5) < 0.05 for name in ("a1", "a2", "a3")), drawn
-
-
-def test_sizes_are_divided_into_parts_of_equal_number() -> None:
-    parts = divide_by_size({f"n{number}": number * number for number in range(10)}, 4)
-    assert Counter(parts.values()) == {"1 of 4": 3, "2 of 4": 2, "3 of 4": 3, "4 of 4": 2}
-    assert parts["n0"] == "1 of 4"
-    assert parts["n9"] == "4 of 4"
 
 
 @pytest.mark.parametrize("width", [1, 2, 6, 20])
@@ -146,15 +136,6 @@ class MeasuringCommand:
 
 
 COMMANDS = {
-    "crux": MeasuringCommand(
-        (
-            *("crux", "--data", str(FUNCTIONS), "--tasks", "output"),
-            *("--forms", "direct", "--sample", "4"),
-        ),
-        "[ANSWER]3[/ANSWER]",
-        4,
-        CRUX_KINDS,
-    ),
     "repair": MeasuringCommand(
         (
             "repair",

@@ -7,7 +7,6 @@ import datetime
 import decimal
 import enum
 import json
-import os
 import re
 import sys
 import uuid
@@ -38,9 +37,6 @@ from spsbench.states.trace import (
     write_state_lines,
 )
 from spsbench.states.values import render_value
-
-CRUXEVAL = "CRUXEVAL"
-"""Environment variable: the path of cruxeval.jsonl (github.com/facebookresearch/cruxeval)."""
 
 PROGRAMS = {
     "generator": (
@@ -570,16 +566,6 @@ def test_damaged_tokens_are_named(text: str, problem: str) -> None:
 def test_damaged_lines_are_named(lines: list[str], problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         list(read_state_lines(lines))
-
-
-@pytest.mark.skipif(CRUXEVAL not in os.environ, reason=f"{CRUXEVAL} names no file")
-def test_all_functions_of_cruxeval_round_trip() -> None:
-    problems = [json.loads(line) for line in Path(os.environ[CRUXEVAL]).read_text().splitlines()]
-    for problem in problems:
-        found = record_call(problem["code"], f"f({problem['input']})")
-        assert found.value == ast.literal_eval(problem["output"])
-        assert_round_trip(found.trace)
-    assert len(problems) == 800
 
 
 def run_natural(path: Path) -> None:

@@ -12,7 +12,6 @@ from loopback import Hang
 from openai_server import OpenAIServer
 from spsbench.cli import main
 
-CRUX_PROBLEM = {"id": "sample_0", "code": "def f(n):\n    return n", "input": "1", "output": "1"}
 REPAIR_PROBLEM = {
     "name": "same",
     "buggy": "def same(n):\n    return -n\n",
@@ -20,7 +19,6 @@ REPAIR_PROBLEM = {
     "tests": [[[1], 1]],
 }
 COMMANDS = {
-    "crux": ["--data", "outputs.jsonl", "--tasks", "output", "--forms", "direct", "--jobs", "1"],
     "repair": ["--data", "buggy.jsonl", "--conditions", "neither"],
 }
 
@@ -30,7 +28,6 @@ def test_a_reply_that_does_not_come_in_time_is_lost(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("outputs.jsonl").write_text(json.dumps(CRUX_PROBLEM) + "\n")
     Path("buggy.jsonl").write_text(json.dumps(REPAIR_PROBLEM) + "\n")
     flags = [*COMMANDS[command], "--model", "openai/local", "--seconds", "0.4"]
     with OpenAIServer([Hang()] * 4, vendor=False, models=("local",)) as server:

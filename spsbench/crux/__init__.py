@@ -1,1 +1,0 @@
-"""CruxEval: models predict the outputs, inputs and states of programs."""
