@@ -297,32 +297,6 @@ class GraphResult(GraphTrial, StudyResult):
     kind: Literal["graph"] = field(default="graph", kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Gsm8kTrial(TrialLine):
-    """One problem under one method."""
-
-    problem: int
-    method: str
-    model: str
-    repeat: Ordinal
-
-    def __str__(self) -> str:
-        return f"problem {self.problem} {self.method} #{self.repeat}"
-
-
-@dataclass(frozen=True, slots=True)
-class Gsm8kResult(Gsm8kTrial, StudyResult):
-    """The result of one problem of GSM8K."""
-
-    kind: Literal["gsm8k"] = field(default="gsm8k", kw_only=True)
-    found: float | None
-    """The value that the program returned; None if it is not a number."""
-
-    def describe(self) -> tuple[str, str]:
-        verdict, usage = StudyResult.describe(self)
-        return f"wrong: {self.found}" if verdict == "wrong" else verdict, usage
-
-
 def format_usage(used: Any, digits: int = 1) -> str:
     """Return the usage of a result: `2 calls, 1,200 + 80 tokens, 3.1 s`."""
     tokens = f"{used.input_tokens:,} + {used.output_tokens:,} tokens"
@@ -390,7 +364,7 @@ class Results:
         return tuple(last.values())
 
 
-BENCHMARK_KINDS: tuple[type, ...] = (BenchmarkRun, TrialResult, GraphResult, Gsm8kResult)
+BENCHMARK_KINDS: tuple[type, ...] = (BenchmarkRun, TrialResult, GraphResult)
 
 
 def read_results(lines: Iterable[str], kinds: tuple[type, ...] = BENCHMARK_KINDS) -> Results:

@@ -25,7 +25,7 @@ def command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
 
     Prints text; --out writes text, Markdown, CSV and a page.
 
-    RESULTS are files of `spsbench run`, `spsbench graph` and `spsbench gsm8k`. The page needs the extra `bench`.
+    RESULTS are files of `spsbench run` and `spsbench graph`. The page needs the extra `bench`.
     """
     from spsbench.report.files import build_report_files, find_file_differences
 

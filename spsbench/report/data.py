@@ -1,4 +1,4 @@
-"""The combined data of all results files: trials by setting, and the case studies.
+"""The combined data of all results files: trials by setting, and the case study.
 
     collect_data({"local.jsonl": lines, "graph.jsonl": lines})
         ReportData(trials={Setting("openai/local"): (TrialResult(...), ...)}, asked=(GraphResult(...), ...), ...)
@@ -20,12 +20,9 @@ from spsbench.results import (
     BenchmarkRun,
     GraphResult,
     GraphTrial,
-    Gsm8kResult,
-    Gsm8kTrial,
     InputError,
     Trial,
     TrialResult,
-    TrialUsage,
     read_results,
 )
 from spsbench.suite import choose_program_file
@@ -38,7 +35,6 @@ class ReportData:
     trials: Mapping[Setting, tuple[TrialResult, ...]]
     runs: Mapping[Setting, tuple[BenchmarkRun, ...]]
     asked: tuple[GraphResult, ...]
-    solved: tuple[Gsm8kResult, ...]
     remarks: tuple[str, ...]
 
 
@@ -47,7 +43,6 @@ def collect_data(files: Mapping[str, Sequence[str]]) -> ReportData:
     trials: dict[Setting, dict[Trial, TrialResult]] = {}
     runs: dict[Setting, list[BenchmarkRun]] = {}
     asked: dict[GraphTrial, GraphResult] = {}
-    solved: dict[Gsm8kTrial, Gsm8kResult] = {}
     remarks: list[str] = []
     versions: dict[str, tuple[str, str]] = {}
     for name, lines in files.items():
@@ -57,7 +52,6 @@ def collect_data(files: Mapping[str, Sequence[str]]) -> ReportData:
                 raise InputError("the file has no results; name another file")
         remarks += (f"{name}: {remark}" for remark in found.remarks)
         asked |= {question.trial: question for question in found.select(GraphResult)}
-        solved |= {problem.trial: problem for problem in found.select(Gsm8kResult)}
         started, finished = found.select(BenchmarkRun), found.select(TrialResult)
         temperatures = {run.model: run.temperature for run in started}
         for run in started:
@@ -79,7 +73,6 @@ def collect_data(files: Mapping[str, Sequence[str]]) -> ReportData:
         {setting: tuple(results.values()) for setting, results in trials.items()},
         {setting: tuple(started) for setting, started in runs.items()},
         tuple(asked.values()),
-        tuple(solved.values()),
         tuple(remarks),
     )
 
@@ -101,26 +94,3 @@ def refuse_other_version(
         raise InputError(
             f"{places}: results of two versions of {program} or its checks; report them apart"
         )
-
-
-def to_trial_result(solved: Gsm8kResult) -> TrialResult:
-    """Return a GSM8K result as a trial result with one check: the answer."""
-    return TrialResult(
-        program=f"problem {solved.problem}",
-        method=solved.method,
-        model=solved.model,
-        repeat=solved.repeat,
-        ending="raised" if solved.ending == "raised" else "finished",
-        checks={"the answer is right": solved.passed},
-        build_seconds=0.0,
-        run_seconds=solved.seconds,
-        blocks=1,
-        effects=solved.effects,
-        calls=solved.calls,
-        build_calls=0,
-        usage=TrialUsage(solved.input_tokens, solved.cached_tokens, solved.output_tokens),
-        build_usage=TrialUsage(),
-        cost=solved.cost,
-        failure=None,
-        started=solved.started,
-    )

@@ -14,7 +14,7 @@ from statistics import fmean
 from spsbench.methods import METHODS
 from spsbench.published import METHOD_BY_PAPER_NAME, PUBLISHED, PUBLISHED_TABLES
 from spsbench.report.answer import Advice, build_advice
-from spsbench.report.data import ReportData, to_trial_result
+from spsbench.report.data import ReportData
 from spsbench.report.measures import MeasureScope, MethodSummary, Setting, Uniform, summarize_method
 from spsbench.report.plots import (
     TOKEN_KINDS,
@@ -109,7 +109,7 @@ METHODS_BY_TABLE: Mapping[int, tuple[str, ...]] = {
 def build_suite_tables(
     data: ReportData, whole: Sequence[MethodSummary], plain: Sequence[str], fresh: UniformFactory
 ) -> Iterator[Table]:
-    """Yield tables 1, 2, 4, 5, 6, 7 and 8."""
+    """Yield tables 1, 2, 4, 5, 6 and 7."""
     rows: Mapping[int, Sequence[MethodSummary]] = {
         1: summarize_trials(data, ["graph"], fresh),
         2: whole,
@@ -117,7 +117,6 @@ def build_suite_tables(
         5: summarize_trials(data, plain, fresh),
         6: [row for row in whole if row.cost is None],
         7: [row for row in whole if row.setting.temperature == 0],
-        8: list(summarize_gsm8k(data, fresh)),
     }
     for number, found in rows.items():
         methods = METHODS_BY_TABLE.get(number)
@@ -140,16 +139,6 @@ TABLE_NOTES: Mapping[int, tuple[str, ...]] = {
     1: ("Ours is the program `graph` of the suite: six queries on a graph of six papers.",),
     6: ("Ours are all models without a known price, such as locally hosted ones.",),
 }
-
-
-def summarize_gsm8k(data: ReportData, fresh: UniformFactory) -> Iterator[MethodSummary]:
-    """Yield a row for each model and method with results on GSM8K."""
-    results = [to_trial_result(problem) for problem in data.solved]
-    for model in dict.fromkeys(result.model for result in results):
-        own = [result for result in results if result.model == model]
-        problems = tuple(dict.fromkeys(result.program for result in own))
-        scope = MeasureScope(problems, max(result.repeat for result in own))
-        yield from summarize_methods(Setting(model), own, scope, fresh)
 
 
 FAILURE_NOTE = (

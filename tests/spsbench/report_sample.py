@@ -12,7 +12,6 @@ from spsbench.results import (
     BenchmarkRun,
     Failure,
     GraphResult,
-    Gsm8kResult,
     Hardware,
     TrialLimits,
     TrialResult,
@@ -120,24 +119,6 @@ GRAPH = tuple(
 def graph_lines(questions: Sequence[GraphResult] = GRAPH) -> list[str]:
     """Return a file of the study on graphs."""
     return [to_json(question) + "\n" for question in questions]
-
-
-def gsm8k_lines() -> list[str]:
-    """Return a file of the study on school problems: three right of four."""
-    problems = (
-        Gsm8kResult(
-            **MEASURES,
-            calls=1,
-            input_tokens=100,
-            passed=number < 3,
-            ending="finished",
-            problem=number,
-            method="direct",
-            found=1.0,
-        )
-        for number in range(4)
-    )
-    return [to_json(problem) + "\n" for problem in problems]
 
 
 def priced(results: Iterable[TrialResult], dollars: float) -> tuple[TrialResult, ...]:

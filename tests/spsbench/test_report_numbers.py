@@ -20,7 +20,6 @@ from report_sample import (
     RUN,
     WHOLE,
     graph_lines,
-    gsm8k_lines,
     lines,
     priced,
     result,
@@ -53,7 +52,7 @@ from spsbench.suite import TASK_NAMES
 ROOT = Path(__file__).parents[2]
 SCOPE = MeasureScope(("menu", "graph"), 2)
 SETTING = Setting(MODEL)
-SUITE_TABLES = (1, 2, 4, 5, 6, 7, 8)
+SUITE_TABLES = (1, 2, 4, 5, 6, 7)
 
 
 def of(method: str, results: tuple[TrialResult, ...] = WHOLE, scope: MeasureScope = SCOPE):
@@ -198,12 +197,6 @@ def test_the_temperature_is_told(temperature: float | None, said: str) -> None:
     run = replace(RUN, temperature=temperature)
     facts = dict(list_run_facts(collect_data({"1.jsonl": lines(WHOLE, run)})))
     assert said in facts["Model"]
-
-
-def test_school_problems_are_in_table_8() -> None:
-    (row,) = texts(table(report(gsm8k_lines()), "Table 8"), "measured")
-    assert row[2:4] == ["direct", "0.75"]
-    assert row[-1] == "4 trials"
 
 
 def test_failures_and_refused_effects_are_counted_beside_the_papers() -> None:
@@ -382,8 +375,8 @@ def test_a_run_of_scripts_is_no_advice() -> None:
 
 
 def test_lines_of_all_kinds_may_share_a_file() -> None:
-    data = collect_data({"all.jsonl": [*lines(WHOLE), *graph_lines(), *gsm8k_lines()]})
-    assert (len(data.trials[SETTING]), len(data.asked), len(data.solved)) == (8, len(GRAPH), 4)
+    data = collect_data({"all.jsonl": [*lines(WHOLE), *graph_lines()]})
+    assert (len(data.trials[SETTING]), len(data.asked)) == (8, len(GRAPH))
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,6 @@ READING = (
     "repair-report X --out made",
     "report X",
     "report X --out made",
-    "gsm8k --model scripted X",
     "export --repairs X --data own.jsonl --out made",
     "export --repairs repair.jsonl --data X --out made",
     "trajectories --programs 2 --trace X --out made",
@@ -133,7 +132,6 @@ READING = (
 CONTINUING = (
     "repair --data own.jsonl --model scripted --out X",
     "graph --sizes 10 --methods direct --questions who --out X",
-    "gsm8k --first 1 --model scripted --out X",
     "run --model scripted --methods direct --programs average_of_three --repeats 1 --out X",
 )
 """They make a file that is missing, and write into one that is empty."""
@@ -174,14 +172,14 @@ def test_a_file_that_is_damaged_ends_a_command_with_one_line(command: str, place
     [
         *(
             f"{command} {option}"
-            for command in ("repair --data own.jsonl", "run", "gsm8k")
+            for command in ("repair --data own.jsonl", "run")
             for option in ("--temperature -1", "--temperature nan", "--seconds inf", "--seconds 0")
         ),
-        *(f"{command} --repeats 0" for command in ("run", "graph", "gsm8k")),
+        *(f"{command} --repeats 0" for command in ("run", "graph")),
         *(f"{command} --jobs 0" for command in ("repair", "run")),
         "repair --data own.jsonl --sample -1",
-        *(f"{command} --model nobody/here" for command in ("run", "graph", "gsm8k")),
-        *(f"{command} --methods nosuch" for command in ("run", "graph", "gsm8k")),
+        *(f"{command} --model nobody/here" for command in ("run", "graph")),
+        *(f"{command} --methods nosuch" for command in ("run", "graph")),
         "repair --data own.jsonl --conditions nosuch",
         "graph --sizes ten",
         "graph --sizes 1",
@@ -194,7 +192,7 @@ def test_a_file_that_is_damaged_ends_a_command_with_one_line(command: str, place
 )
 def test_an_option_that_cannot_be_is_refused(command: str, place: Path) -> None:
     words = command.split()
-    with_model = words[0] in ("repair", "run", "graph", "gsm8k")
+    with_model = words[0] in ("repair", "run", "graph")
     arguments = ["--model", "scripted"] if with_model and "--model" not in words else []
     done = CliRunner().invoke(main, [*words, *arguments])
     assert isinstance(done.exception, SystemExit), done.exception
