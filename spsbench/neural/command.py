@@ -19,6 +19,7 @@ from njrt.errors import require_packages
 from spsbench import flags
 
 if TYPE_CHECKING:
+    from spsbench.neural.dataset import StepChoice
     from spsbench.states.trajectories import Trajectory
 
 
@@ -27,12 +28,20 @@ if TYPE_CHECKING:
 @flags.value("--programs", 50_000, "How many.")
 @flags.file_option("--trace", "Trace files of natural blocks, as a part `blocks`.", multiple=True)
 @flags.value("--workers", 0, "Processes that run the programs; 0: this one.", flags.NATURAL_INT)
+@click.option(
+    "--steps",
+    type=click.Choice(("sampled", "ends", "both")),
+    default="sampled",
+    show_default=True,
+    help="Of some states, from each call to its return and back, or both.",
+)
 @click.option("--out", type=flags.FOLDER, required=True, help="Folder to write.")
 def trajectories_command(
     seed: int,
     programs: int,
     trace: tuple[Path, ...],
     workers: int,
+    steps: StepChoice,
     out: Path,
 ) -> None:
     """Write steps of a debugger in generated programs.
@@ -44,7 +53,7 @@ def trajectories_command(
     others: dict[str, Iterator[Trajectory]] = {}
     if trace:
         others["blocks"] = _read_block_trajectories(trace)
-    counts = write_dataset(out, seed, programs, others, workers)
+    counts = write_dataset(out, seed, programs, others, workers, steps)
     found = ", ".join(f"{name} {count:,}" for name, count in counts.items())
     click.echo(f"{out}: programs by part: {found}", err=True)
 

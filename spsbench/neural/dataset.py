@@ -17,6 +17,7 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from random import Random
+from typing import Literal, get_args
 
 from njrt.private_files import replacing
 from spsbench.journal import naming
@@ -37,6 +38,10 @@ PARTS: Mapping[str, float] = {"train": 0.96, "valid": 0.02, "test": 0.02}
 STATES_PER_PROGRAM = 6
 """The maximum number of states per program that have their steps in the data."""
 MAX_STATES = 300
+StepChoice = Literal["sampled", "ends", "both"]
+"""The steps of a program that are in the data: all actions in some states; from the call to its return and back, so
+what the program does without how; or both."""
+STEP_CHOICES: tuple[StepChoice, ...] = get_args(StepChoice)
 CHUNK = 100
 """The number of programs that a process generates at a time."""
 
@@ -51,12 +56,26 @@ def choose_part(source: str) -> str:
     return "test"
 
 
-def generate_trajectory(seed: int, number: int) -> Trajectory:
+def generate_trajectory(seed: int, number: int, choice: StepChoice = "sampled") -> Trajectory:
     """Return the trajectory of a generated program, determined by the seed and number."""
     random = Random(f"{seed} {number}")
     program = write_program(random)
     recording = record_call(program.source, program.call, max_states=MAX_STATES, ends_program=True)
-    return sample_trajectory(recording.trace, random)
+    trace = recording.trace
+    ends = () if choice == "sampled" else list_end_steps(trace)
+    sampled = () if choice == "ends" else sample_trajectory(trace, random).steps
+    steps = sorted((*ends, *sampled), key=lambda step: step.index)
+    return Trajectory(trace, tuple(drop_repeated_steps(trace, steps)))
+
+
+def list_end_steps(trace: StateTrace) -> list[TakenStep]:
+    """Return the steps from the first state to its return and from the last to its call, if the trace has both."""
+    if trace.is_cut:
+        return []
+    last = len(trace.states) - 1
+    ends = {(0, "step_return", last), (last, "inv_step_call", 0)}
+    taken = list_taken_steps(trace.states)
+    return [step for step in taken if (step.index, step.action, step.target) in ends]
 
 
 def sample_trajectory(trace: StateTrace, random: Random) -> Trajectory:
@@ -100,6 +119,7 @@ def write_dataset(
     programs: int,
     others: Mapping[str, Iterable[Trajectory]],
     workers: int = 0,
+    choice: StepChoice = "sampled",
 ) -> dict[str, int]:
     """Write a seed's data, other trajectories by name, and the card; return the number of programs in each file.
 
@@ -108,7 +128,7 @@ def write_dataset(
     read = {name: list(found) for name, found in others.items()}
     folder.mkdir(parents=True, exist_ok=True)
     chunks = (range(first, min(first + CHUNK, programs)) for first in range(0, programs, CHUNK))
-    made = map_in_processes(partial(_generate_texts, seed), chunks, workers)
+    made = map_in_processes(partial(_generate_texts, seed, choice), chunks, workers)
     counts: dict[str, Counter[str]] = {name: Counter() for name in (*PARTS, *read)}
     with ExitStack() as stack:
         files = {name: stack.enter_context(replacing(folder / f"{name}.jsonl")) for name in counts}
@@ -121,7 +141,12 @@ def write_dataset(
                 files[name].write("".join(write_trajectory_lines([trajectory])).encode())
                 add_counts(counts[name], count_steps(trajectory))
     card = render_template(
-        "spsbench.neural", "card.md", seed=seed, programs=programs, counts=counts, actions=ACTIONS
+        *("spsbench.neural", "card.md"),
+        seed=seed,
+        programs=programs,
+        choice=choice,
+        counts=counts,
+        actions=ACTIONS,
     )
     replace_file(folder / "card.md", card.encode())
     return {name: count["programs"] for name, count in counts.items()}
@@ -136,8 +161,8 @@ class TrajectoryText:
     counts: Counter[str]
 
 
-def _generate_texts(seed: int, numbers: Sequence[int]) -> list[TrajectoryText]:
-    made = [generate_trajectory(seed, number) for number in numbers]
+def _generate_texts(seed: int, choice: StepChoice, numbers: Sequence[int]) -> list[TrajectoryText]:
+    made = [generate_trajectory(seed, number, choice) for number in numbers]
     return [
         TrajectoryText(
             each.trace.source, "".join(write_trajectory_lines([each])), count_steps(each)

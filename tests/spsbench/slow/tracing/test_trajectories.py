@@ -285,6 +285,25 @@ def test_the_data_come_back_as_they_were_written(tmp_path: Path) -> None:
     assert f"| train | {len(parts['train'])} |" in card
 
 
+def test_steps_from_a_call_to_its_return_and_back_can_be_chosen(tmp_path: Path) -> None:
+    command = ["trajectories", "--seed", "5", "--programs", "60", "--steps", "ends", "--out"]
+    result = CliRunner().invoke(main, [*command, str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert "--steps ends" in (tmp_path / "card.md").read_text()
+    found = [each for name in ("train", "valid", "test") for each in read_part(tmp_path, name)]
+    for trajectory in found:
+        last = len(trajectory.trace.states) - 1
+        for step in trajectory.steps:
+            assert (step.index, step.action, step.target) in {
+                (0, "step_return", last),
+                (last, "inv_step_call", 0),
+            }
+    assert sum(len(trajectory.steps) for trajectory in found) > 80
+    both = [generate_trajectory(5, number, "both").steps for number in range(60)]
+    sampled = [generate_trajectory(5, number).steps for number in range(60)]
+    assert all(set(some) <= set(more) for some, more in zip(sampled, both, strict=True))
+
+
 def test_programs_and_steps_occur_once(tmp_path: Path) -> None:
     write_dataset(tmp_path, 1, 300, {})
     made = [each for name in ("train", "valid", "test") for each in read_part(tmp_path, name)]
