@@ -75,7 +75,7 @@ def main() -> None:
     )
     write_llms_files(index, sections)
     if not write_try_files(SITE / "try"):
-        print("the page try.html has no Python: `make try` adds it")
+        print("the page try.html has no Python: `python docs/site/try_page.py` before it adds it")
     problems = list(find_broken_links(SITE))
     print(*problems, sep="\n", end="\n" if problems else "")
     print(f"{len(list(SITE.rglob('*.html')))} pages in {SITE}, {len(problems)} problems")

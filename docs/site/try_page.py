@@ -1,6 +1,6 @@
 """Write the files of the page "Try it": its scripts, the examples, the compiler, and Pyodide if it was vendored.
 
-    make try                   npm, PyPI  ──vendor_pyodide──>   build/pyodide/{pyodide.mjs,...,pydantic-....whl}
+    try_page.py                npm, PyPI  ──vendor_pyodide──>   build/pyodide/{pyodide.mjs,...,pydantic-....whl}
     write_try_files(folder)               ──>   site/try/{page.js,worker.js,examples.json,njc.zip,pyodide/}
 
 Nothing is loaded from elsewhere when the page is used: Pyodide (https://pyodide.org) is a part of the built site, and

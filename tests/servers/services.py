@@ -5,7 +5,7 @@
         server.kill()               SIGKILL
         server.start()              again, on the same port and data
 
-The programs are Debian's (`make services`); `find_redis` and `find_postgres` say where they are. Root starts them as an
+The programs are Debian's (`scripts/install_services.sh`); `find_redis` and `find_postgres` say where they are. Root starts them as an
 unprivileged user, as Postgres demands.
 """
 

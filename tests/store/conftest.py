@@ -19,7 +19,7 @@ KINDS = ("memory", *SHARED)
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[services.Service]:
     if services.find_redis() is None:
-        pytest.skip("no Redis or Valkey server is installed; `make services` does")
+        pytest.skip("no Redis or Valkey server is installed; `scripts/install_services.sh` does")
     pytest.importorskip("redis")
     with services.start_redis() as server:
         yield server

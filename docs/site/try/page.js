@@ -38,7 +38,7 @@ function startWorker() {
     if (data.status !== undefined) {
       showStatus(data.status);
     } else if (data.failed !== undefined) {
-      showStatus(`Python could not be loaded (${data.failed}). In a copy of the site, \`make try\` adds it.`);
+      showStatus(`Python could not be loaded (${data.failed}). In a copy of the site, \`python docs/site/try_page.py\` adds it.`);
     } else if (data.started !== undefined) {
       clearTimeout(deadline);
       deadline = setTimeout(stopWorker, RUN_SECONDS * 1000);

@@ -132,7 +132,7 @@ def converse(
             messages = messages[:-2]
         if isinstance(form, AnswerForm) and refusals and (restart := refusals[0].restart):
             # Models copy a reply that they have read, even a refused one: of 12 replies that broke an assert, a model
-            # of 1.5 billion parameters corrected none when it saw them, and all when restarted (bench/contracts.py).
+            # of 1.5 billion parameters corrected none when it saw them, and all when restarted.
             messages = (UserMessage(f"{opening}\n\n{restart}", attachments),)
             continue
         has_answers = has_answers or len(refusals) < len(results)

@@ -1,6 +1,6 @@
 """The extension for VS Code: what its manifest says is there, and its patterns agree with the compiler.
 
-`make vscode` runs the tests of the grammar and of the code, which need Node.js.
+`npm test` in editors/vscode runs the tests of the grammar and of the code, which need Node.js.
 """
 
 from __future__ import annotations
