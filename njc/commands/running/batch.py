@@ -6,9 +6,10 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
@@ -35,6 +36,17 @@ from njrt.session.layered_model import find_recorder
 from njrt.session.settings import get_settings
 
 
+@dataclass(frozen=True)
+class BatchFlags:
+    """How the rows are called: at a time, where, and at which cost."""
+
+    jobs: int
+    executor: Literal["dask"] | None
+    scheduler: str | None
+    max_usd: float | None
+    retry: bool
+
+
 @click.command("batch")
 @TARGET
 @click.argument("rows", metavar="ROWS", type=FILE)
@@ -54,18 +66,15 @@ def command(
     rows: Path,
     out: Path,
     format: Literal["csv", "jsonl"] | None,
-    executor: Literal["dask"] | None,
-    scheduler: str | None,
-    jobs: int,
-    max_usd: float | None,
-    retry: bool,
+    **flags: Any,
 ) -> int:
     """Call FUNCTION for every row of the file ROWS.
 
     A row has the arguments of one call: the columns of a CSV file, or a JSON object a line. An interrupted batch is
     continued by the same command. Exit code 1: some rows have failed.
     """
-    if executor is None:
+    asked = BatchFlags(**flags)
+    if asked.executor is None:
         refuse_options("needs --executor dask", "scheduler")
     rows, out = rows.absolute(), out.absolute()  # the program may change the working directory
     form = find_row_format(rows, format)
@@ -75,20 +84,20 @@ def command(
     if not digests:
         raise ConfigurationError(f"{format_path(rows)} has no rows")
     results = BatchResults(out, digests)
-    if retry:
+    if asked.retry:
         results.forget_failed()
     try:
         with ExitStack() as stack:
-            if scheduler is None and find_recorder(get_settings(), os.environ) is None:
+            if asked.scheduler is None and find_recorder(get_settings(), os.environ) is None:
                 stack.enter_context(njrt.using(record=results.recording, mode="new"))
                 os.environ["NJC_RECORD"] = f"new:{results.recording}"  # of a local cluster
-            if executor is None and max_usd is not None:
-                left = max(0.0, max_usd - (results.usage.usd or 0.0))
+            if asked.executor is None and asked.max_usd is not None:
+                left = max(0.0, asked.max_usd - (results.usage.usd or 0.0))
                 stack.enter_context(njrt.limit(usd=left, option="--max-{}"))
-            submit = stack.enter_context(_open_executor(loaded, executor, scheduler, jobs))
+            submit = stack.enter_context(_open_executor(loaded, asked))
             report = stack.enter_context(_showing_progress(console, results, len(digests)))
-            usd = max_usd if executor else None
-            run_batch(read_rows(rows, form, loaded), results, submit, jobs, usd, report)
+            usd = asked.max_usd if asked.executor else None
+            run_batch(read_rows(rows, form, loaded), results, submit, asked.jobs, usd, report)
         results.finish()
     except KeyboardInterrupt as interrupt:
         console.note("interrupted; the same command continues")
@@ -100,12 +109,10 @@ def command(
     return int(bool(results.failed))
 
 
-def _open_executor(
-    target: TargetFunction, executor: str | None, scheduler: str | None, jobs: int
-) -> AbstractContextManager[Submit]:
-    if executor is not None:
-        return open_dask(target, jobs, scheduler)
-    return open_event_loop(target) if target.is_async else open_threads(target, jobs)
+def _open_executor(target: TargetFunction, asked: BatchFlags) -> AbstractContextManager[Submit]:
+    if asked.executor is not None:
+        return open_dask(target, asked.jobs, asked.scheduler)
+    return open_event_loop(target) if target.is_async else open_threads(target, asked.jobs)
 
 
 @contextmanager

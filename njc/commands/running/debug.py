@@ -49,12 +49,10 @@ def command(
     console: Console,
     program: Path | None,
     arguments: Sequence[str],
-    recording: Path | None,
     predicted: str | None,
     call: str | None,
     plain: bool,
-    model: str | None,
-    options: Sequence[str],
+    **flags: Any,
 ) -> None:
     """Step through the effects of blocks, forward and back.
 
@@ -76,15 +74,7 @@ def command(
     if program is None:
         raise ConfigurationError("name a program: njc debug FILE; `njc trace FILE` shows a trace")
     check_program(program)
-    if not (is_replayed := recording is not None):
-        recording, is_replayed = choose_recording(os.environ.get("NJC_RECORD", ""), program)
-    if recording is not None and is_replayed and not recording.is_file():
-        raise ConfigurationError(f"there is no recording {recording}")
-    parsed = parse_set_flags(options)
-    given = {name: getattr(parsed, name) for name in OPTION_NAMES}
-    values = {name: value for name, value in given.items() if value is not None}
-    settings = RunSettings(program, tuple(arguments), model, recording, is_replayed, values)
-    run = RunController(settings, happenings.put)
+    run = RunController(choose_settings(program, arguments, **flags), happenings.put)
     session = DebugSession(run)
     try:
         run.start()
@@ -96,6 +86,24 @@ def command(
             DebugApp(session, happenings).run()
     finally:
         run.close()
+
+
+def choose_settings(
+    program: Path,
+    arguments: Sequence[str],
+    recording: Path | None,
+    model: str | None,
+    options: Sequence[str],
+) -> RunSettings:
+    """Return the settings of a run; raises ConfigurationError if its recording is missing."""
+    if not (is_replayed := recording is not None):
+        recording, is_replayed = choose_recording(os.environ.get("NJC_RECORD", ""), program)
+    if recording is not None and is_replayed and not recording.is_file():
+        raise ConfigurationError(f"there is no recording {recording}")
+    parsed = parse_set_flags(options)
+    given = {name: getattr(parsed, name) for name in OPTION_NAMES}
+    values = {name: value for name, value in given.items() if value is not None}
+    return RunSettings(program, tuple(arguments), model, recording, is_replayed, values)
 
 
 def serve_predictions(predicted: str, program: Path | None, call: str | None) -> None:

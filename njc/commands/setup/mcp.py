@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -44,6 +44,7 @@ def command() -> None:
     "headers",
     multiple=True,
     metavar="NAME=VALUE",
+    callback=lambda context, option, values: dict(map(_split_header, values)),
     help="An HTTP header; ${VARIABLE} is replaced.",
 )
 @click.option(
@@ -64,10 +65,7 @@ def add(
     command_line: Sequence[str],
     url: str,
     out: Path | None,
-    env: Sequence[str],
-    headers: Sequence[str],
-    allow: Sequence[str],
-    timeout: float,
+    **flags: Any,
 ) -> None:
     """Write a module with a function for each tool of a server.
 
@@ -90,10 +88,7 @@ def add(
         Path(os.path.relpath(file, lock_file.parent)).as_posix(),
         tuple(command_line),
         url,
-        tuple(env),
-        dict(map(_split_header, headers)),
-        tuple(allow),
-        timeout,
+        **flags,
         digest=lock.servers[name].digest if name in lock.servers else "",
     )
     _write(console, section, lock, lock_file)
