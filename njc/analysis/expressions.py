@@ -98,14 +98,20 @@ class ExpressionReader(ChangeReader):
             case ast.Subscript(value=owner):
                 item = self.mapping_part(owner, scope, 1, depth)
                 return item or self.element_of(owner, scope, depth)
+            case ast.Await(value=ast.Call(func=function)):
+                return self._find_annotated_result(function, scope, depth, is_awaited=True)
+            case ast.Call():
+                return self._infer_call(value, scope, depth)
+        return None
+
+    def _infer_call(self, call: ast.Call, scope: NameScope, depth: int) -> Typed | None:
+        match call:
             case ast.Call(func=ast.Name(id="round"), args=[number, *digits]) if self.is_builtin(
                 "round", scope
             ):
                 typed = self.infer(number, scope, depth + 1)
                 is_scalar = typed is not None and self.name_of(typed) in SCALARS
                 return (typed if digits else make_builtin_type("int", scope)) if is_scalar else None
-            case ast.Await(value=ast.Call(func=function)):
-                return self._find_annotated_result(function, scope, depth, is_awaited=True)
             case ast.Call(func=ast.Name(id=name)) if name in _BUILTIN_RESULTS and self.is_builtin(
                 name, scope
             ):

@@ -83,12 +83,11 @@ def converse(
     attachments: tuple[Attachment, ...] = (),
     reopen: Callable[[], str] | None = None,
 ) -> AnswerConversation:
-    """Run a block's conversation: ask the model and serve the effects that it requests until one ends the block.
+    """Run a block's conversation: ask the model and serve its effects until one ends the block.
 
-    The opening is shown with the `attachments`. The replies have the `form`: without one they are
-    code. A model that answers may end the conversation by asking for code. If it repeats a mistake
-    before any effect has succeeded, the conversation restarts without the failed code, from a new
-    opening with the current values, written by `reopen`.
+    The replies have the `form`: without one they are code. A model that answers may end the
+    conversation by asking for code. If it repeats a mistake before any effect has succeeded, the
+    conversation restarts from a new opening with the current values, written by `reopen`.
     """
     messages: tuple[Message, ...] = (UserMessage(opening, attachments),)
     detector = RepeatDetector(block.options.temperature)
@@ -97,18 +96,13 @@ def converse(
     for turn in count(first_turn):
         reply = yield make_request(block, protocol, messages, detector.temperature, turn, form)
         assert isinstance(reply, Reply)
-        requested = read_effects(reply, form, protocol, messages)
-        if not requested and block.data_outputs:
-            requested = read_data(reply, block.data_outputs)
+        requested = read_effects(reply, form, protocol, messages) or read_data(reply, block)
         if problem := find_reply_problem(reply, requested):
             unusable += 1
             if reply.stop == "refusal" or unusable >= MAX_UNUSABLE_REPLIES:
                 raise ReplyError(f"{problem}; the model was asked {turn} time(s)")
-            messages = (
-                *messages,
-                *keep_reply_text(reply),
-                UserMessage(format_retry_advice(reply, form, protocol)),
-            )
+            advice = UserMessage(format_retry_advice(reply, form, protocol))
+            messages = (*messages, *keep_reply_text(reply), advice)
             continue
         unusable = 0
         results: list[EffectResult] = []
@@ -122,27 +116,30 @@ def converse(
             elif not isinstance(result, Answer):
                 return result
             results.append(result)
-        is_equal = detector.detect_repeat(reply, bool(refusals))
-        times = max((refusal.times for refusal in refusals), default=0)
-        mistakes = max(detector.repeats, times)
-        if mistakes >= MAX_REPEATS:
-            mistake = _COUNTED.sub("", refusals[-1].message.split("\n")[0])
-            raise ReplyError(f"the model made the same mistake {mistakes} times: {mistake}")
-        if is_equal:  # shown only once, at a higher temperature: models copy repeated text
+        if detector.detect_repeat(
+            reply, bool(refusals)
+        ):  # shown only once: models copy what repeats
             messages = messages[:-2]
-        if isinstance(form, AnswerForm) and refusals and (restart := refusals[0].restart):
-            # Models copy a reply that they have read, even a refused one: of 12 replies that broke an assert, a model
-            # of 1.5 billion parameters corrected none when it saw them, and all when restarted.
-            messages = (UserMessage(f"{opening}\n\n{restart}", attachments),)
-            continue
+        times = max((refusal.times for refusal in refusals), default=0)
+        refuse_repeated_mistake(refusals, max(detector.repeats, times))
         has_answers = has_answers or len(refusals) < len(results)
-        if reopen is not None and not has_answers and times > 1:
+        if isinstance(form, AnswerForm) and refusals and (restart := refusals[0].restart):
+            # Models copy a reply that they have read, even a refused one.
+            messages = (UserMessage(f"{opening}\n\n{restart}", attachments),)
+        elif reopen is not None and not has_answers and times > 1:
             results_text = "\n\n".join(map(format_result, results))
             messages = (UserMessage(f"{reopen()}\n\n{results_text}", attachments),)
-            continue
-        ending = ONE_BLOCK if form is None and protocol == "text" else ""
-        messages = (*messages, reply.message, make_results_message(reply, results, ending))
+        else:
+            ending = ONE_BLOCK if form is None and protocol == "text" else ""
+            messages = (*messages, reply.message, make_results_message(reply, results, ending))
     raise AssertionError("a conversation ends by its outcome")
+
+
+def refuse_repeated_mistake(refusals: Sequence[Refusal], times: int) -> None:
+    """Raise `ReplyError` if the model has made the last refused mistake too often."""
+    if times >= MAX_REPEATS:
+        mistake = _COUNTED.sub("", refusals[-1].message.split("\n")[0])
+        raise ReplyError(f"the model made the same mistake {times} times: {mistake}")
 
 
 @record
@@ -208,8 +205,11 @@ def read_effects(
     return parse_text_effects(reply.message.text, operations, shown)
 
 
-def read_data(reply: Reply, outputs: Sequence[str]) -> tuple[Effect, ...]:
+def read_data(reply: Reply, block: Block) -> tuple[Effect, ...]:
     """Return the code that binds the outputs to the values in a reply, if it is one JSON object with just these."""
+    outputs = block.data_outputs
+    if not outputs:
+        return ()
     try:
         value = ANSWER_DECODER.decode(unfence(reply.message.text))
     except (ValueError, RecursionError):
