@@ -234,6 +234,8 @@ class BenchmarkRun(RunLine):
     repeats: int
     methods: tuple[str, ...]
     programs: tuple[str, ...]
+    writers: tuple[str, ...] = ()
+    """The models that wrote the code of static methods, if it was taken from a lock."""
 
 
 StudyEnding = Literal["finished", "raised", "too long"]

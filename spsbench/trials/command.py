@@ -3,6 +3,7 @@
 spsbench run --methods direct,manual --programs menu,graph --model openai/gpt-4.1 --out results.jsonl
 spsbench run --methods all --model openai/gpt-4.1 --repeats 5 --jobs 8 --limit-cost 20
 spsbench run --methods all --model scripted
+spsbench run --methods static,reviewed --lock strong/njc.lock --model openai/local
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from spsbench import flags
 @flags.temperature_option()
 @flags.number("--limit-cost", "Stop at this cost of all trials.", flags.POSITIVE_FLOAT, "USD")
 @click.option("--cache", type=flags.FOLDER, metavar="FOLDER", help="Cache replies in this folder.")
+@flags.file_option("--lock", "Take the code of static methods from this njc.lock.")
 @click.option(
     "--keep", type=flags.FOLDER, metavar="FOLDER", help="Keep traces, output and lock of trials."
 )

@@ -302,15 +302,16 @@ def run_benchmark(values: Mapping[str, Any], plain: bool) -> int:
     """Run the remaining trials that the flags request, and return the exit code."""
     run = build_run(values)
     base_url = os.environ.get("NJC_BASE_URL")
-    cache, keep = (values[name] and str(values[name].absolute()) for name in ("cache", "keep"))
+    folders = (values[name] and str(values[name].absolute()) for name in ("cache", "keep", "lock"))
+    cache, keep, lock = folders
     jobs = [
-        Job(trial, run.limits, run.temperature, base_url, cache, keep)
+        Job(trial, run.limits, run.temperature, base_url, cache, keep, lock=lock)
         for trial in list_trials(run.programs, run.methods, run.model, run.repeats)
     ]
     has_table = not plain and sys.stdout.isatty() and find_spec("rich") is not None
     trials = Experiment(
         *("trials", values["out"], BENCHMARK_KINDS, jobs, execute_job, run),
-        ("model", "temperature", "limits"),
+        ("model", "temperature", "limits", "writers"),
         Workers(values["jobs"], values["scheduler"]),
         refuse_other_programs,
         values["limit_cost"],
@@ -334,9 +335,19 @@ def build_run(values: Mapping[str, Any]) -> BenchmarkRun:
         programs=programs,
         methods=tuple(method.name for method in methods),
         limits=TrialLimits(values["seconds"], values["effects"], values["max_calls"]),
+        writers=list_writers(values["lock"]),
         **{name: values[name] for name in ("model", "repeats", "temperature")},
         **Workers(values["jobs"], values["scheduler"]).describe_start("processes"),
     )
+
+
+def list_writers(lock: Path | None) -> tuple[str, ...]:
+    """Return the models that wrote the code of a lock."""
+    if lock is None:
+        return ()
+    from njc.static.lock import read_lock
+
+    return tuple(sorted({entry.model for entry in read_lock(lock).entries.values()}))
 
 
 def refuse_unknown_model(model: str, limit_cost: float | None = None) -> None:

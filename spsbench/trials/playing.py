@@ -110,7 +110,10 @@ class TrialRunner:
             layered = LayeredModel(model, (notified, *self.layers))
             with njrt.using(model=layered, cache=False, **self.make_block_options()):
                 program = build_program(
-                    self.job.trial.program, self.method, self.folder / "programs"
+                    self.job.trial.program,
+                    self.method,
+                    self.folder / "programs",
+                    None if self.job.lock is None else Path(self.job.lock),
                 )
         except (NotBuiltError, NaturalError) as error:
             name = f"{type(error).__name__}: " if isinstance(error, NaturalError) else ""
@@ -198,6 +201,8 @@ class Job:
     """A folder that gets a copy of the trial's folder: its traces, its output, its lock."""
     usd: float | None = None
     """The limit on the cost of this trial, in US dollars."""
+    lock: str | None = None
+    """An njc.lock that has the code of static methods; None: the trial's model writes it."""
 
 
 # ── building the program of a trial for its method ─────────────────────────────────────────────────
@@ -207,12 +212,15 @@ class NotBuiltError(Exception):
     """A static mode has no code for a block."""
 
 
-def build_program(program: str, method: Method, folder: Path) -> ModuleType:
-    """Return a program's module; in static modes, the model of `njrt.using` writes its code."""
+def build_program(
+    program: str, method: Method, folder: Path, lock: Path | None = None
+) -> ModuleType:
+    """Return a program's module; in static modes with the code of a lock, or of the model of `njrt.using`."""
     if not method.is_natural:
         return load_manual_program(program)
     if not method.is_static:
         return load_natural_program(program, method.compile_options, method.file)
+    from njc.static.build import HoleRequest
     from njc.static.write import fill_units
 
     file = folder / program / f"natural{SUFFIX}"
@@ -220,7 +228,7 @@ def build_program(program: str, method: Method, folder: Path) -> ModuleType:
     file.write_text(read_program_source(program, "natural.njpy"), encoding="utf-8")
     project = Project(src=(folder,), options=Options(mode=method.mode))
     unit = make_unit(file, project)
-    build = fill_units([unit], project)
+    build = fill_units([unit], project, HoleRequest(locked=lock is not None), lock)
     if build.findings:
         raise NotBuiltError("; ".join(finding.diagnostic.message for finding in build.findings))
     compilation = build.compiled.get(unit) or compile_source(

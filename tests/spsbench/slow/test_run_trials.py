@@ -16,7 +16,7 @@ from loopback import Response, Status, Trickle
 from njrt.dataclass_json import from_json, to_json
 from openai_server import KEY, OpenAIServer, says
 from spsbench.results import Trial, TrialLimits, TrialResult, TrialUsage
-from spsbench.trials.executing import execute_job
+from spsbench.trials.executing import execute_job, list_writers
 from spsbench.trials.playing import Job
 from waiting import HANG_SECONDS, wait_until
 
@@ -193,6 +193,19 @@ def test_static_code_is_written_first_and_counted_apart(tmp_path: Path) -> None:
     lock = (kept / "programs" / "njc.lock").read_text()
     assert 'name = "average_of_three/natural.njpy:average_of_three"' in lock
     assert json.loads((kept / "job.json").read_text())["trial"]["method"] == "static"
+
+
+def test_code_of_a_lock_is_used_and_its_writers_are_named(tmp_path: Path) -> None:
+    tried("static", RIGHT, keep=str(tmp_path))
+    lock = tmp_path / "average_of_three" / "static" / "1" / "programs" / "njc.lock"
+    result, server = tried("static", lock=str(lock))
+    assert (result.ending, result.build_calls, len(server.seen)) == ("finished", 0, 0)
+    assert list(result.checks.values()) == [True, False, False]
+    assert list_writers(lock) == ("openai/local (gpt-4.1-2025-04-14)",)
+    missing, _ = tried("static", lock=str(tmp_path / "njc.lock"))
+    assert missing.ending == "not built"
+    assert missing.failure is not None
+    assert "no code" in missing.failure.message
 
 
 def test_a_block_without_code_is_not_built() -> None:
