@@ -21,7 +21,8 @@ from njrt.errors import ConfigurationError, NaturalError, NoModelError, PolicyEr
 from njrt.messages import Request, UserMessage
 from njrt.models.choose import DEFAULT_MODELS, choose_model
 from njrt.models.model import Model
-from njrt.models.remote import OWN_KEY_VARIABLE, RemoteModel
+from njrt.models.remote import RemoteModel
+from njrt.models.server import OWN_KEY_VARIABLE
 from njrt.models.wrapped import list_inner_models
 from njrt.options import (
     BUILD_OPTIONS,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib.util import find_spec
 
 import pytest
 
@@ -22,6 +23,14 @@ def ask(request: pytest.FixtureRequest) -> Ask:
     if request.param == "streamed":
         return lambda model, question: model.ask(replace(question, on_text=lambda text: None))
     return lambda model, question: asyncio.run(model.aask(question))
+
+
+@pytest.fixture(autouse=True)
+def _quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorten the waits of the SDKs before a retry."""
+    for sdk in ("openai", "anthropic"):
+        if find_spec(sdk):
+            monkeypatch.setattr(f"{sdk}._base_client.INITIAL_RETRY_DELAY", 0.01)
 
 
 @pytest.fixture(scope="module", autouse=True)

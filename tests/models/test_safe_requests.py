@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 
 import pytest
 
@@ -17,7 +18,7 @@ from njrt.errors import AuthenticationError, ServerError
 from njrt.messages import Request, UserMessage
 from njrt.models.anthropic import Anthropic
 from njrt.models.openai import OpenAI
-from njrt.models.response import MAX_BODY_BYTES
+from njrt.models.http_client import MAX_BODY_BYTES
 
 QUESTION = Request("s", (UserMessage("Is it?"),), timeout=20)
 COMPLETION = {
@@ -85,7 +86,7 @@ def test_a_body_is_limited_while_it_is_read_and_unpacked(
     kind = "text/event-stream" if streams else "application/json"
     with serving(body, encoding, repeat, kind) as (url, _):
         model = vendor("gpt-4.1", vendor_url=url, key="sk-1", retries=0)
-        model.get_failure_types()  # imports the SDK, which takes memory too
+        import_module(model.sdk)  # takes memory too
         tracemalloc.start()
         try:
             with pytest.raises(
@@ -98,7 +99,7 @@ def test_a_body_is_limited_while_it_is_read_and_unpacked(
     assert peak < 8 * MAX_BODY_BYTES
 
 
-PACKED = {"": bytes, "gzip": gzip.compress, "deflate": zlib.compress, "x-gzip": gzip.compress}
+PACKED = {"": bytes, "gzip": gzip.compress, "deflate": zlib.compress}
 
 
 @pytest.mark.parametrize("encoding", [*PACKED, "raw deflate"])
@@ -114,7 +115,11 @@ def test_replies_are_unpacked(encoding: str) -> None:
 
 @pytest.mark.parametrize(
     ("encoding", "words"),
-    [("br", "encoding 'br' was not asked for"), ("gzip", "cannot be unpacked")],
+    [
+        ("br", "encoding 'br' was not asked for"),
+        ("x-gzip", "encoding 'x-gzip' was not asked for"),
+        ("gzip", "cannot be unpacked"),
+    ],
 )
 def test_what_cannot_be_unpacked_is_an_error(encoding: str, words: str) -> None:
     with (

@@ -157,8 +157,9 @@ def split_message(body: Any, size: int = 5) -> Iterator[Any]:
             "content_block": block | empty[block["type"]],
         }
         for kind, name, whole in _list_parts(block):
-            for start in range(0, len(whole), size):
-                delta = {"type": kind, name: whole[start : start + size]}
+            step = len(whole) or 1 if kind == "signature_delta" else size  # it comes as a whole
+            for start in range(0, len(whole), step):
+                delta = {"type": kind, name: whole[start : start + step]}
                 yield {"type": "content_block_delta", "index": index, "delta": delta}
         yield {"type": "content_block_stop", "index": index}
     used = {"output_tokens": counted["output_tokens"]} if counted else None

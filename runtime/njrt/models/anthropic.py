@@ -13,10 +13,10 @@ has no temperature. A message with thinking goes back exactly as it came (`Vendo
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, assert_never
 
-from njrt.errors import ModelError
 from njrt.media import Attachment
 from njrt.message_json import write_json
 from njrt.messages import (
@@ -34,13 +34,7 @@ from njrt.messages import (
     UserMessage,
     VendorContent,
 )
-from njrt.models.remote import (
-    MAX_RETRIES,
-    THINKING_TOKENS,
-    RemoteModel,
-    Server,
-    make_missing_key_error,
-)
+from njrt.models.remote import MAX_RETRIES, THINKING_TOKENS, VendorModel
 from njrt.models.request_parts import (
     make_sendable_arguments,
     make_unsupported_file_error,
@@ -48,7 +42,7 @@ from njrt.models.request_parts import (
     read_text,
 )
 from njrt.models.response import MalformedReplyError, check_token_counts, validate_reply
-from njrt.models.streaming import MessageAssembler
+from njrt.models.server import Server
 from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
 from njrt.records import record
 
@@ -66,12 +60,14 @@ def find_vendor_url(environ: Mapping[str, str]) -> str:
     return environ.get("ANTHROPIC_BASE_URL") or VENDOR_URL
 
 
-class Anthropic(RemoteModel):
-    """Anthropic's model `model`. Without `key` the SDK reads its own variables; ANTHROPIC_BASE_URL is the URL."""
+class Anthropic(VendorModel):
+    """Anthropic's model `model`.
+
+    Without `key` the SDK reads its own variables; ANTHROPIC_BASE_URL is the URL.
+    """
 
     sdk = "anthropic"
     client_name, error_name = "AsyncAnthropic", "AnthropicError"
-    assembler = MessageAssembler
 
     def __init__(
         self,
@@ -87,33 +83,65 @@ class Anthropic(RemoteModel):
         super().__init__(f"anthropic/{model}", "tools", server, key, retries)
         self._model = model
 
-    def explain_sdk_error(self, error: Exception) -> ModelError:
-        if isinstance(error, TypeError) and "authentication" in str(error):
-            return make_missing_key_error(self.name, self.server)
-        return super().explain_sdk_error(error)
-
-    def get_api(self) -> Any:
-        return self.get_client().messages
+    def get_api(self, client: Any) -> Any:
+        return client.messages
 
     def make_body(self, request: Request) -> Body:
         return make_message_body(request, self._model)
 
-    def read_response(self, response: Any, request: Request) -> Reply:
-        reply = self._make_reply(response)
-        return reply if request.schema is None else restore_strict_reply(reply, request.schema)
+    @asynccontextmanager
+    async def open_stream(
+        self, api: Any, arguments: Body
+    ) -> AsyncIterator[tuple[Any, MessageSnapshot]]:
+        async with api.stream(**arguments) as stream:
+            yield stream, MessageSnapshot(stream)
 
-    def _make_reply(self, response: Any) -> Reply:
+    def read_response(self, response: Any, request: Request) -> Reply:
         message = validate_reply(response, MessageResponse)
-        usage, cache_writes = parse_message_usage(message.usage or MessageUsage())
-        return Reply(
+        usage = Usage()
+        if message.usage is not None:
+            usage = self.price(*parse_message_usage(message.usage))
+        reply = Reply(
             parse_content(message.content, response["content"], self.name),
             _STOP_REASONS.get(message.stop_reason, "end"),
-            self.price(usage, cache_writes),
+            usage,
             message.model or self._model,
         )
+        return reply if request.schema is None else restore_strict_reply(reply, request.schema)
 
     def parse_usage(self, usage: Any) -> tuple[Usage, int]:
         return parse_message_usage(validate_reply(usage, MessageUsage))
+
+
+class MessageSnapshot:
+    """A streamed message so far (state: the SDK's, and the arguments of calls as they are written)."""
+
+    def __init__(self, stream: Any) -> None:
+        self.is_complete = False
+        self._stream = stream
+        self._inputs: dict[int, str] = {}
+
+    def add(self, event: Any) -> None:
+        match event.type:
+            case "content_block_delta" if event.delta.type == "input_json_delta":
+                before = self._inputs.get(event.index, "")
+                self._inputs[event.index] = before + event.delta.partial_json
+            case "message_stop":
+                self.is_complete = True
+
+    @property
+    def text(self) -> str:
+        blocks = self._stream.current_message_snapshot.content
+        texts = [block.text for block in blocks if block.type == "text"]
+        return "\n".join(filter(None, [*texts, *self._inputs.values()]))
+
+    @property
+    def usage(self) -> Any:
+        return self.build()["usage"]
+
+    def build(self) -> Body:
+        message: Body = self._stream.current_message_snapshot.to_dict(warnings=False)
+        return message
 
 
 @record

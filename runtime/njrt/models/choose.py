@@ -113,7 +113,7 @@ def _suggest_name(name: str) -> str:
 def find_server_key(base_url: str, environ: Mapping[str, str]) -> str | None:
     """Return the key that is configured for the server at `base_url`, or None."""
     from njrt.models.openai import find_vendor_url
-    from njrt.models.remote import OWN_KEY_VARIABLE, have_same_origin
+    from njrt.models.server import OWN_KEY_VARIABLE, have_same_origin
 
     key = environ.get(OWN_KEY_VARIABLE)
     if key and have_same_origin(base_url, environ.get("NJC_BASE_URL", "")):

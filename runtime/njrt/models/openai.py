@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator, Mapping
-from functools import partial
-from typing import Any, ClassVar, Literal, assert_never
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Literal, assert_never
 
 from njrt.errors import ConfigurationError, ModelNotFoundError
 from njrt.media import Attachment
@@ -34,7 +34,7 @@ from njrt.messages import (
     UserMessage,
 )
 from njrt.models.probability import compute_probability
-from njrt.models.remote import MAX_RETRIES, OWN_KEY_VARIABLE, THINKING_TOKENS, RemoteModel, Server
+from njrt.models.remote import MAX_RETRIES, THINKING_TOKENS, VendorModel
 from njrt.models.request_parts import (
     make_sendable_arguments,
     make_unsupported_file_error,
@@ -42,9 +42,13 @@ from njrt.models.request_parts import (
     parse_arguments,
     read_text,
 )
-from njrt.models.response import MalformedReplyError, check_token_counts, validate_reply
-from njrt.models.retries import RetryingSender
-from njrt.models.streaming import CompletionAssembler
+from njrt.models.response import (
+    MalformedReplyError,
+    check_token_counts,
+    parse_json,
+    validate_reply,
+)
+from njrt.models.server import OWN_KEY_VARIABLE, Server
 from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
 from njrt.records import record, replace
 
@@ -83,19 +87,15 @@ def find_vendor_url(environ: Mapping[str, str]) -> str:
     return environ.get("OPENAI_BASE_URL") or VENDOR_URL
 
 
-class OpenAI(RemoteModel):
-    """The model `model` of OpenAI or of the server at `base_url`; None is the first model that the server lists.
+class OpenAI(VendorModel):
+    """The model `model` of OpenAI or of the server at `base_url`; None is the first that it lists.
 
-    Without `key` the SDK reads its own variables, but only for the vendor; OPENAI_BASE_URL is the vendor's URL.
+    Without `key` the SDK reads its own variables, but only for the vendor; OPENAI_BASE_URL is the
+    vendor's URL.
     """
 
     sdk = "openai"
     client_name, error_name = "AsyncOpenAI", "OpenAIError"
-    assembler = CompletionAssembler
-    stream_fields: ClassVar[Mapping[str, Any]] = {
-        "stream": True,
-        "stream_options": {"include_usage": True},
-    }
 
     def __init__(
         self,
@@ -124,23 +124,50 @@ class OpenAI(RemoteModel):
         # Without a key the SDK would look for the vendor's; the user's own servers mostly need none.
         return self._key or ("none" if self.is_own_server else None)
 
-    async def exchange(self, request: Request, sender: RetryingSender) -> Reply:
+    def get_api(self, client: Any) -> Any:
+        return client.chat.completions
+
+    async def exchange(self, request: Request) -> Reply:
         if self._model is None:
             async with self._listing:
-                self._model = self._model or await self._find_first_model(sender)
-        return await super().exchange(request, sender)
+                self._model = self._model or await self._find_first_model()
+        return await super().exchange(request)
 
-    def get_api(self) -> Any:
-        return self.get_client().chat.completions
+    async def _find_first_model(self) -> str:
+        client = self.get_client()
+        with self.explained():
+            response = await client.models.with_raw_response.list()
+        match parse_json(response.http_response.content):
+            case {"data": [{"id": str(model)}, *_]}:
+                return model
+        raise ModelNotFoundError(f"{self.server.url} lists no model; set NJC_MODEL to its name")
 
     def make_body(self, request: Request) -> Body:
         if self._model is None:
             raise ConfigurationError(f"name the model of {self.server.url} in NJC_MODEL")
         return make_completion_body(request, self._model, self.is_own_server)
 
+    @asynccontextmanager
+    async def open_stream(
+        self, api: Any, arguments: Body
+    ) -> AsyncIterator[tuple[Any, CompletionSnapshot]]:
+        streamed = arguments | {"stream": True, "stream_options": {"include_usage": True}}
+        async with await api.create(**streamed) as stream:
+            yield stream, CompletionSnapshot()
+
     def read_response(self, response: Any, request: Request) -> Reply:
         completion = validate_reply(response, Completion)
-        reply = self._make_reply(completion, request)
+        if not completion.choices:
+            raise MalformedReplyError("choices: empty")
+        choice = completion.choices[0]
+        message, stop = parse_choice(choice, len(request.messages))
+        usage = Usage()
+        if completion.usage is not None:
+            usage = self.price(*parse_completion_usage(completion.usage))
+        reply = Reply(message, stop, usage, completion.model or self._model or "")
+        if request.wants_probability and choice.logprobs and choice.logprobs.content:
+            tokens = ((each.token, each.logprob) for each in choice.logprobs.content)
+            reply = replace(reply, probability=compute_probability(message.text, tokens))
         if request.schema is None or self.is_own_server:
             return reply
         return restore_strict_reply(reply, request.schema)
@@ -151,25 +178,37 @@ class OpenAI(RemoteModel):
     def price(self, usage: Usage, cache_writes: int) -> Usage:
         return usage if self.is_own_server else super().price(usage, cache_writes)
 
-    async def _find_first_model(self, sender: RetryingSender) -> str:
-        list_models = partial(self.call_server, self.get_client().models.with_raw_response.list)
-        response = await sender.run(list_models, is_billed=False)
-        for model in validate_reply(response, ModelList).data or ():
-            return model.id
-        raise ModelNotFoundError(f"{self.server.url} lists no model; set NJC_MODEL to its name")
 
-    def _make_reply(self, completion: Completion, request: Request) -> Reply:
-        if not completion.choices:
-            raise MalformedReplyError("choices: empty")
-        message, stop = parse_choice(completion.choices[0], len(request.messages))
-        usage, cache_writes = parse_completion_usage(completion.usage or CompletionUsage())
-        usage = self.price(usage, cache_writes)
-        reply = Reply(message, stop, usage, completion.model or self._model or "")
-        found = completion.choices[0].logprobs
-        if not request.wants_probability or found is None or not found.content:
-            return reply
-        tokens = ((each.token, each.logprob) for each in found.content)
-        return replace(reply, probability=compute_probability(message.text, tokens))
+class CompletionSnapshot:
+    """A streamed completion so far (state: the SDK's, and the last usage)."""
+
+    def __init__(self) -> None:
+        from openai.lib.streaming.chat import ChatCompletionStreamState
+
+        self.is_complete = False
+        self.usage: Body | None = None
+        self._state = ChatCompletionStreamState()
+        self._completion: Any = None
+
+    def add(self, event: Any) -> None:
+        if event.usage is not None:
+            self.usage = event.usage.to_dict(warnings=False)
+        if event.choices:
+            self._state.handle_chunk(event)
+            self._completion = self._state.current_completion_snapshot
+            self.is_complete = self._completion.choices[0].finish_reason is not None
+
+    @property
+    def text(self) -> str:
+        if self._completion is None:
+            return ""
+        message = self._completion.choices[0].message
+        arguments = [call.function.arguments for call in message.tool_calls or ()]
+        return "\n".join(filter(None, [message.content, *arguments]))
+
+    def build(self) -> Body:
+        completion: Body = self._completion.to_dict(warnings=False)
+        return completion | {"usage": self.usage}
 
 
 @record
@@ -252,20 +291,6 @@ class Completion:
     choices: list[Choice]
     usage: CompletionUsage | None = None
     model: str | None = None
-
-
-@record
-class ListedModel:
-    """An entry in a server's list of models."""
-
-    id: str
-
-
-@record
-class ModelList:
-    """A server's list of models."""
-
-    data: list[ListedModel] | None = None
 
 
 def make_completion_body(request: Request, model: str, own_server: bool = False) -> Body:

@@ -14,15 +14,15 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from njrt.errors import (
     AuthenticationError,
     ConfigurationError,
     ModelError,
-    ModelNotFoundError,
+    NaturalError,
     RejectedRequestError,
     ServerError,
     require_packages,
@@ -39,16 +39,13 @@ from njrt.messages import (
     UserMessage,
     VendorContent,
 )
-from njrt.models.network import Client
+from njrt.models.http_client import current_bill, was_sent
 from njrt.models.remote import (
+    REPORT_SECONDS,
     THINKING_TOKENS,
     RemoteModel,
-    Server,
     add_file_hint,
     describe_files,
-    make_key_error,
-    make_model_error,
-    shorten_message,
 )
 from njrt.models.request_parts import (
     make_sendable_arguments,
@@ -57,8 +54,7 @@ from njrt.models.request_parts import (
     read_text,
 )
 from njrt.models.response import MalformedReplyError, check_token_counts, escape_surrogates
-from njrt.models.retries import RetryingSender, was_sent
-from njrt.models.streaming import REPORT_SECONDS, BrokenStreamError, OnText
+from njrt.models.server import Server, make_key_error, make_model_error, shorten_message
 from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
 
 if TYPE_CHECKING:
@@ -71,8 +67,7 @@ if TYPE_CHECKING:
 class PydanticAI(RemoteModel):
     """A model of PydanticAI: an object, or its name such as `groq:llama-3.3-70b-versatile`."""
 
-    sdk: ClassVar[str] = "pydantic_ai"
-    unstreamable = (NotImplementedError, AssertionError)
+    sdk = "pydantic_ai"
 
     def __init__(self, model: AIModel | str) -> None:
         name = model if isinstance(model, str) else f"{model.system}:{model.model_name}"
@@ -83,7 +78,7 @@ class PydanticAI(RemoteModel):
         connected = self._get_model()
         key_variable = f"{provider.upper().replace('-', '_')}_API_KEY"
         server = Server(connected.base_url or provider, key_variable)
-        super().__init__(f"pydantic-ai:{name}", "tools", server, None)
+        super().__init__(f"pydantic-ai:{name}", "tools", server)
         profile = connected.profile
         self.can_force_tools = bool(profile.get("supports_tools", True))
         self.has_native_schemas = bool(profile.get("supports_json_schema_output", False))
@@ -91,35 +86,48 @@ class PydanticAI(RemoteModel):
         if not self.can_force_tools or connected.system == "ollama":
             self.protocol = "text"
 
-    def get_failure_types(self) -> tuple[type[Exception], ...]:
-        from pydantic_ai.exceptions import AgentRunError, UserError
+    async def exchange(self, request: Request) -> Reply:
+        from pydantic_ai.exceptions import AgentRunError, ContentFilterError, UserError
 
-        return (AgentRunError, UserError)
+        request = replace(request, system=escape_surrogates(request.system))
+        try:
+            response = await self._ask(request)
+            return self._make_reply(response, request)
+        except (NaturalError, MalformedReplyError):
+            raise
+        except ContentFilterError as error:
+            return Reply(ModelMessage(shorten_message(error.message)), "refusal", model=self.name)
+        except (AgentRunError, UserError) as error:
+            raise add_file_hint(self._explain(error), request) from None
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            raise self._explain_other(error) from None  # the model has cancelled itself
+        except Exception as error:  # from the provider's SDK, or from the program's own model
+            if describe_files(request) and isinstance(error, RuntimeError | ValueError):
+                reason = shorten_message(str(error))
+                rejected = RejectedRequestError(f"{self.name} cannot be sent this: {reason}")
+                raise add_file_hint(rejected, request) from None
+            # An SDK's error may contain the key.
+            cause = None if isinstance(self._given, str) else error
+            raise self._explain_other(error) from cause
 
-    def connect(self) -> Client:
-        raise AssertionError("PydanticAI connects by itself")
-
-    def explain_failure(self, failure: Exception) -> ModelError:
+    def _explain(self, failure: Any) -> ModelError:
         from pydantic_ai import exceptions
 
         where = f"{self.server.url} for {self.name}"
-        error: ModelError
         match failure:
+            case exceptions.ModelHTTPError() | exceptions.ModelConnectionError():
+                error = make_model_error(failure, self.name, self.server)
             case exceptions.ModelAuthenticationError():
                 error = AuthenticationError(
-                    f"{self.server.url} refused the key for {self.name}; check {self.server.key_variable}"
+                    f"{self.server.url} refused the key for {self.name}; "
+                    f"check {self.server.key_variable}"
                 )
-            case exceptions.ModelNotFoundError():
-                error = ModelNotFoundError(
-                    f"{self.server.url} does not know {self.name}; check the model's name"
-                )
-            case exceptions.ModelHTTPError():
-                error = make_model_error(failure, self.name, self.server, self._key)
             case exceptions.ModelRequestRejectedError() | exceptions.UserError():
                 reason = shorten_message(failure.message)
                 error = RejectedRequestError(f"the request to {where} was rejected: {reason}")
-            case exceptions.ModelConnectionError():
-                error = ServerError(f"cannot reach {where}; check the URL and that the server runs")
             case exceptions.ModelAPIError():
                 error = ServerError(f"no reply from {where}: {shorten_message(failure.message)}")
             case _:
@@ -129,93 +137,48 @@ class PydanticAI(RemoteModel):
             error.was_sent = was_sent(failure)
         return error
 
-    async def exchange(self, request: Request, sender: RetryingSender) -> Reply:
-        return await self.exchange_schema(request, partial(self._exchange_once, sender))
-
-    async def _exchange_once(self, sender: RetryingSender, request: Request) -> Reply:
-        from pydantic_ai.exceptions import ContentFilterError
-
-        request = replace(request, system=escape_surrogates(request.system))
-        known: tuple[type[Exception], ...] = (
-            *self.get_failure_types(),
-            MalformedReplyError,
-            ServerError,
-        )
-        try:
-            response = await self._ask_or_stream(request, sender)
-        except ContentFilterError as error:
-            return Reply(ModelMessage(shorten_message(error.message)), "refusal", model=self.name)
-        except known:
-            raise
-        except (NotImplementedError, RuntimeError, ValueError) as error:
-            if not describe_files(request):
-                raise self._explain_other(error) from self._choose_cause(error)
-            reason = shorten_message(str(error))
-            rejected = RejectedRequestError(f"{self.name} cannot be sent this: {reason}")
-            raise add_file_hint(rejected, request) from None
-        except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
-                raise
-            raise self._explain_other(error) from None  # the model has cancelled itself
-        except Exception as error:  # from the provider's SDK, or from the program's own model
-            raise self._explain_other(error) from self._choose_cause(error)
-        try:
-            reply = self._make_reply(response, len(request.messages))
-        except MalformedReplyError:
-            raise
-        except Exception as error:  # the program's own model may reply with any objects
-            raise self._explain_other(error) from self._choose_cause(error)
-        return reply if request.schema is None else restore_strict_reply(reply, request.schema)
-
     def _explain_other(self, error: BaseException) -> ModelError:
         return ServerError(f"{self.name} failed to reply ({type(error).__name__})")
 
-    def _choose_cause(self, error: Exception) -> Exception | None:
-        """Return an error from the program's own model; None for an SDK's error, which may contain the key."""
-        return None if isinstance(self._given, str) else error
+    async def _ask(self, request: Request) -> ai.ModelResponse:
+        from pydantic_ai.direct import model_request, model_request_stream
 
-    async def _ask_or_stream(self, request: Request, sender: RetryingSender) -> ai.ModelResponse:
-        from pydantic_ai.direct import model_request
-
-        model = self._get_model()
-        messages = list(build_messages(request, self.name))
+        model, messages = self._get_model(), list(build_messages(request, self.name))
         settings, parameters = self._make_settings(request), self._make_parameters(request)
-        stream = partial(self._stream_response, model, messages, settings, parameters)
-        whole = partial(model_request, model, messages, model_settings=settings)
-        whole = partial(whole, model_request_parameters=parameters)
-        return await self.stream_or_wait(request, sender, stream, whole)
-
-    async def _stream_response(
-        self,
-        model: AIModel,
-        messages: list[ai.ModelMessage],
-        settings: ModelSettings,
-        parameters: ModelRequestParameters,
-        on_text: OnText,
-    ) -> ai.ModelResponse:
-        """Return the streamed response; raise BrokenStreamError if the stream broke off after it started."""
-        from pydantic_ai.direct import model_request_stream
-
-        has_begun, reported = False, 0.0
+        if request.on_text is None:
+            return await model_request(
+                model, messages, model_settings=settings, model_request_parameters=parameters
+            )
+        stream: Any = None
+        reported = 0.0
         try:
             async with model_request_stream(
                 model, messages, model_settings=settings, model_request_parameters=parameters
-            ) as stream:
-                async for _ in stream:
-                    has_begun = True
+            ) as opened:
+                async for _ in opened:
+                    stream = opened
                     if time.monotonic() - reported >= REPORT_SECONDS:
                         reported = time.monotonic()
-                        report_text(stream.get(), on_text)
-                response = stream.get()
-        except Exception:
-            if has_begun:
-                raise BrokenStreamError("no end") from None
+                        request.on_text(format_text(opened.get()))
+                response = opened.get()
+            if response.state != "complete":
+                raise EOFError("it has no end")
+        except Exception as failure:
+            if stream is not None:
+                raise self._explain_broken_stream(stream, failure) from None
+            if isinstance(failure, NotImplementedError | AssertionError):
+                raise RejectedRequestError(f"{self.name} cannot stream") from None
             raise
-        if response.state != "complete":
-            raise BrokenStreamError("no end")
-        report_text(response, on_text)
+        request.on_text(format_text(response))
         return response
+
+    def _explain_broken_stream(self, stream: Any, failure: Exception) -> ModelError:
+        with suppress(Exception):
+            if (used := read_usage(stream.get())) and (bill := current_bill.get()):
+                bill.report_usage(used, is_whole=False)
+        return ServerError(
+            f"the stream of {self.name} broke off ({type(failure).__name__}); try again"
+        )
 
     def _make_settings(self, request: Request) -> ModelSettings:
         model = self._get_model()
@@ -263,19 +226,12 @@ class PydanticAI(RemoteModel):
             output_mode="tool", output_tools=[reply], allow_text_output=False
         )
 
-    def _make_reply(self, response: ai.ModelResponse, position: int) -> Reply:
-        usage = response.usage
-        cached = usage.cache_read_tokens
-        check_token_counts(usage.input_tokens, usage.output_tokens, cached)
-        used = Usage(
-            usage.input_tokens,
-            usage.output_tokens,
-            min(cached, usage.input_tokens),
-            compute_response_cost(response),
-        )
-        message = parse_response(response, self.name, position)
+    def _make_reply(self, response: ai.ModelResponse, request: Request) -> Reply:
+        message = parse_response(response, self.name, len(request.messages))
         stop = _STOP_REASONS.get(response.finish_reason, "end")
-        return Reply(message, stop, used, response.model_name or self.name)
+        model = response.model_name or self.name
+        reply = Reply(message, stop, read_usage(response) or Usage(), model)
+        return reply if request.schema is None else restore_strict_reply(reply, request.schema)
 
     def _get_model(self) -> AIModel:
         """Return the model object; a forked process, which cannot use its connections, makes a named model again."""
@@ -300,13 +256,15 @@ def infer_model(name: str) -> AIModel:
             f'install it with: pip install "pydantic-ai-slim[{provider}]"'
         ) from None
     except UserError as error:
-        make = make_key_error if "_API_KEY" in error.message else ConfigurationError
-        raise make(
-            f"cannot use model `pydantic-ai:{name}`: {shorten_message(error.message)}"
+        text = f"cannot use model `pydantic-ai:{name}`: {shorten_message(error.message)}"
+        is_key = "_API_KEY" in error.message
+        raise (
+            make_key_error(text, is_missing=True) if is_key else ConfigurationError(text)
         ) from None
     except Exception as error:  # from a provider that finds no credentials or no region
         raise ConfigurationError(
-            f"cannot use model `pydantic-ai:{name}`: {type(error).__name__}: {shorten_message(str(error))}"
+            f"cannot use model `pydantic-ai:{name}`: {type(error).__name__}: "
+            f"{shorten_message(str(error))}"
         ) from None
 
 
@@ -409,22 +367,27 @@ def parse_call(call: ai.ToolCallPart, default_id: str) -> ToolCall:
 _STOP_REASONS: Mapping[str | None, StopReason] = {"length": "length", "content_filter": "refusal"}
 
 
-def compute_response_cost(response: ai.ModelResponse) -> float | None:
-    """Return a response's cost in US dollars, as reported by its provider or by genai-prices; None if not known."""
-    if response.usage.cost is not None:
-        return float(response.usage.cost)
-    try:
-        return float(response.cost().total_price)
-    except (LookupError, ValueError, AssertionError):
+def read_usage(response: ai.ModelResponse) -> Usage | None:
+    """Return a response's usage, with the price if it is known; None if no tokens were counted."""
+    usage = response.usage
+    cached = usage.cache_read_tokens
+    check_token_counts(usage.input_tokens, usage.output_tokens, cached)
+    if not usage.input_tokens + usage.output_tokens:
         return None
+    cost = usage.cost
+    if cost is None:
+        with suppress(LookupError, ValueError, AssertionError):
+            cost = response.cost().total_price
+    usd = None if cost is None else float(cost)
+    return Usage(usage.input_tokens, usage.output_tokens, min(cached, usage.input_tokens), usd)
 
 
-def report_text(response: ai.ModelResponse, on_text: OnText) -> None:
-    """Pass on a response's text so far: its text, then the arguments of its calls."""
+def format_text(response: ai.ModelResponse) -> str:
+    """Return a response's text so far: its text, then the arguments of its calls."""
     from pydantic_ai.messages import TextPart, ToolCallPart
 
     texts = [part.content for part in response.parts if isinstance(part, TextPart)]
-    calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
-    texts += [call.args if isinstance(call.args, str) else json.dumps(call.args) for call in calls]
-    if text := escape_surrogates("\n".join(filter(None, texts))):
-        on_text(text)
+    calls = [part.args for part in response.parts if isinstance(part, ToolCallPart)]
+    texts += [each if isinstance(each, str) else json.dumps(each) for each in calls]
+    text: str = escape_surrogates("\n".join(filter(None, texts)))
+    return text

@@ -16,8 +16,8 @@ import anthropic_server
 import openai_server
 from anthropic_server import AnthropicServer
 from loopback import Answer, Drop, Garbage, Loopback, Raw, Response, Seen, Status, Stream
-from njrt.errors import ModelError, NaturalError, ServerError
-from njrt.messages import Reply, Request, UserMessage
+from njrt.errors import CostLimitError, LimitError, ModelError, NaturalError, ServerError
+from njrt.messages import Reply, Request, Usage, UserMessage
 from njrt.models.anthropic import Anthropic
 from njrt.models.model import LayeredModel, Model
 from njrt.models.openai import OpenAI
@@ -128,7 +128,6 @@ def connect(vendor: str, server: Any, retries: int) -> RemoteModel:
             key=anthropic_server.KEY,
             retries=retries,
         )
-    model.first_wait = 0.001
     return model
 
 
@@ -196,14 +195,55 @@ def test_a_call_that_may_be_billed_is_sent_again_only_if_limits_allow(number: in
         with base([lost]) as server:
             model = connect(vendor, server, 3)
             asked = put_limits(model, ledger, budget, Meter(limits))
-            with pytest.raises(ServerError) as caught:
+            # The SDK sends again what the connection has lost, and nothing that has come whole.
+            is_sent_again = number < 4
+            with pytest.raises(LimitError if is_sent_again else ServerError) as caught:
                 asked.ask(request)
             assert len(server.seen) == 1
         (account,) = list_accounts(ledger)
         assert account.state.calls == 1
-        # A response that comes whole but cannot be read is never sent again: one call is not listed.
-        listed = [] if number in (5, 6, 7) else ["ServerError"]
+        listed = ["ServerError"] if is_sent_again else []
         assert [attempt.outcome for attempt in caught.value.attempts] == listed
+
+
+def test_a_stream_that_breaks_off_keeps_the_most_that_it_could_cost() -> None:
+    begin = [*anthropic_server.split_message(make_body("anthropic", "three", (7, 3)))][:4]
+    ledger, meter = MemoryStore(), Meter(Limits())
+    with AnthropicServer([Stream(begin, then="cut")]) as server:
+        model = connect("anthropic", server, 3)
+        asked = put_limits(model, ledger, BUDGET, meter)
+        with pytest.raises(ServerError, match="broke off"):
+            asked.ask(replace(REQUEST, on_text=lambda text: None))
+        assert len(server.seen) == 1
+    (account,) = list_accounts(ledger)
+    most = estimate_call(model, REQUEST)
+    assert (account.state.calls, account.state.tokens) == (1, most.input + most.output)
+    assert meter.spent().tokens == 8
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_a_reply_without_usage_has_no_known_price(vendor: str) -> None:
+    body = make_body(vendor, "three", (7, 3)) | {"usage": None}
+    base: Any = OpenAIServer if vendor == "openai" else AnthropicServer
+    with base([Raw(json.dumps(body))] * 2) as server:
+        model = connect(vendor, server, 0)
+        assert model.ask(REQUEST).usage == Usage(usd=None)
+        with pytest.raises(CostLimitError, match="no price is known"):
+            put_limits(model, MemoryStore(), BUDGET, Meter(Limits(usd=1.0))).ask(REQUEST)
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+@pytest.mark.parametrize(("code", "requests"), [(503, 2), ("429", 2), (400, 1)])
+def test_an_error_in_a_body_is_retried_as_its_code_says(
+    vendor: str, code: int | str, requests: int
+) -> None:
+    error = Raw(json.dumps({"error": {"message": "no", "code": code}}))
+    base: Any = OpenAIServer if vendor == "openai" else AnthropicServer
+    with base([error, error]) as server:
+        with pytest.raises(ModelError, match=rf"HTTP {code}: no") as caught:
+            connect(vendor, server, 1).ask(REQUEST)
+        assert len(server.seen) == requests
+    assert caught.value.attempts == ()
 
 
 @pytest.mark.parametrize(("vendor", "is_streamed"), [("openai", False), ("anthropic", True)])

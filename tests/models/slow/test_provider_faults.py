@@ -219,13 +219,18 @@ def test_every_mutation_of_a_response_is_a_reply_or_a_model_error(vendor, reques
     assert 0 < replies < len(faults)
 
 
+SAID = "sent an error in place of a reply for {}: "
+
+
 @pytest.mark.parametrize("vendor", VENDORS)
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        ({"message": "the model is down", "code": 502}, "the model is down"),
-        ("rate limited", "rate limited"),
-        ({"message": "the key KEY is spent"}, "no explanation"),
+        ({"message": "the model is down", "code": 502}, "answer for {} (HTTP 502: the model is down"),
+        ({"message": "the key KEY is spent", "code": 402}, "(HTTP 402: no explanation)"),
+        ({"message": "the model is down", "code": "down"}, SAID + "the model is down"),
+        ("rate limited", SAID + "rate limited"),
+        ({"message": "the key KEY is spent"}, SAID + "no explanation"),
     ],
 )
 def test_an_error_with_a_status_of_success_is_the_servers_message(vendor, error, said):
@@ -234,11 +239,11 @@ def test_an_error_with_a_status_of_success_is_the_servers_message(vendor, error,
         model = make_model(server)
         key = openai_server.KEY if vendor == "openai" else anthropic_server.KEY
         server.script[:] = [Raw(json.dumps({"error": error, "user": "me"}).replace("KEY", key))]
-        with pytest.raises(ServerError) as raised:
+        with pytest.raises(ModelError) as raised:
             model.ask(PLAIN)
-    assert str(raised.value) == (
-        f"{server.url}{'/v1' * (vendor == 'openai')} sent an error in place of a reply for {model.name}: {said}"
-    )
+    assert str(raised.value).startswith(f"{server.url}{'/v1' * (vendor == 'openai')} ")
+    assert said.format(model.name) in str(raised.value)
+    assert key not in str(raised.value)
 
 
 ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-7", "latin-1", "cp1252", "cp037", "shift_jis")  # fmt: skip

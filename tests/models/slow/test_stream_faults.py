@@ -6,10 +6,9 @@ off, in other encodings and in chunks of any size. Streams without an end must e
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import json
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -29,15 +28,8 @@ from anthropic_server import message, split_message
 from anthropic_server import text as block
 from conversations import PLAIN, TOOLS
 from loopback import Endless, Garbage, Raw, Response
-from njrt.errors import ServerError
+from njrt.errors import ModelError, ServerError
 from njrt.messages import Request
-from njrt.models.response import MalformedReplyError
-from njrt.models.streaming import (
-    BrokenStreamError,
-    CompletionAssembler,
-    MessageAssembler,
-    assemble_reply,
-)
 from openai_server import says, split_completion
 from waiting import HANG_SECONDS
 
@@ -70,7 +62,16 @@ def split(vendor: str, body: Any) -> list[str]:
 
 
 def write(events: Iterable[str], end: str = "\n") -> bytes:
-    return "".join(f"data: {data}{end}{end}" for data in events).encode("utf-8", "surrogatepass")
+    """Return the body of a stream; Anthropic's SDK reads no data without the name of an event."""
+    lines = (f"event: {name_event(data)}{end}data: {data}{end}{end}" for data in events)
+    return "".join(lines).encode("utf-8", "surrogatepass")
+
+
+def name_event(data: str) -> str:
+    try:
+        return str(json.loads(data)["type"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return "content_block_delta"
 
 
 def write_chunks(body: bytes, size: int) -> Garbage:
@@ -186,18 +187,20 @@ def test_a_character_may_lie_in_two_chunks(vendor: str, size: int) -> None:
 @pytest.mark.parametrize("vendor", VENDORS)
 @pytest.mark.parametrize("arguments", ['{"code": NaN}', '{"code": 1e400}', '{"\\ud800": "\\udfff"}', DEEP, '{"code": "x', '{"a": 1, "a": 2}', "[]", "5"], ids=lambda text: text[:12])  # fmt: skip
 def test_arguments_that_come_in_pieces_can_be_sent_back(vendor: str, arguments: str) -> None:
-    """Whatever they are, the reply is stored and sent on, and not asked for again as a whole."""
+    """Whatever they are, it is one call. Anthropic's SDK itself reads them, and fails on some."""
     if vendor == "openai":
-        begin = {"index": 0, "id": "a", "function": {"name": "run", "arguments": ""}}
+        function = {"name": "run", "arguments": ""}
+        begin = {"index": 0, "id": "a", "type": "function", "function": function}
         piece = {"index": 0, "function": {"arguments": arguments}}
         deltas = [{"tool_calls": [begin]}, {"tool_calls": [piece]}]
-        events = [{"choices": [{"delta": delta}]} for delta in deltas]
-        events.append({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]})
+        events = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+        end = {"index": 0, "delta": {}, "finish_reason": "tool_calls"}
+        events.append({"choices": [end]})
     else:
         block = {"type": "tool_use", "id": "a", "name": "run", "input": {}}
         delta = {"type": "input_json_delta", "partial_json": arguments}
         events = [
-            {"type": "message_start", "message": {}},
+            {"type": "message_start", "message": {"content": []}},
             {"type": "content_block_start", "index": 0, "content_block": block},
             {"type": "content_block_delta", "index": 0, "delta": delta},
             {"type": "message_stop"},
@@ -205,8 +208,10 @@ def test_arguments_that_come_in_pieces_can_be_sent_back(vendor: str, arguments: 
     faults = [("", stream([json.dumps(event) for event in events]))]
     replies, undocumented = run_faults(vendor, make_streamed(TOOLS), faults, requests=1)
     assert undocumented == {}
-    assert replies == 1
+    assert replies == 1 or (vendor == "anthropic" and arguments in UNREADABLE)
 
+
+UNREADABLE = ('{"code": NaN}', '{"code": 1e400}', '{"\\ud800": "\\udfff"}', DEEP)
 
 LINE_ENDS = "\u2028\u2029\x85\x0b\x0c\x1c\x1d\x1e\r\n"
 """All characters that end a line for `str.splitlines`."""
@@ -230,7 +235,7 @@ def test_a_text_with_any_character_is_one_call(vendor: str, size: int, kind: str
 @pytest.mark.parametrize("status", [400, 401, 408, 429, 500, 503])
 @pytest.mark.parametrize("body", [b"", b"{", b"5\r\n{", b"\x1f\x8b"])
 @pytest.mark.parametrize("vendor", VENDORS)
-def test_an_error_that_breaks_off_is_counted_and_the_reply_is_asked_for_whole(
+def test_an_error_that_breaks_off_is_the_error_of_its_status(
     vendor: str, body: bytes, status: int
 ) -> None:
     valid = {"openai": OPENAI, "anthropic": ANTHROPIC}[vendor]["text"][1]
@@ -238,9 +243,14 @@ def test_an_error_that_breaks_off_is_counted_and_the_reply_is_asked_for_whole(
     head = f"HTTP/1.1 {status} No\r\ncontent-type: application/json\r\n".encode()
     length = b"transfer-encoding: chunked" if body[:1] == b"5" else b"content-length: 500"
     with make_server([Garbage(head + length + b"\r\n\r\n" + body), valid]) as server:
-        reply = make_model(server).ask(make_streamed(PLAIN))
-        assert [attempt.outcome for attempt in reply.attempts] == ["ServerError", "used"]
-        assert [seen.body.get("stream") for seen in server.seen] == [True, None]
+        model = make_model(server)
+        if status == 400:  # perhaps the server does not stream
+            assert model.ask(make_streamed(PLAIN)).message.text == "hello"
+            assert [seen.body.get("stream") for seen in server.seen] == [True, None]
+            return
+        with pytest.raises(ModelError, match=f"HTTP {status}"):
+            model.ask(make_streamed(PLAIN))
+        assert len(server.seen) == 1
 
 
 @pytest.mark.parametrize("encoding", ["br", "zstd", "gzip", "deflate", "x, y"])
@@ -254,45 +264,22 @@ def test_the_status_of_an_error_counts_whatever_its_encoding(
     make_server, make_model = VENDORS[vendor]
     with make_server([busy, valid]) as server:
         model = make_model(server, retries=1)
-        model.first_wait = 0.01
         reply = model.ask(make_streamed(PLAIN) if is_streamed else PLAIN)
         assert (reply.attempts, len(server.seen)) == ((), 2)
 
 
-async def iterate(chunks: Iterable[bytes]) -> AsyncIterator[bytes]:
-    for chunk in chunks:
-        yield chunk
-
-
-def test_every_mutation_of_an_event_is_json_or_a_broken_stream() -> None:
-    """What an assembler gives can be sent on; that it is a reply is tested on whole bodies."""
-    undocumented: dict[str, str] = {}
-
-    async def assemble(vendor: str, label: str, body: bytes) -> bool:
-        assembler = CompletionAssembler() if vendor == "openai" else MessageAssembler()
-        try:
-            built = await assemble_reply(iterate([body]), assembler, lambda text: None)
-            json.dumps(built, allow_nan=False, ensure_ascii=False).encode()
-            return True
-        except (MalformedReplyError, BrokenStreamError):
-            return False
-        except Exception as error:
-            undocumented[label] = f"{type(error).__name__}: {error}"[:200]
-            return False
-
-    async def assemble_all() -> int:
-        wholes = 0
-        for vendor, cases in (("openai", OPENAI), ("anthropic", ANTHROPIC)):
-            events = split(vendor, cases["calls"][1].body)
-            for index, data in enumerate(events):
-                for name, text in generate_mutations(json.loads(data)) if data[0] == "{" else ():
-                    body = write([*events[:index], text, *events[index + 1 :]])
-                    wholes += await assemble(vendor, f"{index} {name}", body)
-        return wholes
-
-    wholes = asyncio.run(assemble_all())
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_every_mutation_of_an_event_is_a_reply_or_a_model_error(vendor: str) -> None:
+    request, valid = {"openai": OPENAI, "anthropic": ANTHROPIC}[vendor]["calls"]
+    events = split(vendor, valid.body)
+    faults: list[tuple[str, Response]] = []
+    for index, data in enumerate(events):
+        for name, text in generate_mutations(json.loads(data)) if data[0] == "{" else ():
+            body = stream([*events[:index], text, *events[index + 1 :]])
+            faults.append((f"{index} {name}", body))
+    replies, undocumented = run_faults(vendor, make_streamed(request), faults)
     assert undocumented == {}
-    assert wholes > 100
+    assert 100 < replies < len(faults)
 
 
 ENDLESS = (
@@ -311,6 +298,6 @@ def test_endless_streams_end_with_the_time_limit(vendor: str) -> None:
         model.ask(PLAIN)  # connects, which takes longer than a call may last below
         for data in ENDLESS:
             server.script[:] = [Endless(HEAD + b"\r\n", data, 0.0 if data else 0.05)] * 2
-            with pytest.raises(ServerError, match=r"no reply .* within 0\.2 s|unreadable reply"):
+            with pytest.raises(ServerError, match=r"no reply .* within 0\.2 s|broke off"):
                 model.ask(replace(make_streamed(PLAIN), timeout=0.2))
         assert server.abandoned.wait(HANG_SECONDS)

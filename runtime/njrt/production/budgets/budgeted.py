@@ -95,10 +95,9 @@ class Budgeted:
             reply = await ask(replace(request, before_call=charge_again))
         except ModelError as error:
             made = error.attempts if isinstance(model, CallLister) else ()
-            used = made[-1].usage if made else Usage()
-            if used.input + used.output:
+            if made and made[-1].outcome == "unusable":  # a whole reply, with its usage
                 for charge in charges:
-                    charge.settle(used, model.name)
+                    charge.settle(made[-1].usage, model.name)
             elif not (isinstance(error, ServerError) and error.was_sent and error.status is None):
                 # Otherwise it lost its connection or took too long, so it may have been billed.
                 _take_back(charges)

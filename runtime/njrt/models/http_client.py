@@ -1,0 +1,216 @@
+"""The HTTP client of a vendor's SDK, which counts what may be billed and limits what is read.
+
+    no connection, HTTP 4xx or 5xx            not billed
+    HTTP 200, a lost connection               may be billed: it is counted, and before the SDK sends
+                                              another request the limits and budgets are checked
+    HTTP 200 {"error": {"code": 502}}         becomes HTTP 502, which the SDK retries
+
+The SDK has the connection, the key, the retries and the streams. Redirects are not followed, since
+the key would travel with them. Not counted: retries by PydanticAI's providers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from njrt.errors import ModelError, NaturalError
+from njrt.messages import CallAttempt, Reply, Request, Usage, add_usage
+from njrt.models.response import MalformedReplyError, parse_json
+
+MAX_BODY_BYTES = 16 * 2**20
+"""Maximal bytes of an unpacked response; a model's reply has less than a megabyte."""
+
+UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError"})
+"""Names of httpx exceptions that are raised before a request is sent."""
+
+NOTHING = Usage(usd=0.0)
+
+
+class Bill:
+    """The calls of one exchange that the server may have billed (state: those so far)."""
+
+    def __init__(self, model: str, request: Request) -> None:
+        self._model = model
+        self._before_call = request.before_call
+        self._lost: list[CallAttempt] = []
+        self._began: float | None = None
+        self._known: Usage | None = None
+        self._is_whole = False
+
+    async def open_call(self) -> None:
+        """Count a call that is about to be sent; raise a LimitError if it must not follow the last."""
+        if self._began is not None:
+            self._lost.append(self._make_attempt("ServerError", NOTHING))
+            self._began = None
+            if self._before_call is not None:
+                # This may write to a store, which must not block the event loop.
+                await asyncio.to_thread(self._before_call, NOTHING)
+        self._began = time.monotonic()
+
+    def cancel_call(self) -> None:
+        """Drop the last call, which was not billed."""
+        self._began = None
+
+    def report_usage(self, usage: Usage | None, is_whole: bool) -> None:
+        """Note the usage of a call without a reply; `is_whole` if it is all that the call used."""
+        self._known, self._is_whole = usage, is_whole
+
+    def finish(self, reply: Reply) -> Reply:
+        """Return the reply with all its calls, if there were several."""
+        if not self._lost:
+            return reply
+        attempts = (*self._lost, self._make_attempt("used", reply.usage))
+        used = add_usage(attempt.usage for attempt in attempts)
+        return replace(reply, usage=used, attempts=attempts)
+
+    def fail(self, error: NaturalError) -> NaturalError:
+        """Return the error with its calls, if there were several or one with known usage."""
+        attempts = list(self._lost)
+        is_made = self._began is not None or self._known is not None
+        if is_made and isinstance(error, ModelError):
+            outcome = "unusable" if self._is_whole and self._known else type(error).__name__
+            attempts.append(self._make_attempt(outcome, self._known or NOTHING))
+        if self._lost or self._known is not None:
+            error.attempts = tuple(attempts)
+        return error
+
+    def _make_attempt(self, outcome: str, used: Usage) -> CallAttempt:
+        now = time.monotonic()
+        return CallAttempt(self._model, outcome, used, round(now - (self._began or now), 6))
+
+
+current_bill: ContextVar[Bill | None] = ContextVar("njrt.models.bill", default=None)
+"""The bill of the exchange that runs here."""
+
+
+def make_client_class(base: Any, failure: type[Exception]) -> Any:
+    """Return the subclass of an SDK's HTTP client that counts and limits.
+
+    `failure` is the base of the SDK's exceptions: one that is no more than that passes through the
+    SDK without a retry. What ended the call is its cause.
+    """
+
+    class BilledClient(base):  # type: ignore[misc]
+        async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
+            send = partial(super().send, request, stream=True, **options)
+            try:
+                return await _send(send, request, stream)
+            except (NaturalError, MalformedReplyError) as error:
+                raise failure(str(error)) from error
+
+    return BilledClient
+
+
+async def _send(send: Callable[[], Any], request: Any, is_streamed: bool) -> Any:
+    """Return the response: an event stream that the caller reads, or any other with its body."""
+    bill = current_bill.get() if request.method == "POST" else None
+    if bill is not None:
+        await bill.open_call()
+    try:
+        response = await send()
+    except Exception as error:
+        if bill is not None and not was_sent(error):
+            bill.cancel_call()
+        raise
+    if is_streamed and response.is_success and is_event_stream(response.headers):
+        return _make_response(response, stream=_make_stream(response))
+    try:
+        body = b"".join([data async for data in _read_limited(response)])
+    except Exception:
+        if response.is_success:
+            raise
+        body = b""  # the status says enough
+    finally:
+        await response.aclose()
+    status = find_error_status(body) if response.is_success else None
+    if bill is not None and (status or not response.is_success):
+        bill.cancel_call()
+    return _make_response(response, status, content=body)
+
+
+def is_event_stream(headers: Mapping[str, str]) -> bool:
+    """Return whether a response with these headers is a stream of server-sent events."""
+    return "event-stream" in headers.get("content-type", "").lower()
+
+
+def find_error_status(body: bytes) -> int | None:
+    """Return the HTTP status in the code of an error that came in place of a reply, as gateways send."""
+    try:
+        value = parse_json(body)
+    except MalformedReplyError:
+        return None
+    match value:
+        case {"choices": _} | {"content": _} | {"usage": _}:
+            return None
+        case {"error": {"code": code}} if re.fullmatch("[45][0-9][0-9]", str(code)):
+            return int(code)
+        case _:
+            return None
+
+
+def _make_response(response: Any, status: int | None = None, **content: Any) -> Any:
+    """Return the response with another, unpacked body."""
+    packed = ("content-encoding", "content-length", "transfer-encoding")
+    headers = [item for item in response.headers.multi_items() if item[0].lower() not in packed]
+    return type(response)(
+        status or response.status_code,
+        headers=headers,
+        request=response.request,
+        extensions=response.extensions,
+        **content,
+    )
+
+
+def _make_stream(response: Any) -> Any:
+    """Return the unpacked body, as a stream of the HTTP library that the SDK has chosen."""
+    base: Any = sys.modules[type(response).__module__].AsyncByteStream
+
+    class LimitedStream(base):  # type: ignore[misc]
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            async for data in _read_limited(response):
+                yield data
+
+        async def aclose(self) -> None:
+            await response.aclose()
+
+    return LimitedStream()
+
+
+async def _read_limited(response: Any) -> AsyncIterator[bytes]:
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    if encoding not in ("", "identity", "gzip", "deflate"):
+        raise MalformedReplyError(f"its encoding {encoding[:40]!r} was not asked for")
+    length = 0
+    try:
+        async for data in response.aiter_bytes():
+            length += len(data)
+            if length > MAX_BODY_BYTES:
+                raise MalformedReplyError(f"it is longer than {MAX_BODY_BYTES:,} bytes")
+            yield data
+    except Exception as error:
+        if type(error).__name__ == "DecodingError":  # the SDK would take it for a lost connection
+            raise MalformedReplyError("it cannot be unpacked") from None
+        raise
+
+
+def was_sent(failure: BaseException) -> bool:
+    """Return whether a request may have reached its server, judging by an exception and its causes."""
+    return not any(type(cause).__name__ in UNSENT for cause in list_causes(failure))
+
+
+def list_causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception and its chain of causes."""
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        yield cause
+        cause = cause.__cause__
