@@ -1,8 +1,8 @@
-"""Ask again: the same model (`RetryModel`) or the next of several (`FallbackModel`), while a condition holds.
+"""Ask again, the same model or the next of several, while a condition holds.
 
-    RetryModel(OpenAI("gpt-4.1", retries=0), attempts=5)                    waits 0.5 s, 1 s, ... after a ServerError
-    RetryModel(model, when=is_failure)                                      also replies that cannot be used, without a wait
-    FallbackModel((OpenAI("gpt-6-sol"), Anthropic("claude-sonnet-5-5")))    model="openai/…,anthropic/…"
+    RetryModel(OpenAI("gpt-4.1", retries=0), attempts=5)     waits 0.5 s, 1 s, ... after errors
+    RetryModel(model, when=is_failure)                       also after unusable replies, at once
+    FallbackModel((OpenAI("gpt-6-sol"), Anthropic("claude-sonnet-5-5")))
 
 Give vendors' models `retries=0` inside a `RetryModel`; otherwise the waits multiply.
 Not detected: a reply's effect on the program (see `FallbackModel.turns`).
@@ -14,11 +14,18 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from njrt.errors import ConfigurationError, ModelError, ServerError
+from njrt.errors import ConfigurationError, ModelError, NotAskedError, ServerError
 from njrt.messages import Json, Reply, Request
-from njrt.models.model import Model, ModelAround
+from njrt.models.model import Model
 from njrt.models.response import MalformedReplyError, parse_json
-from njrt.models.wrapped import Attempts, Calls, WrappedModel, adapt_model, require_numbers
+from njrt.models.wrapped import (
+    Attempts,
+    Calls,
+    Result,
+    WrappedModel,
+    adapt_model,
+    require_numbers,
+)
 
 Condition = Callable[[Request, Reply | ModelError], bool]
 """Returns whether another call must replace the result of a request."""
@@ -30,7 +37,7 @@ def is_server_failure(request: Request, result: Reply | ModelError) -> bool:
 
 
 def is_unusable_reply(request: Request, result: Reply | ModelError) -> bool:
-    """Return whether a reply was refused or cut off, is empty, calls an unknown tool, or does not fit its schema."""
+    """Return whether a reply is refused, cut off or empty, calls an unknown tool, or breaks its schema."""
     if isinstance(result, ModelError):
         return False
     message = result.message
@@ -53,7 +60,7 @@ def is_failure(request: Request, result: Reply | ModelError) -> bool:
 
 
 def fits_schema(text: str, schema: Json) -> bool:
-    """Return whether a text is JSON that fits a schema; without the package jsonschema, whether it is an object."""
+    """Return whether a text is JSON that fits a schema; without jsonschema, whether it is an object."""
     try:
         value = parse_json(extract_json(text))
     except MalformedReplyError:
@@ -74,75 +81,19 @@ def extract_json(text: str) -> str:
 
 
 VARIED_TEMPERATURE = 0.5
-"""The minimal temperature of a request after an unusable reply: at 0 the reply would be the same again."""
-
-
-class RetryModel(ModelAround, WrappedModel):
-    """The model `model`, asked up to `attempts` times while the condition `when` holds.
-
-    After a server failure it waits `first_wait` seconds, then twice as long each time up to `longest_wait`, reduced
-    by up to half by `chance`; the server's `Retry-After` takes precedence. If the wait would exceed `longest_wait` or
-    the time that the run has left, the failure is raised immediately. If all replies are unusable, the last is
-    returned.
-    """
-
-    def __init__(
-        self,
-        model: Any,
-        *,
-        attempts: int = 3,
-        when: Condition = is_server_failure,
-        first_wait: float = 0.5,
-        longest_wait: float = 30.0,
-        chance: Callable[[], float] = random.random,
-    ) -> None:
-        waits = {"first_wait": first_wait, "longest_wait": longest_wait}
-        require_numbers("RetryModel", {"attempts": attempts}, waits)
-        if attempts < 1 or first_wait < 0 or longest_wait < 0:
-            raise ConfigurationError("RetryModel needs at least 1 attempt and no negative wait")
-        self.model = adapt_model(model)
-        self.attempts = attempts
-        self._when = when
-        self._first_wait = first_wait
-        self._longest_wait = longest_wait
-        self._chance = chance
-
-    async def answer(self, request: Request, calls: Calls) -> Reply:
-        attempts = Attempts(request, calls)
-        result = await attempts.ask(self.model)
-        for number in range(1, self.attempts):
-            if not self._when(request, result):
-                break
-            changes: dict[str, Any] = {}
-            if isinstance(result, ModelError):
-                wait = self._choose_wait(result, number)
-                left = attempts.seconds_left
-                if wait is None or (left is not None and wait >= left):
-                    break
-                await calls.wait(wait)
-            elif request.temperature is not None:
-                changes["temperature"] = max(request.temperature, VARIED_TEMPERATURE)
-            if (again := await attempts.ask_again(self.model, **changes)) is None:
-                break
-            result = again
-        return attempts.finish(result)
-
-    def _choose_wait(self, error: ModelError, number: int) -> float | None:
-        """Return the seconds to wait after failure `number`; None if the server asks for too long a wait."""
-        wanted: float | None = getattr(error, "retry_after", None)
-        if wanted is not None:
-            return max(0.0, wanted) if wanted <= self._longest_wait else None
-        longest = min(self._longest_wait, self._first_wait * 2.0 ** min(number - 1, 60))
-        return longest * (1 - self._chance() / 2)
+"""The least temperature after an unusable reply: at 0 the next would be the same."""
 
 
 class FallbackModel(WrappedModel):
     """The first of `models` with a result that does not meet the condition `when`.
 
-    With `turns`, the next model takes over if a block has not ended after so many turns of the previous one. Each may
-    take the request's `timeout`, all together `seconds_left`. If no model is left, an earlier unusable reply is returned
-    rather than a later error.
+    With `turns`, the next model takes over if a block has not ended after so many turns of the
+    previous one. Each may take the request's `timeout`, all together `seconds_left`. If no model is
+    left, an earlier unusable reply is returned rather than a later error.
     """
+
+    attempts = 1
+    """How often each model is asked."""
 
     def __init__(
         self,
@@ -165,12 +116,60 @@ class FallbackModel(WrappedModel):
     async def answer(self, request: Request, calls: Calls) -> Reply:
         attempts = Attempts(request, calls)
         passed = (request.turn - 1) // self.turns if self.turns else 0
-        first, *others = self.models[min(passed, len(self.models) - 1) :]
-        result = await attempts.ask(first)
-        for model in others:
-            if not self._when(request, result):
-                break
-            if (again := await attempts.ask_again(model)) is None:
-                break
-            result = again
+        result: Result = NotAskedError()
+        for model in self.models[min(passed, len(self.models) - 1) :]:
+            for number in range(self.attempts):
+                if attempts.are_made and not self._when(request, result):
+                    return attempts.finish(result)
+                changes: dict[str, Any] = {}
+                if number and isinstance(result, ModelError):
+                    wait, left = self._choose_wait(result, number), attempts.seconds_left
+                    if wait is None or (left is not None and wait >= left):
+                        break
+                    await calls.wait(wait)
+                elif number and request.temperature is not None:
+                    changes["temperature"] = max(request.temperature, VARIED_TEMPERATURE)
+                if (again := await attempts.ask(model, **changes)) is None:
+                    return attempts.finish(result)
+                result = again
         return attempts.finish(result)
+
+    def _choose_wait(self, error: ModelError, number: int) -> float | None:
+        """Return the seconds to wait after failure `number`; None if that is too long."""
+        return 0.0
+
+
+class RetryModel(FallbackModel):
+    """The model `model`, asked up to `attempts` times while the condition `when` holds.
+
+    After a server failure it waits `first_wait` seconds, then twice as long each time up to
+    `longest_wait`, reduced by up to half by `chance`; the server's `Retry-After` takes precedence. If
+    the wait would exceed `longest_wait` or the time that the run has left, the failure is raised
+    immediately. If all replies are unusable, the last is returned.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        attempts: int = 3,
+        when: Condition = is_server_failure,
+        first_wait: float = 0.5,
+        longest_wait: float = 30.0,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        waits = {"first_wait": first_wait, "longest_wait": longest_wait}
+        require_numbers("RetryModel", {"attempts": attempts}, waits)
+        if attempts < 1 or first_wait < 0 or longest_wait < 0:
+            raise ConfigurationError("RetryModel needs at least 1 attempt and no negative wait")
+        super().__init__([model], when=when)
+        self.attempts = attempts
+        self._first_wait, self._longest_wait = first_wait, longest_wait
+        self._chance = chance
+
+    def _choose_wait(self, error: ModelError, number: int) -> float | None:
+        wanted: float | None = getattr(error, "retry_after", None)
+        if wanted is not None:
+            return max(0.0, wanted) if wanted <= self._longest_wait else None
+        longest = min(self._longest_wait, self._first_wait * 2.0 ** min(number - 1, 60))
+        return longest * (1 - self._chance() / 2)

@@ -84,7 +84,7 @@ def list_inner_models(model: Any) -> list[Model]:
 
 
 def adapt_model(given: Any) -> Model:
-    """Return a model that a program gives: one of this package, its own class, or a model object of PydanticAI."""
+    """Return a model that a program gives: ours, one of its own, or a model object of PydanticAI."""
     missing = [name for name in ("name", "protocol", "ask", "aask") if not hasattr(given, name)]
     if not missing and not isinstance(given, type):
         model: Model = given
@@ -109,7 +109,7 @@ def adapt_model(given: Any) -> Model:
 
 
 def add_call_layer(model: Model, request: Request) -> Model:
-    """Return the model behind the request's layer for single calls; a model that asks several passes the layer on."""
+    """Return the model behind the request's layer for single calls; a wrapper passes the layer on."""
     if request.call_layer is None or isinstance(model, WrappedModel):
         return model
     return LayeredModel(model, (request.call_layer(model),))
@@ -118,11 +118,13 @@ def add_call_layer(model: Model, request: Request) -> Model:
 Result = Reply | ModelError
 """The result of a call."""
 
+NOTHING = Usage(usd=0.0)
+
 
 def require_numbers(
     owner: str, whole: Mapping[str, Any], real: Mapping[str, Any] = MappingProxyType({})
 ) -> None:
-    """Raise ConfigurationError if a model's argument is not a whole number, or not a number; None means not given."""
+    """Raise ConfigurationError if an argument is not a whole number or a number; None is not given."""
     for name, value in {**whole, **real}.items():
         kinds = (int,) if name in whole else (int, float)
         if value is not None and type(value) not in kinds:
@@ -134,10 +136,16 @@ class Attempts:
     """The calls that a wrapper makes for one request (state: those made so far)."""
 
     def __init__(self, request: Request, calls: Calls) -> None:
-        self.calls = calls
+        self._calls = calls
         self._request = request
         self._began = time.monotonic()
-        self._made: list[tuple[Result, tuple[CallAttempt, ...]]] = []
+        self._made: list[tuple[Reply | NaturalError, tuple[CallAttempt, ...]]] = []
+        self._reply: Reply | None = None
+
+    @property
+    def are_made(self) -> bool:
+        """Whether a model has been asked."""
+        return bool(self._made)
 
     @property
     def seconds_left(self) -> float | None:
@@ -146,102 +154,81 @@ class Attempts:
             return None
         return self._request.seconds_left - (time.monotonic() - self._began)
 
-    @property
-    def used(self) -> Usage:
-        """The usage of the calls so far."""
-        usages = [attempt.usage for attempt in self._list_attempts()]
-        return add_usage(usages) if usages else Usage(usd=0.0)
-
-    async def ask(self, model: Model, **changes: Any) -> Result:
+    async def ask(self, model: Model, **changes: Any) -> Result | None:
         """Ask a model, with `changes` to the request; a `ModelError` is returned, not raised.
 
-        Raises a `LimitError` if the run may make no further call. If no time is left, no model is asked.
+        If the run may make no further call, the result is None after a reply, else a `LimitError` is
+        raised. If no time is left, no model is asked.
         """
         left = self.seconds_left
-        if left is not None and left <= 0:
-            return NotAskedError("no time is left to ask another model")
-        if self._made:
-            self._count_call()
-        request = replace(self._request, before_call=self._check_inner_call, **changes)
         if left is not None:
-            request = replace(request, timeout=min(request.timeout, left), seconds_left=left)
+            if left <= 0:
+                return NotAskedError("no time is left to ask another model")
+            changes |= {"timeout": min(self._request.timeout, left), "seconds_left": left}
+        if self._made:
+            try:
+                self._check_next_call(NOTHING)
+            except LimitError:
+                if self._reply is None:
+                    raise
+                return None
         began = time.monotonic()
+        request = replace(self._request, before_call=self._check_next_call, **changes)
         try:
-            reply = await self.calls.ask(model, request)
+            reply = await self._calls.ask(model, request)
         except ModelError as error:
-            made = CallAttempt(model.name, type(error).__name__, Usage(usd=0.0), _measure(began))
-            default = () if isinstance(error, NotAskedError) else (made,)
             # With any other model, the error may be one that was raised before.
             inner = error.attempts if isinstance(model, CallLister) else ()
-            self._add(error, inner or default)
+            if inner or not isinstance(error, NotAskedError):
+                made = CallAttempt(model.name, type(error).__name__, NOTHING, _measure(began))
+                self._made.append((error, inner or (made,)))
             return error
         except NaturalError as error:
-            self._add(ModelError(), error.attempts)
-            raise self.fail(error) from None
+            self._made.append((error, error.attempts))
+            raise self._fail(error) from None
         made = CallAttempt(reply.model or model.name, "used", reply.usage, _measure(began))
-        self._add(reply, reply.attempts or (made,))
+        self._made.append((reply, reply.attempts or (made,)))
+        self._reply = reply
         return reply
 
-    async def ask_again(self, model: Model, **changes: Any) -> Result | None:
-        """Ask after other calls; return None if the run may make no further call but has a reply."""
-        try:
-            return await self.ask(model, **changes)
-        except LimitError:
-            if self._last_reply is None:
-                raise
-            return None
+    def finish(self, chosen: Result) -> Reply:
+        """Return the reply with the usage of all calls.
 
-    def finish(self, chosen: Result, reason: str = "unusable") -> Reply:
-        """Return the reply with the usage of all calls; `reason` is why the other replies were not used.
-
-        An error gives way to an earlier reply, which was paid for; without such a reply the error is raised.
+        An error gives way to an earlier reply, which was paid for; without such a reply it is raised.
         """
         if isinstance(chosen, ModelError):
-            chosen = self._last_reply or chosen
-        if isinstance(chosen, ModelError):
-            raise self.fail(chosen)
+            if self._reply is None:
+                raise self._fail(chosen)
+            chosen = self._reply
         if len(self._made) < 2:
             return chosen
-        attempts = self._list_attempts(chosen, reason)
-        used = add_usage([attempt.usage for attempt in attempts])
+        attempts = self._list_attempts(chosen)
+        used = add_usage(attempt.usage for attempt in attempts)
         return replace(chosen, usage=used, attempts=attempts)
 
-    def fail(self, error: NaturalError) -> NaturalError:
+    def _fail(self, error: NaturalError) -> NaturalError:
         """Return the error with all calls that were made before it."""
         error.attempts = self._list_attempts(error)
         return error
 
-    @property
-    def _last_reply(self) -> Reply | None:
-        replies = (result for result, _ in reversed(self._made) if isinstance(result, Reply))
-        return next(replies, None)
-
-    def _add(self, result: Result, attempts: tuple[CallAttempt, ...]) -> None:
-        if attempts:
-            self._made.append((result, attempts))
-
-    def _list_attempts(
-        self, chosen: Result | NaturalError | None = None, reason: str = "unusable"
-    ) -> tuple[CallAttempt, ...]:
+    def _list_attempts(self, chosen: object) -> tuple[CallAttempt, ...]:
         return tuple(
-            replace(attempt, outcome=reason)
-            if chosen is not None and result is not chosen and attempt.outcome == "used"
+            replace(attempt, outcome="unusable")
+            if result is not chosen and attempt.outcome == "used"
             else attempt
             for result, attempts in self._made
             for attempt in attempts
         )
 
-    def _count_call(self) -> None:
-        self._check_inner_call(Usage(usd=0.0))
-
-    def _check_inner_call(self, used_inside: Usage) -> None:
+    def _check_next_call(self, used_inside: Usage) -> None:
         """Check that the run's limits allow one more call, given the usage here and inside."""
         if self._request.before_call is None:
             return
+        usages = [attempt.usage for _, attempts in self._made for attempt in attempts]
         try:
-            self._request.before_call(add_usage([self.used, used_inside]))
+            self._request.before_call(add_usage([*usages, used_inside]))
         except NaturalError as error:
-            raise self.fail(error) from None
+            raise self._fail(error) from None
 
 
 def _measure(began: float) -> float:
