@@ -17,8 +17,8 @@ import pytest
 from njrt.errors import AuthenticationError, ServerError
 from njrt.messages import Request, UserMessage
 from njrt.models.anthropic import Anthropic
-from njrt.models.openai import OpenAI
 from njrt.models.http_client import MAX_BODY_BYTES
+from njrt.models.openai import OpenAI
 
 QUESTION = Request("s", (UserMessage("Is it?"),), timeout=20)
 COMPLETION = {

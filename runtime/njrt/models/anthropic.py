@@ -98,19 +98,21 @@ class Anthropic(VendorModel):
 
     def read_response(self, response: Any, request: Request) -> Reply:
         message = validate_reply(response, MessageResponse)
-        usage = Usage()
-        if message.usage is not None:
-            usage = self.price(*parse_message_usage(message.usage))
         reply = Reply(
             parse_content(message.content, response["content"], self.name),
             _STOP_REASONS.get(message.stop_reason, "end"),
-            usage,
+            self.read_usage(response.get("usage")),
             message.model or self._model,
         )
         return reply if request.schema is None else restore_strict_reply(reply, request.schema)
 
     def parse_usage(self, usage: Any) -> tuple[Usage, int]:
-        return parse_message_usage(validate_reply(usage, MessageUsage))
+        found = validate_reply(usage, MessageUsage)
+        uncached, output = found.input_tokens or 0, found.output_tokens or 0
+        cached = found.cache_read_input_tokens or 0
+        written = found.cache_creation_input_tokens or 0
+        check_token_counts(uncached, output, cached, written)
+        return Usage(input=uncached + cached + written, output=output, cached=cached), written
 
 
 class MessageSnapshot:
@@ -171,7 +173,6 @@ class MessageResponse:
 
     content: list[ContentBlock]
     stop_reason: str | None = None
-    usage: MessageUsage | None = None
     model: str | None = None
 
 
@@ -222,20 +223,16 @@ def _build_content(message: Message, name: str) -> list[Json]:
         case ModelMessage(vendor_content=VendorContent(owner, blocks)) if owner == name:
             return list(blocks)
         case ModelMessage(text, calls):
-            uses = [
-                {
-                    "type": "tool_use",
-                    "id": call.id,
-                    "name": call.name,
-                    "input": make_sendable_arguments(call),
-                }
-                for call in calls
-            ]
-            return _build_text(text) + uses
+            return _build_text(text) + [_build_call(call) for call in calls]
         case ToolMessage(results):
             return [_build_tool_result(result) for result in results]
         case _:
             assert_never(message)
+
+
+def _build_call(call: ToolCall) -> Body:
+    arguments = make_sendable_arguments(call)
+    return {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments}
 
 
 def _build_file(attachment: Attachment) -> list[Json]:
@@ -245,14 +242,11 @@ def _build_file(attachment: Attachment) -> list[Json]:
         return _build_text(f"{label}\n{read_text(attachment)}")
     is_taken = media.media_type in TAKEN_TYPES or (media.url and media.kind == "image")
     if not is_taken:
-        raise make_unsupported_file_error(
-            attachment, "the messages API takes PNG, JPEG, GIF, WebP and PDF"
-        )
-    source = (
-        {"type": "url", "url": media.url}
-        if media.url
-        else {"type": "base64", "media_type": media.media_type, "data": media.base64}
-    )
+        taken = "the messages API takes PNG, JPEG, GIF, WebP and PDF"
+        raise make_unsupported_file_error(attachment, taken)
+    source = {"type": "url", "url": media.url}
+    if not media.url:
+        source = {"type": "base64", "media_type": media.media_type, "data": media.base64}
     return [*_build_text(label), {"type": media.kind, "source": source}]
 
 
@@ -299,12 +293,3 @@ _STOP_REASONS: Mapping[str | None, StopReason] = {
     "refusal": "refusal",
 }
 """The stop reasons other than a normal end."""
-
-
-def parse_message_usage(usage: MessageUsage) -> tuple[Usage, int]:
-    """Return a message's usage, including all its input, and the number of tokens written to the cache."""
-    cached = usage.cache_read_input_tokens or 0
-    cache_writes = usage.cache_creation_input_tokens or 0
-    uncached, output = usage.input_tokens or 0, usage.output_tokens or 0
-    check_token_counts(uncached, output, cached, cache_writes)
-    return Usage(input=uncached + cached + cache_writes, output=output, cached=cached), cache_writes

@@ -142,16 +142,17 @@ def is_event_stream(headers: Mapping[str, str]) -> bool:
 
 
 def find_error_status(body: bytes) -> int | None:
-    """Return the HTTP status in the code of an error that came in place of a reply, as gateways send."""
+    """Return the status of an error that a gateway sent in place of a reply; 502 if it has no code."""
     try:
         value = parse_json(body)
     except MalformedReplyError:
         return None
     match value:
-        case {"choices": _} | {"content": _} | {"usage": _}:
+        case {"choices": [_, *_]} | {"content": [_, *_]} | {"usage": dict()}:
             return None
-        case {"error": {"code": code}} if re.fullmatch("[45][0-9][0-9]", str(code)):
-            return int(code)
+        case {"error": error} if error:
+            code = str(error.get("code")) if isinstance(error, dict) else ""
+            return int(code) if re.fullmatch("[45][0-9][0-9]", code) else 502
         case _:
             return None
 

@@ -1,13 +1,13 @@
 """OpenAI's models, and servers with OpenAI's chat completions API.
 
-    OpenAI("gpt-4.1")                                        the vendor; OPENAI_API_KEY, OPENAI_BASE_URL
-    OpenAI("local", base_url="http://127.0.0.1:8000/v1")     vLLM, Ollama, llama.cpp, a proxy; NJC_API_KEY
+    OpenAI("gpt-4.1")                                     the vendor; OPENAI_API_KEY, OPENAI_BASE_URL
+    OpenAI("local", base_url="http://127.0.0.1:8000/v1")  vLLM, Ollama, a proxy; NJC_API_KEY
 
     UserMessage(text)          <->  {"role": "user", "content": text}
     ModelMessage(text, calls)  <->  {"role": "assistant", "content": text, "tool_calls": [...]}
     ToolMessage(results)        ->  one {"role": "tool", "tool_call_id": ..., "content": ...} a result
 
-Models behind a base_url are asked in plain text unless `protocol` is set, and with the older field names.
+Models behind a base_url are asked in plain text unless `protocol` is set, with the older fields.
 """
 
 from __future__ import annotations
@@ -70,14 +70,14 @@ THINKING_FAMILIES: Mapping[str, Literal["thinking", "unthinking", "never"]] = {
     "gpt-6-astra": "never",
     "gpt-6.1": "never",
 }
-"""Models that think before they reply: they accept no temperature, and their token limit includes thinking.
+"""Models that think before they reply, at no temperature, within the limit of tokens.
 
 The values are when chat completions lets them call tools: always, only without thinking, or never.
 """
 
 
 def find_tools_of_thinking_model(model: str) -> str | None:
-    """Return when a thinking model may call tools, by the longest matching prefix; None for other models."""
+    """Return when a thinking model may call tools, by the longest prefix; None for other models."""
     prefixes = [prefix for prefix in THINKING_FAMILIES if model.startswith(prefix)]
     return THINKING_FAMILIES[max(prefixes, key=len)] if prefixes else None
 
@@ -161,9 +161,7 @@ class OpenAI(VendorModel):
             raise MalformedReplyError("choices: empty")
         choice = completion.choices[0]
         message, stop = parse_choice(choice, len(request.messages))
-        usage = Usage()
-        if completion.usage is not None:
-            usage = self.price(*parse_completion_usage(completion.usage))
+        usage = self.read_usage(response.get("usage"))
         reply = Reply(message, stop, usage, completion.model or self._model or "")
         if request.wants_probability and choice.logprobs and choice.logprobs.content:
             tokens = ((each.token, each.logprob) for each in choice.logprobs.content)
@@ -173,7 +171,12 @@ class OpenAI(VendorModel):
         return restore_strict_reply(reply, request.schema)
 
     def parse_usage(self, usage: Any) -> tuple[Usage, int]:
-        return parse_completion_usage(validate_reply(usage, CompletionUsage))
+        found = validate_reply(usage, CompletionUsage)
+        details = found.prompt_tokens_details or PromptTokens()
+        prompt, output = found.prompt_tokens or 0, found.completion_tokens or 0
+        cached, written = details.cached_tokens or 0, details.cache_write_tokens or 0
+        check_token_counts(prompt, output, cached, written)
+        return Usage(input=prompt, output=output, cached=min(cached, prompt)), written
 
     def price(self, usage: Usage, cache_writes: int) -> Usage:
         return usage if self.is_own_server else super().price(usage, cache_writes)
@@ -213,7 +216,7 @@ class CompletionSnapshot:
 
 @record
 class Function:
-    """The function that a model calls; some servers send `arguments` as an object instead of text."""
+    """The function that a model calls; some servers send `arguments` as an object."""
 
     name: str
     arguments: Any = None
@@ -228,17 +231,10 @@ class CompletionCall:
 
 
 @record
-class CompletionPart:
-    """A part of a message; some servers send parts instead of text."""
-
-    text: str | None = None
-
-
-@record
 class CompletionMessage:
-    """The message of a choice."""
+    """The message of a choice; some servers send parts instead of text."""
 
-    content: str | list[CompletionPart] | None = None
+    content: str | list[dict[str, Any]] | None = None
     refusal: str | None = None
     tool_calls: list[CompletionCall] | None = None
 
@@ -289,7 +285,6 @@ class Completion:
     """The fields of a server's response that are used here."""
 
     choices: list[Choice]
-    usage: CompletionUsage | None = None
     model: str | None = None
 
 
@@ -318,7 +313,7 @@ def make_completion_body(request: Request, model: str, own_server: bool = False)
 
 
 def make_prompt_cache_key(request: Request) -> str:
-    """Return the same text for requests with a common prefix: the vendor routes them to a server that has it cached.
+    """Return the same text for requests with a common prefix, which the vendor then sends to one server.
 
     It is a digest of the system prompt, the tools and the block's place.
     """
@@ -343,11 +338,8 @@ def _build_message(message: Message) -> Iterator[Body]:
         case ModelMessage(text, ()):
             yield {"role": "assistant", "content": text}
         case ModelMessage(text, calls):
-            yield {
-                "role": "assistant",
-                "content": text or None,
-                "tool_calls": [_build_call(call) for call in calls],
-            }
+            made = [_build_call(call) for call in calls]
+            yield {"role": "assistant", "content": text or None, "tool_calls": made}
         case ToolMessage(results):
             for result in results:
                 yield {"role": "tool", "tool_call_id": result.id, "content": result.text}
@@ -371,38 +363,25 @@ def _build_file(attachment: Attachment) -> Iterator[Body]:
         case "audio", str(form) if media.data:
             yield {"type": "input_audio", "input_audio": {"data": media.base64, "format": form}}
         case _:
-            raise make_unsupported_file_error(
-                attachment,
-                "chat completions take images, documents, WAV and MP3; by a URL only images",
-            )
+            taken = "chat completions take images, documents, WAV and MP3; by a URL only images"
+            raise make_unsupported_file_error(attachment, taken)
 
 
 AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 
 
 def _build_call(call: ToolCall) -> Body:
-    arguments = write_json(make_sendable_arguments(call))
-    return {
-        "id": call.id,
-        "type": "function",
-        "function": {"name": call.name, "arguments": arguments},
-    }
+    function = {"name": call.name, "arguments": write_json(make_sendable_arguments(call))}
+    return {"id": call.id, "type": "function", "function": function}
 
 
 def _build_tool(tool: Tool) -> Body:
-    return {
-        "type": "function",
-        "function": {
-            "name": tool.name,
-            "description": tool.description,
-            "parameters": tool.parameters,
-            "strict": True,
-        },
-    }
+    function = {"name": tool.name, "description": tool.description, "strict": True}
+    return {"type": "function", "function": function | {"parameters": tool.parameters}}
 
 
 def parse_choice(choice: Choice, position: int) -> tuple[ModelMessage, StopReason]:
-    """Return a choice's message; calls without an id are numbered by `position` in the conversation."""
+    """Return a choice's message; `position` in the conversation numbers calls without an id."""
     message = choice.message or CompletionMessage()
     calls = tuple(
         _parse_call(call, f"call_{position}_{number}")
@@ -413,7 +392,7 @@ def parse_choice(choice: Choice, position: int) -> tuple[ModelMessage, StopReaso
         stop = "length" if choice.finish_reason == "length" else "refusal"
     content = message.content
     if isinstance(content, list):
-        content = "".join(part.text or "" for part in content)
+        content = "".join(str(part.get("text") or "") for part in content)
     return ModelMessage(content or message.refusal or "", calls), stop
 
 
@@ -422,13 +401,3 @@ def _parse_call(call: CompletionCall, default_id: str) -> ToolCall:
     if not isinstance(raw, str):
         raw = write_json(raw)
     return ToolCall(call.id or default_id, call.function.name, parse_arguments(raw), raw)
-
-
-def parse_completion_usage(usage: CompletionUsage) -> tuple[Usage, int]:
-    """Return a completion's usage, and the number of tokens written to a cache."""
-    details = usage.prompt_tokens_details or PromptTokens()
-    prompt, cached = usage.prompt_tokens or 0, details.cached_tokens or 0
-    cache_writes = details.cache_write_tokens or 0
-    used = Usage(input=prompt, output=usage.completion_tokens or 0, cached=min(cached, prompt))
-    check_token_counts(used.input, used.output, cached, cache_writes)
-    return used, cache_writes

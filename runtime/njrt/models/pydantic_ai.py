@@ -45,7 +45,7 @@ from njrt.models.remote import (
     THINKING_TOKENS,
     RemoteModel,
     add_file_hint,
-    describe_files,
+    list_files,
 )
 from njrt.models.request_parts import (
     make_sendable_arguments,
@@ -105,7 +105,7 @@ class PydanticAI(RemoteModel):
                 raise
             raise self._explain_other(error) from None  # the model has cancelled itself
         except Exception as error:  # from the provider's SDK, or from the program's own model
-            if describe_files(request) and isinstance(error, RuntimeError | ValueError):
+            if list_files(request) and isinstance(error, RuntimeError | ValueError):
                 reason = shorten_message(str(error))
                 rejected = RejectedRequestError(f"{self.name} cannot be sent this: {reason}")
                 raise add_file_hint(rejected, request) from None

@@ -25,6 +25,7 @@ from njrt.errors import (
     require_packages,
 )
 from njrt.loading import load_module
+from njrt.media import Attachment
 from njrt.messages import Protocol as ModelProtocol
 from njrt.messages import Reply, Request, Usage, UserMessage
 from njrt.models.http_client import (
@@ -204,6 +205,10 @@ class VendorModel(RemoteModel):
         """Return the usage with its price, if the price is known."""
         return replace(usage, usd=compute_cost(self.name, usage, cache_writes))
 
+    def read_usage(self, usage: Any) -> Usage:
+        """Return the priced usage in a response's JSON, which is unknown if it is None."""
+        return Usage() if usage is None else self.price(*self.parse_usage(usage))
+
     def get_client(self) -> Any:
         """Return the SDK's client, made when first needed; it reads the environment's proxies then."""
         with self.explained():
@@ -237,9 +242,8 @@ class VendorModel(RemoteModel):
                 async with self.open_stream(api, arguments) as (stream, snapshot):
                     response = await self._read_stream(stream, snapshot, request)
         try:
-            self._check_for_error(response)
             return self.read_response(response, request)
-        except (MalformedReplyError, ServerError):
+        except MalformedReplyError:
             if isinstance(response, dict):
                 self._report_usage(response.get("usage"), is_whole=True)
             raise
@@ -292,38 +296,22 @@ class VendorModel(RemoteModel):
             where = format_model_location(self.name, self.server)
             raise ServerError(f"the stream of {where} broke off ({reason}); try again") from None
 
-    def _check_for_error(self, response: Any) -> None:
-        """Raise ServerError for a body with an error and no reply, as gateways send."""
-        match response:
-            case {"choices": [_, *_]} | {"content": [_, *_]}:
-                return
-            case {"error": error} if error:
-                message = read_server_message(response, self._key)
-                raise ServerError(
-                    f"{self.server.url} sent an error in place of a reply for {self.name}: "
-                    f"{message}"
-                )
-
     def _report_usage(self, usage: Any, is_whole: bool) -> None:
         bill = current_bill.get()
         if usage is not None and bill is not None:
             with suppress(MalformedReplyError):
-                bill.report_usage(self.price(*self.parse_usage(usage)), is_whole)
-
-
-def describe_files(request: Request) -> str:
-    """Return the names and types of the files in a request; empty if it has no files."""
-    return ", ".join(
-        f"`{file.name}` ({file.media.media_type})"
-        for message in request.messages
-        if isinstance(message, UserMessage)
-        for file in message.attachments
-    )
+                bill.report_usage(self.read_usage(usage), is_whole)
 
 
 def add_file_hint(error: ModelError, request: Request) -> ModelError:
-    """Return the error, with a hint that the request had files if they may be its cause."""
-    files = describe_files(request)
+    """Return the error, with the files of the request if they may be its cause."""
+    files = ", ".join(f"`{file.name}` ({file.media.media_type})" for file in list_files(request))
     if files and isinstance(error, RejectedRequestError | ServerError):
         error.args = (f"{error}; it was sent {files}, which not every model takes",)
     return error
+
+
+def list_files(request: Request) -> list[Attachment]:
+    """Return the files of a request."""
+    messages = [each for each in request.messages if isinstance(each, UserMessage)]
+    return [file for message in messages for file in message.attachments]

@@ -155,7 +155,7 @@ STREAM_BEGIN = {
 
 def test_a_stream_that_breaks_off_is_an_error():
     with LenientServer([Stream([STREAM_BEGIN], then="cut")]) as server:
-        with pytest.raises(ServerError, match="stream of .* broke off"):
+        with pytest.raises(ServerError, match=r"stream of .* broke off"):
             connect(server).ask(replace(PLAIN, on_text=lambda text: None))
         assert len(server.seen) == 1
 

@@ -25,8 +25,8 @@ from njrt.errors import (
 from njrt.messages import ModelMessage, Protocol, Reply, Request, Usage
 from njrt.models.model import Model
 from njrt.models.openai import OpenAI
-from njrt.models.server import read_retry_after
 from njrt.models.retry_and_fallback import FallbackModel, RetryModel, is_failure
+from njrt.models.server import read_retry_after
 from openai_server import KEY, OpenAIServer, says
 from waiting import HANG_SECONDS
 

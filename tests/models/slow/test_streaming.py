@@ -16,7 +16,7 @@ from anthropic_server import KEY as ANTHROPIC_KEY
 from anthropic_server import AnthropicServer, message, split_message, text, thinking, tool_use
 from conversations import PLAIN, TOOLS
 from loopback import Stream
-from njrt.errors import ModelError, ServerError
+from njrt.errors import ServerError
 from njrt.events import Event, Streamed
 from njrt.messages import Request
 from njrt.models.anthropic import Anthropic
@@ -140,7 +140,7 @@ def test_a_broken_stream_is_an_error_and_the_next_request_is_streamed(
 ) -> None:
     with OpenAIServer([broken(HALF), says("whole")]) as server:
         model = openai(server)
-        with pytest.raises(ServerError, match="^the stream of openai/gpt-4.1 at .* broke off"):
+        with pytest.raises(ServerError, match=r"^the stream of openai/gpt-4\.1 at .* broke off"):
             model.ask(streamed(PLAIN))
         assert model.ask(streamed(PLAIN)).message.text == "whole"
         assert [seen.body.get("stream") for seen in server.seen] == [True, True]
@@ -151,16 +151,20 @@ def test_a_broken_stream_is_an_error_and_the_next_request_is_streamed(
 
 
 def test_the_tokens_that_a_broken_stream_has_reported_are_counted() -> None:
-    with AnthropicServer([BROKEN["cut off"](HALF_MESSAGE)]) as server:
-        with pytest.raises(ServerError) as caught:
-            anthropic(server).ask(streamed(PLAIN))
+    with (
+        AnthropicServer([BROKEN["cut off"](HALF_MESSAGE)]) as server,
+        pytest.raises(ServerError) as caught,
+    ):
+        anthropic(server).ask(streamed(PLAIN))
     (attempt,) = caught.value.attempts
     assert (attempt.outcome, attempt.usage.input, attempt.usage.output) == ("ServerError", 1000, 1)
     assert attempt.usage.usd is not None
     used = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}
-    with OpenAIServer([Stream([*HALF, used], then="cut")]) as server:
-        with pytest.raises(ServerError) as caught:
-            openai(server).ask(streamed(PLAIN))
+    with (
+        OpenAIServer([Stream([*HALF, used], then="cut")]) as server,
+        pytest.raises(ServerError) as caught,
+    ):
+        openai(server).ask(streamed(PLAIN))
     (attempt,) = caught.value.attempts
     assert (attempt.usage.input, attempt.usage.output) == (7, 3)
 
