@@ -42,6 +42,7 @@ class Bill:
         self._before_call = request.before_call
         self._lost: list[CallAttempt] = []
         self._began: float | None = None
+        self._refusal: NaturalError | None = None
         self._known: Usage | None = None
         self._is_whole = False
 
@@ -50,9 +51,14 @@ class Bill:
         if self._began is not None:
             self._lost.append(self._make_attempt("ServerError", NOTHING))
             self._began = None
-            if self._before_call is not None:
-                # This may write to a store, which must not block the event loop.
-                await asyncio.to_thread(self._before_call, NOTHING)
+            try:
+                if self._before_call is not None:
+                    # This may write to a store, which must not block the event loop.
+                    await asyncio.to_thread(self._before_call, NOTHING)
+            except NaturalError as error:
+                self._refusal = error
+        if self._refusal is not None:  # older SDKs retry after any exception
+            raise self._refusal
         self._began = time.monotonic()
 
     def cancel_call(self) -> None:

@@ -284,15 +284,18 @@ class VendorModel(RemoteModel):
                     reported = time.monotonic()
                     on_text(escape_surrogates(snapshot.text))
             if not snapshot.is_complete:
-                raise EOFError("it has no end")
+                raise MalformedReplyError("it has no end")
             response = parse_json(json.dumps(snapshot.build()))
             on_text(escape_surrogates(snapshot.text))
             return response
         except Exception as failure:  # the SDK does not check what a server streams
             with suppress(Exception):
                 self._report_usage(snapshot.usage, is_whole=False)
-            body = getattr(failure, "body", None)
-            reason = read_server_message(body, self._key) if body else type(failure).__name__
+            reason = type(failure).__name__
+            if body := getattr(failure, "body", None):
+                reason = read_server_message(body, self._key)
+            elif isinstance(failure, MalformedReplyError):
+                reason = str(failure)
             where = format_model_location(self.name, self.server)
             raise ServerError(f"the stream of {where} broke off ({reason}); try again") from None
 

@@ -154,10 +154,13 @@ class Meter:
         for meter in (self, *self._around):
             meter._check_budget(over=True)
             if usage.usd is None and reply.source == "model" and meter.limits.usd is not None:
+                option, model = meter._option.format("usd"), reply.model or "(unnamed)"
+                unknown = f"no price is known for the model {model}; limit tokens instead"
+                if not usage.input + usage.output:
+                    unknown = f"the server of {model} reported no usage; limit calls instead"
                 raise meter._make_error(
                     CostLimitError,
-                    f"has a limit `{meter._option.format('usd')}` ({meter.limits.usd:g}), but no price is known for "
-                    f"the model {reply.model or '(unnamed)'}; limit tokens instead",
+                    f"has a limit `{option}` ({meter.limits.usd:g}), but {unknown}",
                 )
 
     def add_usage(self, usage: Usage) -> None:

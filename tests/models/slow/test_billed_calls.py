@@ -19,6 +19,7 @@ from loopback import Answer, Drop, Garbage, Loopback, Raw, Response, Seen, Statu
 from njrt.errors import CostLimitError, LimitError, ModelError, NaturalError, ServerError
 from njrt.messages import Reply, Request, Usage, UserMessage
 from njrt.models.anthropic import Anthropic
+from njrt.models.http_client import Bill
 from njrt.models.model import LayeredModel, Model
 from njrt.models.openai import OpenAI
 from njrt.models.remote import RemoteModel
@@ -206,6 +207,23 @@ def test_a_call_that_may_be_billed_is_sent_again_only_if_limits_allow(number: in
         assert [attempt.outcome for attempt in caught.value.attempts] == listed
 
 
+def test_a_call_that_a_limit_has_refused_is_refused_again() -> None:
+    """Older SDKs try again after any exception."""
+    request = replace(REQUEST, before_call=Meter(Limits(calls=0)).count_call)
+
+    async def open_calls() -> list[bool]:
+        bill, sent = Bill("m", request), []
+        for _ in range(3):
+            try:
+                await bill.open_call()
+                sent.append(True)
+            except LimitError:
+                sent.append(False)
+        return sent
+
+    assert asyncio.run(open_calls()) == [True, False, False]
+
+
 def test_a_stream_that_breaks_off_keeps_the_most_that_it_could_cost() -> None:
     begin = [*anthropic_server.split_message(make_body("anthropic", "three", (7, 3)))][:4]
     ledger, meter = MemoryStore(), Meter(Limits())
@@ -228,7 +246,7 @@ def test_a_reply_without_usage_has_no_known_price(vendor: str) -> None:
     with base([Raw(json.dumps(body))] * 2) as server:
         model = connect(vendor, server, 0)
         assert model.ask(REQUEST).usage == Usage(usd=None)
-        with pytest.raises(CostLimitError, match="no price is known"):
+        with pytest.raises(CostLimitError, match="reported no usage; limit calls"):
             put_limits(model, MemoryStore(), BUDGET, Meter(Limits(usd=1.0))).ask(REQUEST)
 
 
