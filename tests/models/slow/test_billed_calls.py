@@ -18,11 +18,8 @@ from anthropic_server import AnthropicServer
 from loopback import Answer, Drop, Garbage, Loopback, Raw, Response, Seen, Status, Stream
 from njrt.errors import CostLimitError, LimitError, ModelError, NaturalError, ServerError
 from njrt.messages import Reply, Request, Usage, UserMessage
-from njrt.models.anthropic import Anthropic
 from njrt.models.http_client import Bill
 from njrt.models.model import LayeredModel, Model
-from njrt.models.openai import OpenAI
-from njrt.models.remote import RemoteModel
 from njrt.models.retry_and_fallback import FallbackModel, RetryModel, is_failure
 from njrt.options.budget import Budget
 from njrt.persistence.sqlite_store import MemoryStore
@@ -30,13 +27,12 @@ from njrt.production.budgets.budgeted import Budgeted, estimate_call, open_budge
 from njrt.production.budgets.ledger import list_accounts
 from njrt.session.limits import Limits, Meter, Metered
 from njrt.stores import Store
-from openai_server import OpenAIServer
+from vendors import VENDORS
 
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")
 
 REQUEST = Request("Answer.", (UserMessage("How many?"),), max_reply_tokens=50, timeout=60.0)
-VENDORS = ("openai", "anthropic")
 BUDGET = Budget(tokens=10**9, per="total")
 AT_ONCE = {"retry-after-ms": "1"}
 
@@ -107,29 +103,12 @@ def make_server(vendor: str, chance: random.Random, bills: Bills) -> Loopback:
             return make_unusable(vendor, tokens)
         return Answer(make_body(vendor, "three" if kind == "good" else " ", tokens))
 
-    base: Any = OpenAIServer if vendor == "openai" else AnthropicServer
-
-    class Server(base):  # type: ignore[misc]
+    class Server(VENDORS[vendor].server):  # type: ignore[misc]
         def answer_without_script(self, seen: Seen) -> Response:
             return answer(seen)
 
     server: Loopback = Server()
     return server
-
-
-def connect(vendor: str, server: Any, retries: int) -> RemoteModel:
-    model: RemoteModel
-    if vendor == "openai":
-        url = server.url + "/v1"
-        model = OpenAI("gpt-4.1", vendor_url=url, key=openai_server.KEY, retries=retries)
-    else:
-        model = Anthropic(
-            "claude-sonnet-4-6",
-            vendor_url=server.url,
-            key=anthropic_server.KEY,
-            retries=retries,
-        )
-    return model
 
 
 def wrap(models: list[Model], chance: random.Random) -> Model:
@@ -160,7 +139,9 @@ def test_what_was_billed_is_counted_once(vendor: str, seed: int) -> None:
     chance = random.Random(seed)
     bills, ledger, meter = Bills(), MemoryStore(), Meter(Limits())
     with make_server(vendor, chance, bills) as server:
-        models: list[Model] = [connect(vendor, server, chance.randint(0, 3)) for _ in range(2)]
+        models: list[Model] = [
+            VENDORS[vendor].connect(server, retries=chance.randint(0, 3)) for _ in range(2)
+        ]
         model = wrap(models, chance)
         asked = put_limits(model, ledger, BUDGET, meter)
         for number in range(4):
@@ -187,14 +168,13 @@ def test_what_was_billed_is_counted_once(vendor: str, seed: int) -> None:
 @pytest.mark.parametrize("number", range(len(LOST)))
 def test_a_call_that_may_be_billed_is_sent_again_only_if_limits_allow(number: int) -> None:
     """The budget fits one call, and the run may make one: the second is not sent."""
-    lost, vendor, is_streamed = LOST[number], VENDORS[number % 2], number % 4 < 2
-    base: Any = OpenAIServer if vendor == "openai" else AnthropicServer
+    lost, vendor, is_streamed = LOST[number], [*VENDORS][number % 2], number % 4 < 2
     request = replace(REQUEST, on_text=(lambda text: None) if is_streamed else None)
     small = Budget(tokens=1_000, per="total")
     for limits, budget in ((Limits(), small), (Limits(calls=1), BUDGET)):
         ledger = MemoryStore()
-        with base([lost]) as server:
-            model = connect(vendor, server, 3)
+        with VENDORS[vendor].server([lost]) as server:
+            model = VENDORS[vendor].connect(server, retries=3)
             asked = put_limits(model, ledger, budget, Meter(limits))
             # The SDK sends again what the connection has lost, and nothing that has come whole.
             is_sent_again = number < 4
@@ -228,7 +208,7 @@ def test_a_stream_that_breaks_off_keeps_the_most_that_it_could_cost() -> None:
     begin = [*anthropic_server.split_message(make_body("anthropic", "three", (7, 3)))][:4]
     ledger, meter = MemoryStore(), Meter(Limits())
     with AnthropicServer([Stream(begin, then="cut")]) as server:
-        model = connect("anthropic", server, 3)
+        model = VENDORS["anthropic"].connect(server, retries=3)
         asked = put_limits(model, ledger, BUDGET, meter)
         with pytest.raises(ServerError, match="broke off"):
             asked.ask(replace(REQUEST, on_text=lambda text: None))
@@ -242,9 +222,8 @@ def test_a_stream_that_breaks_off_keeps_the_most_that_it_could_cost() -> None:
 @pytest.mark.parametrize("vendor", VENDORS)
 def test_a_reply_without_usage_has_no_known_price(vendor: str) -> None:
     body = make_body(vendor, "three", (7, 3)) | {"usage": None}
-    base: Any = OpenAIServer if vendor == "openai" else AnthropicServer
-    with base([Raw(json.dumps(body))] * 2) as server:
-        model = connect(vendor, server, 0)
+    with VENDORS[vendor].server([Raw(json.dumps(body))] * 2) as server:
+        model = VENDORS[vendor].connect(server, retries=0)
         assert model.ask(REQUEST).usage == Usage(usd=None)
         with pytest.raises(CostLimitError, match="reported no usage; limit calls"):
             put_limits(model, MemoryStore(), BUDGET, Meter(Limits(usd=1.0))).ask(REQUEST)
@@ -256,10 +235,9 @@ def test_an_error_in_a_body_is_retried_as_its_code_says(
     vendor: str, code: int | str, requests: int
 ) -> None:
     error = Raw(json.dumps({"error": {"message": "no", "code": code}}))
-    base: Any = OpenAIServer if vendor == "openai" else AnthropicServer
-    with base([error, error]) as server:
+    with VENDORS[vendor].server([error, error]) as server:
         with pytest.raises(ModelError, match=rf"HTTP {code}: no") as caught:
-            connect(vendor, server, 1).ask(REQUEST)
+            VENDORS[vendor].connect(server, retries=1).ask(REQUEST)
         assert len(server.seen) == requests
     assert caught.value.attempts == ()
 
@@ -267,7 +245,7 @@ def test_an_error_in_a_body_is_retried_as_its_code_says(
 @pytest.mark.parametrize(("vendor", "is_streamed"), [("openai", False), ("anthropic", True)])
 def test_a_server_that_is_not_there_costs_nothing(vendor: str, is_streamed: bool) -> None:
     with Loopback() as server:
-        model = connect(vendor, server, 1)
+        model = VENDORS[vendor].connect(server, retries=1)
     ledger = MemoryStore()
     asked = put_limits(model, ledger, BUDGET, Meter(Limits()))
     request = replace(REQUEST, on_text=(lambda text: None) if is_streamed else None)

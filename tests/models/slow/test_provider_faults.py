@@ -18,7 +18,6 @@ from test_structured_replies import Order, request
 
 import anthropic_server
 import openai_server
-from anthropic_server import AnthropicServer
 from conversations import PLAIN, TOOLS
 from loopback import Garbage, Loopback, Raw, Response
 from njrt.errors import AuthenticationError, ModelError, ServerError
@@ -35,6 +34,7 @@ from njrt.models.openai import OpenAI, make_completion_body
 from njrt.models.remote import RemoteModel
 from njrt.models.response import MAX_TOKENS
 from openai_server import OpenAIServer
+from vendors import VENDORS
 
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")
@@ -96,17 +96,7 @@ ANTHROPIC = {
 }
 
 
-def make_openai(server: Loopback, key: str = openai_server.KEY, retries: int = 0) -> RemoteModel:
-    return OpenAI("gpt-4.1", vendor_url=f"{server.url}/v1", key=key, retries=retries)
-
-
-def make_anthropic(
-    server: Loopback, key: str = anthropic_server.KEY, retries: int = 0
-) -> RemoteModel:
-    return Anthropic("claude-sonnet-4-6", vendor_url=server.url, key=key, retries=retries)
-
-
-VENDORS = {"openai": (OpenAIServer, make_openai), "anthropic": (AnthropicServer, make_anthropic)}
+VALID = {"openai": OPENAI, "anthropic": ANTHROPIC}
 
 
 def list_paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -186,10 +176,9 @@ def run_faults(
     vendor: str, request: Request, faults: list[tuple[str, Response]], requests: int = 4
 ) -> tuple[int, dict[str, str]]:
     """Return the number of replies, and the faults that raised anything but a ModelError."""
-    make_server, make_model = VENDORS[vendor]
     replies, undocumented = 0, {}
-    with make_server() as server:
-        model = make_model(server)
+    with VENDORS[vendor].server() as server:
+        model = VENDORS[vendor].connect(server)
         for name, response in faults:
             # A rejected schema is a second request, and so is a broken stream.
             server.script[:] = [response] * requests
@@ -206,8 +195,7 @@ def run_faults(
     return replies, undocumented
 
 
-CASES = [("openai", *case) for case in OPENAI.values()]
-CASES += [("anthropic", *case) for case in ANTHROPIC.values()]
+CASES = [(vendor, *case) for vendor in VENDORS for case in VALID[vendor].values()]
 IDS = [f"{vendor} {kind}" for vendor in VENDORS for kind in OPENAI]
 
 
@@ -234,14 +222,13 @@ def test_every_mutation_of_a_response_is_a_reply_or_a_model_error(vendor, reques
     ],
 )
 def test_an_error_with_a_status_of_success_is_the_servers_message(vendor, error, said):
-    make_server, make_model = VENDORS[vendor]
-    with make_server() as server:
-        model = make_model(server)
-        key = openai_server.KEY if vendor == "openai" else anthropic_server.KEY
+    with VENDORS[vendor].server() as server:
+        model = VENDORS[vendor].connect(server)
+        key = VENDORS[vendor].key
         server.script[:] = [Raw(json.dumps({"error": error, "user": "me"}).replace("KEY", key))]
         with pytest.raises(ModelError) as raised:
             model.ask(PLAIN)
-    assert str(raised.value).startswith(f"{server.url}{'/v1' * (vendor == 'openai')} ")
+    assert str(raised.value).startswith(f"{server.url}{VENDORS[vendor].path} ")
     assert said.format(model.name) in str(raised.value)
     assert key not in str(raised.value)
 
@@ -314,7 +301,7 @@ def generate_broken_responses(body: Any) -> Iterator[tuple[str, Response]]:
 @pytest.mark.parametrize("vendor", VENDORS)
 @pytest.mark.parametrize("request_", [PLAIN, ORDERS], ids=["text", "schema"])
 def test_every_broken_response_is_a_reply_or_a_model_error(vendor, request_):
-    valid = {"openai": OPENAI, "anthropic": ANTHROPIC}[vendor]["text"][1]
+    valid = VALID[vendor]["text"][1]
     replies, undocumented = run_faults(
         vendor, request_, list(generate_broken_responses(valid.body))
     )
@@ -349,9 +336,8 @@ def test_a_url_that_is_none_is_a_model_error(make: Callable[[str], RemoteModel],
 @pytest.mark.parametrize("vendor", VENDORS)
 @pytest.mark.parametrize("key", ["sk\n", "ключ", "sk\0", "\ud800"], ids=ascii)
 def test_a_key_that_cannot_be_sent_is_not_shown(vendor, key):
-    make_server, make_model = VENDORS[vendor]
-    with make_server() as server:
-        model = make_model(server, key)
+    with VENDORS[vendor].server() as server:
+        model = VENDORS[vendor].connect(server, key=key)
         with pytest.raises(AuthenticationError) as caught:
             model.ask(PLAIN)
     assert key not in str(caught.value)
@@ -360,11 +346,10 @@ def test_a_key_that_cannot_be_sent_is_not_shown(vendor, key):
 
 @pytest.mark.parametrize("vendor", VENDORS)
 def test_lone_surrogates_are_sent_as_escapes(vendor):
-    make_server, make_model = VENDORS[vendor]
-    valid = {"openai": OPENAI, "anthropic": ANTHROPIC}[vendor]["text"][1]
-    with make_server([valid]) as server:
+    valid = VALID[vendor]["text"][1]
+    with VENDORS[vendor].server([valid]) as server:
         asked = Request("\udc80", (UserMessage("a \ud800 b"),), timeout=100)
-        assert make_model(server).ask(asked).message.text == "hello"
+        assert VENDORS[vendor].connect(server).ask(asked).message.text == "hello"
         assert "a \\\\ud800 b" in json.dumps(server.seen[0].body)
 
 
@@ -380,5 +365,5 @@ def test_a_malformed_list_of_models_is_a_model_error(listed):
 def test_an_unreadable_reply_names_the_field():
     body = mutate(OPENAI["text"][1].body, ("choices", 0, "message", "content"), 5)
     with OpenAIServer([Raw(json.dumps(body))]) as server, pytest.raises(ServerError) as caught:
-        make_openai(server).ask(PLAIN)
+        VENDORS["openai"].connect(server).ask(PLAIN)
     assert "(choices.0.message.content" in str(caught.value)

@@ -19,7 +19,7 @@ from test_provider_faults import (
     DEEP,
     ENCODINGS,
     OPENAI,
-    VENDORS,
+    VALID,
     generate_mutations,
     run_faults,
 )
@@ -31,6 +31,7 @@ from loopback import Endless, Garbage, Raw, Response
 from njrt.errors import ModelError, ServerError
 from njrt.messages import Request
 from openai_server import says, split_completion
+from vendors import VENDORS
 from waiting import HANG_SECONDS
 
 pytest.importorskip("openai")
@@ -173,13 +174,12 @@ def test_every_broken_stream_is_a_reply_or_a_model_error(
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 @pytest.mark.parametrize("vendor", VENDORS)
 def test_a_character_may_lie_in_two_chunks(vendor: str, size: int) -> None:
-    valid = {"openai": OPENAI, "anthropic": ANTHROPIC}[vendor]["text"][1]
+    valid = VALID[vendor]["text"][1]
     body = json.loads(
         json.dumps(valid.body).replace("hello", "\\u00e9 \\u6771\\u4eac \\ud83d\\ude00")
     )
-    make_server, make_model = VENDORS[vendor]
-    with make_server([write_chunks(write(split(vendor, body)), size)]) as server:
-        reply = make_model(server).ask(make_streamed(PLAIN))
+    with VENDORS[vendor].server([write_chunks(write(split(vendor, body)), size)]) as server:
+        reply = VENDORS[vendor].connect(server).ask(make_streamed(PLAIN))
         assert reply.message.text == "é 東京 😀"
         assert len(server.seen) == 1
 
@@ -225,10 +225,11 @@ LINE_ENDS = "\u2028\u2029\x85\x0b\x0c\x1c\x1d\x1e\r\n"
 def test_a_text_with_any_character_is_one_call(vendor: str, size: int, kind: str) -> None:
     text = f"é{LINE_ENDS}東京"
     body = (says(text) if vendor == "openai" else message(block(text))).body
-    make_server, make_model = VENDORS[vendor]
     chunks = write_chunks(write(split(vendor, body), "\r\n" if size == 3 else "\n"), size)
-    with make_server([Garbage(chunks.data.replace(STREAM.encode(), kind.encode()))]) as server:
-        reply = make_model(server).ask(make_streamed(PLAIN))
+    with VENDORS[vendor].server(
+        [Garbage(chunks.data.replace(STREAM.encode(), kind.encode()))]
+    ) as server:
+        reply = VENDORS[vendor].connect(server).ask(make_streamed(PLAIN))
         assert (reply.message.text, reply.attempts, len(server.seen)) == (text, (), 1)
 
 
@@ -238,12 +239,11 @@ def test_a_text_with_any_character_is_one_call(vendor: str, size: int, kind: str
 def test_an_error_that_breaks_off_is_the_error_of_its_status(
     vendor: str, body: bytes, status: int
 ) -> None:
-    valid = {"openai": OPENAI, "anthropic": ANTHROPIC}[vendor]["text"][1]
-    make_server, make_model = VENDORS[vendor]
+    valid = VALID[vendor]["text"][1]
     head = f"HTTP/1.1 {status} No\r\ncontent-type: application/json\r\n".encode()
     length = b"transfer-encoding: chunked" if body[:1] == b"5" else b"content-length: 500"
-    with make_server([Garbage(head + length + b"\r\n\r\n" + body), valid]) as server:
-        model = make_model(server)
+    with VENDORS[vendor].server([Garbage(head + length + b"\r\n\r\n" + body), valid]) as server:
+        model = VENDORS[vendor].connect(server)
         if status == 400:  # perhaps the server does not stream
             assert model.ask(make_streamed(PLAIN)).message.text == "hello"
             assert [seen.body.get("stream") for seen in server.seen] == [True, None]
@@ -259,18 +259,17 @@ def test_an_error_that_breaks_off_is_the_error_of_its_status(
 def test_the_status_of_an_error_counts_whatever_its_encoding(
     vendor: str, is_streamed: bool, encoding: str
 ) -> None:
-    valid = {"openai": OPENAI, "anthropic": ANTHROPIC}[vendor]["text"][1]
+    valid = VALID[vendor]["text"][1]
     busy = Raw(b"\x00\xff", status=503, headers={"content-encoding": encoding})
-    make_server, make_model = VENDORS[vendor]
-    with make_server([busy, valid]) as server:
-        model = make_model(server, retries=1)
+    with VENDORS[vendor].server([busy, valid]) as server:
+        model = VENDORS[vendor].connect(server, retries=1)
         reply = model.ask(make_streamed(PLAIN) if is_streamed else PLAIN)
         assert (reply.attempts, len(server.seen)) == ((), 2)
 
 
 @pytest.mark.parametrize("vendor", VENDORS)
 def test_every_mutation_of_an_event_is_a_reply_or_a_model_error(vendor: str) -> None:
-    request, valid = {"openai": OPENAI, "anthropic": ANTHROPIC}[vendor]["calls"]
+    request, valid = VALID[vendor]["calls"]
     events = split(vendor, valid.body)
     faults: list[tuple[str, Response]] = []
     for index, data in enumerate(events):
@@ -291,10 +290,9 @@ ENDLESS = (
 
 @pytest.mark.parametrize("vendor", VENDORS)
 def test_endless_streams_end_with_the_time_limit(vendor: str) -> None:
-    valid = {"openai": OPENAI, "anthropic": ANTHROPIC}[vendor]["text"][1]
-    make_server, make_model = VENDORS[vendor]
-    with make_server([valid]) as server:
-        model = make_model(server)
+    valid = VALID[vendor]["text"][1]
+    with VENDORS[vendor].server([valid]) as server:
+        model = VENDORS[vendor].connect(server)
         model.ask(PLAIN)  # connects, which takes longer than a call may last below
         for data in ENDLESS:
             server.script[:] = [Endless(HEAD + b"\r\n", data, 0.0 if data else 0.05)] * 2
