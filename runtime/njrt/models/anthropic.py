@@ -68,6 +68,7 @@ class Anthropic(VendorModel):
 
     sdk = "anthropic"
     client_name, error_name = "AsyncAnthropic", "AnthropicError"
+    api_path = "messages"
 
     def __init__(
         self,
@@ -82,9 +83,6 @@ class Anthropic(VendorModel):
         server = Server(url, "ANTHROPIC_API_KEY", allow_http)
         super().__init__(f"anthropic/{model}", "tools", server, key, retries)
         self._model = model
-
-    def get_api(self, client: Any) -> Any:
-        return client.messages
 
     def make_body(self, request: Request) -> Body:
         return make_message_body(request, self._model)

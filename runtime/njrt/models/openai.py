@@ -96,6 +96,7 @@ class OpenAI(VendorModel):
 
     sdk = "openai"
     client_name, error_name = "AsyncOpenAI", "OpenAIError"
+    api_path = "chat.completions"
 
     def __init__(
         self,
@@ -119,13 +120,6 @@ class OpenAI(VendorModel):
         self._model = model
         self.is_own_server = base_url is not None
         self._listing = asyncio.Lock()
-
-    def get_key(self) -> str | None:
-        # Without a key the SDK would look for the vendor's; the user's own servers mostly need none.
-        return self._key or ("none" if self.is_own_server else None)
-
-    def get_api(self, client: Any) -> Any:
-        return client.chat.completions
 
     async def exchange(self, request: Request) -> Reply:
         if self._model is None:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from itertools import product
+from operator import attrgetter
 from typing import Any, ClassVar, Protocol
 
 from njrt.errors import (
@@ -40,6 +41,7 @@ from njrt.models.network import Client, get_network
 from njrt.models.prices import compute_cost
 from njrt.models.response import MalformedReplyError, escape_surrogates, parse_json
 from njrt.models.server import (
+    OWN_KEY_VARIABLE,
     Server,
     check_server,
     format_model_location,
@@ -169,19 +171,14 @@ class VendorModel(RemoteModel):
     error_name: ClassVar[str]
     """The names of the SDK's asynchronous client and of the base class of its exceptions."""
 
+    api_path: ClassVar[str]
+    """The attributes of the client that lead to the methods which create replies."""
+
     def __init__(
         self, name: str, protocol: ModelProtocol, server: Server, key: str | None, retries: int
     ) -> None:
         super().__init__(name, protocol, server, key)
         self._retries = retries
-
-    def get_key(self) -> str | None:
-        """Return the key for the SDK's client; with None, the client looks for the vendor's key."""
-        return self._key
-
-    def get_api(self, client: Any) -> Any:
-        """Return the part of the SDK's client that creates replies."""
-        raise NotImplementedError
 
     def make_body(self, request: Request) -> dict[str, Any]:
         """Return the JSON of `request` for the server."""
@@ -218,8 +215,10 @@ class VendorModel(RemoteModel):
         check_server(self.name, self.server, self._key)
         sdk = load_module(self.sdk)
         make_http = make_client_class(sdk.DefaultAsyncHttpxClient, getattr(sdk, self.error_name))
+        # Without a key the SDK looks for the vendor's; the user's own servers mostly need none.
+        is_own = self.server.key_variable == OWN_KEY_VARIABLE
         client: Client = getattr(sdk, self.client_name)(
-            api_key=self.get_key(),
+            api_key=self._key or ("none" if is_own else None),
             base_url=self.server.url,
             max_retries=self._retries,
             http_client=make_http(
@@ -229,7 +228,7 @@ class VendorModel(RemoteModel):
         return client
 
     async def exchange(self, request: Request) -> Reply:
-        api, body = self.get_api(self.get_client()), self.make_body(request)
+        api, body = attrgetter(self.api_path)(self.get_client()), self.make_body(request)
         # The SDK's types would drop or rename fields; it sends those of `extra_body` as they are.
         required = {name: body[name] for name in ("model", "max_tokens") if name in body}
         arguments = escape_surrogates(required | {"messages": [], "extra_body": body})
