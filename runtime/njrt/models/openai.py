@@ -16,6 +16,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Any, Literal, assert_never
 
 from njrt.errors import ConfigurationError, ModelNotFoundError
@@ -177,35 +178,67 @@ class OpenAI(VendorModel):
 
 
 class CompletionSnapshot:
-    """A streamed completion so far (state: the SDK's, and the last usage)."""
+    """A streamed completion so far (state: its pieces).
+
+    The SDK's accumulator is for OpenAI's own streams: other servers leave out the index of a choice
+    or of a call, or repeat the type of a call as null.
+    """
 
     def __init__(self) -> None:
-        from openai.lib.streaming.chat import ChatCompletionStreamState
-
-        self.is_complete = False
         self.usage: Body | None = None
-        self._state = ChatCompletionStreamState()
-        self._completion: Any = None
+        self._model: str | None = None
+        self._finish: str | None = None
+        self._content: list[str] = []
+        self._refusal: list[str] = []
+        self._calls: dict[int, _CallParts] = {}
 
-    def add(self, event: Any) -> None:
-        if event.usage is not None:
-            self.usage = event.usage.to_dict(warnings=False)
-        if event.choices:
-            self._state.handle_chunk(event)
-            self._completion = self._state.current_completion_snapshot
-            self.is_complete = self._completion.choices[0].finish_reason is not None
+    @property
+    def is_complete(self) -> bool:
+        return self._finish is not None
 
     @property
     def text(self) -> str:
-        if self._completion is None:
-            return ""
-        message = self._completion.choices[0].message
-        arguments = [call.function.arguments for call in message.tool_calls or ()]
-        return "\n".join(filter(None, [message.content, *arguments]))
+        arguments = ["".join(call.arguments) for call in self._calls.values()]
+        return "\n".join(filter(None, ["".join(self._content), *arguments]))
+
+    def add(self, event: Any) -> None:
+        self._model = event.model or self._model
+        if event.usage is not None:
+            self.usage = event.usage.to_dict(warnings=False)
+        for choice in event.choices or ():
+            if not choice.index:  # only the first choice is used
+                self._finish = choice.finish_reason or self._finish
+                if choice.delta is not None:
+                    self._add_delta(choice.delta)
+
+    def _add_delta(self, delta: Any) -> None:
+        self._content.append(delta.content or "")
+        self._refusal.append(delta.refusal or "")
+        for piece in delta.tool_calls or ():
+            index = len(self._calls) if piece.index is None else piece.index
+            call = self._calls.setdefault(index, _CallParts())
+            call.id = call.id or piece.id
+            if piece.function is not None:
+                call.name.append(piece.function.name or "")
+                call.arguments.append(piece.function.arguments or "")
 
     def build(self) -> Body:
-        completion: Body = self._completion.to_dict(warnings=False)
-        return completion | {"usage": self.usage}
+        calls = [call.build() for _, call in sorted(self._calls.items())]
+        content, refusal = "".join(self._content), "".join(self._refusal)
+        message = {"content": content, "refusal": refusal or None, "tool_calls": calls}
+        choice = {"message": message, "finish_reason": self._finish}
+        return {"choices": [choice], "usage": self.usage, "model": self._model}
+
+
+@dataclass(slots=True)
+class _CallParts:
+    id: str | None = None
+    name: list[str] = field(default_factory=list)
+    arguments: list[str] = field(default_factory=list)
+
+    def build(self) -> Body:
+        function = {"name": "".join(self.name), "arguments": "".join(self.arguments)}
+        return {"id": self.id, "function": function}
 
 
 @record

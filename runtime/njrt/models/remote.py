@@ -145,9 +145,11 @@ def is_rejection(error: ModelError) -> bool:
 
 
 class Snapshot(Protocol):
-    """A streamed reply so far, as the vendor's SDK accumulates it."""
+    """A streamed reply so far."""
 
-    is_complete: bool
+    @property
+    def is_complete(self) -> bool:
+        """Whether the reply has its end."""
 
     def add(self, event: Any) -> None:
         """Add an event of the SDK's stream."""

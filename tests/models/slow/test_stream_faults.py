@@ -189,13 +189,11 @@ def test_a_character_may_lie_in_two_chunks(vendor: str, size: int) -> None:
 def test_arguments_that_come_in_pieces_can_be_sent_back(vendor: str, arguments: str) -> None:
     """Whatever they are, it is one call. Anthropic's SDK itself reads them, and fails on some."""
     if vendor == "openai":
-        function = {"name": "run", "arguments": ""}
-        begin = {"index": 0, "id": "a", "type": "function", "function": function}
+        begin = {"index": 0, "id": "a", "function": {"name": "run", "arguments": ""}}
         piece = {"index": 0, "function": {"arguments": arguments}}
         deltas = [{"tool_calls": [begin]}, {"tool_calls": [piece]}]
-        events = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
-        end = {"index": 0, "delta": {}, "finish_reason": "tool_calls"}
-        events.append({"choices": [end]})
+        events = [{"choices": [{"delta": delta}]} for delta in deltas]
+        events.append({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]})
     else:
         block = {"type": "tool_use", "id": "a", "name": "run", "input": {}}
         delta = {"type": "input_json_delta", "partial_json": arguments}

@@ -121,6 +121,42 @@ def test_arguments_of_tool_calls_are_heard_too() -> None:
     assert heard[-1] == 'Now:\n{"code": "x"}'
 
 
+def call_piece(index: int | None = 0, **fields: Any) -> dict[str, Any]:
+    made = {
+        "index": index,
+        "id": "a",
+        "type": "function",
+        "function": {"name": "run", "arguments": "{}"},
+    }
+    return {"tool_calls": [made | fields]}
+
+
+ODD_STREAMS: dict[str, list[Any]] = {
+    "a call without a type": [call_piece(type=None)],
+    "a call without an index": [call_piece(None)],
+    "calls without an index": [call_piece(None), call_piece(None)],
+    "a call with the index 1": [call_piece(1)],
+    "a type that is null later": [
+        call_piece(),
+        call_piece(id=None, type=None, function={"name": None, "arguments": ""}),
+    ],
+    "an id and a type that come again": [call_piece(), call_piece(function={"arguments": ""})],
+    "a delta that is null": [call_piece(), None],
+}
+
+
+@pytest.mark.parametrize("deltas", ODD_STREAMS.values(), ids=ODD_STREAMS)
+@pytest.mark.parametrize("index", [{"index": 0}, {}], ids=["index", "no index"])
+def test_streams_of_other_servers_are_understood(deltas: list[Any], index: dict[str, int]) -> None:
+    choices = [index | {"delta": delta, "finish_reason": None} for delta in deltas]
+    choices.append(index | {"finish_reason": "tool_calls"})
+    events = [{"choices": []}, *({"choices": [choice]} for choice in choices), "[DONE]"]
+    with OpenAIServer([Stream(events)]) as server:
+        reply = openai(server).ask(streamed(TOOLS))
+    expected = [("a", "run", "{}")] * (2 if deltas == ODD_STREAMS["calls without an index"] else 1)
+    assert [(call.id, call.name, call.raw) for call in reply.message.calls] == expected
+
+
 HALF = list(split_completion(says("Good morning, all of you").body))[:4]
 HALF_MESSAGE = list(split_message(message(text("Good morning, all of you")).body))[:5]
 BROKEN: dict[str, Callable[[list[Any]], Stream]] = {
