@@ -32,7 +32,6 @@ from njrt.models.retry_and_fallback import (
     is_unusable_reply,
 )
 from njrt.models.scripted import Scripted
-from njrt.models.wrapped import WrappedModel
 from njrt.session.run_block import run
 from processes import run_python
 from waiting import HANG_SECONDS
@@ -53,7 +52,7 @@ class FakeCalls:
         self.time += seconds
 
 
-def answer(model: WrappedModel, request: Request = PLAIN, calls: FakeCalls | None = None) -> Reply:
+def answer(model: FallbackModel, request: Request = PLAIN, calls: FakeCalls | None = None) -> Reply:
     return run_without_waiting(model.answer(request, calls or FakeCalls()))
 
 

@@ -3,7 +3,7 @@
     njrt.models.RetryModel(njrt.models.OpenAI("gpt-4.1", retries=0), attempts=5)
 
 openai, anthropic, pydantic_ai the adapters; `remote` is their common part
-retry_and_fallback             the wrappers; `wrapped` is their common part
+retry_and_fallback             the wrappers
 choose                         from options and names to the model
 
 Each public name is loaded when it is first used.

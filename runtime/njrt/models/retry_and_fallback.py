@@ -4,6 +4,7 @@
     RetryModel(model, when=is_failure)                       also after unusable replies, at once
     FallbackModel((OpenAI("gpt-6-sol"), Anthropic("claude-sonnet-5-5")))
 
+A request's limits are checked before each call after the first; the reply or error lists all calls.
 Give vendors' models `retries=0` inside a `RetryModel`; otherwise the waits multiply.
 Not detected: a reply's effect on the program (see `FallbackModel.turns`).
 """
@@ -11,21 +12,29 @@ Not detected: a reply's effect on the program (see `FallbackModel.turns`).
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
-from njrt.errors import ConfigurationError, ModelError, NotAskedError, ServerError
-from njrt.messages import Json, Reply, Request
-from njrt.models.model import Model
-from njrt.models.response import MalformedReplyError, parse_json
-from njrt.models.wrapped import (
-    Attempts,
-    Calls,
-    Result,
-    WrappedModel,
-    adapt_model,
-    require_numbers,
+from njrt.errors import (
+    ConfigurationError,
+    LimitError,
+    ModelError,
+    NaturalError,
+    NotAskedError,
+    ServerError,
 )
+from njrt.messages import CallAttempt, Json, Protocol, Reply, Request, Usage, add_usage
+from njrt.models.model import CallLister, LayeredModel, Model, run_without_waiting
+from njrt.models.response import MalformedReplyError, parse_json
+from njrt.models.wrapped import adapt_model
+
+Result = Reply | ModelError
+"""The result of a call."""
+
+NOTHING = Usage(usd=0.0)
 
 Condition = Callable[[Request, Reply | ModelError], bool]
 """Returns whether another call must replace the result of a request."""
@@ -84,7 +93,7 @@ VARIED_TEMPERATURE = 0.5
 """The least temperature after an unusable reply: at 0 the next would be the same."""
 
 
-class FallbackModel(WrappedModel):
+class FallbackModel(CallLister):
     """The first of `models` with a result that does not meet the condition `when`.
 
     With `turns`, the next model takes over if a block has not ended after so many turns of the
@@ -113,7 +122,19 @@ class FallbackModel(WrappedModel):
     def name(self) -> str:
         return ",".join(model.name for model in self.models)
 
+    @property
+    def protocol(self) -> Protocol:
+        """Text if a model prefers it: those that prefer tools can also answer in text."""
+        return "text" if any(model.protocol == "text" for model in self.models) else "tools"
+
+    def ask(self, request: Request) -> Reply:
+        return run_without_waiting(self.answer(request, BlockingCalls()))
+
+    async def aask(self, request: Request) -> Reply:
+        return await self.answer(request, AwaitedCalls())
+
     async def answer(self, request: Request, calls: Calls) -> Reply:
+        """Answer `request`, awaiting only `calls`, which block a thread or not."""
         attempts = Attempts(request, calls)
         passed = (request.turn - 1) // self.turns if self.turns else 0
         result: Result = NotAskedError()
@@ -173,3 +194,155 @@ class RetryModel(FallbackModel):
             return max(0.0, wanted) if wanted <= self._longest_wait else None
         longest = min(self._longest_wait, self._first_wait * 2.0 ** min(number - 1, 60))
         return longest * (1 - self._chance() / 2)
+
+
+# ── the calls of one request ─────────────────────────────────────────────────────────────────────
+
+
+class BlockingCalls:
+    """Asks and waits in this thread."""
+
+    async def ask(self, model: Model, request: Request) -> Reply:
+        return add_call_layer(model, request).ask(request)
+
+    async def wait(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+
+class AwaitedCalls:
+    """Asks and waits without blocking the event loop.
+
+    asyncio is imported when needed, so that a program without an event loop does not load it.
+    """
+
+    async def ask(self, model: Model, request: Request) -> Reply:
+        return await add_call_layer(model, request).aask(request)
+
+    async def wait(self, seconds: float) -> None:
+        import asyncio
+
+        await asyncio.sleep(seconds)
+
+
+Calls = BlockingCalls | AwaitedCalls
+
+
+def add_call_layer(model: Model, request: Request) -> Model:
+    """Return the model behind the request's layer for single calls; a wrapper passes the layer on."""
+    if request.call_layer is None or isinstance(model, FallbackModel):
+        return model
+    return LayeredModel(model, (request.call_layer(model),))
+
+
+def require_numbers(
+    owner: str, whole: Mapping[str, Any], real: Mapping[str, Any] = MappingProxyType({})
+) -> None:
+    """Raise ConfigurationError if an argument is not a whole number or a number; None is not given."""
+    for name, value in {**whole, **real}.items():
+        kinds = (int,) if name in whole else (int, float)
+        if value is not None and type(value) not in kinds:
+            kind = "whole number" if name in whole else "number"
+            raise ConfigurationError(f"{owner}: {name} must be a {kind}, not {value!r}")
+
+
+class Attempts:
+    """The calls that a wrapper makes for one request (state: those made so far)."""
+
+    def __init__(self, request: Request, calls: Calls) -> None:
+        self._calls = calls
+        self._request = request
+        self._began = time.monotonic()
+        self._made: list[tuple[Reply | NaturalError, tuple[CallAttempt, ...]]] = []
+        self._reply: Reply | None = None
+
+    @property
+    def are_made(self) -> bool:
+        """Whether a model has been asked."""
+        return bool(self._made)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The seconds left for the request; None for no limit."""
+        if self._request.seconds_left is None:
+            return None
+        return self._request.seconds_left - (time.monotonic() - self._began)
+
+    async def ask(self, model: Model, **changes: Any) -> Result | None:
+        """Ask a model, with `changes` to the request; a `ModelError` is returned, not raised.
+
+        If the run may make no further call, the result is None after a reply, else a `LimitError` is
+        raised. If no time is left, no model is asked.
+        """
+        left = self.seconds_left
+        if left is not None:
+            if left <= 0:
+                return NotAskedError("no time is left to ask another model")
+            changes |= {"timeout": min(self._request.timeout, left), "seconds_left": left}
+        if self._made:
+            try:
+                self._check_next_call(NOTHING)
+            except LimitError:
+                if self._reply is None:
+                    raise
+                return None
+        began = time.monotonic()
+        request = replace(self._request, before_call=self._check_next_call, **changes)
+        try:
+            reply = await self._calls.ask(model, request)
+        except ModelError as error:
+            # With any other model, the error may be one that was raised before.
+            inner = error.attempts if isinstance(model, CallLister) else ()
+            if inner or not isinstance(error, NotAskedError):
+                made = CallAttempt(model.name, type(error).__name__, NOTHING, _measure(began))
+                self._made.append((error, inner or (made,)))
+            return error
+        except NaturalError as error:
+            self._made.append((error, error.attempts))
+            raise self._fail(error) from None
+        made = CallAttempt(reply.model or model.name, "used", reply.usage, _measure(began))
+        self._made.append((reply, reply.attempts or (made,)))
+        self._reply = reply
+        return reply
+
+    def finish(self, chosen: Result) -> Reply:
+        """Return the reply with the usage of all calls.
+
+        An error gives way to an earlier reply, which was paid for; without such a reply it is raised.
+        """
+        if isinstance(chosen, ModelError):
+            if self._reply is None:
+                raise self._fail(chosen)
+            chosen = self._reply
+        if len(self._made) < 2:
+            return chosen
+        attempts = self._list_attempts(chosen)
+        used = add_usage(attempt.usage for attempt in attempts)
+        return replace(chosen, usage=used, attempts=attempts)
+
+    def _fail(self, error: NaturalError) -> NaturalError:
+        """Return the error with all calls that were made before it."""
+        error.attempts = self._list_attempts(error)
+        return error
+
+    def _list_attempts(self, chosen: object) -> tuple[CallAttempt, ...]:
+        return tuple(
+            replace(attempt, outcome="unusable")
+            if result is not chosen and attempt.outcome == "used"
+            else attempt
+            for result, attempts in self._made
+            for attempt in attempts
+        )
+
+    def _check_next_call(self, used_inside: Usage) -> None:
+        """Check that the run's limits allow one more call, given the usage here and inside."""
+        if self._request.before_call is None:
+            return
+        usages = [attempt.usage for _, attempts in self._made for attempt in attempts]
+        try:
+            self._request.before_call(add_usage([*usages, used_inside]))
+        except NaturalError as error:
+            raise self._fail(error) from None
+
+
+def _measure(began: float) -> float:
+    return round(time.monotonic() - began, 6)

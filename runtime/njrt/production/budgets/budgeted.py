@@ -26,8 +26,8 @@ from njrt.message_json import message_to_json
 from njrt.messages import Reply, Request, Usage, UserMessage
 from njrt.models.model import Ask, CallLister, Model
 from njrt.models.prices import compute_cost
+from njrt.models.retry_and_fallback import FallbackModel
 from njrt.models.scripted import Scripted
-from njrt.models.wrapped import WrappedModel
 from njrt.observability.logs import warn
 from njrt.options.budget import Budget
 from njrt.persistence.sqlite_store import MemoryStore
@@ -79,7 +79,7 @@ class Budgeted:
     async def answer(self, request: Request, ask: Ask) -> Reply:
         """Ask the model if all budgets allow the most that the call can cost."""
         model = self.find_model()
-        if isinstance(model, WrappedModel):
+        if isinstance(model, FallbackModel):
             # The wrapper's calls are counted one by one.
             return await ask(replace(request, call_layer=self.move_to))
         charges = self._charge_all(model, request)
