@@ -1,4 +1,4 @@
-"""Models, and wrappers around them. Only the adapters know a wire format, and only they import an SDK.
+"""Models, and wrappers around them. Only the adapters know a wire format and import an SDK.
 
     njrt.models.RetryModel(njrt.models.OpenAI("gpt-4.1", retries=0), attempts=5)
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from njrt.models.scripted import Scripted
 
 __all__ = [
-    "Anthropic", "Condition", "FallbackModel", "Model", "OpenAI", "PydanticAI", "RetryModel", "Scripted", "get_model",
-    "is_failure", "is_server_failure", "is_unusable_reply",
+    "Anthropic", "Condition", "FallbackModel", "Model", "OpenAI", "PydanticAI", "RetryModel",
+    "Scripted", "get_model", "is_failure", "is_server_failure", "is_unusable_reply",
 ]  # fmt: skip
 
 _LOADED_LATER = {

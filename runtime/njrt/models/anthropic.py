@@ -3,11 +3,12 @@
     Anthropic("claude-sonnet-5-5")          ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL
 
     UserMessage(text)          <->  user: [{"type": "text", ...}]
-    ModelMessage(text, calls)  <->  assistant: [{"type": "text", ...}, {"type": "tool_use", ...}, ...]
+    ModelMessage(text, calls)  <->  assistant: [{"type": "text", ...}, {"type": "tool_use", ...}]
     ToolMessage(results)        ->  user: [{"type": "tool_result", ...}, ...]     and then any text
 
-The system prompt and the end of a multi-turn conversation are marked for the vendor's prompt cache. The current API
-has no temperature. A message with thinking goes back exactly as it came (`VendorContent`).
+The system prompt and the end of a conversation that has gone on are marked for the vendor's prompt
+cache. The current API has no temperature. A message with thinking goes back exactly as it came
+(`VendorContent`).
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ class Anthropic(VendorModel):
 
 
 class MessageSnapshot:
-    """A streamed message so far (state: the SDK's, and the arguments of calls as they are written)."""
+    """A streamed message so far (state: the SDK's, and the arguments of calls as written)."""
 
     def __init__(self, stream: Any) -> None:
         self.is_complete = False
@@ -146,7 +147,7 @@ class MessageSnapshot:
 
 @record
 class ContentBlock:
-    """A block of a message: type `text` has a text, `tool_use` the next three fields; others are only sent back."""
+    """A block of a message: `text` has a text, `tool_use` the rest; others are only sent back."""
 
     type: str
     text: str | None = None
@@ -201,7 +202,7 @@ CACHED: Body = {"cache_control": {"type": "ephemeral"}}
 
 
 def _build_messages(request: Request, name: str) -> list[Body]:
-    """Return the conversation with alternating roles: consecutive messages with one role are joined."""
+    """Return the conversation with alternating roles: messages with one role are joined."""
     turns: list[Body] = []
     for message in normalize_messages(request.messages):
         role = "assistant" if isinstance(message, ModelMessage) else "user"
@@ -269,7 +270,7 @@ def _build_tool(tool: Tool) -> Body:
 
 
 def parse_content(blocks: list[ContentBlock], raw_blocks: list[Json], name: str) -> ModelMessage:
-    """Return a message of the model `name`, with the blocks exactly as they came if it includes thinking."""
+    """Return a message of the model `name`, with the blocks as they came if some are thinking."""
     text = "".join(block.text or "" for block in blocks if block.type == "text")
     calls = tuple(_parse_call(block) for block in blocks if block.type == "tool_use")
     has_thought = any(block.type not in ("text", "tool_use") for block in blocks)

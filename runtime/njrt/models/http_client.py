@@ -47,7 +47,7 @@ class Bill:
         self._is_whole = False
 
     async def open_call(self) -> None:
-        """Count a call that is about to be sent; raise a LimitError if it must not follow the last."""
+        """Count a call that is about to be sent; raise a LimitError if no other may be made."""
         if self._began is not None:
             self._lost.append(self._make_attempt("ServerError", NOTHING))
             self._began = None
@@ -148,7 +148,7 @@ def is_event_stream(headers: Mapping[str, str]) -> bool:
 
 
 def find_error_status(body: bytes) -> int | None:
-    """Return the status of an error that a gateway sent in place of a reply; 502 if it has no code."""
+    """Return the status of an error that came in place of a reply; 502 if it has no code."""
     try:
         value = parse_json(body)
     except MalformedReplyError:
@@ -209,7 +209,7 @@ async def _read_limited(response: Any) -> AsyncIterator[bytes]:
 
 
 def was_sent(failure: BaseException) -> bool:
-    """Return whether a request may have reached its server, judging by an exception and its causes."""
+    """Return whether a request may have reached its server, by an exception and its causes."""
     return not any(type(cause).__name__ in UNSENT for cause in list_causes(failure))
 
 

@@ -1,9 +1,9 @@
 """The event loop for requests to models, in a separate thread.
 
-    get_network().run(exchange)             a thread waits         one client per server, shared by all
-    await get_network().arun(exchange)      an event loop waits    threads and loops of the program
+    get_network().run(exchange)             a thread waits          one client for each server,
+    await get_network().arun(exchange)      an event loop waits     shared by all threads and loops
 
-A connection belongs to one event loop, but a program may have many, or none. Timeouts also apply during a back-off.
+A connection belongs to one event loop, but a program may have many, or none.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Network:
         return _get_result(await asyncio.wrap_future(self._start(exchange)))
 
     def get_client(self, owner: object, connect: Callable[[], Client]) -> Any:
-        """Return the client of `owner`, made by `connect` when first needed. Call this on the network's loop."""
+        """Return the client of `owner`, made by `connect` when first needed, on this loop."""
         if owner not in self._clients:
             self._clients[owner] = connect()
         return self._clients[owner]
@@ -98,7 +98,7 @@ class Network:
         await asyncio.gather(*self._exchanges, return_exceptions=True)
         for client in self._clients.values():
             await client.close()
-        # Tasks close the generators that were dropped, and then the generators that those have read.
+        # Tasks close the generators that were dropped, and then those that these have read.
         for _ in range(8):
             await asyncio.sleep(0)
             others = asyncio.all_tasks() - {asyncio.current_task()}
@@ -142,7 +142,7 @@ def close_network() -> None:
 
 
 def _reset_after_fork() -> None:
-    """Drop the network in a forked process, which has inherited the connections but not the thread."""
+    """Drop the network in a forked process, which has the connections but not the thread."""
     global _network_lock, _network
     _network_lock, _network = threading.RLock(), None
 

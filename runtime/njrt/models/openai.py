@@ -1,11 +1,11 @@
 """OpenAI's models, and servers with OpenAI's chat completions API.
 
-    OpenAI("gpt-4.1")                                     the vendor; OPENAI_API_KEY, OPENAI_BASE_URL
-    OpenAI("local", base_url="http://127.0.0.1:8000/v1")  vLLM, Ollama, a proxy; NJC_API_KEY
+    OpenAI("gpt-4.1")                                       OPENAI_API_KEY, OPENAI_BASE_URL
+    OpenAI("local", base_url="http://127.0.0.1:8000/v1")    vLLM, Ollama, a proxy; NJC_API_KEY
 
     UserMessage(text)          <->  {"role": "user", "content": text}
     ModelMessage(text, calls)  <->  {"role": "assistant", "content": text, "tool_calls": [...]}
-    ToolMessage(results)        ->  one {"role": "tool", "tool_call_id": ..., "content": ...} a result
+    ToolMessage(results)        ->  {"role": "tool", "tool_call_id": ..., "content": ...}, ...
 
 Models behind a base_url are asked in plain text unless `protocol` is set, with the older fields.
 """
@@ -340,7 +340,7 @@ def make_completion_body(request: Request, model: str, own_server: bool = False)
 
 
 def make_prompt_cache_key(request: Request) -> str:
-    """Return the same text for requests with a common prefix, which the vendor then sends to one server.
+    """Return the same text for requests with a common prefix: the vendor has it cached on one server.
 
     It is a digest of the system prompt, the tools and the block's place.
     """

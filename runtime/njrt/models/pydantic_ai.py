@@ -1,10 +1,11 @@
-"""PydanticAI's models of Bedrock, Vertex, Groq, Mistral, Ollama and others; tested with its OpenAI model.
+"""PydanticAI's models of Bedrock, Vertex, Groq, Mistral, Ollama and others.
 
     PydanticAI("groq:llama-3.3-70b-versatile")      model="pydantic-ai:groq:llama-3.3-70b-versatile"
     PydanticAI(FunctionModel(reply))                njrt.using(model=FunctionModel(reply))
 
-PydanticAI's providers manage the connection, the key and the retries. A response with more than text and calls goes
-back to the same model exactly as it came (`VendorContent`). (https://ai.pydantic.dev/models/overview/)
+PydanticAI's providers have the connection, the key and the retries. A response with more than text
+and calls goes back to the same model exactly as it came (`VendorContent`). Tested with its OpenAI
+model. (https://ai.pydantic.dev/models/overview/)
 """
 
 from __future__ import annotations
@@ -234,7 +235,7 @@ class PydanticAI(RemoteModel):
         return reply if request.schema is None else restore_strict_reply(reply, request.schema)
 
     def _get_model(self) -> AIModel:
-        """Return the model object; a forked process, which cannot use its connections, makes a named model again."""
+        """Return the model object; a forked process makes a named model, with connections, again."""
         if not isinstance(self._given, str):
             return self._given
         if self._connected is None or self._connected[0] != os.getpid():
@@ -243,7 +244,7 @@ class PydanticAI(RemoteModel):
 
 
 def infer_model(name: str) -> AIModel:
-    """Return the model object of a name; raises a ConfigurationError or AuthenticationError with the missing part."""
+    """Return the model object of a name; raise an error that says what is missing."""
     from pydantic_ai import models
     from pydantic_ai.exceptions import UserError
 
@@ -272,7 +273,7 @@ def infer_model(name: str) -> AIModel:
 
 
 def build_messages(request: Request, name: str) -> Iterator[ai.ModelMessage]:
-    """Yield the conversation in PydanticAI's form, for the model `name`; consecutive requests become one."""
+    """Yield the conversation in PydanticAI's form; consecutive requests become one."""
     from pydantic_ai.messages import ModelRequest
 
     parts: list[ai.ModelRequestPart] = []
@@ -341,7 +342,7 @@ def build_response(message: ModelMessage, name: str) -> ai.ModelResponse:
 
 
 def parse_response(response: ai.ModelResponse, name: str, position: int) -> ModelMessage:
-    """Return the model `name`'s message; calls without an id are numbered by `position` in the conversation."""
+    """Return the model `name`'s message; `position` in the conversation numbers its calls."""
     from pydantic_ai.messages import ModelMessagesTypeAdapter, TextPart, ToolCallPart
 
     text = "".join(part.content for part in response.parts if isinstance(part, TextPart))

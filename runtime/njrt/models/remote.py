@@ -85,7 +85,7 @@ class RemoteModel(CallLister):
         return await get_network().arun(self._exchange_in_time(request))
 
     async def exchange(self, request: Request) -> Reply:
-        """Ask the server; raise a NaturalError or MalformedReplyError. Runs on the network's loop."""
+        """Ask the server, on the network's loop; raise a NaturalError or MalformedReplyError."""
         raise NotImplementedError
 
     async def _exchange_in_time(self, request: Request) -> Reply:
@@ -209,7 +209,7 @@ class VendorModel(RemoteModel):
         return Usage() if usage is None else self.price(*self.parse_usage(usage))
 
     def get_client(self) -> Any:
-        """Return the SDK's client, made when first needed; it reads the environment's proxies then."""
+        """Return the SDK's client, made when first needed; it reads the proxies then."""
         with self.explained():
             return get_network().get_client(self, self._connect)
 

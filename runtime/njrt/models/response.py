@@ -1,7 +1,7 @@
 """Read the JSON of a server's response, which may hold anything.
 
     parse_json(b'{"choices": [')                    MalformedReplyError: it is not JSON
-    validate_reply({"choices": 1}, Completion)      MalformedReplyError: choices: Input should be ...
+    validate_reply({"choices": 1}, Completion)      MalformedReplyError: choices: Input should...
 
 Lone surrogates are escaped; infinite numbers, NaN and values nested too deep are errors.
 """
@@ -28,7 +28,7 @@ class MalformedReplyError(ValueError):
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Return the value of a JSON text; strings may have control characters, as small models write."""
+    """Return the value of a JSON text; strings may have control characters."""
     try:
         value = json.loads(
             text, strict=False, parse_float=_parse_float, parse_constant=_parse_float
@@ -41,7 +41,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def validate_reply(value: Any, expected: type[T]) -> T:
-    """Return the dataclass `expected` from JSON; raise MalformedReplyError with the field that does not fit."""
+    """Return the dataclass `expected` from JSON; raise MalformedReplyError with the wrong field."""
     from njrt.dataclass_json import InvalidJsonError, validate_value
 
     try:
@@ -58,7 +58,7 @@ def check_token_counts(*counts: int) -> None:
 
 
 def escape_surrogates(value: Any) -> Any:
-    r"""Return the JSON value with lone surrogates, which UTF-8 cannot encode, as text such as `\ud800`."""
+    r"""Return the JSON value with lone surrogates, which UTF-8 lacks, as text such as `\ud800`."""
     match value:
         case str():
             return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()

@@ -41,12 +41,12 @@ Condition = Callable[[Request, Reply | ModelError], bool]
 
 
 def is_server_failure(request: Request, result: Reply | ModelError) -> bool:
-    """Return whether the server could not be reached, was overloaded or too slow, or sent no reply."""
+    """Return whether the server was not reached, overloaded or too slow, or sent no reply."""
     return isinstance(result, ServerError)
 
 
 def is_unusable_reply(request: Request, result: Reply | ModelError) -> bool:
-    """Return whether a reply is refused, cut off or empty, calls an unknown tool, or breaks its schema."""
+    """Return whether a reply is refused, cut off, empty, or not of the form asked for."""
     if isinstance(result, ModelError):
         return False
     message = result.message
@@ -69,7 +69,7 @@ def is_failure(request: Request, result: Reply | ModelError) -> bool:
 
 
 def fits_schema(text: str, schema: Json) -> bool:
-    """Return whether a text is JSON that fits a schema; without jsonschema, whether it is an object."""
+    """Return whether a text is JSON that fits a schema; without jsonschema, any object does."""
     try:
         value = parse_json(extract_json(text))
     except MalformedReplyError:
@@ -164,8 +164,8 @@ class RetryModel(FallbackModel):
     """The model `model`, asked up to `attempts` times while the condition `when` holds.
 
     After a server failure it waits `first_wait` seconds, then twice as long each time up to
-    `longest_wait`, reduced by up to half by `chance`; the server's `Retry-After` takes precedence. If
-    the wait would exceed `longest_wait` or the time that the run has left, the failure is raised
+    `longest_wait`, reduced by up to half by `chance`; the server's `Retry-After` takes precedence.
+    If the wait would exceed `longest_wait` or the time that the run has left, the failure is raised
     immediately. If all replies are unusable, the last is returned.
     """
 
@@ -228,7 +228,7 @@ Calls = BlockingCalls | AwaitedCalls
 
 
 def add_call_layer(model: Model, request: Request) -> Model:
-    """Return the model behind the request's layer for single calls; a wrapper passes the layer on."""
+    """Return the model behind the request's layer for single calls; a wrapper passes it on."""
     if request.call_layer is None or isinstance(model, FallbackModel):
         return model
     return LayeredModel(model, (request.call_layer(model),))
@@ -237,7 +237,7 @@ def add_call_layer(model: Model, request: Request) -> Model:
 def require_numbers(
     owner: str, whole: Mapping[str, Any], real: Mapping[str, Any] = MappingProxyType({})
 ) -> None:
-    """Raise ConfigurationError if an argument is not a whole number or a number; None is not given."""
+    """Raise ConfigurationError if an argument is not a number, or whole; None is not given."""
     for name, value in {**whole, **real}.items():
         kinds = (int,) if name in whole else (int, float)
         if value is not None and type(value) not in kinds:
@@ -270,8 +270,8 @@ class Attempts:
     async def ask(self, model: Model, **changes: Any) -> Result | None:
         """Ask a model, with `changes` to the request; a `ModelError` is returned, not raised.
 
-        If the run may make no further call, the result is None after a reply, else a `LimitError` is
-        raised. If no time is left, no model is asked.
+        If the run may make no further call, the result is None after a reply, else a `LimitError`
+        is raised. If no time is left, no model is asked.
         """
         left = self.seconds_left
         if left is not None:
@@ -307,7 +307,7 @@ class Attempts:
     def finish(self, chosen: Result) -> Reply:
         """Return the reply with the usage of all calls.
 
-        An error gives way to an earlier reply, which was paid for; without such a reply it is raised.
+        An error gives way to an earlier reply, which was paid for; without one it is raised.
         """
         if isinstance(chosen, ModelError):
             if self._reply is None:

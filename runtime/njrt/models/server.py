@@ -177,7 +177,7 @@ def make_missing_key_error(name: str, server: Server) -> AuthenticationError:
 
 
 def make_key_error(text: str, is_missing: bool) -> AuthenticationError:
-    """Return an error about a key; one that is missing has the exit code of a wrong configuration."""
+    """Return an error about a key; a missing one has the exit code of a wrong configuration."""
     error = AuthenticationError(text)
     if is_missing:
         error.exit_code = ConfigurationError.exit_code

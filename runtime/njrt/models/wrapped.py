@@ -19,7 +19,7 @@ def list_inner_models(model: Any) -> list[Model]:
 
 
 def adapt_model(given: Any) -> Model:
-    """Return a model that a program gives: ours, one of its own, or a model object of PydanticAI."""
+    """Return a model that a program gives: ours, its own, or a model object of PydanticAI."""
     missing = [name for name in ("name", "protocol", "ask", "aask") if not hasattr(given, name)]
     if not missing and not isinstance(given, type):
         model: Model = given
