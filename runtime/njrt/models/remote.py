@@ -18,6 +18,7 @@ from operator import attrgetter
 from typing import Any, ClassVar, Protocol
 
 from njrt.errors import (
+    LimitError,
     ModelError,
     ModelNotFoundError,
     NaturalError,
@@ -256,6 +257,10 @@ class VendorModel(RemoteModel):
             yield
         except Exception as failure:
             for cause in list_causes(failure):
+                if isinstance(cause, LimitError):  # in place of a retry: the server is at fault
+                    where = format_model_location(self.name, self.server)
+                    lost = f"the connection to {where} was lost, and a limit allows no other call"
+                    raise ServerError(f"{lost}: {cause}") from None
                 if isinstance(cause, NaturalError | MalformedReplyError):
                     raise cause from None
             error = self._explain(failure)
