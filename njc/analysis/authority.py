@@ -261,7 +261,7 @@ def find_read_type(
             return _find_class_attribute_type(found, attributes, types), None
     typed = types.infer(name, block.scope)
     if typed is None and root in block.binds:
-        typed = types.output_type(root, block.scope)
+        typed = types.declared_type(root, block.scope)
     owner = typed
     for attribute in attributes:
         owner = typed

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from njc.analysis.expressions import ExpressionReader
+from njc.analysis.stated_outputs import find_stated_type
 from njc.analysis.types import MAX_DEPTH, Typed, make_builtin_type, unquote
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import Definition, NameScope, list_bound_names
@@ -26,6 +27,9 @@ Binding = Callable[[int], "Typed | None"]
 
 _DEFINITIONS = Definition | ast.Import | ast.ImportFrom
 """The statements that bind a name without annotating it."""
+
+_OPEN_TYPES = ("typing.Any", "object")
+"""Types that say nothing about a value."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +64,43 @@ class TypeReader(ExpressionReader):
         return {}
 
     def output_type(self, name: str, scope: NameScope) -> Typed | None:
+        """Return an output's type: its declared type, or the one that the code after its blocks states."""
+        return self.declared_type(name, scope) or self.stated_type(name, scope)
+
+    def declared_type(self, name: str, scope: NameScope) -> Typed | None:
         """Return an output's declared type, from a prompt of the scope or the annotation of its variable."""
         if text := self.find_type_in_prompts(name, scope):
             parsed = parse_type(text)
             return Typed(parsed, scope) if parsed is not None else None
-        found = self.find_annotation(name, scope)
+        return self._read_annotation(self.find_annotation(name, scope), scope)
+
+    def stated_type(self, name: str, scope: NameScope) -> Typed | None:
+        """Return the type of an output without a declared one, if the code after each of its blocks states the same."""
+        place = (scope, name)
+        if place not in self._stated_types:
+            self._stated_types[place] = self._find_stated_type(name, scope)
+        return self._stated_types[place]
+
+    def _find_stated_type(self, name: str, scope: NameScope) -> Typed | None:
+        home = self.find_home(name, scope)
+        is_declared = self.find_type_in_prompts(name, scope) or self.find_annotation(name, scope)
+        if home is not scope or is_declared or name in self.list_rebound(scope):
+            return None
+        blocks = [each for each in self.blocks_by_scope.get(scope, ()) if name in each.binds]
+        stated = [find_stated_type(block, name) for block in blocks]
+        found = stated[0] if stated else None
+        if found is None or len({each and str(each) for each in stated}) > 1:
+            return None
+        typed = self._read_annotation(found, scope)
+        is_open = typed is None or self.name_of(self.expand(typed)) in _OPEN_TYPES
+        return None if is_open else typed
+
+    @cached_property
+    def _stated_types(self) -> dict[tuple[NameScope, str], Typed | None]:
+        return {}
+
+    def _read_annotation(self, found: Typed | None, scope: NameScope) -> Typed | None:
+        """Return an annotation without quotes, if its names mean the same in a scope."""
         if found is None or self.find_hidden_names(found, scope):
             return None
         unquoted = found.inside(unquote(found.annotation))

@@ -1,6 +1,6 @@
-"""Types that the code around a block states but does not annotate: only hints, never assumed.
+"""Types that the code around a block suggests but does not annotate: only hints, never assumed.
 
-    return title                 `title` is the result of the function: `-> str`
+    if done: return title        `title` is the result of the function: `-> str`
     Message(body=reply)          `reply` has the type of the field `body`
     f("..."), text.split()       the parameter `text` is a str
 

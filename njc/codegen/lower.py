@@ -29,7 +29,7 @@ from njc.codegen.output_types import (
     OutputTypes,
     find_chosen_outputs,
     find_output_types,
-    find_return_type,
+    format_stated_type,
 )
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import (
@@ -164,7 +164,6 @@ def lower(
     project: Options,
 ) -> Iterator[LoweredBlock]:
     """Lower a module's blocks; their options are already merged with the file's options."""
-    returned = {scope: _find_returned_names(scope) for scope in {block.scope for block in blocks}}
     declared: set[tuple[NameScope, str]] = set()
     for block, authority, contract in zip(blocks, authorities, contracts, strict=True):
         scope = block.scope
@@ -178,8 +177,7 @@ def lower(
         declarations: list[str] = []
         for name, _ in fresh:
             type_ = definitions.find_type_in_prompts(name, scope)
-            if type_ is None and name in returned[scope]:
-                type_ = find_return_type(scope, definitions)
+            type_ = type_ or format_stated_type(name, scope, definitions)
             declarations += _make_declaration(name, scope, type_ or f"{aliases.runtime}.Any")
         yield LoweredBlock(
             block,
@@ -206,14 +204,6 @@ def _needs_declaration(scope: NameScope, stored: str, outputs: BlockOutputs) -> 
 def _make_declaration(name: str, scope: NameScope, type_: str) -> tuple[str, ...]:
     """Make a name the scope's own without binding it; in a class, an annotation would make it a field."""
     return (f"for {name} in ():", "    pass") if scope.kind == "class" else (f"{name}: {type_}",)
-
-
-def _find_returned_names(scope: NameScope) -> frozenset[str]:
-    """Return the variables that a function with an annotated result returns unchanged."""
-    if scope.kind not in ("function", "async function") or not getattr(scope.node, "returns", None):
-        return frozenset()
-    values = (each.value for each in scope.statements if isinstance(each, ast.Return))
-    return frozenset(value.id for value in values if isinstance(value, ast.Name))
 
 
 def _build_arguments(

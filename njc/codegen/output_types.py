@@ -60,6 +60,8 @@ def find_output_types(block: NaturalBlock, labels: Sequence[str], types: TypeRea
             said[path] = _unquote(text, scope, types)
         elif path not in said and (annotation := _find_annotation(path, scope, types)) is not None:
             said[path] = format_annotation(annotation)
+        elif path not in said and (text := format_stated_type(path, scope, types)):
+            said[path] = text
     if "return" in labels and (returned := find_return_type(scope, types)):
         said["return"] = returned
     own: dict[str, None] = {}
@@ -129,6 +131,14 @@ def _find_annotation(name: str, scope: NameScope, types: TypeDefinitions) -> ast
     if annotation := bindings.parameters.get(stored):
         return _unwrap_annotation(annotation, home.scope, scope, types, _resolve_in_signature)
     return None
+
+
+def format_stated_type(name: str, scope: NameScope, types: TypeReader) -> str | None:
+    """Return the text of the type that the code after an output's blocks states; None without one."""
+    if (typed := types.stated_type(name, scope)) is None:
+        return None
+    found = _unwrap_annotation(typed.annotation, typed.scope, scope, types, resolve_name)
+    return format_annotation(found) if found is not None else None
 
 
 def find_return_type(scope: NameScope, types: TypeDefinitions) -> str | None:

@@ -79,6 +79,8 @@ class NaturalBlock:
     """The asserts directly after it."""
     interface: InterfaceName | None = None
     """The block's interface, with offsets in the source text."""
+    following: tuple[ast.stmt, ...] = ()
+    """The statements after the block in its suite."""
 
     @property
     def head(self) -> tuple[int, int]:
@@ -341,6 +343,7 @@ def _search_expression(
             tuple(before),
             tuple(_take_asserts(body, range(position + 1, len(body)))),
             interface,
+            tuple(body[position + 1 :]),
         )
         return
     is_docstring = statement is body[0] and isinstance(owner, NoneType | Definition)

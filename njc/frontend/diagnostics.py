@@ -292,8 +292,8 @@ CODES: Mapping[str, DiagnosticCode] = {
     ),
     "NJ308": _hint(
         "missing annotation",
-        "The code around a block states the type of an output or a parameter, as `return` "
-        "does, but no annotation does. With the annotation the model is given the type, its "
+        "The code around a block suggests the type of an output or a parameter, as a field that it is "
+        "put into does, but no annotation states it. With the annotation the model is given the type, its "
         "reply is checked, and the block may need no code. `njc check --hints --fix` writes "
         "it.",
     ),

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def spawn(description: str) -> Any:
-    enemy: Any
+    enemy: _nj.Any
     try:
         _nj.run(
             """natural
@@ -38,4 +38,4 @@ def tell(enemy: Any, event: str) -> None:
     )
 
 
-# njc lines 1=1 4:1 6=3 7:3 12=7 15:8 19=7 27:12 32=16 33:17 36=16 39=20 sha256 94674461b68b97e3
+# njc lines 1=1 4:1 6=3 7:3 12=7 15:8 19=7 27:12 32=16 33:17 36=16 39=20 sha256 a5c81db6b697a796

@@ -18,7 +18,7 @@ def encounter() -> Callable[[], Any]:
     """,
             lambda: (get_enemy,),
             writes="get_enemy",
-            types=lambda: {"return": Callable[[], Any]},
+            types=lambda: {"get_enemy": Callable[[], Any], "return": Callable[[], Any]},
             labels="return",
             at="get_enemy/natural.njpy:8",
         )
@@ -27,4 +27,4 @@ def encounter() -> Callable[[], Any]:
     return get_enemy
 
 
-# njc lines 1=1 4:1 6=3 7:3 13=8 16:9 19=8 27:12 28=13 sha256 011aa220106703ae
+# njc lines 1=1 4:1 6=3 7:3 13=8 16:9 19=8 27:12 28=13 sha256 9688cff1cd9b95af

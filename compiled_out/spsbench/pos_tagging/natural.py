@@ -41,7 +41,10 @@ def tagger_for(sample: str) -> Callable[[str], list[Word]]:
     """,
             lambda: (sample, tagger, tag),
             writes="tagger",
-            types=lambda: {"return": Callable[[str], list[Word]]},
+            types=lambda: {
+                "tagger": Callable[[str], list[Word]],
+                "return": Callable[[str], list[Word]],
+            },
             labels="return",
             at="pos_tagging/natural.njpy:23",
         )
@@ -50,4 +53,4 @@ def tagger_for(sample: str) -> Callable[[str], list[Word]]:
     return tagger
 
 
-# njc lines 1=1 4:1 6=3 7:3 19=14 21:15 25=14 31:19 36=23 39:24 42=23 50:27 51=28 sha256 a8933673375ce1c1
+# njc lines 1=1 4:1 6=3 7:3 19=14 21:15 25=14 31:19 36=23 39:24 42=23 53:27 54=28 sha256 9a36e1a7bcf3be23

@@ -40,9 +40,10 @@ def tagger_for(sample: str) -> Callable[[str], list[Word]]:
     """,
         lambda: (sample, tagger, tag),
         writes="tagger",
+        types=lambda: {"tagger": Callable[[str], list[Word]]},
         at="pos_tagging/rewritten.njpy:23",
     )
     return tagger
 
 
-# njc lines 1=1 4:1 6=3 7:3 19=14 21:15 25=14 31:19 36=23 38:24 41=23 45:27 46=28 sha256 dd0e4e80bf2e85e0
+# njc lines 1=1 4:1 6=3 7:3 19=14 21:15 25=14 31:19 36=23 38:24 41=23 46:27 47=28 sha256 2f8df97401be4c11

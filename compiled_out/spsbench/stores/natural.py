@@ -26,6 +26,7 @@ def open_store(description: str) -> Store:
     """,
         lambda: (Store, description, store),
         writes="store",
+        types=lambda: {"store": Store},
         at="stores/natural.njpy:17",
     )
     return store
@@ -35,4 +36,4 @@ def open_street(descriptions: list[str]) -> list[Store]:
     return [open_store(description) for description in descriptions]
 
 
-# njc lines 1=1 4:1 6=3 7:3 22=17 24:18 27=17 31:21 36=26 sha256 37eb8244074f0858
+# njc lines 1=1 4:1 6=3 7:3 22=17 24:18 27=17 32:21 37=26 sha256 dd758bf0b6c1b1bc

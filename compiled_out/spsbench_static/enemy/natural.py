@@ -9,7 +9,7 @@ from typing import Any
 
 
 def spawn(description: str) -> Any:
-    enemy: Any
+    enemy: _nj.Any
     try:
         _nj.run(
             """natural
@@ -43,4 +43,4 @@ def tell(enemy: Any, event: str) -> None:
     # end of natural block
 
 
-# njc lines 1=1 5:1 7=3 8:3 13=7 16:8 20=7 28:12 33=16 44=20 sha256 b4ae9b22b9f760f7
+# njc lines 1=1 5:1 7=3 8:3 13=7 16:8 20=7 28:12 33=16 44=20 sha256 2346a55219eb4074

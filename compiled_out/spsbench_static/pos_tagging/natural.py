@@ -42,7 +42,10 @@ def tagger_for(sample: str) -> Callable[[str], list[Word]]:
     """,
             lambda: (sample, tagger, tag),
             writes="tagger",
-            types=lambda: {"return": Callable[[str], list[Word]]},
+            types=lambda: {
+                "tagger": Callable[[str], list[Word]],
+                "return": Callable[[str], list[Word]],
+            },
             labels="return",
             at="pos_tagging/natural.njpy:23",
         )
@@ -51,4 +54,4 @@ def tagger_for(sample: str) -> Callable[[str], list[Word]]:
     return tagger
 
 
-# njc lines 1=1 5:1 7=3 8:3 20=14 22:15 26=14 32:19 37=23 40:24 43=23 51:27 52=28 sha256 8badc0c2563e24d5
+# njc lines 1=1 5:1 7=3 8:3 20=14 22:15 26=14 32:19 37=23 40:24 43=23 54:27 55=28 sha256 a290d8892acdfb36

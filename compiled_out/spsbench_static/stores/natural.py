@@ -27,6 +27,7 @@ def open_store(description: str) -> Store:
     """,
         lambda: (Store, description, store),
         writes="store",
+        types=lambda: {"store": Store},
         at="stores/natural.njpy:17",
     )
     return store
@@ -36,4 +37,4 @@ def open_street(descriptions: list[str]) -> list[Store]:
     return [open_store(description) for description in descriptions]
 
 
-# njc lines 1=1 5:1 7=3 8:3 23=17 25:18 28=17 32:21 37=26 sha256 8621d6fb525aa6ab
+# njc lines 1=1 5:1 7=3 8:3 23=17 25:18 28=17 33:21 38=26 sha256 0adcb0b0b56e650a

@@ -2,16 +2,18 @@
 
     find_type_mismatch(["a", 1], list[str])    "expected list[str]; at 1: expected str, got int"
     find_type_mismatch(3, float)               None: an int fits a declared float
+    find_type_mismatch(len, Callable[[], int]) "expected Callable[[], int]; it does not take 0 arguments"
 
 Values are never converted, and iterators are never advanced. Unlike in type checkers, a bool is not an int, a str is
 not a `Sequence[str]`, and an instance of a generic class is checked only for its class. Not checked: items of
-iterators, parameters and results of functions, Protocols without `runtime_checkable`, and unresolvable names.
+iterators, the types of parameters and results of functions, Protocols without `runtime_checkable`, and unresolvable names.
 """
 
 from __future__ import annotations
 
 import builtins
 import collections.abc as abc
+import inspect
 import io
 import sys
 import types
@@ -281,6 +283,10 @@ class _TypeChecker:
             yield from self.find_key_problems(value, declared)
         elif not _is_instance(value, declared, name, arguments):
             yield (), _format_mismatch(value, declared)
+        elif origin is abc.Callable and isinstance(arguments[0], list):
+            if not _takes(value, count := len(arguments[0])):
+                plural = "" if count == 1 else "s"
+                yield (), f"it does not take {count} argument{plural}"
         elif arguments and getattr(origin, "__module__", "") in _COLLECTION_MODULES:
             yield from self.find_item_problems(value, origin, arguments)
 
@@ -396,6 +402,17 @@ def _is_instance(
     if not is_instance and hasattr(cls, "__get_pydantic_core_schema__"):
         return not hasattr(cls, "__pydantic_fields__") and _is_of_placeholder(value, cls)
     return is_instance
+
+
+def _takes(function: Any, count: int) -> bool:
+    """Return whether a function can be called with this number of arguments; True if it has no signature."""
+    try:
+        inspect.signature(function).bind(*[None] * count)
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
 
 
 def _is_of_placeholder(value: UserValue, cls: type) -> bool:

@@ -17,9 +17,11 @@ def list_files(folder: str) -> list[str]:
     """,
         lambda: (names,),
         writes="names",
+        types=lambda: {"names": list[str]},
         at="docstring_and_future.njpy:11",
+        effects="answer",
     )
     return names
 
 
-# njc lines 1=1 3:1 8=6 9:6 15=11 16:12 18=11 22:14 23=15 sha256 073b12926ec3b43a
+# njc lines 1=1 3:1 8=6 9:6 15=11 16:12 18=11 24:14 25=15 sha256 b7e75614316b297c

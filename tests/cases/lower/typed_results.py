@@ -42,7 +42,7 @@ class Shop:
 
 def words(text: str) -> "list[str]":
     for line in text.split("\n"):
-        found: list[str]
+        found: _nj.Any
         try:
             _nj.run(
                 """natural
@@ -68,9 +68,10 @@ async def translate(text: str) -> str:
     """,
             lambda: (text, english),
             writes="english",
-            types=lambda: {"return": str},
+            types=lambda: {"english": str, "return": str},
             labels="return",
             at="typed_results.njpy:28",
+            effects="answer",
         )
     except _nj.Return as _nj_r:
         return _nj_r.value
@@ -128,4 +129,4 @@ def nothing(text: str) -> "None":
         return
 
 
-# njc lines 1=1 4:1 6=3 7:3 13=8 15:9 17=8 25:11 29=14 31:15 33=14 41:17 46=21 49:22 51=21 59:24 64=28 67:29 69=28 77:31 82=35 85:36 87=35 96:38 101=42 103:43 105=42 112:45 117=49 119:50 121=49 129=52 sha256 f696537b2eebfe65
+# njc lines 1=1 4:1 6=3 7:3 13=8 15:9 17=8 25:11 29=14 31:15 33=14 41:17 46=21 49:22 51=21 59:24 64=28 67:29 69=28 78:31 83=35 86:36 88=35 97:38 102=42 104:43 106=42 113:45 118=49 120:50 122=49 130=52 sha256 513ba3316a80097a
