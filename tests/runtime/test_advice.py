@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from datetime import datetime
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -89,8 +90,7 @@ ADVICE: list[tuple[Any, str, str]] = [
     (invite, "made = given('Ada')", "call it as `invite(guest: Word, times: int = ...) -> str`"),
     (Guests(), "made = given.greet(3)", "call it as `.greet(guest: Word) -> str`"),
     (1, "made = later", "`later` is not visible"),
-    (1, "made = made", "bind it: `made = ...`"),
-    ({1: {2}}, "given[3].add(1)", "`.setdefault(KEY, DEFAULT)` adds it"),
+    (1, "made = made", "assign a value to `made` first"),
     (1, "made = break", "`break` is a statement: write it alone, without `made =`"),
     (Store, "made = given('Bag End')", SUBCLASS),
     (Store, "class given:\n    def total(self): return 0", "write `class NAME(given):` and define `total`"),
@@ -102,8 +102,8 @@ ADVICE: list[tuple[Any, str, str]] = [
     ({1}, "given = set()", "as by `given.add(ITEM)`"),
     (3, "given = 4", "bind another name instead"),
     ("two teas", "made = int(given.split()[0])", "read it yourself, and write what it says as literals"),
-    (1, "pass", "`made` is not bound yet; bind what is missing: `made = ...`"),
-    (1, "made = Enemy('orc')", "no such class is there; define it first (`class Enemy:`)"),
+    (1, "pass", "`made` is not bound yet; assign a value to `made`"),
+    (1, "made = Enemy('orc')", "no such class is there. Visible are"),
     (Word("a", "b"), "made = Wrod('a', 'b')", "did you mean `Word`?"),
 ]  # fmt: skip
 
@@ -137,7 +137,7 @@ def test_a_repeated_mistake_begins_the_block_anew(given: Any, code: str, _: str)
         assert text.startswith(opening.partition("---")[0])
         assert f"\n\n{refusal}" in text
         assert len(request.messages) == 1, "the code that failed is not shown"
-    assert "made = ..." in texts[1]
+    assert "made = VALUE" in texts[1]
 
 
 def test_what_the_model_has_looked_at_stays() -> None:
@@ -153,7 +153,7 @@ def test_the_second_refusal_shows_the_form_of_the_code() -> None:
     _, texts = play("made = given('x')", "made = given('y')", "made = 1", given=Store)
     assert texts[1].endswith(
         "Write all of it anew, in this form:\n"
-        "class NAME(given):\n    def total(self, ...): ...\nmade = ..."
+        "class NAME(given):\n    def total(self, ...): ...\nmade = VALUE"
     )
 
 
@@ -239,3 +239,37 @@ def test_definitions_of_what_exists_are_named_at_once() -> None:
             at="case.njpy:1",
         )
     assert "`sell` exists already, and so does `buy`: leave these" in told(model.requests[1])
+
+
+VALUE_OF_A_NAME = [
+    ("made", None, "", True),
+    ("made", None, "object", False),
+    ("made", None, "type(...)", False),
+    ("made", None, "Missing", False),
+    ("given.made", SimpleNamespace(made=None), "", True),
+]
+
+
+@pytest.mark.parametrize(("path", "given", "type_", "is_refused"), VALUE_OF_A_NAME)
+def test_an_ellipsis_is_the_value_only_of_an_output_whose_type_admits_it(
+    path: str, given: Any, type_: str, is_refused: bool
+) -> None:
+    made = None
+    model = Scripted([run(f"{path} = ...", done=True), run(f"{path} = 1", done=True)])
+    types = (lambda: {path: eval(type_, {})}) if type_ else None
+    with njrt.using(model=model):
+        njrt.run(f"natural\n<:{path}>", lambda: (given, made), writes=path, types=types, at="a:1")
+    assert (len(model.requests) == 2) == is_refused
+
+
+class Box:
+    def find(self, key: Later, *others: Line) -> list[Word]: ...
+    @classmethod
+    def make(cls) -> Store: ...
+    def _hidden(self) -> Guests: ...
+
+
+def test_code_may_use_the_classes_of_shown_signatures() -> None:
+    _, texts = play("Later, Line, Word, Store\nmade = Guests", "made = 1", given=Box())
+    assert "`Guests` is not visible" in texts[0]
+    assert "`Store`" not in texts[0]

@@ -185,7 +185,7 @@ def test_what_follows_the_end_of_the_block_is_not_carried_out() -> None:
         (run("z", done=True), "`z`"),
         (run("x = 1", done=True), "`x` is read-only in this block"),
         (run("continue"), "continue"),
-        (run("", done=True), "`y` is not bound yet; bind what is missing"),
+        (run("", done=True), "`y` is not bound yet; assign a value to"),
         (run("1 / 0"), "ZeroDivisionError: division by zero"),
     ],
 )

@@ -146,7 +146,7 @@ def test_failures_are_told_apart_by_rule(
     ("message", "category"),
     [
         ("syntax error, line 1: invalid syntax", "syntax error"),
-        ("`total` is not bound yet; bind what is missing", "forbidden variable"),
+        ("`total` is not bound yet; assign a value to `total`", "forbidden variable"),
         ("there is no variable `_`; the variables are: x", "forbidden variable"),
         ("NameError: name 'x' is not defined", "forbidden variable"),
         ("AttributeError: 'int' object has no attribute 'add'", "type error"),

@@ -96,7 +96,7 @@ REFUSED = [
     ("", "there is no code"),
     ("# nothing", "there is no code"),
     ("mail.seen.add(1)", "`kind` must be bound on every path to the end of the code, but it is never bound"),
-    ("if mail.text:\n    kind = 'bill'", "not bound when the condition in line 1 is false; compute it (`kind = ...`) or ask for it"),
+    ("if mail.text:\n    kind = 'bill'", "not bound when the condition in line 1 is false; compute it or ask for it"),
     ("kind = 'bill'\ncontinue", "every path leaves by a jump, so `kind` is of no use"),
     ("kind = policy", "line 1: `policy` is not visible in this block"),
     ("kind = mial.text", "line 1: `mial` is not visible in this block; did you mean `mail`?"),

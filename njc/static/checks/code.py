@@ -152,7 +152,7 @@ def _find_unbound_outputs(tree: ast.Module, hole: Hole) -> Iterator[str]:
     for path, reason in find_unbound_at_end(tree.body, hole.writes, hole.bound_before).items():
         yield (
             f"`{path}` must be bound on every path to the end of the code, but {reason}; "
-            f"compute it (`{path} = ...`) or ask for it (`{path} = {_format_output_question(path, hole)}`)"
+            f"compute it or ask for it (`{path} = {_format_output_question(path, hole)}`)"
         )
 
 

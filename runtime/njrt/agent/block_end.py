@@ -41,7 +41,7 @@ breaks an assert before the program's own assert fails."""
 
 def advise_binding(missing: Sequence[str]) -> str:
     """Return what a model that writes code must do about missing outputs."""
-    return "bind what is missing: " + ", ".join(f"`{name} = ...`" for name in missing)
+    return "assign a value to " + ", ".join(f"`{name}`" for name in missing)
 
 
 class BlockEnd:

@@ -206,7 +206,7 @@ def _format_name_hint(name: str, names: SnippetNames, scope: Scope) -> str:
     if close:
         hint = f"; did you mean `{close}`?"
     elif _is_class_name(meant):
-        hint = f": no such class is there; define it first (`class {meant}:`), or do without it."
+        hint = "; no such class is there."
     return f"{hint} Visible are {', '.join(plain) or 'no variables'}, and the builtins"
 
 

@@ -68,7 +68,7 @@ def make_failure(
     scope = snippet.scope
     if name and scope.lookup(name) is Absent.UNBOUND:
         _, line_end, frames = text.partition("\n")
-        advice = f"\n  bind it: `{name} = ...`" if name in scope.outputs else ""
+        advice = f"\n  assign a value to `{name}` first" if name in scope.outputs else ""
         unbound = f"{type(error).__name__}: `{name}` is not bound yet{line_end}{frames}{advice}"
         return Failed(unbound, printed)
 

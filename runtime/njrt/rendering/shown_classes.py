@@ -2,6 +2,7 @@
 
     words: list[Word]       a value, or a declared type       ──find_shown_classes──>   [Word]
     order: Order            with lines: list[Line]                                      [Order, Line]
+    calendar: Calendar      with add(self, ...) -> Event                                [Calendar, Event]
 
 Not detected: classes of collection items beyond the first few.
 """
@@ -17,8 +18,10 @@ from itertools import chain, islice
 from types import FunctionType
 from typing import Any
 
+from njrt.rendering.members import MAX_MEMBERS
 from njrt.rendering.signatures import read_annotations
 from njrt.values.introspection import (
+    get_class_namespace,
     get_module_name,
     is_a,
     is_exactly,
@@ -39,7 +42,7 @@ _PLAIN_CLASSES = frozenset(
 
 
 def find_shown_classes(values: Iterable[Any], types: Iterable[Any]) -> list[type]:
-    """Return the program's classes of some values and in some types, and the classes declared for their fields."""
+    """Return the program's classes of some values and in some types, and those of their fields and methods."""
     waiting = deque([*types, *chain.from_iterable(map(_list_classes, values))])
     found: dict[int, type] = {}
     while waiting and len(found) < MAX_CLASSES:
@@ -50,9 +53,18 @@ def find_shown_classes(values: Iterable[Any], types: Iterable[Any]) -> list[type
             if id(cls) not in found:
                 found[id(cls)] = cls
                 for owner in list_user_ancestors(cls):
-                    for annotation in read_annotations(owner).values():
+                    for annotation in _list_shown_annotations(owner):
                         waiting += _resolve_names(annotation, get_module_name(owner))
     return list(found.values())
+
+
+def _list_shown_annotations(cls: type) -> Iterator[Any]:
+    """Yield the annotations of a class's fields and of the signatures of its public methods."""
+    yield from read_annotations(cls).values()
+    for name, member in islice(get_class_namespace(cls).items(), MAX_MEMBERS):
+        function = member.__func__ if is_exactly(member, staticmethod, classmethod) else member
+        if type(function) is FunctionType and not name.startswith("_"):
+            yield from read_annotations(function).values()
 
 
 def find_signature_classes(functions: Iterable[FunctionType]) -> list[type]:

@@ -88,14 +88,11 @@ def explain_mistake(error: BaseException, source: str, lookup: Callable[[str], U
         return list_attributes(error.obj, error.name or "")
     if is_exactly(error, KeyError, IndexError, ValueError) and _TAKEN_APART.search(source):
         return "code cannot understand a text: read it yourself, and write what it says as literals"
-    if is_exactly(error, KeyError) and _SUBSCRIPT.search(source):
-        return "no such key: `.setdefault(KEY, DEFAULT)` adds it, `.get(KEY, DEFAULT)` does without"
     return ""
 
 
 _ABSTRACT = re.compile(r"Can't instantiate abstract class (\w+)")
 _WRONG_CALL = re.compile(r"(?:\w+\.)*?(\w+)(?:\.__(?:init|new)__)?\(\) (?:missing|takes|got)")
-_SUBSCRIPT = re.compile(r"[\w)\]]\[")
 _TAKEN_APART = re.compile(r"\.(?:r?split|r?index|find|partition)\(|\bre\.")
 
 
@@ -136,7 +133,10 @@ def explain_call(function: UserValue, owner: str) -> str:
 def format_skeleton(
     outputs: Sequence[str], inputs: Mapping[str, UserValue], types: Mapping[str, UserValue]
 ) -> str:
-    """Return the form of code that binds the outputs, or changes the inputs if there are no outputs."""
+    """Return the form of code that binds the outputs, or changes the inputs if there are no outputs.
+
+    Taken literally, it is refused: what stands in capitals is no name.
+    """
     lines = []
     for name, value in inputs.items():
         if methods := list_abstract_methods(value):
@@ -147,5 +147,6 @@ def format_skeleton(
             lines += [part.strip("`") for part in form.format(name).split(" or ")[:1] if part]
     for path in outputs:
         is_function = get_origin(types.get(path)) is Callable
-        lines.append(f"def {path}(...):\n    ..." if is_function else f"{path} = ...")
+        function = f"def {path}(PARAMETERS):\n    return RESULT"
+        lines.append(function if is_function else f"{path} = VALUE")
     return "\n".join(lines)

@@ -265,7 +265,8 @@ class Scope:
         """Return whether the variable, or for `a.b` the attribute path, has a value."""
         name, *attributes = path.split(".")
         found = self.lookup(name)
-        return isinstance(found, Bound) and _has_attribute_path(found.value, attributes)
+        is_found = isinstance(found, Bound)
+        return is_found and type(_read_path(found.value, attributes)) is not Absent
 
     def assign(self, name: str, value: UserValue) -> Refusal | None:
         """Bind `name`: an output in the program, any other name in the block. Return the refusal, if any.
@@ -431,11 +432,14 @@ class Scope:
             cells.clear()
 
     def _is_set(self, path: str) -> bool:
+        """Return whether an output has a value; `...`, which models write for one, is none without a type."""
         name, *attributes = path.split(".")
         value = self._read_binding(mangle(name, self.class_name))
-        if type(value) is Absent or not attributes:
-            return type(value) is not Absent
-        return _has_attribute_path(value, [mangle(each, self.class_name) for each in attributes])
+        if attributes and type(value) is not Absent:
+            value = _read_path(value, [mangle(each, self.class_name) for each in attributes])
+        if value is ... and path not in self.types:
+            return self.has_unresolved_type(path)
+        return type(value) is not Absent
 
     def _read_binding(self, name: str) -> UserValue | Absent:
         """Like `find_value`, of a mangled name, but only at the place of an assignment."""
@@ -531,13 +535,14 @@ _FieldOfTupleType: type = type(vars(namedtuple("_Field", "name"))["name"])
 """The class of the descriptors that read the fields of named tuples."""
 
 
-def _has_attribute_path(value: UserValue, attributes: list[str]) -> bool:
+def _read_path(value: UserValue, attributes: list[str]) -> UserValue | Absent:
+    """Return the value at a path of attributes, which may run the program's code."""
     try:
         for attribute in attributes:
             value = getattr(value, attribute)
     except Exception:
-        return False
-    return True
+        return Absent.UNBOUND
+    return value
 
 
 # ── the names in the lambdas of compiled code, which are inspected but never called ──────────────────
