@@ -19,11 +19,11 @@ JumpLabel = Literal["break", "continue", "return"]
 JUMP_LABELS: tuple[JumpLabel, ...] = ("break", "continue", "return")
 
 _NAMES: Mapping[JumpLabel, re.Pattern[str]] = {
-    "break": re.compile(r"\bbr(?:eak(?:s|ing)?|oke|oken(?=\s+(?:off|out)\b))\b", re.IGNORECASE),
-    "continue": re.compile(r"\bcontinu(?:e|es|ed|ing)\b", re.IGNORECASE),
-    "return": re.compile(r"\breturn(?:s|ed|ing)?\b", re.IGNORECASE),
+    "break": re.compile(r"\bbr(?:eak(?:ing)?|oke|oken(?=\s+(?:off|out)\b))\b", re.IGNORECASE),
+    "continue": re.compile(r"\bcontinu(?:e|ed|ing)\b", re.IGNORECASE),
+    "return": re.compile(r"\breturn(?:ed|ing)?\b", re.IGNORECASE),
 }
-"""The words that name a jump."""
+"""The words that name a jump. `returns` and the like do not: they say what a function does, not what to do."""
 _RAISE = re.compile(r"\b(?:re-?)?rais(?:e|es|ed|ing)\b", re.IGNORECASE)
 _NEGATED = re.compile(
     r"(?:\b(?:not|never|no|nor|without|cannot|avoid)|n['’]t)\s+"

@@ -170,7 +170,8 @@ def decide_prompt(
     [
         ("Do it.", ()),
         ("Break if <x> is done.", ("break",)),
-        ("It breaks when <x> is done.", ("break",)),
+        ("Define <:f>, which breaks <x> in two, continues with both and returns them.", ()),
+        ("It returns nothing. Return <x>.", ("return",)),
         ("CONTINUE, if so.", ("continue",)),
         ("continuing with the next", ("continue",)),
         ("Return <x>.", ("return",)),

@@ -9,21 +9,16 @@ from typing import Any
 
 def spawn(description: str) -> Any:
     enemy: _nj.Any
-    try:
-        _nj.run(
-            """natural
+    _nj.run(
+        """natural
     Define a class for the enemy of this <description>, with the attributes `name`, `health` and `attack`, and
     a method `hurt(damage)` that lowers the health, never below 0, and returns whether the enemy still lives.
     Make the <:enemy> of that class.
     """,
-            lambda: (description, enemy),
-            writes="enemy",
-            types=lambda: {"return": Any},
-            labels="return",
-            at="enemy/natural.njpy:7",
-        )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+        lambda: (description, enemy),
+        writes="enemy",
+        at="enemy/natural.njpy:7",
+    )
     return enemy
 
 
@@ -38,4 +33,4 @@ def tell(enemy: Any, event: str) -> None:
     )
 
 
-# njc lines 1=1 4:1 6=3 7:3 12=7 15:8 19=7 27:12 32=16 33:17 36=16 39=20 sha256 a5c81db6b697a796
+# njc lines 1=1 4:1 6=3 7:3 12=7 14:8 18=7 22:12 27=16 28:17 31=16 34=20 sha256 a424877f480b6f5e

@@ -10,21 +10,17 @@ from typing import Any
 
 def encounter() -> Callable[[], Any]:
     get_enemy: Callable[[], Any]
-    try:
-        _nj.run(
-            """natural
+    _nj.run(
+        """natural
     Invent an enemy for the player to fight: one object with a `name` and a `description`, both strings.
     Define a function <:get_enemy> without parameters that returns this very object at every call.
     """,
-            lambda: (get_enemy,),
-            writes="get_enemy",
-            types=lambda: {"get_enemy": Callable[[], Any], "return": Callable[[], Any]},
-            labels="return",
-            at="get_enemy/natural.njpy:8",
-        )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+        lambda: (get_enemy,),
+        writes="get_enemy",
+        types=lambda: {"get_enemy": Callable[[], Any]},
+        at="get_enemy/natural.njpy:8",
+    )
     return get_enemy
 
 
-# njc lines 1=1 4:1 6=3 7:3 13=8 16:9 19=8 27:12 28=13 sha256 9688cff1cd9b95af
+# njc lines 1=1 4:1 6=3 7:3 13=8 15:9 18=8 23:12 24=13 sha256 e187de07e6b3ed1d

@@ -33,24 +33,17 @@ def tag(sentence: str, language: str) -> list[Word]:
 
 def tagger_for(sample: str) -> Callable[[str], list[Word]]:
     tagger: Callable[[str], list[Word]]
-    try:
-        _nj.run(
-            """natural
+    _nj.run(
+        """natural
     Find out which language the <sample> is written in, and define a function <:tagger> that takes
     a sentence of that language and returns what <tag> gives for it.
     """,
-            lambda: (sample, tagger, tag),
-            writes="tagger",
-            types=lambda: {
-                "tagger": Callable[[str], list[Word]],
-                "return": Callable[[str], list[Word]],
-            },
-            labels="return",
-            at="pos_tagging/natural.njpy:23",
-        )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+        lambda: (sample, tagger, tag),
+        writes="tagger",
+        types=lambda: {"tagger": Callable[[str], list[Word]]},
+        at="pos_tagging/natural.njpy:23",
+    )
     return tagger
 
 
-# njc lines 1=1 4:1 6=3 7:3 19=14 21:15 25=14 31:19 36=23 39:24 42=23 53:27 54=28 sha256 9a36e1a7bcf3be23
+# njc lines 1=1 4:1 6=3 7:3 19=14 21:15 25=14 31:19 36=23 38:24 41=23 46:27 47=28 sha256 a2bef5190422ad6e

@@ -1,6 +1,6 @@
-# compiled by njc 0.2.0 from enemy/natural.njpy (sha256 73eb6398314be778, options cc2447ed8334793a, code d0aa1ad13e05580d, abi 1)
+# compiled by njc 0.2.0 from enemy/natural.njpy (sha256 73eb6398314be778, options cc2447ed8334793a, code e078a1b292a2035b, abi 1)
 # do not edit: change enemy/natural.njpy and build again
-# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 7 of 9 checks of its program (answered by a script); 1 of 2 blocks run live
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 7 of 9 checks of its program (answered by a script)
 # pyright: reportUnboundVariable=false
 """Enemies that come to life from a description, and change with the story."""
 
@@ -10,21 +10,16 @@ from typing import Any
 
 def spawn(description: str) -> Any:
     enemy: _nj.Any
-    try:
-        _nj.run(
-            """natural
+    _nj.run(
+        """natural
     Define a class for the enemy of this <description>, with the attributes `name`, `health` and `attack`, and
     a method `hurt(damage)` that lowers the health, never below 0, and returns whether the enemy still lives.
     Make the <:enemy> of that class.
     """,
-            lambda: (description, enemy),
-            writes="enemy",
-            types=lambda: {"return": Any},
-            labels="return",
-            at="enemy/natural.njpy:7",
-        )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+        lambda: (description, enemy),
+        writes="enemy",
+        at="enemy/natural.njpy:7",
+    )
     return enemy
 
 
@@ -43,4 +38,4 @@ def tell(enemy: Any, event: str) -> None:
     # end of natural block
 
 
-# njc lines 1=1 5:1 7=3 8:3 13=7 16:8 20=7 28:12 33=16 44=20 sha256 2346a55219eb4074
+# njc lines 1=1 5:1 7=3 8:3 13=7 15:8 19=7 23:12 28=16 39=20 sha256 80cf713863572bcd

@@ -34,24 +34,17 @@ def tag(sentence: str, language: str) -> list[Word]:
 
 def tagger_for(sample: str) -> Callable[[str], list[Word]]:
     tagger: Callable[[str], list[Word]]
-    try:
-        _nj.run(
-            """natural
+    _nj.run(
+        """natural
     Find out which language the <sample> is written in, and define a function <:tagger> that takes
     a sentence of that language and returns what <tag> gives for it.
     """,
-            lambda: (sample, tagger, tag),
-            writes="tagger",
-            types=lambda: {
-                "tagger": Callable[[str], list[Word]],
-                "return": Callable[[str], list[Word]],
-            },
-            labels="return",
-            at="pos_tagging/natural.njpy:23",
-        )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+        lambda: (sample, tagger, tag),
+        writes="tagger",
+        types=lambda: {"tagger": Callable[[str], list[Word]]},
+        at="pos_tagging/natural.njpy:23",
+    )
     return tagger
 
 
-# njc lines 1=1 5:1 7=3 8:3 20=14 22:15 26=14 32:19 37=23 40:24 43=23 54:27 55=28 sha256 a290d8892acdfb36
+# njc lines 1=1 5:1 7=3 8:3 20=14 22:15 26=14 32:19 37=23 39:24 42=23 47:27 48=28 sha256 39a2d8213b92de75
