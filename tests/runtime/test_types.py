@@ -33,7 +33,8 @@ import typing_extensions
 from programs import Program
 
 from njrt.models.scripted import run
-from njrt.scope.typecheck import find_type_mismatch, resolve_types
+from njrt.scope.declared_types import resolve_types
+from njrt.scope.typecheck import find_type_mismatch
 
 
 class Color(enum.Enum):
@@ -334,7 +335,8 @@ def test_a_quoted_class_is_that_of_its_own_module(declared: Any) -> None:
     modules = [{"Foo": type("Foo", (), {}), "Optional": Optional} for _ in range(3)]
     typing.get_type_hints(type("X", (), {"__annotations__": {"a": declared}}), modules[2])
     for module in (*modules, *modules):
-        resolved = resolve_types(lambda: {"it": declared}, module)["it"]
+        written = eval(f"lambda: {{'it': {declared!r}}}") if isinstance(declared, str) else None
+        resolved = resolve_types(written or (lambda: {"it": declared}), module)["it"]
         classes = set(walk_arguments(resolved))
         assert module["Foo"] in classes
         assert not classes & {other["Foo"] for other in modules if other is not module}

@@ -21,11 +21,13 @@ from types import CellType, CodeType, FunctionType, MemberDescriptorType, Module
 from typing import Any
 
 from njrt.effects import Refusal
+from njrt.errors import OutputTypeError
 from njrt.outcome import UserValue
 from njrt.private_names import mangle
 from njrt.records import record
 from njrt.scope.advice import format_read_only_error
-from njrt.scope.typecheck import find_type_mismatch, is_declared, resolve_types
+from njrt.scope.declared_types import is_declared, list_type_variables, resolve_types
+from njrt.scope.typecheck import find_type_mismatch
 from njrt.values.introspection import (
     find_member,
     get_class_name,
@@ -336,7 +338,17 @@ class Scope:
         """The declared types of the outputs, by path, without types that cannot be evaluated."""
         if self._declared_types is None:
             return {}
-        return resolve_types(self._declared_types, self.module, self.namespace, self.bindable)
+        try:
+            return resolve_types(self._declared_types, self.module, self.namespace, self.bindable)
+        except OutputTypeError as error:
+            error.place, error.args = self.place, (f"{self.place}: {error}",)
+            raise
+
+    def list_local_types(self) -> list[tuple[str, UserValue]]:
+        """Return the variables of functions that the types of outputs name, with their values."""
+        declare = self._declared_types
+        cells = declare.__code__.co_freevars if isinstance(declare, FunctionType) else ()
+        return [pair for pair in list_type_variables(declare) if pair[0] in cells]
 
     def has_unresolved_type(self, path: str) -> bool:
         """Return whether a path that is not in `types` has a type, which could not be evaluated."""

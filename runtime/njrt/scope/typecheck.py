@@ -18,18 +18,18 @@ import io
 import sys
 import types
 import typing
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
-from types import CellType, FunctionType
+from types import FunctionType
 from typing import Annotated, Any, ForwardRef, Literal, Union
 
 from njrt.errors import OutputTypeError
 from njrt.outcome import UserValue
 from njrt.records import field, record
 from njrt.rendering.signatures import format_type
+from njrt.scope.declared_types import Resolver, evaluate_declarations
 from njrt.values.adapters import get_adapter
-from njrt.values.introspection import get_module_name, is_a
 
 _MAX_PROBLEMS = 3
 _ACCEPTED_NUMBERS: Mapping[Any, tuple[type, ...]] = {
@@ -80,11 +80,11 @@ def check_type(place: str, path: str, value: UserValue, declare: Callable[[], An
     """Raise OutputTypeError unless the output of static code fits its type, if that can be evaluated."""
     assert isinstance(declare, FunctionType)
     module, code = declare.__globals__, declare.__code__
-    declared = _evaluate_declarations(declare, {*code.co_freevars, *code.co_names})
+    declared = evaluate_declarations(declare, {*code.co_freevars, *code.co_names})
     if declared is None:
         return
     try:
-        type_ = _resolve(declared, module, None, frozenset())
+        type_ = Resolver(module, None, declare).resolve(declared)
     except Exception:
         return
     if problem := find_type_mismatch(value, type_, module):
@@ -93,146 +93,6 @@ def check_type(place: str, path: str, value: UserValue, declare: Callable[[], An
         )
         error.place = place
         raise error
-
-
-# ── declarations ─────────────────────────────────────────────────────────────────────────────────────
-
-
-def resolve_types(
-    declare: Callable[[], Mapping[str, Any]],
-    module: dict[str, Any],
-    namespace: Mapping[str, Any] | None = None,
-    outputs: Collection[str] = (),
-) -> Mapping[str, Any]:
-    """Evaluate declared types and the strings in them, leaving out types that cannot be evaluated.
-
-    Names are looked up in the `namespace` of a class body, then in the module. The name of one of
-    the `outputs` (mangled), as in `<:date: date>`, means the same name outside, not the output's value.
-    """
-    resolved = {}
-    for path, annotation in (_evaluate_declarations(declare, outputs) or {}).items():
-        try:
-            resolved[path] = _resolve(annotation, module, namespace, frozenset())
-        except Exception:
-            continue
-    return resolved
-
-
-def _evaluate_declarations(
-    declare: Callable[[], Mapping[str, Any]], outputs: Collection[str]
-) -> Mapping[str, Any] | None:
-    """Return the declared types, with references for missing names; None if they cannot be evaluated."""
-    code = declare.__code__ if isinstance(declare, FunctionType) else None
-    named = {*code.co_freevars, *code.co_names}.intersection(outputs) if code else set()
-    try:
-        return _replace_missing_names(declare, named)() if named else declare()
-    except Exception:  # a name that is defined later, or under TYPE_CHECKING only
-        for make in (ForwardRef, _UnknownType):
-            with suppress(Exception):
-                declared: Mapping[str, Any] = _replace_missing_names(declare, named, make)()
-                return declared
-        return None
-
-
-def is_declared(
-    path: str, declare: Callable[[], Mapping[str, Any]], outputs: Collection[str]
-) -> bool:
-    """Return whether a path has a declared type, even an unreadable one; True if the declarations cannot be read."""
-    declared = _evaluate_declarations(declare, outputs)
-    return declared is None or path in declared
-
-
-class _UnknownType:
-    """A missing name, or any type made from it: `Missing[int]` cannot be a reference."""
-
-    def __init__(self, *_: Any) -> None:
-        pass
-
-    def __getattr__(self, name: str) -> _UnknownType:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return self
-
-    def __getitem__(self, _: Any) -> _UnknownType:
-        return self
-
-    __or__ = __ror__ = __call__ = __getitem__
-
-
-class _WithMissingNames(dict[str, Any]):
-    """A module's namespace that returns what `make` makes for a missing name."""
-
-    def __init__(self, names: dict[str, Any], make: Callable[[str], Any]) -> None:
-        super().__init__(names)
-        self.make = make
-
-    def __missing__(self, name: str) -> Any:
-        return getattr(builtins, name) if hasattr(builtins, name) else self.make(name)
-
-
-def _replace_missing_names(
-    declare: Callable[[], Any], outputs: Collection[str], make: Callable[[str], Any] = ForwardRef
-) -> Callable[[], Any]:
-    """Return the same function, with forward references in place of unbound names, and types in place of outputs."""
-    assert isinstance(declare, FunctionType)
-    scope, cells = _WithMissingNames(declare.__globals__, make), []
-    for name in outputs:
-        if name in scope and hasattr(builtins, name) and not _is_type(scope[name]):
-            del scope[name]
-    for name, cell in zip(declare.__code__.co_freevars, declare.__closure__ or (), strict=True):
-        try:
-            held = cell.cell_contents
-        except ValueError:
-            held = scope[name] if name in outputs else make(name)
-        cells.append(CellType(scope[name] if name in outputs and not _is_type(held) else held))
-    return FunctionType(declare.__code__, scope, "types", declare.__defaults__, tuple(cells))
-
-
-def _is_type(value: UserValue) -> bool:
-    """Return whether a value is a type, or a module, which may contain types."""
-    is_class = is_a(value, type) or is_a(value, types.ModuleType)
-    return is_class or get_module_name(type(value)) in ("typing", "types", "typing_extensions")
-
-
-def _resolve(
-    annotation: Any,
-    module: dict[str, Any],
-    namespace: Mapping[str, Any] | None,
-    around: frozenset[str],
-) -> Any:
-    """Evaluate the strings in an annotation; a name inside its own definition stays a reference.
-
-    `typing.get_type_hints` cannot be used here: it caches the meaning of `Optional["Foo"]` from the first module
-    that used it.
-    """
-    if type(annotation) is type:
-        return annotation
-    if isinstance(annotation, _UnknownType):
-        raise NameError("a name in this type is missing")
-    if isinstance(annotation, ForwardRef):
-        annotation = annotation.__forward_arg__
-    if isinstance(annotation, str):
-        if annotation in around:
-            return ForwardRef(annotation)
-        evaluated = eval(annotation, module, namespace)
-        return _resolve(evaluated, module, namespace, around | {annotation})
-    is_parameter_list = isinstance(annotation, list)  # of a Callable
-    origin = typing.get_origin(annotation)
-    arguments = tuple(annotation) if is_parameter_list else typing.get_args(annotation)
-    if not arguments or origin is Literal:
-        return annotation
-    notes = arguments[1:] if origin is Annotated else ()
-    inside = (
-        *(_resolve(p, module, namespace, around) for p in arguments[: len(arguments) - len(notes)]),
-        *notes,
-    )
-    if all(new is old for new, old in zip(inside, arguments, strict=True)):
-        return annotation
-    if is_parameter_list:
-        return list(inside)
-    if origin in (Union, types.UnionType):
-        return Union[inside]  # noqa: UP007
-    return origin[inside if len(inside) > 1 else inside[0]]
 
 
 # ── values ───────────────────────────────────────────────────────────────────────────────────────────
@@ -323,7 +183,11 @@ class _TypeChecker:
             return
         self.open_pairs.add(pair)
         home = vars(sys.modules.get(definition.__module__, builtins))
-        hints = resolve_types(lambda: definition.__annotations__, home, self.module)
+        resolver = Resolver(home, self.module)
+        hints: dict[str, Any] = {}
+        for key, annotation in definition.__annotations__.items():
+            with suppress(Exception):
+                hints[key] = resolver.resolve(annotation)
         for key in sorted(definition.__required_keys__ | definition.__optional_keys__):
             hint = hints.get(key, Any)
             is_required = key in definition.__required_keys__

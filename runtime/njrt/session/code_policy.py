@@ -65,6 +65,12 @@ def choose_policy(policy: Policy | None, scope: Scope, reason: str, place: str) 
         return "guarded"
     if policy == "guarded" or policy == "open":
         return policy
+    for name, kind in scope.list_local_types():
+        if (typing.get_origin(kind) or kind) in MADE_BY_CODE:
+            raise PolicyError(
+                f"the type of an output is what `{name}` holds, a type of functions, classes or iterators: "
+                f'with policy="{policy}", write it in the prompt'
+            )
     problem = find_system_obstacle() or find_block_obstacle(scope)
     if policy == "auto" and (problem := problem or reason):
         warn_of_guarded_code(FALLBACK.format(problem), place)
