@@ -22,7 +22,7 @@ import threading
 import types
 import typing
 import uuid
-from datetime import date
+from datetime import date, datetime
 
 import numpy
 import pydantic
@@ -290,7 +290,8 @@ SHOWN = [
     (pathlib.PurePosixPath("/x"), "x: PurePosixPath = PurePosixPath('/x')"),
     (decimal.Decimal("1.50"), "x: Decimal = Decimal('1.50')"),
     (fractions.Fraction(1, 3), "x: Fraction = Fraction(1, 3)"),
-    (date(2026, 3, 1), "x: date = date(2026, 3, 1)"),
+    (datetime(2026, 3, 2, 9, 0), "x: datetime = datetime(2026, 3, 2, 9, 0)  # Monday"),
+    (date(2026, 3, 1), "x: date = date(2026, 3, 1)  # Sunday"),
     (uuid.UUID(int=1), "x: UUID = UUID('00000000-0000-0000-0000-000000000001')"),
     (re.compile("a+"), "x: Pattern = re.compile('a+')"),
     (ValueError("no", 3), "x: ValueError = ValueError('no', 3)"),

@@ -167,8 +167,7 @@ def make_request(
         case InterfaceForm():
             system, tools = form.system, make_tools(form.operations)
         case None:
-            loops = "continue" in block.labels
-            system, tools = build_direct_prompt(protocol, options.reasoning, loops), DIRECT_TOOLS
+            system, tools = build_direct_prompt(protocol, options.reasoning), DIRECT_TOOLS
     return Request(
         system,
         messages,

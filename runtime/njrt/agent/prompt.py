@@ -41,6 +41,7 @@ your decision into the code. Use code for what can be computed."""
 
 DIRECT_RULES = f"""\
 {JUDGEMENT_RULES}
+- The code runs once, for these values: write what is to be done, not a case for other values.
 - Builtins and imports of the standard library are there, too.
 - `break`, `continue`, `return VALUE` and `raise` at the top level act on the program around you. Use one only if \
 it is listed (`raise` always is) and the instruction asks for it in this case."""
@@ -65,30 +66,18 @@ DIRECT_TEXT_PROMPT = f"""\
 {DIRECT_RULES}
 
 Example:
-Note in <votes> what the <reply> wants, and put its tone into <:tone>.%s
+Do with the <guests> what the <reply> says, and put its tone into <:tone>.
 ---
-votes: dict[str, int], 2 keys = {{'tea': 3, 'coffee': 0}}
-reply: str = 'Two of us would take coffee, please.'
+guests: dict[str, int], 2 keys = {{'Ann': 3, 'Bo': 1}}
+reply: str = 'Bo cannot make it, sorry! Ann will be alone.'
 tone: str, to be bound
-%s
-```python
-votes["coffee"] += 2
-tone = "polite"
-```
-%s"""
-"""Has placeholders for the parts of its example about `continue`."""
-
-CONTINUE_PARTS = (
-    " Continue if it is empty.",
-    "Allowed jumps: `continue`\n",
-    """
-The same with reply: str = '':
 
 ```python
-continue
+del guests["Bo"]
+guests["Ann"] = 1
+tone = "friendly"
 ```
-""",
-)
+"""
 
 ANSWER_ROLE = "You are a function in a Python program: <x> is an input, <:x> an output. Follow the instruction"
 
@@ -146,15 +135,9 @@ CODE_RULES: Mapping[Reasoning | None, str] = {"text": REASONED_CODE_RULE, "ask":
 """The text appended to the prompt of the effect set `direct`, by the option `reasoning`."""
 
 
-def build_direct_prompt(
-    protocol: Protocol, reasoning: Reasoning | None = None, loops: bool = True
-) -> str:
-    """Return the system prompt of the effect set `direct`.
-
-    Its example has `continue` only if the block `loops` and may use it.
-    """
-    text = DIRECT_TEXT_PROMPT % (CONTINUE_PARTS if loops else ("", "", ""))
-    prompt = DIRECT_TOOLS_PROMPT if protocol == "tools" else text
+def build_direct_prompt(protocol: Protocol, reasoning: Reasoning | None = None) -> str:
+    """Return the system prompt of the effect set `direct`."""
+    prompt = DIRECT_TOOLS_PROMPT if protocol == "tools" else DIRECT_TEXT_PROMPT
     if reasoning == "text":
         prompt = prompt.replace(ONLY_A_BLOCK, END_WITH_A_BLOCK)
     return prompt + CODE_RULES.get(reasoning, "")

@@ -15,6 +15,7 @@ from __future__ import annotations
 import types
 from collections import deque
 from collections.abc import Iterable, Iterator
+from datetime import date, datetime
 from enum import EnumMeta
 from inspect import cleandoc
 from itertools import islice
@@ -93,7 +94,7 @@ def describe_variable(
     redactor = redactor or Redactor()
     description = _describe_value(value, max(0, budget - len(name) - 2), redactor)
     shown = redactor.write_named(name, value, lambda: description.text)
-    text = f" = {shown}" if shown and value is not None else ""
+    text = f" = {shown}{_name_weekday(value)}" if shown and value is not None else ""
     if shown != description.text:
         return _join_lines(budget, f"{name}: {description.title}{text}", ())
     return _join_lines(budget, f"{name}: {description.title}{text}", description.lines)
@@ -111,7 +112,16 @@ def describe_whole(name: str, value: UserValue, writer: WholeWriter) -> str:
         value,
         lambda: writer.write_named(last, value, 0) if last != name else writer.write(value),
     )
-    return escape_unprintable(f"{name} = {shown}")
+    return escape_unprintable(f"{name} = {shown}{_name_weekday(value)}")
+
+
+def _name_weekday(value: UserValue) -> str:
+    """Return the comment that names a date's weekday, which models do not compute well; "" for other values."""
+    is_date = type(value) is date or type(value) is datetime
+    return f"  # {_WEEKDAYS[value.weekday()]}" if is_date else ""
+
+
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 def describe_size(value: UserValue) -> str:
