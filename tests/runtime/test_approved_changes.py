@@ -225,7 +225,7 @@ def test_an_edit_is_checked_like_the_code() -> None:
     world, before = World(edit("orders[0].id", "x")), World().show()
     world.run("orders[0].id = 4")
     assert world.show() == before
-    assert "`id` of a Order: expected int" in str(world.model.requests[-1])
+    assert "`Order.id: int`: expected int" in str(world.model.requests[-1])
 
 
 @pytest.mark.parametrize(

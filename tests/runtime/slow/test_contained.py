@@ -503,7 +503,7 @@ DIFFERENT = {
     "type(log)()": "the prompt does not name the class Log, only an object of it",
     "numbers.sort(key=lambda n: read_total())": "while a list is being sorted",
     "mails.sort(key=lambda m: fail(m.text))": "while a list is being sorted",
-    "first.text = 3": "`text` of a Mail: expected str, got int",
+    "first.text = 3": "`Mail.text: str`: expected str, got int",
     "first.other = 3": "`other` is no attribute of a Mail",
     "Mail.text = 'all'": "the class Mail cannot be changed",
     "result = copied = tuple\nfor n in range(200): total = (total,)": "nested more than 100 deep",

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import _AsyncGeneratorContextManager, _GeneratorContextManager
 from functools import partial
 from types import ModuleType, SimpleNamespace
-from typing import Any, get_type_hints
+from typing import Any
 
 from njrt.execution.contained.classes import Classes, find_method, is_async
 from njrt.execution.contained.contents import MISSING, UNCHANGING, Kind, StateError, find_reader
@@ -45,13 +45,11 @@ from njrt.gates import (
     find_plain_function,
     wrap_gated,
 )
-from njrt.scope.typecheck import find_type_mismatch
+from njrt.scope.declared_fields import UNSET, find_field_problem, read_field_types
 from njrt.values.introspection import (
     find_member,
     get_class_name,
-    get_class_namespace,
     get_module_name,
-    get_mro,
     is_a,
     is_exactly,
     list_slots,
@@ -292,10 +290,8 @@ class Program:
         if cls is SimpleNamespace or (is_a(value, BaseException) and find_known_name(cls)):
             return
         held = find_reader(cls)(value)
-        if name in held and type(new) is type(held[name]):
-            return
         if cls not in self._hints:
-            self._hints[cls] = _read_hints(cls)
+            self._hints[cls] = read_field_types(cls)
         hints = self._hints[cls]
         known = dict(list_slots(cls))
         is_known = name in hints or name in held or name in known
@@ -306,15 +302,11 @@ class Program:
         default = find_member(cls, name)
         if callable(default) and not isinstance(default, type) and name not in hints:
             raise StateError(f"`{name}` of a {cls.__name__} is a method")
-        if (
-            new is MISSING
-            or name not in hints
-            or type(new) in (type(held.get(name)), type(default))
-        ):
+        if new is MISSING or name not in hints:
             return
-        problem = find_type_mismatch(new, hints[name], vars(sys.modules.get(cls.__module__, sys)))
-        if problem is not None:
-            raise StateError(f"`{name}` of a {cls.__name__}: {problem}")
+        old = held.get(name, default if type(new) is type(default) else UNSET)
+        if problem := find_field_problem(new, old, name, cls, hints):
+            raise StateError(problem)
 
     def _was_sent(self, cls: type, name: str) -> bool:
         table = self.table
@@ -412,17 +404,6 @@ def _leave(method: Callable[..., Any], error: Any) -> Any:
     if not isinstance(error, BaseException):
         return method(None, None, None)
     return method(type(error), error, error.__traceback__)
-
-
-def _read_hints(cls: type) -> dict[str, Any]:
-    """Return the annotations of a class and its bases; those that cannot be resolved are `Any`."""
-    try:
-        return get_type_hints(cls)
-    except Exception:
-        found: dict[str, Any] = {}
-        for base in reversed(get_mro(cls)):
-            found |= dict.fromkeys(get_class_namespace(base).get("__annotations__", {}), Any)
-        return found
 
 
 def list_members(module: ModuleType, named: Mapping[str, Any]) -> dict[str, Any]:
