@@ -231,6 +231,8 @@ def _build_arguments(
         yield Argument(f"types={make_lambda(types)}: {{", tuple(items), "}")
     if used := _list_used_imports(block, definitions):
         yield _make_text_argument("uses", used)
+    if parts := _list_parts(block, definitions):
+        yield _make_text_argument("parts", parts)
     if authority.labels:
         yield _make_text_argument("labels", authority.labels)
     if contract.texts:
@@ -299,6 +301,13 @@ def _list_used_imports(block: NaturalBlock, definitions: TypeReader) -> list[str
     paths = (each.path for each in dotted if each.root not in whole)
     is_import = definitions.is_import
     return [it for it in dict.fromkeys(paths) if is_import(it.partition(".")[0], block.scope)]
+
+
+def _list_parts(block: NaturalBlock, definitions: TypeReader) -> list[str]:
+    """Return the paths, such as `self.folders`, of variables that the text names only in part."""
+    whole = {each.root for each in block.references if not each.is_dotted}
+    paths = dict.fromkeys(each.path for each in block.references if each.root not in whole)
+    return [it for it in paths if not definitions.is_import(it.partition(".")[0], block.scope)]
 
 
 def _make_text_argument(name: str, words: Iterable[str]) -> Argument:

@@ -80,7 +80,7 @@ HOSTILE = '''
 
     def complete(value):
         """natural
-        Set <:value.ready>.
+        Set <:value.ready> of <value>.
         """
         return value
 

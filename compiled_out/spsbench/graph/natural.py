@@ -30,6 +30,7 @@ def main(queries: Iterable[str], graph: Graph) -> list[Any]:
                 lambda: (graph, query, response),
                 writes="response",
                 types=lambda: {"response": int | set[int] | None},
+                parts="graph.edges graph.nodes",
                 labels="break",
                 at="graph/natural.njpy:17",
             )
@@ -39,4 +40,4 @@ def main(queries: Iterable[str], graph: Graph) -> list[Any]:
     return responses
 
 
-# njc lines 1=1 4:1 6=3 7:3 22=17 25:18 30=17 38:23 40=25 sha256 d8bf0ae939aaa486
+# njc lines 1=1 4:1 6=3 7:3 22=17 25:18 30=17 39:23 41=25 sha256 0eda1a675ca2718d

@@ -31,6 +31,7 @@ def main(queries: Iterable[str], graph: Graph) -> list[Any]:
                 lambda: (graph, query, response),
                 writes="response",
                 types=lambda: {"response": int | set[int] | None},
+                parts="graph.edges graph.nodes",
                 labels="break",
                 at="graph/natural.njpy:17",
             )
@@ -40,4 +41,4 @@ def main(queries: Iterable[str], graph: Graph) -> list[Any]:
     return responses
 
 
-# njc lines 1=1 5:1 7=3 8:3 23=17 26:18 31=17 39:23 41=25 sha256 8c560f450cfe8d1f
+# njc lines 1=1 5:1 7=3 8:3 23=17 26:18 31=17 40:23 42=25 sha256 0983d0fe478ad3b8

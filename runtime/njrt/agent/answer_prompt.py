@@ -20,33 +20,25 @@ from functools import lru_cache, partial
 
 from njrt.agent.answer import AnswerForm, has_meaning, make_answer_form
 from njrt.agent.attachments import find_attachments
+from njrt.agent.parts import Hidden, Part, read_part
 from njrt.agent.prompt import join_opening
 from njrt.block import Block
 from njrt.errors import ConfigurationError
 from njrt.media import Attachment
 from njrt.outcome import UserValue
-from njrt.private_names import mangle, unmangle
+from njrt.private_names import unmangle
 from njrt.records import record
 from njrt.rendering.describe import describe_function, describe_size, describe_whole
 from njrt.rendering.members import describe_doc, format_enum_members
-from njrt.rendering.one_line import find_write_function, list_hidden_attributes
 from njrt.rendering.redaction import REDACTED, Redactor
 from njrt.rendering.shown_classes import find_shown_classes
 from njrt.rendering.whole import TOO_LONG, CannotShow, WholeWriter
-from njrt.rendering.writer import ValueWriter
-from njrt.scope.scope import Absent, Bound, Scope
+from njrt.scope.scope import Bound, Scope
 from njrt.values.data_classes import is_unchangeable
 from njrt.values.introspection import get_class_name, is_a
 from njrt.values.json_forms import make_json_form
 
-
-@record
-class Hidden:
-    """An attribute that its class keeps out of its `repr`, as a secret."""
-
-
-Input = Bound | Absent | Hidden
-Inputs = Mapping[str, Input]
+Inputs = Mapping[str, Part]
 """The values that a prompt reads, by the paths that it names."""
 
 
@@ -69,20 +61,20 @@ class PromptProblem:
 
 
 def list_inputs(
-    block: Block, scope: Scope, redactor: Redactor, call: Callable[[Callable[[], Input]], Input]
+    block: Block, scope: Scope, redactor: Redactor, call: Callable[[Callable[[], Part]], Part]
 ) -> Inputs:
     """Return the values that the prompt reads: of objects only the attributes that it names.
 
     `call` calls a function that may run the program's code, such as a property.
     """
-    inputs: dict[str, Input] = {}
+    inputs: dict[str, Part] = {}
     for name in scope.names:
         written = unmangle(name, scope.class_name)
         is_output = written in scope.outputs
         if is_output and written not in block.reads:
             continue
         found = scope.lookup(name)
-        paths = find_read_paths(block.instruction).get(written, ())
+        paths = findread_parts(block.instruction).get(written, ())
         if not isinstance(found, Bound):
             if not is_output:
                 inputs[written] = found
@@ -91,31 +83,15 @@ def list_inputs(
                 inputs[unmangle(path, scope.class_name)] = Bound(value)
         else:
             for path in paths:
-                inputs[path] = call(partial(_read_path, scope, path, redactor))
+                inputs[path] = call(partial(read_part, scope, path, redactor))
     return inputs
-
-
-def _read_path(scope: Scope, path: str, redactor: Redactor) -> Input:
-    """Return the value of an attribute, unless a class on the way hides it."""
-    parts = path.split(".")
-    for length in range(1, len(parts)):
-        try:
-            owner = scope.read_value(".".join(parts[:length]))
-            value = scope.read_value(".".join(parts[: length + 1]))
-        except AttributeError:
-            return Absent.UNBOUND
-        if redactor.rule is not False and not is_a(owner, type):
-            hidden = list_hidden_attributes(owner, ValueWriter(find_write_function, redactor))
-            if mangle(parts[length], scope.class_name) in hidden:
-                return Hidden()
-    return Bound(value)
 
 
 _READ = re.compile(r"<([^\W\d]\w*)((?:\.[^\W\d]\w*)*)>")
 
 
 @lru_cache(maxsize=256)
-def find_read_paths(instruction: str) -> Mapping[str, tuple[str, ...]]:
+def findread_parts(instruction: str) -> Mapping[str, tuple[str, ...]]:
     """Return the paths of attributes that a text reads, by variable, unless it also reads all of the variable."""
     paths: dict[str, dict[str, None]] = {}
     for found in _READ.finditer(instruction):

@@ -86,5 +86,5 @@ class DirectHandler:
 
 def list_shown_classes(scope: Scope) -> list[type]:
     """Return the classes that the model is shown with a block's values, types and functions."""
-    shown = find_shown_classes(scope.list_variables().values(), scope.types.values())
+    shown = find_shown_classes(scope.list_visible().values(), scope.types.values())
     return shown + find_signature_classes(scope.list_used_functions())

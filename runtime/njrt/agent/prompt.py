@@ -15,20 +15,23 @@ from __future__ import annotations
 import inspect
 import re
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from types import FunctionType
 from typing import Any
 
+from njrt.agent.calls import limit_time, make_refusal
+from njrt.agent.parts import Hidden, read_part
 from njrt.block import Block
 from njrt.messages import Protocol
 from njrt.options import Options, Reasoning
 from njrt.private_names import unmangle
 from njrt.rendering.describe import describe_function, describe_variable, render_value
-from njrt.rendering.redaction import Redactor
-from njrt.rendering.shown_classes import find_signature_classes
+from njrt.rendering.redaction import REDACTED, Redactor
+from njrt.rendering.shown_classes import find_shown_classes, find_signature_classes
 from njrt.rendering.signatures import format_type
 from njrt.scope.scope import Absent, Bound, Scope
-from njrt.values.introspection import is_a
+from njrt.values.introspection import get_class_name, is_a
 
 INTRODUCTION = """\
 You are part of a running Python program. It gives you an instruction and the variables that the \
@@ -187,6 +190,7 @@ def build_opening(block: Block, scope: Scope, redactor: Redactor | None = None) 
         budget = 0
     lines: list[str] = []
     fixed: list[str] = []
+    has_objects = False
     for name in (*scope.names, *scope.type_names):
         written = unmangle(name, scope.class_name)
         if written in scope.outputs:
@@ -194,7 +198,12 @@ def build_opening(block: Block, scope: Scope, redactor: Redactor | None = None) 
         found = scope.lookup(name)
         if not isinstance(found, Bound):
             lines.append(f"{written}: not bound")
-        elif is_a(value := found.value, type):
+            continue
+        value = found.value
+        has_objects = has_objects or type(value) not in _PLAIN_TYPES
+        if name in scope.parts:
+            lines += _describe_parts(block, scope, scope.parts[name], budget, redactor)
+        elif is_a(value, type):
             shown = describe_variable(written, value, budget, redactor) if budget else written
             fixed.append(shown)
         else:
@@ -205,14 +214,57 @@ def build_opening(block: Block, scope: Scope, redactor: Redactor | None = None) 
                 elif path != name and type(shown) is FunctionType:
                     lines.append(describe_function(label, shown, budget, redactor))
                 else:
-                    lines.append(describe_variable(label, shown, budget, redactor))
+                    lines.append(describe_object(label, shown, budget, redactor))
     if budget and scope.uses:
         for cls in find_signature_classes(scope.list_used_functions()):
             fixed.append(describe_variable(cls.__name__, cls, budget, redactor))
+    if budget and has_objects:
+        fixed += _describe_classes(scope, budget, redactor)
     outs = [format_output_line(block, scope, path, budget, redactor) for path in scope.outputs]
     if offered := list_offered_jumps(block):
         outs.append(f"Allowed jumps: {', '.join(offered)}")
     return redactor.redact_whole(join_opening(block.instruction, [*lines, *outs], "", fixed))
+
+
+_PLAIN_TYPES = (str, int, float, bool, type(None))
+
+describe_object = partial(describe_variable, has_members=False)
+"""Describes a variable without the members of its class, which is shown by itself."""
+
+
+def _describe_classes(scope: Scope, budget: int, redactor: Redactor) -> Iterator[str]:
+    """Yield the classes of the objects that a block may change, each once: fields with types, and methods."""
+    values = scope.list_visible((*scope.names, *scope.type_names)).values()
+    known = [value for value in values if is_a(value, type)]
+    known += find_signature_classes(scope.list_used_functions())
+    room = 2 * budget
+    for cls in find_shown_classes(values, ()):
+        if room > 0 and not any(cls is each for each in known):
+            shown = describe_variable(get_class_name(cls), cls, min(budget, room), redactor)
+            room -= len(shown)
+            yield shown
+
+
+def _describe_parts(
+    block: Block, scope: Scope, paths: Sequence[str], budget: int, redactor: Redactor
+) -> Iterator[str]:
+    """Yield a line for each part of a variable that the prompt reads; reading it may run code, such as a property."""
+    in_time = partial(limit_time, block.options.max_code_seconds)
+    for path in paths:
+        if path in scope.outputs and path not in block.reads:
+            continue
+        try:
+            part = in_time(partial(read_part, scope, path, redactor))
+        except Exception as error:
+            yield f"{path}: cannot be read: {make_refusal(error).message}"
+            continue
+        match part:
+            case Bound(value):
+                yield describe_object(path, value, budget, redactor) if budget else path
+            case Hidden():
+                yield f"{path} = {REDACTED}"
+            case _:
+                yield f"{path}: not bound"
 
 
 def list_offered_jumps(block: Block) -> list[str]:

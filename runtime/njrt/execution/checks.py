@@ -196,6 +196,7 @@ def _format_name_hint(name: str, names: SnippetNames, scope: Scope) -> str:
     shown = (*scope.names, *scope.type_names)
     visible = dict.fromkeys((*shown, *scope.lent, *scope.scratch))
     plain = [unmangle(visible_name, scope.class_name) for visible_name in visible]
+    plain = [path for name in plain for path in scope.parts.get(name, [name])]
     meant = unmangle(name, scope.class_name)
     known = [it for it in (*plain, *names.bound) if _is_class_name(it) == _is_class_name(meant)]
     close = find_similar(meant, known) or find_similar(

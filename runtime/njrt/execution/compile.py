@@ -37,6 +37,7 @@ from njrt.execution.lowering import (
     lower_snippet,
 )
 from njrt.execution.normalize import normalize
+from njrt.execution.parts import find_part_problems
 from njrt.execution.raised import RaisedError
 from njrt.execution.snippet_analysis import SnippetAnalysis, analyze_snippet
 from njrt.execution.source_cache import register_source
@@ -161,6 +162,8 @@ def _check_and_compile(
     for problem in find_snippet_problems(analysis, scope, labels, is_async):
         return Refusal(problem)
     if policy != "open":
+        for problem in find_part_problems(tree, scope) if scope.parts else ():
+            return Refusal(problem)
         for problem in find_guard_problems(analysis.checked_nodes, names, scope):
             return Refusal(problem)
     _provide_cells(names, scope, policy)
@@ -282,7 +285,7 @@ def make_lister(name: str, scope: Scope) -> Callable[..., UserValue]:
     def list_names(*arguments: UserValue) -> UserValue:
         if arguments:
             return builtin(*arguments)
-        variables = scope.list_variables()
+        variables = scope.list_visible()
         return sorted(variables) if name == "dir" else variables
 
     list_names.__name__ = list_names.__qualname__ = name

@@ -86,13 +86,15 @@ def describe_variable(
     value: UserValue,
     budget: int = 1000,
     redactor: Redactor | None = None,
+    *,
+    has_members: bool = True,
 ) -> str:
     """Describe a variable: its name, type and value, then, indented, the members of its type.
 
-    The text has at most `budget` characters.
+    The text has at most `budget` characters; without `has_members` only classes have theirs.
     """
     redactor = redactor or Redactor()
-    description = _describe_value(value, max(0, budget - len(name) - 2), redactor)
+    description = _describe_value(value, max(0, budget - len(name) - 2), redactor, has_members)
     shown = redactor.write_named(name, value, lambda: description.text)
     text = f" = {shown}{_name_weekday(value)}" if shown and value is not None else ""
     if shown != description.text:
@@ -187,29 +189,34 @@ def _join_lines(budget: int, first: str, lines: Iterable[str]) -> str:
 _MORE_LINE = f"\n{_INDENT}..."
 
 
-def _describe_value(value: UserValue, room: int, redactor: Redactor) -> ValueDescription:
+def _describe_value(
+    value: UserValue, room: int, redactor: Redactor, has_members: bool = True
+) -> ValueDescription:
     try:
-        return _build_description(value, room, ValueWriter(find_write_function, redactor))
+        writer = ValueWriter(find_write_function, redactor)
+        return _build_description(value, room, writer, has_members)
     except Exception as error:
         # Showing a value must never raise in the program.
         name = get_class_name(type(value))
         return ValueDescription(name, f"<cannot be shown: {get_class_name(type(error))}>")
 
 
-def _build_description(value: UserValue, room: int, writer: ValueWriter) -> ValueDescription:
+def _build_description(
+    value: UserValue, room: int, writer: ValueWriter, has_members: bool
+) -> ValueDescription:
     """Describe a value according to its kind: class, function, module, type form or object."""
     if (described := _describe_definition(value, writer)) is not None:
         return described
     value = uncache(value)
     cls = type(value)
     title = _format_title(value)
-    explained = _find_explained_classes(value)
+    explained = _find_explained_classes(value) if has_members else []
     lines = describe_members(explained, writer, own=is_user_class(cls))
     text = writer.write_whole(value, room - len(title) - 3)
     if text is not None:
         return ValueDescription(title, text, lines, True)
     if is_user_class(cls) and not _format_length(value):
-        return _describe_by_attributes(value, title, room, writer)
+        return _describe_by_attributes(value, title, room, writer, explained)
     share = room - len(title) - 3
     if explained:
         share = share * 2 // 3  # some room is left for the lines on the structure
@@ -235,7 +242,7 @@ def _describe_definition(value: UserValue, writer: ValueWriter) -> ValueDescript
 
 
 def _describe_by_attributes(
-    value: UserValue, title: str, room: int, writer: ValueWriter
+    value: UserValue, title: str, room: int, writer: ValueWriter, explained: list[type]
 ) -> ValueDescription:
     """Show an object that does not fit on one line, attribute by attribute."""
     hidden = list_hidden_attributes(value, writer)
@@ -249,7 +256,7 @@ def _describe_by_attributes(
             line = f"{head} = {writer.write_named(name, held, share)}"
             left -= len(line)
             yield line
-        yield from describe_members([type(value)], writer, own=True)
+        yield from describe_members(explained, writer, own=True)
 
     text = writer.write_brief(value, room // 4) if has_custom_repr(type(value)) else ""
     return ValueDescription(title, text, lines())

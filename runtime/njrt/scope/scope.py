@@ -82,6 +82,8 @@ class DeclaredNames:
     """The names that the body of this class declares nonlocal."""
     uses: str = ""
     """The parts of imports that the prompt names."""
+    parts: str = ""
+    """The attributes of other variables that the prompt names, if it names no variable of them whole."""
 
 
 class BlockNames:
@@ -93,6 +95,9 @@ class BlockNames:
         self.global_names = frozenset(code.co_names)
         self.known = frozenset((*code.co_freevars, *code.co_names, *owned))
         self.outputs, self.uses = tuple(declared.writes.split()), tuple(declared.uses.split())
+        self.parts: dict[str, list[str]] = {}
+        for path in declared.parts.split():
+            self.parts.setdefault(path.partition(".")[0], []).append(path)
         self.bindable = frozenset(mangle(path, cls) for path in self.outputs if "." not in path)
         self.own = frozenset(mangle(name, cls) for name in owned)
         self.declared_nonlocal = frozenset(mangle(name, cls) for name in declared.nl.split())
@@ -126,6 +131,7 @@ class Scope:
         self.names, self.outputs, self.uses = fixed.names, fixed.outputs, fixed.uses
         self.class_name, self.first_parameter = fixed.class_name, fixed.first_parameter
         self.own, self.bindable, self.place = fixed.own, fixed.bindable, fixed.place
+        self.parts = fixed.parts
         self.declared_nonlocal, self.host = fixed.declared_nonlocal, fixed.host
         self.global_names, self.future_flags = fixed.global_names, fixed.future_flags
         self.module: dict[str, Any] = variables.__globals__
@@ -229,6 +235,18 @@ class Scope:
                 found[name] = value
         return found
 
+    def list_visible(self, names: Iterable[str] | None = None) -> dict[str, UserValue]:
+        """Return the same, but of a variable that the prompt names in part only those parts.
+
+        Parts are read without running code: those that only code returns, as of a property, are left out.
+        """
+        found = self.list_variables(names)
+        for name in found.keys() & self.parts.keys() if self.parts else ():
+            del found[name]
+            parts = ((path, self.read_part(path)) for path in self.parts[name])
+            found |= {path: part.value for path, part in parts if isinstance(part, Bound)}
+        return found
+
     def list_named(self, name: str, value: UserValue) -> dict[str, UserValue]:
         """Return a variable as the prompt names it: itself, or the parts of a module that the prompt reads."""
         if not self.uses:
@@ -248,7 +266,9 @@ class Scope:
         for name in self.names:
             if name not in self.outputs or name in reads:
                 value = self.find_value(name)
-                if type(value) is not Absent:
+                if name in self.parts:
+                    inputs |= self.list_visible([name])
+                elif type(value) is not Absent:
                     inputs |= self.list_named(name, value)
         return inputs
 
@@ -390,6 +410,14 @@ class Scope:
             if isinstance(found, Bound) and found.value is owner:
                 break
         return found
+
+    def read_part(self, path: str) -> Bound | Absent:
+        """Return the value at a path of attributes, without running code: unbound if only code returns it."""
+        owner, part = self.lookup(path.partition(".")[0]), self._read_output(path)
+        is_itself = (
+            isinstance(owner, Bound) and isinstance(part, Bound) and part.value is owner.value
+        )
+        return Absent.UNBOUND if is_itself else part
 
     def list_unchanged_outputs(self) -> tuple[str, ...]:
         """Return the watched outputs that the block has neither bound nor changed."""

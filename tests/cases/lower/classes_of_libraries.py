@@ -34,6 +34,7 @@ def the_owner_of_an_attribute(df: pd.DataFrame):
     Sort <df.columns>.
     """,
         lambda: (df,),
+        parts="df.columns",
         at="classes_of_libraries.njpy:23",
         guarded="the type of `df.columns` has a class of another package, `pandas.DataFrame`",
     )
@@ -45,6 +46,7 @@ def a_private_attribute(report: Report):
     Sort <report._rows>.
     """,
         lambda: (report,),
+        parts="report._rows",
         at="classes_of_libraries.njpy:29",
         guarded="contained code has no attribute with an underscore, such as `report._rows`",
     )
@@ -91,4 +93,4 @@ def data_alone(path: Path):
     return name
 
 
-# njc lines 1=1 5:1 22=17 23:18 25=17 29:20 33=23 34:24 36=23 40:26 44=29 45:30 47=29 51:32 55=35 57:36 59=35 65:38 70=42 71:43 73=42 77:45 81=48 83:49 85=48 91:51 92=52 sha256 8edf78b324c10ec8
+# njc lines 1=1 5:1 22=17 23:18 25=17 29:20 33=23 34:24 36=23 41:26 45=29 46:30 48=29 53:32 57=35 59:36 61=35 67:38 72=42 73:43 75=42 79:45 83=48 85:49 87=48 93:51 94=52 sha256 807725eea106ebdb

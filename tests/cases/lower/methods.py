@@ -33,6 +33,7 @@ class Child(Base):
             """,
                 lambda: (__value, self),
                 writes="self.__hidden",
+                parts="self.__hidden",
                 cls="Child",
                 at="methods.njpy:15",
             )
@@ -40,4 +41,4 @@ class Child(Base):
         inner()
 
 
-# njc lines 1=1 7:1 15=8 17:9 19=8 26:11 31=15 32:16 34=15 39:18 41=20 sha256 29edd8c6a7eb20b3
+# njc lines 1=1 7:1 15=8 17:9 19=8 26:11 31=15 32:16 34=15 40:18 42=20 sha256 feacaaf39eff5f53

@@ -1,0 +1,39 @@
+"""The attributes that a prompt names, such as `<order.lines>`, read as a model is shown them.
+
+read_part(scope, "order.lines", redactor)      Bound([Line(...)])
+read_part(scope, "order.secret", redactor)     Hidden(), if its class keeps it out of its `repr`
+"""
+
+from __future__ import annotations
+
+from njrt.private_names import mangle
+from njrt.records import record
+from njrt.rendering.one_line import find_write_function, list_hidden_attributes
+from njrt.rendering.redaction import Redactor
+from njrt.rendering.writer import ValueWriter
+from njrt.scope.scope import Absent, Bound, Scope
+from njrt.values.introspection import is_a
+
+
+@record
+class Hidden:
+    """An attribute that its class keeps out of its `repr`, as a secret."""
+
+
+Part = Bound | Absent | Hidden
+
+
+def read_part(scope: Scope, path: str, redactor: Redactor) -> Part:
+    """Return the value of an attribute, unless a class on the way hides it."""
+    parts = path.split(".")
+    for length in range(1, len(parts)):
+        try:
+            owner = scope.read_value(".".join(parts[:length]))
+            value = scope.read_value(".".join(parts[: length + 1]))
+        except AttributeError:
+            return Absent.UNBOUND
+        if redactor.rule is not False and not is_a(owner, type):
+            hidden = list_hidden_attributes(owner, ValueWriter(find_write_function, redactor))
+            if mangle(parts[length], scope.class_name) in hidden:
+                return Hidden()
+    return Bound(value)
