@@ -62,7 +62,8 @@ def _walk_paths(tree: ast.AST, roots: frozenset[str]) -> Iterator[tuple[ast.expr
         own: set[str] = set()
         match node:
             case ast.Attribute() | ast.Name():
-                owner, names = node, list[str]()
+                owner: ast.expr = node
+                names: list[str] = []
                 while isinstance(owner, ast.Attribute):
                     names.append(owner.attr)
                     owner = owner.value
