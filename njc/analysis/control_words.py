@@ -23,7 +23,7 @@ _NAMES: Mapping[JumpLabel, re.Pattern[str]] = {
     "continue": re.compile(r"\bcontinu(?:e|ed|ing)\b", re.IGNORECASE),
     "return": re.compile(r"\breturn(?:ed|ing)?\b", re.IGNORECASE),
 }
-"""The words that name a jump. `returns` and the like do not: they say what a function does, not what to do."""
+"""The words that name a jump; not `returns` and the like, which say what a function does."""
 _RAISE = re.compile(r"\b(?:re-?)?rais(?:e|es|ed|ing)\b", re.IGNORECASE)
 _NEGATED = re.compile(
     r"(?:\b(?:not|never|no|nor|without|cannot|avoid)|n['’]t)\s+"

@@ -64,7 +64,7 @@ class TypeReader(ExpressionReader):
         return {}
 
     def output_type(self, name: str, scope: NameScope) -> Typed | None:
-        """Return an output's type: its declared type, or the one that the code after its blocks states."""
+        """Return an output's type: the declared one, or that which the code after its blocks states."""
         return self.declared_type(name, scope) or self.stated_type(name, scope)
 
     def declared_type(self, name: str, scope: NameScope) -> Typed | None:
@@ -75,7 +75,7 @@ class TypeReader(ExpressionReader):
         return self._read_annotation(self.find_annotation(name, scope), scope)
 
     def stated_type(self, name: str, scope: NameScope) -> Typed | None:
-        """Return the type of an output without a declared one, if the code after each of its blocks states the same."""
+        """Return an undeclared output's type, if the code after each of its blocks states the same."""
         place = (scope, name)
         if place not in self._stated_types:
             self._stated_types[place] = self._find_stated_type(name, scope)

@@ -6,8 +6,9 @@
         return n                    the output `n` is an int
     size: float = n                 the same: `n` is a float
 
-Only the block's own suite counts, up to a statement that binds the variable, that may jump, or that is a
-block: up to there, no test of the value can have left. Not detected: types by calls, and behind branches.
+Only the block's own suite counts, up to a statement that binds the variable, that may jump, or
+that is a block: up to there, no test of the value can have left. Not detected: types by calls, and
+behind branches.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _JUMPS = ast.Return | ast.Raise | ast.Break | ast.Continue | ast.Yield | ast.Yie
 
 
 def find_stated_type(block: NaturalBlock, name: str) -> Typed | None:
-    """Return the type that the next statements state for an output, as written; None without one."""
+    """Return the type that the next statements state for an output, as written, or None."""
     scope = block.scope
     for statement in block.following:
         match statement:

@@ -134,7 +134,7 @@ def _find_annotation(name: str, scope: NameScope, types: TypeDefinitions) -> ast
 
 
 def format_stated_type(name: str, scope: NameScope, types: TypeReader) -> str | None:
-    """Return the text of the type that the code after an output's blocks states; None without one."""
+    """Return the text of the type that the code after an output's blocks states, or None."""
     if (typed := types.stated_type(name, scope)) is None:
         return None
     found = _unwrap_annotation(typed.annotation, typed.scope, scope, types, resolve_name)

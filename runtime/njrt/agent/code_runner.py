@@ -64,7 +64,8 @@ class CodeRunner:
         if fields and (misfits := restore_misfits(fields)):
             was = "the attribute is" if len(misfits) == 1 else "the attributes are"
             return Refusal(
-                f"the code has run, but {'; '.join(misfits)}; {was} as before; the rest is done, do not repeat it"
+                f"the code has run, but {'; '.join(misfits)}; {was} as before; "
+                "the rest is done, do not repeat it"
             )
         match execution:
             case Jumped(outcome):

@@ -233,7 +233,7 @@ describe_object = partial(describe_variable, has_members=False)
 
 
 def _describe_classes(scope: Scope, budget: int, redactor: Redactor) -> Iterator[str]:
-    """Yield the classes of the objects that a block may change, each once: fields with types, and methods."""
+    """Yield the classes of the objects that a block may change, each once, with their members."""
     values = scope.list_visible((*scope.names, *scope.type_names)).values()
     known = [value for value in values if is_a(value, type)]
     known += find_signature_classes(scope.list_used_functions())
@@ -248,7 +248,7 @@ def _describe_classes(scope: Scope, budget: int, redactor: Redactor) -> Iterator
 def _describe_parts(
     block: Block, scope: Scope, paths: Sequence[str], budget: int, redactor: Redactor
 ) -> Iterator[str]:
-    """Yield a line for each part of a variable that the prompt reads; reading it may run code, such as a property."""
+    """Yield a line for each part of a variable that the prompt reads, which may run properties."""
     in_time = partial(limit_time, block.options.max_code_seconds)
     for path in paths:
         if path in scope.outputs and path not in block.reads:

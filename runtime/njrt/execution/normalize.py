@@ -3,15 +3,15 @@
     text = 'four'              pass                              the prompt reads <text>, which is 'four'
     text = 'five'              text = 'five'                     refused by the checks: <text> is only read
     from typing import *       from typing import Any, List      the names of the module that the code reads
-    if text == 'four': a = 1   if text == 'four': a = 1          what follows cannot run, and is not checked
+    if text == 'four': a = 1   if text == 'four': a = 1          the rest cannot run
     else: a = nine
 
 Small models often restate the inputs first. A statement that binds an input to its own value is replaced by `pass`,
 for plain values only (text, numbers, bytes, truth values, None). So is the restated class of an input, if it has no
 member that the original lacks, and its methods do nothing but fill attributes.
 
-They also write a branch for each value that they can think of. The code runs once: if it begins with an `if` that
-compares an input with its whole value, the other branches are removed. The test stays.
+They also write a branch for each value that they can think of. The code runs once: if it begins
+with an `if` that compares an input with its whole value, the other branches are removed.
 
 Python allows `import *` in modules only. For a module that blocks may import, it is replaced by an import of the
 public names that the code reads, names of builtins included, as in Python; a variable that the prompt names keeps
@@ -40,7 +40,7 @@ _Replacement = tuple[ast.stmt, str]
 
 
 def normalize(source: str, tree: ast.Module, names: SnippetNames, scope: Scope) -> str:
-    """Remove dead branches, or else replace restated inputs and star imports; line numbers do not change.
+    """Remove dead branches, or else replace restated inputs and star imports; lines keep their place.
 
     The result may be normalized again.
     """
@@ -156,9 +156,9 @@ def _is_current_value(literal: ast.expr, name: str, scope: Scope) -> bool:
 
 
 def _find_only_branch(tree: ast.Module, scope: Scope) -> tuple[ast.stmt, ast.If] | None:
-    """Return the `if` that the code begins with, and its branch whose test compares an input with its whole value.
+    """Return the `if` that the code begins with, and its branch for the whole value of an input.
 
-    Before it, only imports and assigned constants run, and tests of the same kind, which cannot change the input.
+    Before it, only imports, assigned constants and such tests run, which cannot change the input.
     """
     for statement in tree.body:
         branch: ast.stmt | None = statement

@@ -40,7 +40,8 @@ def find_part_problems(tree: ast.Module, scope: Scope) -> Iterator[str]:
                 yield from _find_assignment_problem(node, path, scope)
         elif not any(path.startswith(f"{part}.") for part in named):
             parts = ", ".join(f"`{part}`" for part in named)
-            yield f"{format_line_prefix(node)}the prompt names only {parts} of `{root}`, and no other part; use just that"
+            line = format_line_prefix(node)
+            yield f"{line}the prompt names only {parts} of `{root}`, and no other part; use just that"
 
 
 def _find_assignment_problem(node: ast.Attribute, path: str, scope: Scope) -> Iterator[str]:
@@ -55,7 +56,7 @@ def _find_assignment_problem(node: ast.Attribute, path: str, scope: Scope) -> It
 
 
 def _walk_paths(tree: ast.AST, roots: frozenset[str]) -> Iterator[tuple[ast.expr, str]]:
-    """Yield the uses of variables, each with all attributes that follow; parameters of functions are others."""
+    """Yield the uses of variables, each with all attributes that follow; not of parameters."""
     waiting = [(tree, roots)]
     while waiting:
         node, visible = waiting.pop()

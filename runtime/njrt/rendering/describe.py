@@ -118,7 +118,7 @@ def describe_whole(name: str, value: UserValue, writer: WholeWriter) -> str:
 
 
 def _name_weekday(value: UserValue) -> str:
-    """Return the comment that names a date's weekday, which models do not compute well; "" for other values."""
+    """Return the comment that names a date's weekday; "" for other values."""
     is_date = type(value) is date or type(value) is datetime
     return f"  # {_WEEKDAYS[value.weekday()]}" if is_date else ""
 

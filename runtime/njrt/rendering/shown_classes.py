@@ -42,7 +42,7 @@ _PLAIN_CLASSES = frozenset(
 
 
 def find_shown_classes(values: Iterable[Any], types: Iterable[Any]) -> list[type]:
-    """Return the program's classes of some values and in some types, and those of their fields and methods."""
+    """Return the program's classes of values and in types, and those of their fields and methods."""
     waiting = deque([*types, *chain.from_iterable(map(_list_classes, values))])
     found: dict[int, type] = {}
     while waiting and len(found) < MAX_CLASSES:

@@ -1,11 +1,11 @@
-"""The declared types of objects' attributes, and the attributes that code has set to something else.
+"""The declared types of objects' attributes, and attributes that code has set to something else.
 
     class Enemy: health: int              find_field_problem("none", 3, "health", Enemy, ...)
                                           "`Enemy.health: int`: expected int, got str"
     before = read_fields([enemies])       the attributes with a declared type, of all objects reachable
     restore_misfits(before)               the problems that code has made; those attributes are as before
 
-An attribute that did not fit before is not checked: there the program does not keep to its declaration.
+An attribute that did not fit before is not checked: there the program breaks its declaration.
 Not detected: items of containers, objects that the code makes, and more than `MAX_OBJECTS` objects.
 """
 
@@ -66,7 +66,7 @@ def find_field_problem(
 
 
 def read_fields(values: Iterable[UserValue]) -> Fields:
-    """Return the attributes with declared types of all of the program's objects reachable from values."""
+    """Return the attributes with declared types of the program's objects reachable from values."""
     types_by_class: dict[int, Mapping[str, Any]] = {}
     fields: Fields = []
     for value, _ in read_state([*values], MAX_OBJECTS) or ():

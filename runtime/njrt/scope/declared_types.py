@@ -1,4 +1,4 @@
-"""The declared types of a block's outputs, evaluated: what `lambda: {"order": Order, "rows": "list[Row]"}` means.
+"""The declared types of a block's outputs, evaluated, as of `lambda: {"rows": "list[Row]"}`.
 
     {"rows": "list[Row]"}                      list[Row], if the text stands in the program's source
     {"x": kind}, and kind = "list[Row]"        OutputTypeError: the text of a variable is data
@@ -80,7 +80,7 @@ def list_type_variables(declare: Callable[[], Any] | None) -> Iterator[tuple[str
 
 
 def _is_alias(name: str, declare: Any) -> bool:
-    """Return whether a module says that a name is an alias of a quoted type: `Rows: TypeAlias = "list[Row]"`."""
+    """Return whether a name is an alias of a quoted type: `Rows: TypeAlias = "list[Row]"`."""
     names = declare.__globals__
     with suppress(Exception):
         held = names.get("__annotations__") or sys.modules[names["__name__"]].__annotations__
@@ -98,7 +98,7 @@ def _list_written(declare: Callable[[], Any]) -> frozenset[str]:
 def is_declared(
     path: str, declare: Callable[[], Mapping[str, Any]], outputs: Collection[str]
 ) -> bool:
-    """Return whether a path has a declared type, even an unreadable one; True if the declarations cannot be read."""
+    """Return whether a path has a declared type; True if the declarations cannot be read."""
     declared = evaluate_declarations(declare, outputs)
     return declared is None or path in declared
 
@@ -134,7 +134,7 @@ class _WithMissingNames(dict[str, Any]):
 def _replace_missing_names(
     declare: Callable[[], Any], outputs: Collection[str], make: Callable[[str], Any] = ForwardRef
 ) -> Callable[[], Any]:
-    """Return the same function, with forward references in place of unbound names, and types in place of outputs."""
+    """Return the same function, with references for unbound names, and types for outputs."""
     assert isinstance(declare, FunctionType)
     scope, cells = _WithMissingNames(declare.__globals__, make), []
     for name in outputs:
@@ -159,8 +159,8 @@ def _is_type(value: UserValue) -> bool:
 class Resolver:
     """Evaluates the strings in annotations.
 
-    `typing.get_type_hints` cannot be used here: it caches the meaning of `Optional["Foo"]` from the first module
-    that used it.
+    `typing.get_type_hints` cannot be used here: it caches the meaning of `Optional["Foo"]` from the
+    first module that used it.
     """
 
     module: dict[str, Any]
@@ -202,7 +202,7 @@ class Resolver:
         return origin[inside if len(inside) > 1 else inside[0]]
 
     def _check_text(self, text: str, declare: Callable[[], Any]) -> None:
-        """Raise OutputTypeError for the text of a variable, NameError for other text that is more than a type.
+        """Raise OutputTypeError for the text of a variable, NameError for text that may call something.
 
         Only what stands in the declarations may be more than names, parts in brackets and `|`.
         """

@@ -83,7 +83,7 @@ class DeclaredNames:
     uses: str = ""
     """The parts of imports that the prompt names."""
     parts: str = ""
-    """The attributes of other variables that the prompt names, if it names no variable of them whole."""
+    """The attributes that the prompt names, of variables that it does not name whole."""
 
 
 class BlockNames:
@@ -238,7 +238,7 @@ class Scope:
     def list_visible(self, names: Iterable[str] | None = None) -> dict[str, UserValue]:
         """Return the same, but of a variable that the prompt names in part only those parts.
 
-        Parts are read without running code: those that only code returns, as of a property, are left out.
+        Parts are read without running code: those that only code returns are left out.
         """
         found = self.list_variables(names)
         for name in found.keys() & self.parts.keys() if self.parts else ():
@@ -412,7 +412,7 @@ class Scope:
         return found
 
     def read_part(self, path: str) -> Bound | Absent:
-        """Return the value at a path of attributes, without running code: unbound if only code returns it."""
+        """Return the value of a part, without running code: unbound if only code returns it."""
         owner, part = self.lookup(path.partition(".")[0]), self._read_output(path)
         is_itself = (
             isinstance(owner, Bound) and isinstance(part, Bound) and part.value is owner.value
@@ -472,7 +472,7 @@ class Scope:
             cells.clear()
 
     def _is_set(self, path: str) -> bool:
-        """Return whether an output has a value; `...`, which models write for one, is none without a type."""
+        """Return whether an output has a value; without a type, `...` is none: models copy it."""
         name, *attributes = path.split(".")
         value = self._read_binding(mangle(name, self.class_name))
         if attributes and type(value) is not Absent:

@@ -2,11 +2,12 @@
 
     find_type_mismatch(["a", 1], list[str])    "expected list[str]; at 1: expected str, got int"
     find_type_mismatch(3, float)               None: an int fits a declared float
-    find_type_mismatch(len, Callable[[], int]) "expected Callable[[], int]; it does not take 0 arguments"
+    find_type_mismatch(len, Callable[[], int]) "...; it does not take 0 arguments"
 
 Values are never converted, and iterators are never advanced. Unlike in type checkers, a bool is not an int, a str is
 not a `Sequence[str]`, and an instance of a generic class is checked only for its class. Not checked: items of
-iterators, the types of parameters and results of functions, Protocols without `runtime_checkable`, and unresolvable names.
+iterators, the types of parameters and results of functions, Protocols without `runtime_checkable`,
+and unresolvable names.
 """
 
 from __future__ import annotations
@@ -269,7 +270,7 @@ def _is_instance(
 
 
 def _takes(function: Any, count: int) -> bool:
-    """Return whether a function can be called with this number of arguments; True if it has no signature."""
+    """Return whether a function takes this number of arguments; True without a signature."""
     try:
         inspect.signature(function).bind(*[None] * count)
     except TypeError:
