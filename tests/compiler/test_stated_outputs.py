@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -85,7 +86,7 @@ def run(text: str, replies: list[object]) -> tuple[object, list[str]]:
     shown: list[str] = []
     waiting = iter(replies)
 
-    def answer(request: Request) -> object:
+    def answer(request: Request) -> Any:
         last = request.messages[-1]
         shown.append(last.text if isinstance(last, UserMessage) else str(last))
         return next(waiting)

@@ -263,10 +263,15 @@ def test_an_ellipsis_is_the_value_only_of_an_output_whose_type_admits_it(
 
 
 class Box:
-    def find(self, key: Later, *others: Line) -> list[Word]: ...
+    def find(self, key: Later, *others: Line) -> list[Word]:
+        raise LookupError
+
     @classmethod
-    def make(cls) -> Store: ...
-    def _hidden(self) -> Guests: ...
+    def make(cls) -> Store:
+        raise LookupError
+
+    def _hidden(self) -> Guests:
+        raise LookupError
 
 
 def test_code_may_use_the_classes_of_shown_signatures() -> None:

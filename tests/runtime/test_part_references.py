@@ -47,7 +47,7 @@ def play(
     told: list[str] = []
     waiting = iter([run(code, done=True), run("x = 'repaired'\nbox.items", done=True)])
 
-    def answer(request: Request) -> object:
+    def answer(request: Request) -> Any:
         last = request.messages[-1]
         told.append(last.text if isinstance(last, UserMessage) else last.results[0].text)  # type: ignore[union-attr]
         return next(waiting)
