@@ -138,7 +138,13 @@ class Mailbox:  # as in examples/mailbox.njpy; a docstring would be shown to the
 def file_mail(self: Mailbox) -> None:
     """Run the second block of the example on the first mail."""
     topic, mail = "bills", self.mails[0]
-    njrt.run(INSTRUCTION, lambda: (topic, mail, self), labels="continue", at="mailbox.njpy:17")
+    njrt.run(
+        INSTRUCTION,
+        lambda: (topic, mail, self),
+        parts="self.folders",
+        labels="continue",
+        at="mailbox.njpy:17",
+    )
 
 
 def capture_requests(
