@@ -92,6 +92,15 @@ def find_json_problem(typed: Typed, types: DeclaredTypes) -> JsonProblem | None:
     return reader.find_equal()
 
 
+def read_json_form(typed: Typed, types: DeclaredTypes) -> tuple[Json | None, Json]:
+    """Return the JSON schema of a type, None without one, and the root that it refers to."""
+    reader = _FormReader(types)
+    try:
+        return reader.read(typed), {"$defs": reader.definitions}
+    except _NoFormError:
+        return None, {}
+
+
 class _NoFormError(Exception):
     """A type has no JSON schema; the arguments are the fields of a `JsonProblem`."""
 

@@ -124,6 +124,21 @@ class Tool:
 
 
 @record
+class Question:
+    """A question with given answers; a model that can decide returns the probability of each.
+
+    `name` is the output that it is about. The texts of the `answers` differ from each other. With
+    `has_escape`, the last one means that none of the others can be given. The last message of the
+    request ends with the question and its answers, behind the letters A, B, C, ...
+    """
+
+    name: str
+    text: str
+    answers: tuple[str, ...]
+    has_escape: bool = False
+
+
+@record
 class Request:
     """One question to a model: the whole conversation so far.
 
@@ -131,8 +146,9 @@ class Request:
     limit for all models together, None for no limit. `place` is the block's place (`file.njpy:line`), `turn` the
     number of the request in this run, from 1; both are for errors, recordings and traces, are never sent to a model
     and are not part of a cache key. `schema` is a JSON schema for the reply's text; adapters have the server enforce
-    it if it can. `wants_probability` asks for the probability of the answer. `on_text`, unless None, is called with
-    the reply's text so far, in another thread, while the reply comes in; never if the model does not stream.
+    it if it can. `wants_probability` asks for the probability of the answer. `question` is asked
+    only of a model that can decide. `on_text`, unless None, is called with the reply's text so far,
+    in another thread, while the reply comes in; never if the model does not stream.
     A model that makes several calls for one request calls `before_call` before each call except the first, with the
     usage of the previous calls; it raises a `LimitError` if no further call may be made. `call_layer` returns the
     layer (`njrt.models.model.Layer`) around each of its model calls.
@@ -149,6 +165,7 @@ class Request:
     turn: int = 1
     schema: Json | None = None
     wants_probability: bool = False
+    question: Question | None = None
     on_text: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
     before_call: Callable[[Usage], object] | None = field(default=None, compare=False, repr=False)
     call_layer: Callable[[Any], Any] | None = field(default=None, compare=False, repr=False)
@@ -204,7 +221,8 @@ class Reply:
 
     `attempts` are all calls that were made for it, if there were several; `usage` is then their total.
     `probability` is the product of the probabilities of the tokens in the answer's values, if the request wants it and
-    the server gives it.
+    the server gives it. `probabilities` are those of the answers to the request's question, in
+    their order; None if the reply does not give them.
     """
 
     message: ModelMessage
@@ -214,6 +232,7 @@ class Reply:
     source: Literal["model", "cache", "recording", "script"] = "model"
     attempts: tuple[CallAttempt, ...] = ()
     probability: float | None = None
+    probabilities: tuple[float, ...] | None = None
 
 
 def make_object_schema(properties: Mapping[str, Json]) -> dict[str, Any]:

@@ -54,6 +54,7 @@ def test_blocks_as_data(here: Workplace) -> None:
         "prompt": "Fill <:content>.",
         "jumps": [],
         "effects": "direct",
+        "decision": False,
         "because": "the output `content` has no type",
         "to do without code": "write its type, as in `<:content: str>`",
         "policy": "guarded",

@@ -14,9 +14,11 @@ import click
 
 from njc.analysis.containment import find_uncontained
 from njc.analysis.contracts import format_assert
+from njc.analysis.decisions import is_decision
 from njc.analysis.inference import TypeReader
 from njc.codegen.header import is_intact, parse_header
 from njc.codegen.linemap import parse_line_map
+from njc.codegen.output_types import find_chosen_outputs
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import (
     FILE,
@@ -112,6 +114,9 @@ def _describe_blocks(compilation: Compilation, project: Options) -> Iterator[dic
         if authority is not None:
             description["jumps"] = list(authority.labels)
             description["effects"] = authority.effects or block.options.effects or ""
+            description["decision"] = description["effects"] == "answer" and (
+                is_decision(block, authority, types, find_chosen_outputs(block, types))
+            )
             description["because"] = authority.reason
             description["to do without code"] = authority.remedy
             if description["effects"] not in ("answer", "interface"):
@@ -139,7 +144,8 @@ def _format_block(description: Mapping[str, Any]) -> str:
         "ensures": "; ".join(description.get("ensures", ())),
         "legal": " ".join(description["labels"]),
         "jumps": " ".join(description.get("jumps", ())),
-        "effects": description.get("effects", ""),
+        "effects": description.get("effects", "")
+        + " (decision)" * description.get("decision", False),
         "because": description.get("because", ""),
         "remedy": description.get("to do without code", ""),
         "policy": description.get("policy", ""),

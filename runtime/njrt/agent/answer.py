@@ -37,6 +37,7 @@ from njrt.effects import (
 from njrt.errors import ConfigurationError
 from njrt.message_json import find_last_object
 from njrt.messages import ANSWER_DECODER, Json, Reply, make_object_schema
+from njrt.questions import has_meaning
 from njrt.records import record
 from njrt.rendering.shown_classes import find_shown_classes
 from njrt.scope.scope import Scope
@@ -77,6 +78,8 @@ class AnswerForm:
     """The form of the value that the reply returns, if it may return one."""
     may_need_code: bool
     """Whether the reply may ask for code."""
+    exceptions: tuple[str, ...] = ()
+    """The exceptions that the text names."""
 
     @property
     def is_reasoned(self) -> bool:
@@ -139,7 +142,8 @@ def _make_answer_form(
         schema["$defs"] = definitions
     meanings = list_meanings(form.declared for _, form in forms)
     text = describe_form(examples, meanings, raising, is_reasoned)
-    return AnswerForm(None if is_reasoned else schema, text, outputs, returned, may_need_code)
+    sent = None if is_reasoned else schema
+    return AnswerForm(sent, text, outputs, returned, may_need_code, exceptions)
 
 
 def describe_form(
@@ -171,11 +175,6 @@ def list_meanings(kinds: Iterable[DeclaredType]) -> list[str]:
         for member in kind
         if has_meaning(member)
     ]
-
-
-def has_meaning(member: Enum) -> bool:
-    """Return whether a member's value is a text other than its name."""
-    return isinstance(member.value, str) and member.value.lower() != member.name.lower()
 
 
 PASS_EXAMPLE = '{"pass": true}'

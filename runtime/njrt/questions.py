@@ -1,0 +1,216 @@
+"""Blocks that choose among a few values: questions to a model, and the probabilities of answers.
+
+    <:topic: Literal["bills", "food"]>      Which is `topic`?
+                                            A. bills
+                                            B. food
+                                            C. none of these can be said
+    top tokens "A", " A", "B", "The"        (0.93, 0.06, 0.01), or None: the reply names no answer
+
+A block is a *decision* if each output, or the value to return, is one of at most 19 JSON values:
+booleans, literals, members of enums, integers between two bounds, numbers of objects, or None.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from itertools import zip_longest
+from typing import Any
+
+from njrt.messages import Json, Question
+from njrt.outcome import UserValue
+from njrt.records import record, replace
+from njrt.values.json_forms import JsonForm
+from njrt.values.json_unions import MEMBERS, NUMBERED, flatten_alternatives, list_constants
+
+MAX_ANSWERS = 19
+"""With the letter for none of them 20, the most tokens whose probabilities OpenAI's API returns."""
+
+MAX_QUESTIONS = 3
+"""A block with more questions is answered as one JSON object."""
+
+ESCAPE = "none of these can be said"
+"""The answer that leads to the JSON form, in which the model may ask for code or raise."""
+
+NO_JUMP, RETURN, RAISE = "none", "return", "raise "
+"""The answers about jumps, besides labels; `raise` is followed by the exception."""
+
+JUMPS, RETURNED = "(jump)", "return"
+"""The names of the questions that are not about an output."""
+
+MIN_MASS = 0.5
+"""The least probability of all answers together with which a reply counts as one of them."""
+
+
+@record
+class Choice:
+    """A value of an output: as text, as JSON, and with the meaning of an enum's member."""
+
+    text: str
+    value: Any
+    meaning: str = ""
+
+
+@record
+class Decision:
+    """The questions of a block: about a jump, then about each output or the value to return.
+
+    `jumps` is empty if the block cannot jump.
+    """
+
+    jumps: tuple[Choice, ...]
+    outputs: Mapping[str, tuple[Choice, ...]]
+    returned: tuple[Choice, ...]
+
+
+def make_decision(
+    outputs: Mapping[str, JsonForm],
+    returned: JsonForm | None,
+    labels: Iterable[str],
+    exceptions: Iterable[str],
+    objects: Sequence[UserValue],
+) -> Decision | None:
+    """Return the questions of a block that is a decision, or None.
+
+    `returned` is None unless the block may return a value; `objects` are chosen by their numbers.
+    """
+    chosen = {name: list_choices(form, objects) for name, form in outputs.items()}
+    value = list_choices(returned, objects) if returned else ()
+    jumps = [*labels, *(RAISE + name for name in exceptions)]
+    if "return" in jumps and not value:
+        return None
+    jumps = [NO_JUMP, *(RETURN if label == "bare_return" else label for label in jumps)]
+    questions = (len(jumps) > 1) + max(len(chosen), bool(value))
+    if not (1 <= questions <= MAX_QUESTIONS and all(chosen.values()) and len(jumps) <= MAX_ANSWERS):
+        return None
+    asked = tuple(Choice(text, text) for text in jumps) if len(jumps) > 1 else ()
+    return Decision(asked, chosen, value)
+
+
+def list_choices(form: JsonForm, objects: Sequence[UserValue] = ()) -> tuple[Choice, ...]:
+    """Return the values of a type, if they are from 2 to 19; otherwise none."""
+    root, choices = form.schema_with_members, list[Choice]()
+    for part in flatten_alternatives([root], root):
+        if not (found := _list_values(part, objects)):
+            return ()
+        choices += found
+    if not 2 <= len(choices) <= MAX_ANSWERS:
+        return ()
+    texts = [choice.text for choice in choices]
+    is_plain = all(text.isprintable() and text and text == text.strip() for text in texts)
+    if is_plain and len({*texts, ESCAPE}) > len(texts):
+        return tuple(choices)
+    written = (json.dumps(choice.value, ensure_ascii=False) for choice in choices)
+    return tuple(replace(each, text=text) for each, text in zip(choices, written, strict=True))
+
+
+def _list_values(schema: Json, objects: Sequence[UserValue]) -> Sequence[Choice]:
+    """Return the values of a schema without alternatives; none if they are not a few."""
+    if (kind := schema.get(NUMBERED)) is not None:
+        numbers = [number for number, it in enumerate(objects, 1) if isinstance(it, kind)]
+        return [Choice(f"#{number}", number) for number in numbers]
+    if members := schema.get(MEMBERS):
+        return [
+            Choice(name, name, members[name].value if has_meaning(members[name]) else "")
+            for name in list_constants(schema)
+        ]
+    values = list_constants(schema)
+    match schema.get("type"):
+        case "boolean" if not values:
+            values = [True, False]
+        case "null":
+            values = [None]
+        case "integer" if not values:
+            values = _list_integers(schema)
+    return [Choice(str(value), value) for value in values]
+
+
+def _list_integers(schema: Json) -> Sequence[int]:
+    """Return the integers between two bounds; none without both, or with another condition."""
+    least, most = schema.get("minimum"), schema.get("maximum")
+    if least is None and "exclusiveMinimum" in schema:
+        least = schema["exclusiveMinimum"] + 1
+    if most is None and "exclusiveMaximum" in schema:
+        most = schema["exclusiveMaximum"] - 1
+    if not (isinstance(least, int) and isinstance(most, int)) or "multipleOf" in schema:
+        return ()
+    return range(least, most + 1)[: MAX_ANSWERS + 1]
+
+
+def make_question(name: str, choices: Sequence[Choice], has_escape: bool) -> Question:
+    """Return the question about an output, the value to return, or the jump."""
+    texts = {JUMPS: "Which jump does the instruction ask for here?", RETURNED: "What is returned?"}
+    answers = (*(choice.text for choice in choices), *([ESCAPE] if has_escape else ()))
+    return Question(name, texts.get(name, f"Which is `{name}`?"), answers, has_escape)
+
+
+def format_question(question: Question, choices: Sequence[Choice] = ()) -> str:
+    """Return a question as text, with a letter before each answer."""
+    meanings = [f": {choice.meaning}" if choice.meaning else "" for choice in choices]
+    lines = zip_longest(LETTERS[: len(question.answers)], question.answers, meanings, fillvalue="")
+    answers = [f"{letter}. {answer}{meaning}" for letter, answer, meaning in lines]
+    return "\n".join([question.text, *answers, "Reply with one letter."])
+
+
+def describe_values(name: str, choices: Sequence[Choice]) -> str:
+    """Return a line with the values of an output and their meanings."""
+    values = (f"{it.text} ({it.meaning})" if it.meaning else it.text for it in choices)
+    return f"`{name}` is one of: {', '.join(values)}"
+
+
+LETTERS = "ABCDEFGHIJKLMNOPQRST"
+
+
+def read_letters(
+    tokens: Iterable[tuple[str, float]], question: Question
+) -> tuple[float, ...] | None:
+    """Return the probabilities of a question's answers from the likeliest first tokens of a reply.
+
+    `tokens` are texts with log probabilities; `A`, ` A` and `a` are the same answer. None if less
+    than half of the probability is on the letters, or the numbers are not probabilities.
+    """
+    letters = LETTERS[: len(question.answers)]
+    found = dict.fromkeys(letters, 0.0)
+    for token, logarithm in tokens:
+        if (letter := token.strip().upper()) in found:
+            if not logarithm <= 0.0:  # nor is it NaN
+                return None
+            found[letter] += math.exp(logarithm)
+    mass = sum(found.values())
+    if not MIN_MASS <= mass <= 1 + TOLERANCE:
+        return None
+    return tuple(found[letter] / mass for letter in letters)
+
+
+TOLERANCE = 0.005
+"""How far a probability may be off, because some servers round it to two digits."""
+
+
+def check_probabilities(values: Sequence[float], question: Question) -> tuple[float, ...] | None:
+    """Return the probabilities of a question's answers, None if the numbers are none."""
+    is_each = len(values) == len(question.answers) and all(0.0 <= value <= 1.0 for value in values)
+    is_whole = is_each and abs(sum(values) - 1.0) <= TOLERANCE * max(2, len(values))
+    return tuple(values) if is_whole else None
+
+
+def choose_answer(probabilities: Sequence[float]) -> int:
+    """Return the index of the likeliest answer, the first of equal ones."""
+    return max(range(len(probabilities)), key=probabilities.__getitem__)
+
+
+def has_meaning(member: Enum) -> bool:
+    """Return whether a member's value is a text other than its name."""
+    return isinstance(member.value, str) and member.value.lower() != member.name.lower()
+
+
+def list_probabilities(
+    asked: Iterable[tuple[Question | None, Sequence[float] | None]],
+) -> dict[str, dict[str, float]]:
+    """Return the probabilities of the answers by question, without the questions that have none."""
+    return {
+        question.name: dict(zip(question.answers, found, strict=False))
+        for question, found in asked
+        if question is not None and found is not None
+    }
