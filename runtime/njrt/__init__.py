@@ -50,6 +50,7 @@ from njrt.errors import (
     StoreError,
     TimeLimitError,
     TokenLimitError,
+    Unsure,
 )
 from njrt.jumps import Break, Continue, Return
 from njrt.loading import load_module
@@ -87,9 +88,9 @@ __all__ = [
     "LimitError", "ModelError", "ModelNotFoundError", "NaturalError", "NoModelError",
     "OutputTypeError", "Pause", "Paused", "PendingEffect", "PolicyError", "PolicyWarning", "Recorder", "RecordingError",
     "RecordingMismatchError", "RecordingMissingError", "Reject", "RejectedRequestError", "ReplyError", "Return",
-    "Scripted", "ServerError", "StoreError", "TimeLimitError", "TokenLimitError", "Touch", "allm",
-    "approve", "arun", "call_key", "carry", "check_type", "configure", "gated", "last_run", "limit", "llm",
-    "run", "using", "watch",
+    "Scripted", "ServerError", "StoreError", "TimeLimitError", "TokenLimitError", "Touch", "Unsure",
+    "allm", "approve", "arun", "call_key", "carry", "check_type", "configure", "gated", "last_run", "limit",
+    "llm", "run", "using", "watch",
 ]  # fmt: skip
 
 _LOADED_LATER = {

@@ -85,6 +85,10 @@ class PendingEffect:
     """The arguments of a `Touch` by parameter: the program's own objects."""
     digest: str = field(default="", repr=False)
     """A digest of a `Touch`'s full arguments; the `Touch` itself cuts long arguments and redacts secrets."""
+    probabilities: Mapping[str, Mapping[str, float]] = field(default_factory=dict, compare=False)
+    """The probabilities of the answers by output, if the block decides."""
+    is_sure: bool = False
+    """Whether a person need not be asked: `unsure="ask"` is set, and the answers reach `sure`."""
 
 
 Interceptor = Callable[[PendingEffect], Decision | Awaitable[Decision]]

@@ -17,6 +17,7 @@
     ├── PolicyError                 the block needs more than it is allowed        exit code 3
     ├── InterceptorError            an interceptor failed                         exit code 3
     ├── CallInDoubtError            a crash interrupted a call                  exit code 3
+    ├── Unsure                      an answer is less probable than `sure`        exit code 3
     ├── Paused                      an interceptor paused the block               exit code 75
     ├── RecordingError              replay is impossible                          exit code 3
     │   ├── RecordingMissingError   no such file
@@ -33,7 +34,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
 
@@ -162,6 +163,16 @@ class BudgetError(LimitError):
 
 class PolicyError(NaturalError):
     """The block needs something that its project does not allow, such as code under `authority="strict"`."""
+
+
+class Unsure(NaturalError):
+    """The answer of a block is less probable than the option `sure`; no output is bound.
+
+    `probabilities` has those of the answers by output, as in the account of the run. It is empty if
+    the reply gave none.
+    """
+
+    probabilities: Mapping[str, Mapping[str, float]] = {}
 
 
 class InterceptorError(NaturalError):

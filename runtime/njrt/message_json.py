@@ -200,6 +200,8 @@ def reply_to_json(reply: Reply) -> dict[str, Any]:
         fields["attempts"] = attempts_to_json(reply.attempts)
     if reply.probability is not None:
         fields["probability"] = reply.probability
+    if reply.probabilities is not None:
+        fields["probabilities"] = list(reply.probabilities)
     return fields
 
 
@@ -232,7 +234,12 @@ def reply_from_json(fields: Mapping[str, Any], model: str) -> Reply:
     usage = fields.get("usage", {})
     counts = {name: usage.get(name, 0) for name in ("input", "output", "cached")}
     used = Usage(**counts, usd=usage.get("usd"))
-    return Reply(message, stop, used, model, probability=fields.get("probability"))
+    found = fields.get("probabilities")
+    return Reply(
+        *(message, stop, used, model),
+        probability=fields.get("probability"),
+        probabilities=None if found is None else tuple(map(float, found)),
+    )
 
 
 def _call_from_json(fields: Mapping[str, Any]) -> ToolCall:

@@ -10,6 +10,7 @@ fields, wants no key, and renders the conversation by a template that insists on
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -30,6 +31,7 @@ FIELDS = {
     "stream",
     "stream_options",
     "logprobs",
+    "top_logprobs",
 }
 VENDOR_FIELDS = FIELDS | {
     "max_completion_tokens",
@@ -62,6 +64,15 @@ def calls(*named: tuple[str, str], ids: bool = True, finish: str = "tool_calls")
     ]
     message = {"role": "assistant", "content": None, "tool_calls": tool_calls}
     return completion(message, finish)
+
+
+def decides(*tokens: tuple[str, float], finish: str = "length") -> Answer:
+    """Return a completion of one token, the first of these with their probabilities."""
+    likeliest = [{"token": it, "logprob": math.log(p), "bytes": None} for it, p in tokens]
+    answer = completion({"role": "assistant", "content": tokens[0][0]}, finish)
+    first = likeliest[0] | {"top_logprobs": likeliest}
+    answer.body["choices"][0]["logprobs"] = {"content": [first]}
+    return answer
 
 
 def completion(message: Any, finish: str = "stop", usage: Any = "some") -> Answer:
@@ -200,11 +211,17 @@ STRICT_KEYWORDS = {
 
 def _parameter_complaints(body: dict[str, Any]) -> Iterator[str]:
     model = body["model"]
+    if not 0 <= body.get("top_logprobs", 0) <= 20 or ("top_logprobs" in body) > (
+        "logprobs" in body
+    ):
+        yield "Invalid value for 'top_logprobs'."
     if "max_tokens" in body and "max_completion_tokens" in body:
         yield "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported."
     if re.match(r"o\d|gpt-[56]", model):
         for name in body.keys() & {"max_tokens", "temperature"}:
             yield f"Unsupported parameter: '{name}' is not supported with this model."
+        if "logprobs" in body:
+            yield "Unsupported parameter: 'logprobs' is not supported with this model."
     elif "reasoning_effort" in body:
         yield "Unrecognized request argument supplied: reasoning_effort"
     effort = body.get("reasoning_effort")

@@ -18,7 +18,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from enum import EnumMeta
 from functools import lru_cache, partial
 
-from njrt.agent.answer import AnswerForm, has_meaning, make_answer_form
+from njrt.agent.answer import AnswerForm, make_answer_form
 from njrt.agent.attachments import find_attachments
 from njrt.agent.parts import Hidden, Part, read_part
 from njrt.agent.prompt import join_opening
@@ -27,6 +27,7 @@ from njrt.errors import ConfigurationError
 from njrt.media import Attachment
 from njrt.outcome import UserValue
 from njrt.private_names import unmangle
+from njrt.questions import has_meaning
 from njrt.records import record
 from njrt.rendering.describe import describe_function, describe_size, describe_whole
 from njrt.rendering.members import describe_doc, format_enum_members
@@ -51,6 +52,8 @@ class AnswerPrompt:
     form: AnswerForm
     objects: tuple[UserValue, ...]
     """The program's objects that a reply may choose by their numbers, counted from 1."""
+    write_opening: Callable[[], str]
+    """Writes the message without the form of the reply."""
 
 
 @record
@@ -141,7 +144,11 @@ def make_answer_prompt(
     text = join_opening(block.instruction, [*lines.values()], form.text, fixed)
     if len(text) <= most:
         objects = tuple(writer.objects)
-        return AnswerPrompt(redactor.redact_whole(text), tuple(files.found), form, objects)
+        opening = partial(join_opening, block.instruction, [*lines.values()], "", fixed)
+        return AnswerPrompt(
+            *(redactor.redact_whole(text), tuple(files.found), form, objects),
+            write_opening=lambda: redactor.redact_whole(opening()),
+        )
     longest = max(lines, key=lambda path: len(lines[path]), default=None)
     if longest is None or len(lines[longest]) < len(text) // 10:
         way = "shorten its text, or raise max_prompt_chars"

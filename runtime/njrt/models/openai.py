@@ -51,6 +51,7 @@ from njrt.models.response import (
 )
 from njrt.models.server import OWN_KEY_VARIABLE, Server
 from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
+from njrt.questions import read_letters
 from njrt.records import record, replace
 
 Body = dict[str, Any]
@@ -121,6 +122,7 @@ class OpenAI(VendorModel):
         self._model = model
         self.is_own_server = base_url is not None
         self._listing = asyncio.Lock()
+        self.can_decide = base_url is not None or not find_tools_of_thinking_model(model or "")
 
     async def exchange(self, request: Request) -> Reply:
         if self._model is None:
@@ -158,6 +160,11 @@ class OpenAI(VendorModel):
         message, stop = parse_choice(choice, len(request.messages))
         usage = self.read_usage(response.get("usage"))
         reply = Reply(message, stop, usage, completion.model or self._model or "")
+        if request.question is not None:
+            likeliest = list_first_tokens(choice.logprobs)
+            self.can_decide = bool(likeliest) or stop == "refusal"
+            probabilities = read_letters(likeliest, request.question)
+            return replace(reply, stop="end", probabilities=probabilities)
         if request.wants_probability and choice.logprobs and choice.logprobs.content:
             tokens = ((each.token, each.logprob) for each in choice.logprobs.content)
             reply = replace(reply, probability=compute_probability(message.text, tokens))
@@ -272,6 +279,7 @@ class CompletionToken:
 
     token: str
     logprob: float
+    top_logprobs: list[CompletionToken] | None = None
 
 
 @record
@@ -315,6 +323,16 @@ class Completion:
     model: str | None = None
 
 
+TOP_TOKENS = 20
+"""The most tokens whose probabilities the API returns for each token of a reply."""
+
+
+def list_first_tokens(found: CompletionTokens | None) -> list[tuple[str, float]]:
+    """Return the likeliest first tokens of a reply, with their log probabilities."""
+    first = next(iter((found and found.content) or ()), None)
+    return [(it.token, it.logprob) for it in (first and first.top_logprobs) or ()]
+
+
 def make_completion_body(request: Request, model: str, own_server: bool = False) -> Body:
     """Return the body of a chat completion request; an `own_server` knows only the older fields."""
     body: Body = {"model": model, "messages": list(_build_messages(request))}
@@ -326,6 +344,8 @@ def make_completion_body(request: Request, model: str, own_server: bool = False)
         body["response_format"] = {"type": "json_schema", "json_schema": form}
     if request.wants_probability:
         body["logprobs"] = True
+    if request.question is not None:
+        body["top_logprobs"] = TOP_TOKENS
     if not own_server:
         body["prompt_cache_key"] = make_prompt_cache_key(request)
     if tools := find_tools_of_thinking_model(model):

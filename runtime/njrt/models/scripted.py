@@ -4,8 +4,9 @@
     model = Scripted(lambda request: "```python\nx = 1\n```", protocol="text")  or computed
     model.requests[0].messages                                              the messages sent to it
 
-A reply is a `Reply` or part of one: a text, a dict (the JSON object of a block that answers), a tool call
-(`run(...)`, `call(...)`), a list of tool calls, or an exception, which is raised.
+A reply is a `Reply` or part of one: a text, a dict (the JSON object of a block that answers, or the
+probabilities of the answers to a block that decides), a tool call (`run(...)`, `call(...)`), a list
+of tool calls, or an exception, which is raised.
 """
 
 from __future__ import annotations
@@ -19,7 +20,17 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from njrt.errors import ModelError
-from njrt.messages import ModelMessage, Protocol, Reply, Request, ToolCall, ToolMessage, UserMessage
+from njrt.messages import (
+    ModelMessage,
+    Protocol,
+    Question,
+    Reply,
+    Request,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from njrt.questions import LETTERS, choose_answer
 
 Said: TypeAlias = (
     Reply | ModelMessage | str | Mapping[str, Any] | ToolCall | Sequence[ToolCall] | Exception
@@ -42,6 +53,8 @@ class Scripted:
 
     `delay` is the time in seconds that each reply takes.
     """
+
+    can_decide = True
 
     def __init__(
         self,
@@ -98,12 +111,25 @@ class Scripted:
             case str():
                 message = ModelMessage(entry)
             case Mapping():
+                if request.question is not None:
+                    return _make_decision(entry, request.question, self.name)
                 message = ModelMessage(json.dumps(entry, ensure_ascii=False))
             case ToolCall():
                 message = ModelMessage("", (entry,))
             case _:
                 message = ModelMessage("", tuple(entry))
         return Reply(_number_calls(message, turn), model=self.name, source="script")
+
+
+def _make_decision(given: Mapping[str, Any], question: Question, model: str) -> Reply:
+    """Return the reply to a question; the answers that are not given share the rest."""
+    if unknown := given.keys() - {*question.answers}:
+        name, known = min(unknown), ", ".join(question.answers)
+        raise ModelError(f"the script answers {question.name} by {name!r}; the answers are {known}")
+    rest = max(0.0, 1.0 - sum(given.values())) / max(1, len(question.answers) - len(given))
+    found = tuple(float(given.get(answer, rest)) for answer in question.answers)
+    message = ModelMessage(LETTERS[choose_answer(found)])
+    return Reply(message, model=model, source="script", probabilities=found)
 
 
 def _format_last_answer(request: Request) -> str:

@@ -32,6 +32,7 @@ from njrt.events import (
 )
 from njrt.messages import CallAttempt, Reply, Request, Usage, UserMessage
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
+from njrt.questions import list_probabilities
 from njrt.records import record
 from njrt.rendering.one_line import write_brief
 from njrt.rendering.redaction import redact_shapes
@@ -143,6 +144,16 @@ class RunAccount:
     seconds: float
     parent: RunId | None = None
     warnings: tuple[str, ...] = ()
+
+    @property
+    def probabilities(self) -> dict[str, dict[str, float]]:
+        """The probabilities of the answers by output, if the block has decided.
+
+        The name is `(jump)` for the question whether the block jumps, and `return` for the value
+        that it returns.
+        """
+        asked = ((call.request.question, call.reply) for call in self.calls if call.reply)
+        return list_probabilities((question, it.probabilities) for question, it in asked)
 
     @property
     def totals(self) -> Totals:

@@ -65,6 +65,16 @@ class Options:
     """
     fallback: FallbackMode | None = None
     """Whether a static block without code is a build error or runs `live`."""
+    decide: bool | None = None
+    """Whether a block that chooses among a few values asks for their probabilities in place of
+    a JSON object, if the model gives them.
+    """
+    sure: float | None = None
+    """The least probability, from 0 to 1, of an answer that is accepted; it implies `decide`."""
+    unsure: str | None = None
+    """What follows below `sure`: `raise`, also if nothing is set, raises `njrt.Unsure`; `ask`
+    lets the interceptors decide; the name of a model asks that model.
+    """
     reasoning: Reasoning | None = None
     """`text`: the model reasons in text before its reply; `ask`: its code asks it for each judgement; `none`: neither."""
     temperature: float | None = None
@@ -164,9 +174,15 @@ def find_option_problem(name: str, value: Any) -> str | None:
     if int in _KINDS[name]:
         if not is_limit(value, int) or value < 1:
             return f"option `{name}` must be a whole number from 1, not {describe_number(value)}"
+    elif name == "sure":
+        if not is_limit(value, float, 1) or value > 1:
+            return f"option `sure` must be a number from 0 to 1, not {describe_number(value)}"
     elif float in _KINDS[name]:
         if not is_limit(value, float):
             return f"option `{name}` must be a number from 0, not {describe_number(value)}"
+    elif name == "decide":
+        if not isinstance(value, bool):
+            return f"option `decide` must be True or False, not {value!r}"
     elif name == "redact":
         if not isinstance(value, bool) and not callable(value):
             return f"option `redact` must be True, False or a function, not {value!r}"
@@ -191,7 +207,7 @@ def parse_option(name: str, text: str) -> Any:
         for read in (int, float):
             with suppress(ValueError):
                 return read(text)
-    if name == "redact":
+    if name in ("redact", "decide"):
         return _SWITCHES.get(text.lower(), text)
     return text
 

@@ -75,6 +75,10 @@ class OpenRecording:
         self._used[key + model] = used + 1
         return entries[used]
 
+    def has_next_entry(self, key: str, model: str) -> bool:
+        """Return whether `take_next_entry` would return a reply."""
+        return self._used.get(key + model, 0) < len(self._list_entries(key, model))
+
     def _list_entries(self, key: str, model: str) -> list[RecordedCall]:
         return [
             entry

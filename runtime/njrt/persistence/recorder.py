@@ -125,6 +125,12 @@ class Recorder:
         calls = self._get_open_recording().calls.items
         return any(call.effect.get("function") == CHANGES for call in calls)
 
+    def has_reply(self, messages: Sequence[Message]) -> bool:
+        """Return whether a reply to a conversation is recorded and not yet replayed."""
+        with self._lock:
+            key, model = hash_conversation(messages), _get_replayed_model()
+            return self._get_open_recording().has_next_entry(key, model)
+
     def take_decision(self, asked: RecordedDecision) -> tuple[int | None, RecordedDecision | None]:
         """Return the number and the recorded form of decisions about an effect, or None."""
         with self._lock:

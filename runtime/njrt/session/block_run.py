@@ -47,8 +47,8 @@ from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import Scope, open_scope
 from njrt.session.block_call import NO_INTERFACE, BlockCall, RunArguments
 from njrt.session.code_policy import choose_policy
+from njrt.session.deciding import NO_ANSWER, DecidingRun
 from njrt.session.question import make_asker
-from njrt.session.run import BaseRun
 from njrt.session.session import Session, open_session
 from njrt.session.states import observe_scope, render_variables
 
@@ -56,7 +56,7 @@ if typing.TYPE_CHECKING:
     from njrt.session.gate import RunGate
 
 
-class BlockRun(BaseRun):
+class BlockRun(DecidingRun):
     """One run of a block (state: the block, its handler and its gate, new if it needs code)."""
 
     scope: Scope
@@ -106,6 +106,8 @@ class BlockRun(BaseRun):
         if block.code:
             return (yield from self.run_static_code())
         if self.effects != "answer":
+            if self.block.options.sure is not None:
+                raise ConfigurationError(NO_ANSWER.format("it runs code"))
             outcome = yield from self.ask_for_code()
         else:
             outcome = yield from self.ask_for_data()
@@ -160,8 +162,12 @@ class BlockRun(BaseRun):
         inputs = list_inputs(block, scope, redactor, in_time)
         prompt = make_answer_prompt(block, scope, inputs, redactor)
         if isinstance(prompt, PromptProblem):
+            if block.options.sure is not None:
+                raise ConfigurationError(NO_ANSWER.format(prompt.reason))
             return self.request_code(prompt.reason)
         handler.prompt = prompt
+        if block.options.decide or block.options.sure is not None or self.session.record:
+            return self.ask_for_answer(prompt)
         return converse(
             block,
             self.session.protocol,

@@ -31,7 +31,7 @@ from njrt.effect_json import effect_to_json
 from njrt.effects import Touch
 from njrt.errors import ConfigurationError, InterceptorError, NaturalError, Paused
 from njrt.message_json import hash_conversation
-from njrt.messages import Reply, Request
+from njrt.messages import Message, Reply, Request
 from njrt.models.model import Ask
 
 if TYPE_CHECKING:
@@ -54,22 +54,31 @@ class DecisionRecord:
     """The recorded decisions about one run's effects (state: the conversation so far, which it sees as a layer)."""
 
     def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
+        self.recorder = recorder
         self._request: Request | None = None
         self._count = 0
 
     @property
     def has_decisions(self) -> bool:
-        return self._recorder.has_decisions
+        return self.recorder.has_decisions
 
     @property
     def has_changes(self) -> bool:
-        return self._recorder.has_changes
+        return self.recorder.has_changes
+
+    @property
+    def is_replay(self) -> bool:
+        """Whether no model is asked."""
+        return not self.recorder.records
+
+    def has_reply(self, messages: Sequence[Message]) -> bool:
+        """Return whether the recording has the next reply to a conversation."""
+        return self.recorder.has_reply(messages)
 
     @property
     def path(self) -> str:
         """The recording's file or stored name."""
-        return self._recorder.place.name
+        return self.recorder.place.name
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
         """Note which conversation the next effects follow."""
@@ -83,8 +92,8 @@ class DecisionRecord:
         self._count += 1
         effect = effect_to_json(pending.effect)
         asked = RecordedDecision(pending.place, self._hash_messages(), self._count, effect)
-        index, found = self._recorder.take_decision(asked)
-        return RecordedSlot(self._recorder, index, found or asked, self._recorder.record_decision)
+        index, found = self.recorder.take_decision(asked)
+        return RecordedSlot(self.recorder, index, found or asked, self.recorder.record_decision)
 
     def take_call(self, pending: PendingEffect, is_alone: bool) -> RecordedSlot[RecordedTouch]:
         """Return a gated function call's place in the recording; `is_alone` means that no other call is running.
@@ -95,8 +104,8 @@ class DecisionRecord:
 
         id, key, effect = uuid.uuid4().hex, self._hash_messages(), effect_to_json(pending.effect)
         asked = RecordedTouch(id, pending.place, key, pending.number, effect, digest=pending.digest)
-        index, found = self._recorder.take_call(asked, is_alone)
-        return RecordedSlot(self._recorder, index, found or asked, self._recorder.record_call)
+        index, found = self.recorder.take_call(asked, is_alone)
+        return RecordedSlot(self.recorder, index, found or asked, self.recorder.record_call)
 
     def _hash_messages(self) -> str:
         return "" if self._request is None else hash_conversation(self._request.messages)

@@ -25,6 +25,7 @@ from njrt.models.model import LayeredModel, Model
 from njrt.observability.accounts import note_error
 from njrt.observability.listeners import Notified
 from njrt.options import Options
+from njrt.records import replace
 from njrt.session.interception import DecisionRecord, list_interceptors
 from njrt.session.layered_model import NO_MODEL, find_recorder, make_layered_model
 from njrt.session.limits import (
@@ -73,6 +74,20 @@ class Session:
         """Whether interceptors, or a recording, decide about the changes of contained code."""
         is_recorded = self.record is not None and self.record.has_changes
         return is_recorded or any(map(decides_changes, self.interceptors))
+
+    def use_model(self, name: str) -> None:
+        """Ask another model from now on, behind the same layers; it is chosen by name alone."""
+        record, model = self.record, self.model
+        assert isinstance(model, LayeredModel)
+        outer = (layer for layer in model.layers if isinstance(layer, Metered | Notified))
+        self.model = make_layered_model(
+            replace(self.settings, model=None),
+            replace(self.options, model=name),
+            record.recorder if record else None,
+            *outer,
+            *([record] if record else []),
+            environ=self.environ,
+        )
 
     def get_code_seconds(self) -> float | None:
         """Return the seconds that the next piece of code may run; None for no limit."""

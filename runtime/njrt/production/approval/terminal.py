@@ -112,6 +112,8 @@ class Approval:
 
     def __call__(self, pending: PendingEffect) -> Decision | Awaitable[Decision]:
         """Decide as before, or ask."""
+        if pending.is_sure:
+            return Accept()
         called = pending.effect.function if isinstance(pending.effect, Touch) else None
         is_asked = called in self._calls if isinstance(self._calls, Collection) else bool(called)
         if called == CHANGES:

@@ -1,0 +1,173 @@
+"""The conversation with a model about a decision: one question after the other, one letter each.
+
+    Request(question=...)   ──yielded──>  the model   ──sent back──>  Reply(probabilities=...)
+
+It returns the effect with the probabilities, or the number of requests if the JSON form is needed:
+the reply gives no probabilities, or the likeliest answer is that none can be given. Jumps are asked
+first; the probabilities of later questions hold if the answers so far are right.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Generator, Sequence
+from types import WrapperDescriptorType
+from typing import Any
+
+from njrt.agent.answer import find_exception
+from njrt.agent.answer_prompt import AnswerPrompt
+from njrt.agent.conversation import ConversationStep, StepResult
+from njrt.agent.prompt import ANSWER_ROLE
+from njrt.block import Block
+from njrt.effects import (
+    BindOutputs,
+    BreakLoop,
+    ContinueLoop,
+    Effect,
+    RaiseNamed,
+    ReturnAnswer,
+)
+from njrt.messages import Message, ModelMessage, Question, Reply, Request, UserMessage
+from njrt.questions import (
+    JUMPS,
+    LETTERS,
+    NO_JUMP,
+    RAISE,
+    RETURN,
+    RETURNED,
+    Choice,
+    Decision,
+    check_probabilities,
+    choose_answer,
+    describe_values,
+    format_question,
+    make_decision,
+    make_question,
+)
+from njrt.records import record
+from njrt.scope.scope import Scope
+
+DECISION_PROMPT = (
+    f"{ANSWER_ROLE}; answer each question about it with the letter of one answer alone."
+)
+
+
+@record
+class Decided:
+    """What a model has decided, and the least probability of its answers."""
+
+    effect: Effect
+    certainty: float
+    requests: int
+
+
+@record
+class Undecided:
+    """The JSON form is needed, after this number of requests."""
+
+    requests: int
+
+
+DecisionConversation = Generator[ConversationStep, StepResult, Decided | Undecided]
+
+
+def find_decision(block: Block, scope: Scope, prompt: AnswerPrompt) -> Decision | None:
+    """Return the questions of a block that is a decision, or None."""
+    form = prompt.form
+    if form.is_reasoned or not all(_is_plain(find_exception(scope, it)) for it in form.exceptions):
+        return None
+    labels, objects = block.labels, prompt.objects
+    return make_decision(form.outputs, form.returned, labels, form.exceptions, objects)
+
+
+def _is_plain(kind: Any) -> bool:
+    """Return whether an exception class has no `__init__` of its own, and so no fields."""
+    return isinstance(kind.__init__, WrapperDescriptorType)
+
+
+class Questions:
+    """The requests of one decision (state: the messages so far)."""
+
+    def __init__(self, block: Block, prompt: AnswerPrompt, decision: Decision) -> None:
+        self.block, self.decision = block, decision
+        self.has_escape = block.options.authority != "strict"
+        # Who is asked about a jump must know between which values the block would choose.
+        values = (
+            itertools.starmap(describe_values, decision.outputs.items()) if decision.jumps else ()
+        )
+        opening = "\n".join([prompt.write_opening(), *values])
+        self.messages: tuple[Message, ...] = (UserMessage(opening, prompt.attachments),)
+        self.certainty = 1.0
+        self.asked: list[tuple[Question, Sequence[float] | None]] = []
+
+    def make_first_request(self) -> Request:
+        """Return the first request, which shows whether a recording has this form."""
+        jumps, outputs = self.decision.jumps, self.decision.outputs
+        name, choices = (JUMPS, jumps) if jumps else next(iter(outputs.items()))
+        return self._make_request(make_question(name, choices, self.has_escape), choices)
+
+    def ask(self) -> DecisionConversation:
+        """Ask about the jump, then about each output or the value to return."""
+        decision, jump = self.decision, NO_JUMP
+        if decision.jumps:
+            if (choice := (yield from self._ask(JUMPS, decision.jumps))) is None:
+                return Undecided(len(self.asked))
+            jump = choice.text
+        asked = decision.outputs if jump == NO_JUMP else {}
+        if jump == RETURN and decision.returned:
+            asked = {RETURNED: decision.returned}
+        values: dict[str, Any] = {}
+        for name, choices in asked.items():
+            if (choice := (yield from self._ask(name, choices))) is None:
+                return Undecided(len(self.asked))
+            values[name] = choice.value
+        return Decided(_make_effect(jump, values), self.certainty, len(self.asked))
+
+    def _ask(
+        self, name: str, choices: Sequence[Choice]
+    ) -> Generator[ConversationStep, StepResult, Choice | None]:
+        """Ask one question; return the likeliest answer, None if it is none of the choices."""
+        question = make_question(name, choices, self.has_escape)
+        request = self._make_request(question, choices)
+        reply = yield request
+        assert isinstance(reply, Reply)
+        probabilities = check_probabilities(reply.probabilities or (), question)
+        self.asked.append((question, probabilities))
+        if probabilities is None:
+            return None
+        best = choose_answer(probabilities)
+        if best == len(choices):
+            return None
+        self.certainty = min(self.certainty, probabilities[best])
+        self.messages = (*request.messages, ModelMessage(LETTERS[best]))
+        return choices[best]
+
+    def _make_request(self, question: Question, choices: Sequence[Choice]) -> Request:
+        options, text = self.block.options, format_question(question, choices)
+        messages: tuple[Message, ...] = (*self.messages, UserMessage(text))
+        match self.messages:
+            case (UserMessage(opening, attachments),):  # not two messages of a user in a row
+                messages = (UserMessage(f"{opening}\n{text}", attachments),)
+        return Request(
+            *(DECISION_PROMPT, messages),
+            temperature=0.0,
+            max_reply_tokens=1,
+            timeout=options.max_call_seconds or 120.0,
+            place=self.block.place,
+            turn=len(self.asked) + 1,
+            question=question,
+        )
+
+
+def _make_effect(jump: str, values: dict[str, Any]) -> Effect:
+    match jump:
+        case "none":
+            return BindOutputs(values)
+        case "break":
+            return BreakLoop()
+        case "continue":
+            return ContinueLoop()
+        case "return":
+            return ReturnAnswer(values.get(RETURNED))
+        case _:
+            return RaiseNamed(jump.removeprefix(RAISE), "")
