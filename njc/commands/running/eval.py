@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,7 +13,14 @@ from njc.commands.terminal.console import Console, ProgressLine
 from njc.commands.terminal.flags import CASE_JOBS, CASES, REPEATS, TARGET, with_console
 from njc.evaluation.cases.case_file import read_cases
 from njc.evaluation.cases.runner import CaseResult, PlannedRun, run_cases
-from njc.evaluation.cases.summary import format_failures, format_table, format_warnings, summarize
+from njc.evaluation.cases.summary import (
+    compare_forms,
+    format_calibration,
+    format_failures,
+    format_table,
+    format_warnings,
+    summarize,
+)
 from njc.evaluation.pass_rates import parse_gate
 from njc.project.report import format_count
 from njc.target import get_target, make_absolute
@@ -27,6 +35,7 @@ from njrt.session.settings import get_settings
 @REPEATS
 @click.option("--model", "models", multiple=True, metavar="A,B", help="Models to compare.")
 @click.option("--gate", "gates", multiple=True, metavar="pass^K>=X", help="Fail if fewer pass.")
+@click.option("--decide", is_flag=True, help="Compare JSON with answers that have probabilities.")
 @CASE_JOBS
 @click.option("--fresh", is_flag=True, help="Discard the replies of earlier runs.")
 @with_console
@@ -37,8 +46,7 @@ def command(
     repeats: int,
     models: Sequence[str],
     gates: Sequence[str],
-    jobs: int,
-    fresh: bool,
+    **flags: Any,
 ) -> int:
     """Call FUNCTION for each case of the file CASES, and count what passes.
 
@@ -51,27 +59,33 @@ def command(
     conditions = [parse_gate(gate, repeats) for gate in gates]
     names = list(dict.fromkeys(filter(None, ",".join(models).split(",")))) or [""]
     caches = cases.parent / ".njc_cache" / "eval"
-    if fresh:
+    if flags["fresh"]:
         for file in caches.glob(f"*/{REPLIES_FILE}"):
             open_cache_file(file.parent).clear("")
     is_recorded = find_recorder(get_settings(), os.environ) is not None
     numbered, loaded = read_cases(cases), get_target(target)
+    forms = (False, True) if flags["decide"] else (None,)
     planned = [
-        PlannedRun(case, name, repeat, None if is_recorded else caches / str(repeat))
+        PlannedRun(case, name, repeat, None if is_recorded else caches / str(repeat), decide)
         for name in names
+        for decide in forms
         for repeat in range(1, repeats + 1)
         for case in numbered
     ]
     results: list[CaseResult] = []
     progress = ProgressLine(console, "running")
-    for result in run_cases(loaded, planned, jobs):
+    for result in run_cases(loaded, planned, flags["jobs"]):
         results.append(result)
         progress(len(results), len(planned))
-    summaries = [summarize(name, numbered, results) for name in names]
+    summaries = [summarize(name, numbered, results, form) for name in names for form in forms]
     times = f", {repeats} times" if repeats > 1 else ""
     title = f"{shown} on {format_count(len(numbered), 'case')}{times}"
     console.result(f"{title}\n\n{format_table(summaries)}")
-    for text in filter(None, (format_failures(summaries), format_warnings(summaries))):
+    more = [format_failures(summaries), format_warnings(summaries)]
+    more += map(format_calibration, summaries)
+    if flags["decide"]:
+        more += map(compare_forms, summaries[::2], summaries[1::2])
+    for text in filter(None, more):
         console.result(f"\n{text}")
     checked = [(gate, it) for gate in conditions for it in summaries]
     console.note("\n".join(gate.describe(it.name, it.passes) for gate, it in checked))

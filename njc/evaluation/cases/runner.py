@@ -60,6 +60,8 @@ class PlannedRun:
     """The model to ask, or "" for the configured one."""
     repeat: int
     cache: Path | None = None
+    decide: bool | None = None
+    """Whether blocks that can decide do so; None leaves that to the program."""
 
 
 @record
@@ -74,6 +76,8 @@ class CaseResult:
     """The names of the models that the blocks asked."""
     warnings: tuple[str, ...]
     """The blocks' warnings, such as that a block has changed nothing."""
+    probability: float | None = None
+    """The least probability of the answers that the blocks chose; None if no block decided."""
 
     @property
     def has_passed(self) -> bool:
@@ -100,7 +104,12 @@ def run_cases(
 def run_case(target: TargetFunction, planned: PlannedRun) -> CaseResult:
     """Call the function for a case and check the result; raises the errors in `_STOPPING`."""
     numbered, began = planned.numbered, time.monotonic()
-    with watch() as account, replaying(planned.model), using(cache=planned.cache or False):
+    settings = {} if planned.decide is None else {"decide": planned.decide}
+    with (
+        watch() as account,
+        replaying(planned.model),
+        using(cache=planned.cache or False, **settings),
+    ):
         try:
             arguments, result = _call(target, numbered)
             problem = "; ".join(_list_problems(target, numbered.case, result, arguments))
@@ -118,6 +127,10 @@ def run_case(target: TargetFunction, planned: PlannedRun) -> CaseResult:
         time.monotonic() - began,
         tuple(dict.fromkeys(run.model for run in account.runs if run.model)),
         tuple(warning for run in account.runs for warning in run.warnings),
+        min(
+            (max(it.values()) for run in account.runs for it in run.probabilities.values()),
+            default=None,
+        ),
     )
 
 
