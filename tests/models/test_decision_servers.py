@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import pytest
+from pydantic_ai.models.system_one import SystemOneModel
+from pydantic_ai.providers.system_one import SystemOneProvider
 
 import njrt
+from decision_server import (
+    DecisionServer,
+    chosen,
+    decision,
+    predicate,
+    refused,
+    system_one,
+)
 from loopback import Answer, Raw, Response, Status
-from njrt.errors import ModelError, ModelNotFoundError
+from njrt.errors import ModelError, ModelNotFoundError, RejectedRequestError, ServerError
+from njrt.media import Attachment
 from njrt.messages import Question, Reply, Request, UserMessage
+from njrt.models.choose import get_model
+from njrt.models.decision_endpoints import OpenAIDecisions, PydanticAIDecisions
 from njrt.models.decisions import can_decide
 from njrt.models.model import Model
 from njrt.models.openai import OpenAI
 from njrt.models.retry_and_fallback import FallbackModel, RetryModel
 from njrt.models.scripted import Scripted
+from njrt.models.wrapped import adapt_model
 from njrt.questions import ESCAPE
 from openai_server import KEY, OpenAIServer, completion, decides, says
 
@@ -26,6 +41,7 @@ REQUEST = Request(
     (UserMessage("Which is `topic`?\nA. bills\nB. food"),),
     temperature=0.0,
     max_reply_tokens=1,
+    wants_probability=True,
     question=QUESTION,
 )
 
@@ -63,18 +79,30 @@ def test_letters_are_read_from_log_probabilities(
     assert "stream" not in body
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        says("A"),
-        Status(400, body={"error": {"message": "logprobs is not supported"}}),
-        Status(422, body={"error": {"message": "top_logprobs: at most 5"}}),
-    ],
-)
-def test_a_server_without_log_probabilities_is_asked_once(ask: Ask, answer: Response) -> None:
-    with OpenAIServer([answer], vendor=False) as server:
+NO_LOGPROBS: list[Response] = [
+    says("A"),
+    Status(400, body={"error": {"message": "logprobs is not supported"}}),
+    Status(422, body={"error": {"message": "top_logprobs: at most 5"}}),
+]
+
+
+@pytest.mark.parametrize("answer", NO_LOGPROBS)
+def test_a_server_without_log_probabilities_is_asked_once(answer: Response) -> None:
+    ok = x = None
+    in_json = says('{"ok": true}')
+    with OpenAIServer([answer, in_json, in_json], vendor=False) as server:
         model = make_model(server)
-        assert ask(model, REQUEST).probabilities is None
+        with njrt.using(model=model, decide=True):
+            for _ in range(2):
+                njrt.run(
+                    *("natural\nPut into <:ok: bool> whether <x> is right.", lambda: (x, ok)),
+                    writes="ok",
+                    types=lambda: {"ok": bool},
+                    effects="answer",
+                )
+        asked = ["top_logprobs" in seen.body for seen in server.seen]
+    assert ok is True
+    assert asked == [True, False, False]
     assert not can_decide(model)
 
 
@@ -128,3 +156,154 @@ def test_an_unknown_model_is_an_error_in_the_program() -> None:
 )
 def test_models_say_whether_they_can_decide(make: Callable[[], Any], expected: bool) -> None:
     assert can_decide(make()) is expected
+
+
+# ── endpoints for decisions ──────────────────────────────────────────────────────────────────────
+
+YES_NO = Question("ok", "Which is `ok`?", ("True", "False", ESCAPE), True)
+
+
+def make_luna(server: DecisionServer) -> Any:
+    model = OpenAI("gpt-6-luna", vendor_url=server.base_url, key=KEY, retries=0)
+    return OpenAIDecisions(model)
+
+
+def asking(question: Question, **changes: Any) -> Request:
+    return replace(REQUEST, question=question, **changes)
+
+
+DECISIONS: list[tuple[Question, Response, Any]] = [
+    (QUESTION, chosen(bills=0.1, food=0.85, **{ESCAPE: 0.05}), (0.1, 0.85, 0.05)),
+    (QUESTION, chosen(**{ESCAPE: 0.05}, food=0.85, bills=0.1), (0.1, 0.85, 0.05)),
+    (YES_NO, predicate(0.93), (0.93, 0.07, 0.0)),
+    (YES_NO, predicate(1), (1.0, 0.0, 0.0)),
+    (QUESTION, refused(), None),
+    (QUESTION, predicate(0.9), None),
+    (QUESTION, chosen(bills=0.5, food=0.5), None),
+    (QUESTION, chosen(bills=0.5, food=0.4, other=0.1), None),
+    (QUESTION, chosen(bills=0.9, food=0.9, **{ESCAPE: 0.9}), None),
+    (QUESTION, chosen(bills=float("nan"), food=0.9, **{ESCAPE: 0.1}), None),
+    (YES_NO, predicate(1.5), None),
+    (YES_NO, predicate(float("nan")), None),
+    (QUESTION, decision(), None),
+    (QUESTION, decision({"type": "refusal"}, {"type": "refusal"}), None),
+]
+
+
+@pytest.mark.parametrize(("question", "answer", "expected"), DECISIONS)
+def test_openai_decides(ask: Ask, question: Question, answer: Response, expected: Any) -> None:
+    with DecisionServer([answer]) as server:
+        reply = ask(make_luna(server), asking(question))
+        (sent,) = server.seen[-1].body["questions"]
+    assert reply.probabilities == (expected and pytest.approx(expected))
+    assert (reply.usage.input, reply.usage.output) == (80, 1)
+    assert sent["type"] == ("predicate" if question is YES_NO else "choice")
+
+
+@pytest.mark.parametrize(
+    ("response", "error"),
+    [
+        (Raw("not JSON"), ServerError),
+        (Answer([]), ServerError),
+        (decision({"probability": 0.5}), ServerError),
+        (Status(400, body={"error": {"message": "no"}}), RejectedRequestError),
+    ],
+)
+def test_openai_fails_with_a_clear_error(ask: Ask, response: Response, error: type) -> None:
+    with DecisionServer([response]) as server, pytest.raises(error):
+        ask(make_luna(server), asking(QUESTION))
+
+
+def test_a_question_with_a_file_is_not_sent(ask: Ask) -> None:
+    image = Attachment("photo", njrt.Image(b"\x89PNG\r\n\x1a\n"))
+    with DecisionServer() as server:
+        request = asking(QUESTION, messages=(UserMessage("Which?", (image,)),))
+        assert ask(make_luna(server), request).probabilities is None
+        assert server.seen == []
+
+
+def make_system_one(server: DecisionServer) -> Any:
+    return adapt_model(SystemOneModel("clm", provider=SystemOneProvider(base_url=server.base_url)))
+
+
+SYSTEM_ONE: list[tuple[Question, Any, Any]] = [
+    (YES_NO, {"type": "noul", "noul": 0.93}, (0.93, 0.07, 0.0)),
+    (
+        QUESTION,
+        {"type": "choice", "choice": "food", "confidence": 0.8}
+        | {"probabilities": {"bills": 0.1, "food": 0.8, ESCAPE: 0.1}},
+        (0.1, 0.8, 0.1),
+    ),
+]
+
+
+@pytest.mark.parametrize(("question", "answer", "expected"), SYSTEM_ONE)
+def test_decision_models_of_pydantic_ai_decide(
+    ask: Ask, question: Question, answer: Any, expected: Any
+) -> None:
+    with DecisionServer([system_one(answer)]) as server:
+        model = make_system_one(server)
+        reply = ask(model, asking(question))
+    assert reply.probabilities == pytest.approx(expected)
+    assert can_decide(model)
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        system_one({"type": "noul", "noul": 1.5}),
+        system_one({"type": "noul", "noul": 0.5}),
+        system_one(
+            {"type": "choice", "choice": "food", "confidence": 0.8}
+            | {"probabilities": {"bills": 0.9, "food": 0.9, ESCAPE: 0.9}}
+        ),
+        Status(500),
+        Raw("not JSON"),
+    ],
+)
+def test_decision_models_of_pydantic_ai_fail_with_a_clear_error(
+    ask: Ask, response: Response
+) -> None:
+    with DecisionServer([response]) as server, pytest.raises(ServerError):
+        ask(make_system_one(server), asking(QUESTION))
+
+
+def test_decision_models_of_pydantic_ai_answer_nothing_else(ask: Ask) -> None:
+    with DecisionServer() as server, pytest.raises(RejectedRequestError, match="decide = true"):
+        ask(make_system_one(server), replace(REQUEST, question=None))
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected", "probability"),
+    [
+        (chosen(**{"a": 0.9, "b": 0.05, ESCAPE: 0.05}), "a", 0.9),
+        (refused(), "b", None),
+        (predicate(0.5), "b", None),
+    ],
+)
+def test_a_block_decides_by_the_endpoint(answer: Response, expected: str, probability: Any) -> None:
+    """What is refused is asked as a JSON object, by a chat completion."""
+    text = "natural\nPut into <:x: Literal['a', 'b']> what fits <y>."
+    x = None
+    y = "text"
+    server = DecisionServer([answer, says('{"x": "b"}')])
+    with server, njrt.using(model=make_luna(server), decide=True):
+        njrt.run(
+            *(text, lambda: (x, y)),
+            writes="x",
+            types=lambda: {"x": Literal["a", "b"]},
+            effects="answer",
+        )
+    run = njrt.last_run()
+    assert x == expected
+    assert run is not None
+    assert run.probabilities.get("x", {}).get("a") == probability
+
+
+def test_models_are_chosen_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("SYSTEM_ONE_BASE_URL", "http://127.0.0.1:9/v1")
+    assert isinstance(get_model("openai/gpt-6-luna"), OpenAIDecisions)
+    assert isinstance(get_model("openai/gpt-6-luna", base_url="http://127.0.0.1:9/v1"), OpenAI)
+    assert isinstance(get_model("pydantic-ai:system-one:clm"), PydanticAIDecisions)
+    assert not can_decide(get_model("pydantic-ai:test"))

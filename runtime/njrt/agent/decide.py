@@ -27,7 +27,9 @@ from njrt.effects import (
     RaiseNamed,
     ReturnAnswer,
 )
+from njrt.errors import RejectedRequestError
 from njrt.messages import Message, ModelMessage, Question, Reply, Request, UserMessage
+from njrt.models.decisions import stop_deciding
 from njrt.questions import (
     JUMPS,
     LETTERS,
@@ -88,8 +90,10 @@ def _is_plain(kind: Any) -> bool:
 class Questions:
     """The requests of one decision (state: the messages so far)."""
 
-    def __init__(self, block: Block, prompt: AnswerPrompt, decision: Decision) -> None:
-        self.block, self.decision = block, decision
+    def __init__(
+        self, block: Block, prompt: AnswerPrompt, decision: Decision, model: object
+    ) -> None:
+        self.block, self.decision, self.model = block, decision, model
         self.has_escape = block.options.authority != "strict"
         # Who is asked about a jump must know between which values the block would choose.
         values = (
@@ -129,7 +133,11 @@ class Questions:
         """Ask one question; return the likeliest answer, None if it is none of the choices."""
         question = make_question(name, choices, self.has_escape)
         request = self._make_request(question, choices)
-        reply = yield request
+        try:
+            reply = yield request
+        except RejectedRequestError:  # by a server that knows no log probabilities
+            stop_deciding(self.model)
+            return None
         assert isinstance(reply, Reply)
         probabilities = check_probabilities(reply.probabilities or (), question)
         self.asked.append((question, probabilities))
@@ -152,6 +160,7 @@ class Questions:
             *(DECISION_PROMPT, messages),
             temperature=0.0,
             max_reply_tokens=1,
+            wants_probability=True,
             timeout=options.max_call_seconds or 120.0,
             place=self.block.place,
             turn=len(self.asked) + 1,

@@ -26,9 +26,10 @@ def adapt_model(given: Any) -> Model:
         return model
     bases = type(given).__mro__
     if any(base.__name__ == "Model" and "pydantic_ai" in base.__module__ for base in bases):
+        from njrt.models.decision_endpoints import add_decisions
         from njrt.models.pydantic_ai import PydanticAI
 
-        return PydanticAI(given)
+        return add_decisions(PydanticAI(given))
     match given:
         case str():
             problem = f"the text {given!a} is not a model"

@@ -89,7 +89,7 @@ class DecidingRun(BaseRun):
         is_wanted = bool(options.decide) or options.sure is not None
         if (decision := find_decision(self.block, self.scope, prompt)) is None:
             return None
-        questions = Questions(self.block, prompt, decision)
+        questions = Questions(self.block, prompt, decision, session.model)
         if (record := session.record) is not None:
             if record.has_reply(questions.make_first_request().messages):
                 return questions
