@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from njc.runs.debug.stop_report import show_source
 from njc.runs.timeline.channel import RunControlError
-from njc.runs.timeline.effect_text import format_effect, read_effect_text
+from njc.runs.timeline.effect_text import format_effect, format_reply, read_effect_text
 from njc.runs.timeline.steps import Position, Step
 from njrt.effect_json import effect_to_json
 from njrt.effects import (
@@ -80,3 +81,15 @@ def test_the_current_line_is_the_first_with_text_or_at_the_exit_the_last(
     entry = Step(Position(0), "enter", 1, "a.njpy:1", instruction="\n".join(lines))
     assert show_source(entry, []).current == current
     assert show_source(replace(entry, kind="exit"), []).current == len(lines)
+
+
+@pytest.mark.parametrize(
+    ("reply", "shown"),
+    [
+        ({"text": ["B"], "probabilities": [0.05, 0.95]}, "B\n\nA 0.050, B 0.950"),
+        ({"text": ["B"], "probabilities": ["?", 0.95]}, "B\n\nB 0.950"),
+        ({"text": ["B"], "probabilities": "?"}, "B"),
+    ],
+)
+def test_a_reply_is_shown_with_the_probabilities(reply: dict[str, Any], shown: str) -> None:
+    assert format_reply(reply) == shown

@@ -17,6 +17,7 @@ from njc.runs.timeline.channel import RunControlError
 from njrt.dataclass_json import InvalidJsonError
 from njrt.effect_json import effect_from_json, format_call
 from njrt.message_json import format_attached
+from njrt.questions import LETTERS
 
 
 def name_effect(effect: Mapping[str, Any]) -> str:
@@ -63,8 +64,11 @@ def format_messages(messages: Iterable[Any]) -> str:
 
 
 def format_reply(reply: Mapping[str, Any]) -> str:
-    """Return the text and the tool calls of a reply."""
+    """Return the text and the tool calls of a reply, and the probabilities of a question's answers."""
     parts = [format_field(reply["text"])] if reply.get("text") else []
+    if isinstance(found := reply.get("probabilities"), list):
+        named = [it for it in zip(LETTERS, found, strict=False) if isinstance(it[1], float | int)]
+        parts.append(", ".join(f"{letter} {it:.3f}" for letter, it in named))
     calls = reply.get("calls")
     for call in calls if isinstance(calls, list) else ():
         if not isinstance(call, Mapping):
