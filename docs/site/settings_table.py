@@ -66,7 +66,7 @@ DEPENDING_DEFAULTS = {
     "cache": "off",
 }
 """Defaults that depend on something else."""
-OTHER_FLAGS = ("authority", "budget", "jumps", "max_usd")
+OTHER_FLAGS = ("authority", "budget", "decide", "jumps", "max_usd")
 """Flags with the name of a setting that choose what a command shows, or limit the command."""
 
 

@@ -72,8 +72,8 @@ class Options:
     sure: float | None = None
     """The least probability, from 0 to 1, of an answer that is accepted; it implies `decide`."""
     unsure: str | None = None
-    """What follows below `sure`: `raise`, also if nothing is set, raises `njrt.Unsure`; `ask`
-    lets the interceptors decide; the name of a model asks that model.
+    """What follows below `sure`: `raise` raises `njrt.Unsure`, `ask` lets the interceptors decide,
+    and the name of a model asks that model.
     """
     reasoning: Reasoning | None = None
     """`text`: the model reasons in text before its reply; `ask`: its code asks it for each judgement; `none`: neither."""
@@ -131,6 +131,8 @@ DEFAULTS = Options(
     effects="direct",
     authority="least",
     jumps="named",
+    decide=False,
+    unsure="raise",
     max_reply_tokens=4096,
     max_effects=300,
     max_calls=30,

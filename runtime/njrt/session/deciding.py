@@ -106,7 +106,7 @@ class DecidingRun(BaseRun):
             case "ask":
                 if record is None or not record.is_replay:
                     self._check_person()
-            case None | "raise" if questions is None:
+            case "raise" if questions is None:
                 way = 'or say with `unsure="ask"` or a model\'s name what follows without one'
                 raise ConfigurationError(f"`sure` needs a probability, {self._explain()}; {way}")
 
@@ -129,7 +129,7 @@ class DecidingRun(BaseRun):
         """Raise Unsure, or see to it that a person or another model decides."""
         options = self.block.options
         match options.unsure:
-            case None | "raise":
+            case "raise":
                 found = "unknown" if decided is None else f"{decided.certainty:.3f}"
                 error = Unsure(
                     f"the probability of the answer is {found}, and `sure` is {options.sure}"
@@ -138,5 +138,5 @@ class DecidingRun(BaseRun):
                 raise error
             case "ask":
                 self._check_person()
-            case name:
+            case str(name):
                 self.session.use_model(name)

@@ -157,7 +157,7 @@ def page(address: str) -> Iterator[TryPage]:
 
 
 def test_a_reader_plays_the_model(page: TryPage) -> None:
-    assert "effects  answer\nbecause  its outputs are data" in page.read("blocks")
+    assert "effects  answer (decision)\nbecause  its outputs are data" in page.read("blocks")
     assert "except _nj.Continue:" in page.read("compiled")
     assert "You are a function in a Python program" in page.read("prompt")
     page.reply('{"topic": "poems"}')
