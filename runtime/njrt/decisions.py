@@ -87,8 +87,8 @@ class PendingEffect:
     """A digest of a `Touch`'s full arguments; the `Touch` itself cuts long arguments and redacts secrets."""
     probabilities: Mapping[str, Mapping[str, float]] = field(default_factory=dict, compare=False)
     """The probabilities of the answers by output, if the block decides."""
-    is_sure: bool = False
-    """Whether a person need not be asked: `unsure="ask"` is set, and the answers reach `sure`."""
+    is_sure: bool | None = None
+    """With `unsure="ask"`, whether the answers reach `sure`, so that nobody need be asked."""
 
 
 Interceptor = Callable[[PendingEffect], Decision | Awaitable[Decision]]

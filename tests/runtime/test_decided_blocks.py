@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from enum import Enum, IntEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import pytest
 from programs import Program
@@ -18,8 +18,10 @@ from njrt.decisions import Accept, PendingEffect, Reject
 from njrt.effects import BindOutputs
 from njrt.errors import ConfigurationError, RecordingMismatchError
 from njrt.messages import ModelMessage, Question, Reply
-from njrt.models.scripted import Scripted
+from njrt.models.scripted import Scripted, run
 from njrt.options import Options
+from njrt.production.approval.file import ApprovalsFile
+from njrt.production.approval.terminal import Approval
 from njrt.questions import (
     ESCAPE,
     check_probabilities,
@@ -358,9 +360,9 @@ def test_the_account_of_a_run_has_the_probabilities(tmp_path: Path) -> None:
         "kind": {"ORDER": 0.75, "OTHER": 0.25, ESCAPE: 0.0},
         "urgent": {"True": 0.5, "False": 0.25, ESCAPE: 0.25},
     }
-    run = njrt.last_run()
-    assert run is not None
-    assert run.probabilities == watch.runs[0].probabilities == expected
+    last = njrt.last_run()
+    assert last is not None
+    assert last.probabilities == watch.runs[0].probabilities == expected
     events = [json.loads(line) for line in trace.read_text().splitlines()]
     replies = [it["reply"]["probabilities"] for it in events if it["event"] == "replied"]
     assert replies == [[0.75, 0.25, 0.0], [0.5, 0.25, 0.25]]
@@ -368,9 +370,9 @@ def test_the_account_of_a_run_has_the_probabilities(tmp_path: Path) -> None:
 
 def test_a_block_in_json_has_none() -> None:
     play(load("topic"), [{"topic": "food"}])
-    run = njrt.last_run()
-    assert run is not None
-    assert run.probabilities == {}
+    last = njrt.last_run()
+    assert last is not None
+    assert last.probabilities == {}
 
 
 def test_a_replay_has_the_recorded_form_whatever_the_settings(tmp_path: Path) -> None:
@@ -386,10 +388,10 @@ def test_a_replay_has_the_recorded_form_whatever_the_settings(tmp_path: Path) ->
         for other in ({"decide": True}, {}):
             replay = load("topic", **other)
             assert play(replay, [], record=njrt.Recorder(path, "none")) == "food"
-            run = njrt.last_run()
-            assert run is not None
+            last = njrt.last_run()
+            assert last is not None
             found = {"topic": {"bills": 1 - number, "food": number, ESCAPE: 0.0}}
-            assert run.probabilities == (found if name == "letters" else {})
+            assert last.probabilities == (found if name == "letters" else {})
 
 
 def test_a_replay_of_another_request_is_a_mismatch(tmp_path: Path) -> None:
@@ -422,9 +424,9 @@ def test_below_sure_nothing_is_bound(name: str, says: list[Any], expected: Any) 
     with pytest.raises(njrt.Unsure) as caught:
         play(program, says)
     assert len(program.model.requests) == len(says)
-    run = njrt.last_run()
-    assert run is not None
-    assert caught.value.probabilities == run.probabilities
+    last = njrt.last_run()
+    assert last is not None
+    assert caught.value.probabilities == last.probabilities
 
 
 def test_unsure_is_replayed(tmp_path: Path) -> None:
@@ -490,6 +492,47 @@ def test_a_person_sees_the_answers_that_are_not_sure(
     assert [type(it.effect) for it in seen] == [BindOutputs] * len(verdicts)
     if len(verdicts) > 1:
         assert "it is a bill" in program.told()[1]
+
+
+class Terminal:
+    """A terminal on which a person says no more than yes."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def is_interactive(self) -> bool:
+        return True
+
+    def ask(self, prompt: str) -> str:
+        self.asked += 1
+        return "y"
+
+    def write(self, text: str) -> None:
+        pass
+
+
+@pytest.mark.parametrize("calls", [False, True, ["pay"]])
+@pytest.mark.parametrize(("probability", "times"), [(0.95, 0), (0.6, 1)])
+def test_an_approval_asks_only_about_what_is_not_sure(
+    calls: Any, probability: float, times: int, tmp_path: Path
+) -> None:
+    """Also one that asks about calls, and would accept other answers."""
+    terminal = Terminal()
+    approval = Approval(
+        ApprovalsFile(tmp_path / "a.jsonl"), None, cast(Any, terminal), lambda: "now", calls
+    )
+    program = load("topic", sure=0.9, unsure="ask")
+    assert play(program, [{"food": probability}], intercept=approval) == "food"
+    assert terminal.asked == times
+
+
+def test_code_in_place_of_an_answer_is_asked_about() -> None:
+    seen: list[PendingEffect] = []
+    program = load("topic", sure=0.9, unsure="ask")
+    says = [{ESCAPE: 1}, {"needs_code": "it counts"}, run("topic = 'food'", done=True)]
+    verdicts = [Accept(), Accept()]
+    assert play(program, says, intercept=ask_person(verdicts, seen)) == "food"
+    assert [type(it.effect).__name__ for it in seen] == ["NeedsCode", "Run"]
 
 
 def test_the_decision_of_a_person_is_replayed(tmp_path: Path) -> None:

@@ -54,6 +54,8 @@ class AnswerPrompt:
     """The program's objects that a reply may choose by their numbers, counted from 1."""
     write_opening: Callable[[], str]
     """Writes the message without the form of the reply."""
+    redact: Callable[[str], str]
+    """Redacts what is added to the message."""
 
 
 @record
@@ -148,6 +150,7 @@ def make_answer_prompt(
         return AnswerPrompt(
             *(redactor.redact_whole(text), tuple(files.found), form, objects),
             write_opening=lambda: redactor.redact_whole(opening()),
+            redact=redactor.redact_whole,
         )
     longest = max(lines, key=lambda path: len(lines[path]), default=None)
     if longest is None or len(lines[longest]) < len(text) // 10:

@@ -94,12 +94,13 @@ class Questions:
         self, block: Block, prompt: AnswerPrompt, decision: Decision, model: object
     ) -> None:
         self.block, self.decision, self.model = block, decision, model
+        self.redact = prompt.redact
         self.has_escape = block.options.authority != "strict"
         # Who is asked about a jump must know between which values the block would choose.
         values = (
             itertools.starmap(describe_values, decision.outputs.items()) if decision.jumps else ()
         )
-        opening = "\n".join([prompt.write_opening(), *values])
+        opening = "\n".join([prompt.write_opening(), *map(prompt.redact, values)])
         self.messages: tuple[Message, ...] = (UserMessage(opening, prompt.attachments),)
         self.certainty = 1.0
         self.asked: list[tuple[Question, Sequence[float] | None]] = []
@@ -151,7 +152,7 @@ class Questions:
         return choices[best]
 
     def _make_request(self, question: Question, choices: Sequence[Choice]) -> Request:
-        options, text = self.block.options, format_question(question, choices)
+        options, text = self.block.options, self.redact(format_question(question, choices))
         messages: tuple[Message, ...] = (*self.messages, UserMessage(text))
         match self.messages:
             case (UserMessage(opening, attachments),):  # not two messages of a user in a row

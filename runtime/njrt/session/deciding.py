@@ -30,8 +30,8 @@ class DecidingRun(BaseRun):
     block: Block
     scope: Scope
     questions: Questions | None = None
-    is_sure = False
-    """Whether a person need not be asked about the effect that is being served."""
+    is_sure: bool | None = None
+    """With `unsure="ask"`, whether nobody need be asked about the next effect."""
 
     @property
     def probabilities(self) -> dict[str, dict[str, float]]:
@@ -49,6 +49,7 @@ class DecidingRun(BaseRun):
         self.questions = questions = self._choose_questions(prompt)
         if sure is not None:
             self._check_unsure(questions)
+            self.is_sure = False if asks_person else None
         below: Decided | None = None
         if questions is not None:
             ending = yield from questions.ask()
@@ -59,9 +60,11 @@ class DecidingRun(BaseRun):
                 if below and asks_person:
                     self._check_person()
                 if is_sure or asks_person:
-                    self.is_sure = is_sure and asks_person
+                    if self.is_sure is not None:
+                        self.is_sure = is_sure
                     result = yield from self.serve(ending.effect, ending.requests)
-                    self.is_sure = False
+                    if self.is_sure is not None:
+                        self.is_sure = False
                     if not isinstance(result, Refusal):
                         assert not isinstance(result, Answer | NeedsCode)
                         return result
@@ -79,7 +82,7 @@ class DecidingRun(BaseRun):
 
     def describe(self, effect: Effect, turn: int, number: int) -> PendingEffect:
         described = super().describe(effect, turn, number)
-        if self.questions is None:
+        if self.questions is None and self.is_sure is None:
             return described
         return replace(described, probabilities=self.probabilities, is_sure=self.is_sure)
 
@@ -112,6 +115,8 @@ class DecidingRun(BaseRun):
 
     def _explain(self) -> str:
         """Return why the answer has no probability."""
+        if self.session.record is not None and self.session.record.is_replay:
+            return "and the recording has none: record the block again"
         if not can_decide(self.session.model):
             return f"and {self.session.model.name} gives none: use another model"
         return "and this block is no decision: let it choose among 2 to 19 values"

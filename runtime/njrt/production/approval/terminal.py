@@ -114,12 +114,13 @@ class Approval:
         """Decide as before, or ask."""
         if pending.is_sure:
             return Accept()
+        is_chosen = bool(self._calls or self._changes)
         called = pending.effect.function if isinstance(pending.effect, Touch) else None
         is_asked = called in self._calls if isinstance(self._calls, Collection) else bool(called)
         if called == CHANGES:
             if callable(self._changes):
                 return self._changes(pending)
-        elif (self._calls or self._changes) and not (self._calls and is_asked):
+        elif is_chosen and not (self._calls and is_asked) and pending.is_sure is None:
             return Accept()
         with self._lock:
             if (known := self._approvals.find(pending)) is not None:
