@@ -89,8 +89,8 @@ __all__ = [
     "OutputTypeError", "Pause", "Paused", "PendingEffect", "PolicyError", "PolicyWarning", "Recorder", "RecordingError",
     "RecordingMismatchError", "RecordingMissingError", "Reject", "RejectedRequestError", "ReplyError", "Return",
     "Scripted", "ServerError", "StoreError", "TimeLimitError", "TokenLimitError", "Touch", "Unsure",
-    "allm", "approve", "arun", "call_key", "carry", "check_type", "configure", "gated", "last_run", "limit",
-    "llm", "run", "using", "watch",
+    "allm", "approve", "arun", "call_key", "carry", "check_type", "configure", "gated", "last_run",
+    "limit", "llm", "run", "using", "watch",
 ]  # fmt: skip
 
 _LOADED_LATER = {

@@ -322,6 +322,24 @@ FALLBACKS: list[tuple[dict[str, Any], list[Any], str]] = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("name", "says", "certainty"),
+    [
+        ("two", [{"ORDER": 0.75}, {"True": 0.5}], 0.5),
+        ("topic", [{"food": 0.75}], 0.75),
+        ("topic", [{ESCAPE: 0.9}, {"topic": "food"}], None),
+        ("topic", ["?", {"topic": "food"}], None),
+    ],
+)
+def test_the_certainty_is_the_least_of_all_answers(
+    name: str, says: list[Any], certainty: float | None
+) -> None:
+    play(load(name, decide=True), says)
+    last = njrt.last_run()
+    assert last is not None
+    assert last.certainty == certainty
+
+
 @pytest.mark.parametrize(("options", "says", "why"), FALLBACKS)
 def test_what_is_no_decision_is_asked_in_json(
     options: dict[str, Any], says: list[Any], why: str

@@ -104,7 +104,7 @@ def run_cases(
 def run_case(target: TargetFunction, planned: PlannedRun) -> CaseResult:
     """Call the function for a case and check the result; raises the errors in `_STOPPING`."""
     numbered, began = planned.numbered, time.monotonic()
-    settings = {} if planned.decide is None else {"decide": planned.decide}
+    settings: dict[str, Any] = {} if planned.decide is None else {"decide": planned.decide}
     with (
         watch() as account,
         replaying(planned.model),
@@ -127,10 +127,7 @@ def run_case(target: TargetFunction, planned: PlannedRun) -> CaseResult:
         time.monotonic() - began,
         tuple(dict.fromkeys(run.model for run in account.runs if run.model)),
         tuple(warning for run in account.runs for warning in run.warnings),
-        min(
-            (max(it.values()) for run in account.runs for it in run.probabilities.values()),
-            default=None,
-        ),
+        min((it.certainty for it in account.runs if it.certainty is not None), default=None),
     )
 
 

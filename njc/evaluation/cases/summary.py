@@ -69,8 +69,8 @@ def summarize(
     runs = [it for it in results if it.run.model == model and it.run.decide is decide]
     asked = dict.fromkeys(name for run in runs for name in run.asked)
     by_case = [(case, [it for it in runs if it.run.numbered is case]) for case in cases]
-    form = {True: ", decide", False: ", JSON"}.get(decide, "")
-    return Summary((model or ", ".join(asked) or "no model") + form, by_case)
+    forms = {None: "", True: ", decide", False: ", JSON"}
+    return Summary((model or ", ".join(asked) or "no model") + forms[decide], by_case)
 
 
 def format_calibration(summary: Summary) -> str:

@@ -64,7 +64,7 @@ def format_messages(messages: Iterable[Any]) -> str:
 
 
 def format_reply(reply: Mapping[str, Any]) -> str:
-    """Return the text and the tool calls of a reply, and the probabilities of a question's answers."""
+    """Return the text, the tool calls and the probabilities of a reply."""
     parts = [format_field(reply["text"])] if reply.get("text") else []
     if isinstance(found := reply.get("probabilities"), list):
         named = [it for it in zip(LETTERS, found, strict=False) if isinstance(it[1], float | int)]

@@ -1,6 +1,6 @@
-"""Models with an endpoint for questions: OpenAI's `/v1/decisions`, and PydanticAI's decision models.
+"""Models with an endpoint for questions: OpenAI's `/v1/decisions`, PydanticAI's decision models.
 
-    openai/gpt-6-luna            OpenAIDecisions(OpenAI("gpt-6-luna"))     questions; all else as chat
+    openai/gpt-6-luna            OpenAIDecisions(OpenAI("gpt-6-luna"))     all else is chat
     pydantic-ai:system-one:...   PydanticAIDecisions(PydanticAI(...))      questions only
 
 A question about True or False is a predicate, any other one a choice among texts. Questions with
@@ -47,11 +47,13 @@ class DecidingModel(ModelAround):
 
     def answer_otherwise(self, request: Request) -> Reply:
         """Answer a request without a question."""
-        return self.model.ask(request)
+        reply: Reply = self.model.ask(request)
+        return reply
 
     async def aanswer_otherwise(self, request: Request) -> Reply:
         """Do the same without blocking."""
-        return await self.model.aask(request)
+        reply: Reply = await self.model.aask(request)
+        return reply
 
     async def decide(self, request: Request, question: Question, state: str) -> Reply:
         """Return the reply to a question about a text, without probabilities if it is refused."""
@@ -180,8 +182,8 @@ class PydanticAIDecisions(DecidingModel):
 
     def answer_otherwise(self, request: Request) -> Reply:
         raise RejectedRequestError(
-            f"{self.name} only answers questions with a few answers: set `decide = true` for blocks "
-            "that `njc show` calls decisions, and ask another model in the others"
+            f"{self.name} only answers questions with a few answers: set `decide = true` for "
+            "blocks that `njc show` calls decisions, and ask another model in the others"
         )
 
     async def aanswer_otherwise(self, request: Request) -> Reply:

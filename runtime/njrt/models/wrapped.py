@@ -29,7 +29,8 @@ def adapt_model(given: Any) -> Model:
         from njrt.models.decision_endpoints import add_decisions
         from njrt.models.pydantic_ai import PydanticAI
 
-        return add_decisions(PydanticAI(given))
+        adapted: Model = add_decisions(PydanticAI(given))
+        return adapted
     match given:
         case str():
             problem = f"the text {given!a} is not a model"

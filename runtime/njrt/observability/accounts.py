@@ -156,6 +156,13 @@ class RunAccount:
         return list_probabilities((question, it.probabilities) for question, it in asked)
 
     @property
+    def certainty(self) -> float | None:
+        """The least probability of the answers that were chosen; None if it was asked for more."""
+        replies = [call.reply for call in self.calls if call.request.question is not None]
+        found = [reply.probabilities for reply in replies if reply and reply.probabilities]
+        return min(map(max, found)) if 0 < len(found) == len(self.calls) else None
+
+    @property
     def totals(self) -> Totals:
         """The usage of the run."""
         usages = [usage for call in self.calls for usage in call.list_usages()]
