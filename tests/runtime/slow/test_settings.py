@@ -241,7 +241,7 @@ VALUES = {
     "max_effects": 5, "max_calls": 5, "max_seconds": 2.5, "max_call_seconds": 2, "max_code_seconds": 2,
     "max_tokens": 5, "max_usd": 0.5, "show_chars": 5, "max_prompt_chars": 5, "redact": False,
     "store": "memory:", "budget": "usd=5 per=day", "writer": "folder:questions",
-    "own_packages": "models",
+    "own_packages": "models", "decide": True, "sure": 0.5, "unsure": "ask",
 }  # fmt: skip
 """A value for each option that is no choice among words."""
 
@@ -254,7 +254,7 @@ def test_every_option_has_its_variable(monkeypatch: pytest.MonkeyPatch, name: st
     assert getattr(chosen(block={name: value}), name) == value
     monkeypatch.setenv(f"NJC_{name.upper()}", "")
     assert getattr(chosen(), name) == getattr(DEFAULTS, name)
-    if name not in ("model", "base_url", "store", "budget", "writer", "own_packages"):
+    if name not in ("model", "base_url", "store", "budget", "writer", "own_packages", "unsure"):
         monkeypatch.setenv(f"NJC_{name.upper()}", "nonsense")
         with pytest.raises(
             ConfigurationError, match=f"NJC_{name.upper()}: option `{name}` must be"
