@@ -18,8 +18,8 @@ from njrt.messages import ModelMessage, Question, Reply, Request, Usage, UserMes
 from njrt.models.model import ModelAround
 from njrt.models.network import get_network
 from njrt.models.prices import compute_cost
-from njrt.models.remote import make_model_error
 from njrt.models.response import MalformedReplyError, validate_reply
+from njrt.models.server import make_model_error
 from njrt.questions import LETTERS, check_probabilities, choose_answer
 from njrt.records import record, replace
 
