@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 import pytest
-from build_site import SEPARATE_PARTS, read_sections
+from build_site import SEPARATE_PARTS, list_pages, read_sections
 
 import njrt
 from njc.commands import njc as njc_command
@@ -21,11 +21,7 @@ from njrt.session.run_block import run
 from processes import run_python
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [
-    *sorted(ROOT.glob("*.md")),
-    *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "docs" / "reference").glob("*.md")),
-]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *list_pages()]
 README = (ROOT / "README.md").read_text()
 LANGUAGE = (ROOT / "docs" / "reference" / "language.md").read_text()
 
@@ -83,9 +79,8 @@ def test_the_figures_of_the_readme_are_those_of_the_project() -> None:
 
 def test_every_page_is_in_the_index() -> None:
     docs = ROOT / "docs"
-    linked = set(re.findall(r"\]\((\w[\w/-]*\.md)", (docs / "index.md").read_text()))
-    pages = {page.relative_to(docs).as_posix() for page in DOCUMENTS if docs in page.parents}
-    assert pages - linked == {"index.md"}
+    linked = re.findall(r"\]\(([\w./-]*\.md)", (docs / "index.md").read_text())
+    assert {*list_pages()} - {(docs / page).resolve() for page in linked} == {docs / "index.md"}
 
 
 def find_short_pages() -> list[str]:

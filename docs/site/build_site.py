@@ -1,6 +1,7 @@
 """Build the documentation site: `make site` writes it to build/site.
 
-    docs/**/*.md, CHANGELOG.md, ...  ──>  build/docs/*.md  ──Zensical──>  build/site/*.html, llms.txt, ...
+    docs/**/*.md, spsbench/docs/*.md, CHANGELOG.md, ...
+      ──>  build/docs/*.md  ──Zensical──>  build/site/*.html, llms.txt, ...
 
 docs/index.md is the navigation: each section is a list of links to pages. The pages that reference.py makes from the
 product are added to its last section, and pages that no section lists to a section "More". A link that leads out of
@@ -26,6 +27,8 @@ from try_page import write_try_files
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+BENCHMARK = ROOT / "spsbench" / "docs"
+"""The pages about the benchmark; they are in `spsbench/` on the site."""
 SOURCE = ROOT / "build" / "docs"
 SITE = ROOT / "build" / "site"
 OTHER_PAGES = {
@@ -83,12 +86,15 @@ def main() -> None:
 
 
 def list_pages() -> list[Path]:
-    """Return the pages of docs, those of the reference last."""
-    return [*sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("reference/*.md"))]
+    """Return the pages of the guide, of the reference and of the benchmark."""
+    folders = (DOCS, DOCS / "reference", BENCHMARK)
+    return [page for folder in folders for page in sorted(folder.glob("*.md"))]
 
 
 def name_page(path: Path) -> str:
     """Return the name of a page on the site."""
+    if path.parent == BENCHMARK:
+        return f"spsbench/{path.name}"
     return OTHER_PAGES.get(path.name) or path.relative_to(DOCS).as_posix()
 
 
@@ -108,8 +114,8 @@ def prepare_page(text: str, path: Path) -> str:
         file = (here / target).resolve()
         if file.name in OTHER_PAGES and file.parent == ROOT:
             target = OTHER_PAGES[file.name]
-        elif file.suffix == ".md" and file.is_relative_to(DOCS):
-            target = file.relative_to(DOCS).as_posix()
+        elif file.suffix == ".md" and (file.is_relative_to(DOCS) or file.parent == BENCHMARK):
+            target = name_page(file)
         elif file.parent == DOCS / "site" / "assets":
             target = f"assets/{file.name}"
         elif file.is_file() and file.is_relative_to(ROOT):
@@ -172,9 +178,10 @@ def write_llms_files(index: str, sections: dict[str, list[Page]]) -> None:
 
 def find_unlisted(index: str) -> Iterator[Page]:
     """Yield the pages of docs that no section of docs/index.md lists, with their first sentence as the summary."""
-    listed = {page.file for _, pages in read_sections(index) for page in pages} | {"index.md"}
+    files = ["index.md", *(page.file for _, pages in read_sections(index) for page in pages)]
+    listed = {(DOCS / file).resolve() for file in files}
     for path in list_pages():
-        if name_page(path) not in listed:
+        if path not in listed:
             title, _, rest = path.read_text(encoding="utf-8").partition("\n")
             sentence = re.split(r"(?<=\.)\s|:\n|\n\n", rest.strip())[0]
             yield Page(title.removeprefix("# "), name_page(path), " ".join(sentence.split()))

@@ -1,4 +1,4 @@
-"""The tables of docs/spsbench.md and docs/spsbench-repair.md equal the published results."""
+"""The tables of spsbench/docs equal the published results."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def summarize(trials: Mapping[str, Any]) -> tuple[str, str, str]:
 def test_the_table_of_the_programs_whose_prompts_change_the_state() -> None:
     trials = read_trials()
     programs = trials["natural-ask"].keys()
-    page = (ROOT / "docs/spsbench.md").read_text(encoding="utf-8")
+    page = (ROOT / "spsbench/docs/spsbench.md").read_text(encoding="utf-8")
     table = page.partition("| method | checks passed |")[2].partition("\n\n")[0]
     documented: dict[str, tuple[str, ...]] = {}
     for row in table.splitlines()[2:]:
@@ -93,7 +93,7 @@ def test_the_sentences_about_one_repeat() -> None:
     every, others = rates["natural"].keys(), rates["natural"].keys() - changing
     late = {m: sum(t["ending"] == "timeout" for t in by.values()) for m, by in trials.items()}
     without_code = sum(trial["ending"] == "not built" for trial in trials["static"].values())
-    text = " ".join((ROOT / "docs/spsbench.md").read_text(encoding="utf-8").split())
+    text = " ".join((ROOT / "spsbench/docs/spsbench.md").read_text(encoding="utf-8").split())
     for sentence in (
         f"`natural` passes {mean('natural', every)} and `manual` {mean('manual', every)}.",
         f"The interval of the difference is {difference('natural', 'manual')}.",
@@ -190,7 +190,7 @@ def list_repeat_rows() -> list[tuple[str, ...]]:
 
 
 def test_the_repeats_of_three_methods() -> None:
-    page = (ROOT / "docs/spsbench.md").read_text(encoding="utf-8")
+    page = (ROOT / "spsbench/docs/spsbench.md").read_text(encoding="utf-8")
     assert read_rows(page, "| method | all 25 programs |") == list_repeat_rows()
     found = read_repeats()
     for one, other in (("rewritten", "natural"), ("rewritten", "manual"), ("natural", "manual")):
@@ -271,7 +271,7 @@ def list_turn_rows() -> list[tuple[str, ...]]:
 
 
 def test_the_turns_of_self_training() -> None:
-    page = (ROOT / "docs/spsbench-repair.md").read_text(encoding="utf-8")
+    page = (ROOT / "spsbench/docs/repair.md").read_text(encoding="utf-8")
     assert read_rows(page, "| data | condition | passed |") == list_turn_rows()
 
 
@@ -308,12 +308,12 @@ def list_training_rows() -> list[tuple[str, ...]]:
 
 
 def test_the_turns_of_training() -> None:
-    page = (ROOT / "docs/spsbench-repair.md").read_text(encoding="utf-8")
+    page = (ROOT / "spsbench/docs/repair.md").read_text(encoding="utf-8")
     assert read_rows(page, "| data | condition | problems |") == list_training_rows()
 
 
 def test_the_page_of_prediction_has_the_figures_of_the_training() -> None:
-    text = " ".join((ROOT / "docs/prediction.md").read_text(encoding="utf-8").split())
+    text = " ".join((ROOT / "spsbench/docs/prediction.md").read_text(encoding="utf-8").split())
     passes = read_training()
     traced, plain, traced_after, plain_after = (
         f"{fmean(map(fmean, passes['humanevalfix', condition, turn].values())):.2f}"
@@ -332,7 +332,7 @@ def test_training_without_traces_on_two_cores() -> None:
         for name, found in read_training()["humanevalfix", "test", 0].items()
         if name in passes
     )
-    page = (ROOT / "docs/spsbench-repair.md").read_text(encoding="utf-8")
+    page = (ROOT / "spsbench/docs/repair.md").read_text(encoding="utf-8")
     text = " ".join(page.split())
     estimate = estimate_rate(passes)
     assert (

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 import pytest
+from build_site import list_pages
 from fences import ROOT, Fence, read_fences
 from page_runner import PageRunner, split_session
 
@@ -20,8 +21,7 @@ from spsbench.cli import main as spsbench
 
 PAGES = [
     *sorted(ROOT.glob("*.md")),
-    *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "docs" / "reference").glob("*.md")),
+    *list_pages(),
     ROOT / "njc/skill/SKILL.md",
 ]
 CHECKED_AS_A_WHOLE = {

@@ -85,6 +85,7 @@ def test_a_page_that_is_not_listed_gets_its_first_sentence(
     (tmp_path / "index.md").write_text("# x\n")
     (tmp_path / "new.md").write_text("# New things\n\nWhat is\nnew. And more.\n")
     monkeypatch.setattr(build_site, "DOCS", tmp_path)
+    monkeypatch.setattr(build_site, "BENCHMARK", tmp_path / "none")
     assert list(build_site.find_unlisted("# x\n\n## A\n\n- [B](b.md): b\n")) == [
         Page("New things", "new.md", "What is new.")
     ]
