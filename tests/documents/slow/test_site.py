@@ -55,7 +55,7 @@ def test_every_public_name_is_there(reference: dict[str, str]) -> None:
 
 
 def test_the_literal_prompts_are_those_that_the_guide_shows(reference: dict[str, str]) -> None:
-    """docs/reference/authority.md shows three of them, which tests/test_literal_prompts.py compares with a run."""
+    """docs/reference/authority.md shows two of them, which tests/test_literal_prompts.py compares with a run."""
     guide = (ROOT / "docs/reference/authority.md").read_text()
     shown = [part.split("\n```")[0] for part in guide.split("```text\n")[1:]]
     assert len(shown) >= 4
