@@ -4,7 +4,7 @@
       ──>  build/docs/*.md  ──Zensical──>  build/site/*.html, llms.txt, ...
 
 docs/index.md is the navigation: each section is a list of links to pages. The pages that reference.py makes from the
-product are added to its last section, and pages that no section lists to a section "More". A link that leads out of
+product are added to the section Reference, and pages that no section lists to a section "More". A link that leads out of
 docs takes the file along. The build is strict: a link or an anchor that leads nowhere fails it.
 """
 
@@ -23,7 +23,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from reference import write_reference
-from try_page import write_try_files
+from try_page import is_vendored, write_try_files
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -37,7 +37,7 @@ OTHER_PAGES = {
     "CONTRIBUTING.md": "contributing.md",
 }
 """Pages that do not lie in docs, and their names on the site."""
-SEPARATE_PARTS = ("From other tools", "Benchmark", "Reference", "The project")
+SEPARATE_PARTS = ("From other tools", "Reference", "The project", "Benchmark")
 """The sections that are parts of the site beside the guide."""
 
 
@@ -57,10 +57,15 @@ def main() -> None:
     SOURCE.mkdir(parents=True)
     index = (DOCS / "index.md").read_text(encoding="utf-8")
     generated = [Page(*entry) for entry in write_reference(SOURCE / "reference")]
-    index += format_entries(generated)
-    if unlisted := list(find_unlisted(index)):
+    index = add_entries(index, "Reference", generated)
+    pages = list_pages()
+    if not is_vendored():
+        pages.remove(DOCS / "try.md")
+        index = re.sub(r"^- \[[^]]*\]\(try\.md\): .*\n", "", index, flags=re.MULTILINE)
+        print("without the page try.html, which `make try` adds")
+    if unlisted := list(find_unlisted(index, pages)):
         index += f"\n## More\n\n{format_entries(unlisted)}"
-    for path in [*list_pages(), *(ROOT / name for name in OTHER_PAGES)]:
+    for path in [*pages, *(ROOT / name for name in OTHER_PAGES)]:
         name = name_page(path)
         text = index if name == "index.md" else path.read_text(encoding="utf-8")
         (SOURCE / name).write_text(prepare_page(text, path), encoding="utf-8")
@@ -77,8 +82,8 @@ def main() -> None:
         timeout=300,
     )
     write_llms_files(index, sections)
-    if not write_try_files(SITE / "try"):
-        print("the page try.html has no Python: `make try` adds it")
+    if is_vendored():
+        write_try_files(SITE / "try")
     problems = list(find_broken_links(SITE))
     print(*problems, sep="\n", end="\n" if problems else "")
     print(f"{len(list(SITE.rglob('*.html')))} pages in {SITE}, {len(problems)} problems")
@@ -176,15 +181,22 @@ def write_llms_files(index: str, sections: dict[str, list[Page]]) -> None:
     (SITE / "llms-full.txt").write_text("\n\n".join(full), encoding="utf-8")
 
 
-def find_unlisted(index: str) -> Iterator[Page]:
-    """Yield the pages of docs that no section of docs/index.md lists, with their first sentence as the summary."""
+def find_unlisted(index: str, paths: Iterable[Path]) -> Iterator[Page]:
+    """Yield the pages that no section of docs/index.md lists, with their first sentence as the summary."""
     files = ["index.md", *(page.file for _, pages in read_sections(index) for page in pages)]
     listed = {(DOCS / file).resolve() for file in files}
-    for path in list_pages():
+    for path in paths:
         if path not in listed:
             title, _, rest = path.read_text(encoding="utf-8").partition("\n")
             sentence = re.split(r"(?<=\.)\s|:\n|\n\n", rest.strip())[0]
             yield Page(title.removeprefix("# "), name_page(path), " ".join(sentence.split()))
+
+
+def add_entries(index: str, section: str, pages: Iterable[Page]) -> str:
+    """Add entries at the end of a section of docs/index.md."""
+    before, heading, rest = index.partition(f"\n## {section}\n")
+    entries, end, after = rest.partition("\n\n## ")
+    return f"{before}{heading}{entries.rstrip()}\n{format_entries(pages).rstrip()}{end}{after}"
 
 
 def format_entries(pages: Iterable[Page]) -> str:

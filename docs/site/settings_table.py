@@ -87,8 +87,8 @@ def format_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iter
 
 
 def _link_pages(text: str) -> str:
-    """Make links of the pages that a docstring names: (docs/budgets.md), (SECURITY.md)."""
-    text = re.sub(r"\(docs/(\w+)\.md\)", r"([\1](../\1.md))", text)
+    """Make links of the pages that a docstring names: (docs/reference/budgets.md), (SECURITY.md)."""
+    text = re.sub(r"\(docs/reference/(\w+)\.md\)", r"([\1](\1.md))", text)
     return text.replace("(SECURITY.md)", "([security](../../SECURITY.md))")
 
 

@@ -488,11 +488,11 @@ def test_no_request_is_lost_under_load_with_faults_and_a_restart() -> None:
     assert "answered    60 of 60" in done.stdout
 
 
-# ── docs/reference/deploying.md ────────────────────────────────────────────────────────────────────────────
+# ── examples/service/README.md ────────────────────────────────────────────────────────────────────────────
 
 
 def test_the_document_has_the_statuses_of_the_errors() -> None:
-    document = (ROOT / "docs/reference/deploying.md").read_text()
+    document = (ROOT / "examples/service/README.md").read_text()
     rows = re.findall(r"^\| (`\w+`[^|]*) \| (\d+)([^|]*) \|", document, re.MULTILINE)
     shown = {
         name: (int(status), "Retry-After" in more)
@@ -506,7 +506,7 @@ def test_the_document_has_the_statuses_of_the_errors() -> None:
 
 
 def test_the_document_has_the_defaults_of_the_settings() -> None:
-    document = " ".join((ROOT / "docs/reference/deploying.md").read_text().split())
+    document = " ".join((ROOT / "examples/service/README.md").read_text().split())
     found = re.findall(r"(\d+)[^()\d]*\(`TRIAGE_(\w+)`\)", document)
     assert len(found) == 4
     for number, name in found:

@@ -82,13 +82,20 @@ def test_every_page_of_the_navigation_exists_and_is_listed_once() -> None:
 def test_a_page_that_is_not_listed_gets_its_first_sentence(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    (tmp_path / "index.md").write_text("# x\n")
-    (tmp_path / "new.md").write_text("# New things\n\nWhat is\nnew. And more.\n")
+    paths = [tmp_path / name for name in ("index.md", "b.md", "new.md")]
+    for path in paths:
+        path.write_text("# New things\n\nWhat is\nnew. And more.\n")
     monkeypatch.setattr(build_site, "DOCS", tmp_path)
-    monkeypatch.setattr(build_site, "BENCHMARK", tmp_path / "none")
-    assert list(build_site.find_unlisted("# x\n\n## A\n\n- [B](b.md): b\n")) == [
+    assert list(build_site.find_unlisted("# x\n\n## A\n\n- [B](b.md): b\n", paths)) == [
         Page("New things", "new.md", "What is new.")
     ]
+
+
+def test_entries_are_added_to_a_section() -> None:
+    index = "# x\n\n## A\n\n- [B](b.md): b\n\n## C\n\n- [D](d.md): d\n"
+    added = build_site.add_entries(index, "A", [Page("E", "e.md", "e")])
+    assert [len(pages) for _, pages in read_sections(added)] == [2, 1]
+    assert build_site.add_entries(added, "C", []) == added
 
 
 def test_the_navigation_is_that_of_the_home_page() -> None:
