@@ -68,6 +68,7 @@ def main() -> None:
     for path in [*pages, *(ROOT / name for name in OTHER_PAGES)]:
         name = name_page(path)
         text = index if name == "index.md" else path.read_text(encoding="utf-8")
+        (SOURCE / name).parent.mkdir(exist_ok=True)
         (SOURCE / name).write_text(prepare_page(text, path), encoding="utf-8")
     sections = dict(read_sections((SOURCE / "index.md").read_text(encoding="utf-8")))
     shutil.copytree(DOCS / "site" / "assets", SOURCE / "assets")

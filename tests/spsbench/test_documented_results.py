@@ -19,7 +19,6 @@ from spsbench.report.by_problem import (
     estimate_rate,
     format_difference,
     group_passes,
-    list_rate_cells,
 )
 from spsbench.report.files import make_uniform
 from spsbench.report.measures import compute_bootstrap_interval
@@ -216,63 +215,6 @@ def read_rows(page: str, heading: str) -> list[tuple[str, ...]]:
 
 def read_repairs(path: Path) -> list[RepairResult]:
     return list(read_results_file(path, REPAIR_KINDS).select(RepairResult))
-
-
-TURNS = {
-    "mutants": ("turn1-mutants", "turn2-mutants", "turn1-mutants-test", "turn2-mutants-test"),
-    "QuixBugs": ("turn2-quixbugs", "turn2-quixbugs-test"),
-    "QuixBugs, three times": ("turns-quixbugs-samples",),
-    "HumanEvalFix": ("turn2-humanevalfix", "turn2-humanevalfix-test"),
-}
-"""The files with the turns of self-training, by their data."""
-
-
-def list_turn_rows() -> list[tuple[str, ...]]:
-    """Return the rows of the table of turns; of each data set the problems that have all its conditions."""
-    folder = ROOT / "spsbench/results/repair"
-    rows = []
-    for data, names in TURNS.items():
-        repairs = [
-            repair
-            for name in names
-            for repair in read_repairs(folder / f"{name}-qwen2.5-coder-1.5b.jsonl")
-        ]
-        groups = group_by(repairs, lambda repair: repair.condition)
-        shared = set.intersection(*({each.problem for each in group} for group in groups.values()))
-        found = {
-            condition: [each for each in group if each.problem in shared]
-            for condition, group in groups.items()
-        }
-        passes = {
-            condition: group_passes(group, lambda repair: repair.problem)
-            for condition, group in found.items()
-        }
-        for condition, group in found.items():
-            tokens = fmean(each.input_tokens + each.output_tokens for each in group)
-            passed = f"{sum(each.passed for each in group)} of {len(group)}"
-            once, interval, *several = list_rate_cells(passes[condition])[2:]
-            change = compare_rates(passes[condition], passes["trace"], make_uniform())
-            assert change is not None
-            difference = (
-                "" if condition == "trace" else " (".join(format_difference(change)[1:3]) + ")"
-            )
-            rows.append(
-                (
-                    data,
-                    condition,
-                    passed,
-                    f"{once} ({interval})",
-                    several[0],
-                    f"{tokens:,.0f}",
-                    difference,
-                )
-            )
-    return rows
-
-
-def test_the_turns_of_self_training() -> None:
-    page = (ROOT / "spsbench/docs/repair.md").read_text(encoding="utf-8")
-    assert read_rows(page, "| data | condition | passed |") == list_turn_rows()
 
 
 TRAINING = ROOT / "spsbench/results/training"
