@@ -97,7 +97,7 @@ def write_api() -> Iterator[str]:
     yield (
         "The public names of `njrt`, from their docstrings. Compiled files also use "
         + ", ".join(f"`njrt.{name}`" for name in COMPILED_CALLS)
-        + " ([architecture.md](../architecture.md#calls-of-the-runtime-in-compiled-files)).\n"
+        + " ([compiled files](building.md#the-compiled-file)).\n"
     )
     rest = {
         name: getattr(njrt, name) for name in njrt.__all__ if name not in (*COMPILED_CALLS, "Any")
