@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
 import os
 import re
 from pathlib import Path
@@ -13,11 +11,6 @@ from build_site import SEPARATE_PARTS, list_pages, read_sections
 
 import njrt
 from njc.commands import njc as njc_command
-from njrt.options import Options
-from njrt.records import fields
-from njrt.scope.scope import DeclaredNames
-from njrt.session.block_call import BlockCall, RunArguments
-from njrt.session.run_block import run
 from processes import run_python
 
 ROOT = Path(__file__).parent.parent
@@ -174,18 +167,3 @@ def test_the_errors_of_the_reference_exist() -> None:
 def test_the_call_that_is_shown_stands_in_a_compiled_file() -> None:
     shown = next(listing for listing in listings(BUILDING) if "_nj.run" in listing)
     assert shown in SHOPPING.read_text()
-
-
-CALL_RECORDS = (BlockCall, DeclaredNames, RunArguments)
-
-
-def test_the_arguments_that_are_listed_are_those_of_a_call() -> None:
-    table = BUILDING.partition("| argument | present if | content |")[2].partition("\n\n")[0]
-    cells = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
-    listed = {name for cell in cells for name in re.findall(r"(\w+)=", cell)}
-    parameters = set(inspect.signature(run).parameters)
-    parameters |= {each.name for kind in CALL_RECORDS for each in fields(kind)}
-    keywords = parameters - {"prompt", "variables", "options", "arguments"}
-    keywords -= {"place", "names", "sets_effects", "is_async"}
-    options = {field.name for field in dataclasses.fields(Options)}
-    assert listed - options == keywords - {"observer"}  # given by the runtime itself

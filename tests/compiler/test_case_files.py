@@ -68,29 +68,6 @@ def test_findings(path: Path, update_cases: bool) -> None:
         assert path.stem in {diagnostic.code for diagnostic in found}
 
 
-def test_every_code_has_a_page_in_the_docs(update_cases: bool) -> None:
-    page = ROOT / "docs" / "diagnostics.md"
-    text = "\n".join([DOCS_HEAD, *(_documented(name) for name in CODES)])
-    if update_cases:
-        page.write_text(text)
-    assert text == page.read_text()
-
-
-DOCS_HEAD = """# Diagnostics
-
-All findings of `njc check` and `njc build`, as `njc explain CODE` prints them. An error stops the build; a warning does
-not, unless the project has `warnings = "error"`. Hints are reported by `njc check --hints`. A comment
-`# njc: ignore[CODE]` above a block, or after its closing quotes, silences a finding there; before the first statement of
-a file, in the whole file.
-"""
-
-
-def _documented(name: str) -> str:
-    code = CODES[name]
-    fatal = ", cannot be silenced" if code.fatal else ""
-    return f"## {name}: {code.title}\n\n*{code.severity}{fatal}*: {code.explanation}\n"
-
-
 def test_every_code_has_a_wrong_program() -> None:
     assert set(CODES) <= {path.stem for path in (*REPORTED, *(CASES / "static").glob("*.njpy"))}
 

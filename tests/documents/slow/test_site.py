@@ -63,9 +63,8 @@ def test_the_literal_prompts_are_those_that_the_guide_shows(reference: dict[str,
         assert text.split("\n\nExample:")[0] in reference["prompts"]
 
 
-def test_every_code_has_its_anchor() -> None:
-    page = (ROOT / "docs/diagnostics.md").read_text()
-    assert all(f"\n## {code}: " in page for code in CODES)
+def test_every_code_has_its_anchor(reference: dict[str, str]) -> None:
+    assert all(f"\n## {code}: " in reference["diagnostics"] for code in CODES)
 
 
 # ── Navigation and links ─────────────────────────────────────────────────────────────────────────
