@@ -109,7 +109,7 @@ class Options:
     budget: str | None = None
     """Budgets for model calls, such as `usd=5 per=day` (docs/reference/budgets.md)."""
     store: str | None = None
-    """The URL of the store for cache, budgets, traces and recordings (docs/reference/storage.md)."""
+    """The URL of the store of cache, budgets, traces, recordings (docs/reference/storage.md)."""
 
     def __hash__(self) -> int:
         """Hash only a few fields, because every run of a block looks up the objects cached for its options."""
