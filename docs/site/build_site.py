@@ -23,7 +23,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from reference import write_reference
-from try_page import is_vendored, write_try_files
+from try_page import is_vendored, read_try_page, write_try_files
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -68,6 +68,8 @@ def main() -> None:
     for path in [*pages, *(ROOT / name for name in OTHER_PAGES)]:
         name = name_page(path)
         text = index if name == "index.md" else path.read_text(encoding="utf-8")
+        if name == "try.md":
+            text = text.replace("<!-- page.html -->\n", read_try_page())
         (SOURCE / name).parent.mkdir(exist_ok=True)
         (SOURCE / name).write_text(prepare_page(text, path), encoding="utf-8")
     sections = dict(read_sections((SOURCE / "index.md").read_text(encoding="utf-8")))

@@ -94,9 +94,14 @@ def is_vendored() -> bool:
     return (PYODIDE / "vendored.json").exists()
 
 
+def read_try_page() -> str:
+    """Return the HTML of the page, which stands between its headings."""
+    return (HERE / "try" / "page.html").read_text(encoding="utf-8")
+
+
 def write_try_files(folder: Path) -> None:
-    """Write all files of the page."""
-    shutil.copytree(HERE / "try", folder, ignore=shutil.ignore_patterns("*.njpy"))
+    """Write all files beside the page."""
+    shutil.copytree(HERE / "try", folder, ignore=shutil.ignore_patterns("*.njpy", "page.html"))
     shutil.copyfile(HERE / "try_program.py", folder / "try_program.py")
     (folder / "examples.json").write_text(json.dumps(read_examples()), encoding="utf-8")
     with zipfile.ZipFile(folder / "njc.zip", "w", zipfile.ZIP_DEFLATED) as archive:
