@@ -83,7 +83,7 @@ site: $(VENV)/.dev ## build the documentation into build/site; a broken link fai
 WEIGHTS_PROGRAMS := 50000
 WEIGHTS_STEPS := 3000
 
-weights: build/weights/data/card.md ## train the published network of docs/prediction.md from its seed (three hours on one core); continues after a kill
+weights: build/weights/data/card.md ## train the published network of spsbench/docs/prediction.md from its seed (three hours on one core); continues after a kill
 	$(BIN)/spsbench train build/weights/data --size medium --steps $(WEIGHTS_STEPS) --out build/weights/medium
 	mkdir -p build/release/weights && cp build/weights/medium/model.npz build/release/weights/medium.npz
 

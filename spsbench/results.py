@@ -96,7 +96,7 @@ class RunLine:
     system: str
     python: str
     versions: Mapping[str, str] = field(default_factory=dict)
-    """The versions of njpy and the SDKs."""
+    """The versions of njc and the SDKs."""
     note: str = ""
     """A remark about the model's server or the machine, from `--note`."""
 

@@ -1,4 +1,4 @@
-"""docs/reference/authority.md shows the literal prompts: they are what a model of each protocol is sent."""
+"""docs/reference/authority.md shows the literal prompts: they are what a model is sent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 import njrt
-from njrt.messages import Protocol, Request, UserMessage
+from njrt.messages import Request, UserMessage
 from njrt.models.scripted import Scripted, run
 
 ROOT = Path(__file__).parents[1]
@@ -35,19 +35,16 @@ def ask_for_answer() -> Request:
     return model.requests[0]
 
 
-def ask_for_code(protocol: Protocol) -> Request:
-    code = "self.folders[topic].append(mail)"
-    reply = run(code, done=True) if protocol == "tools" else f"```python\n{code}\n```"
-    model = Scripted([{"topic": "bills"}, reply], protocol=protocol)
+def ask_for_code() -> Request:
+    reply = run("self.folders[topic].append(mail)", done=True)
+    model = Scripted([{"topic": "bills"}, reply])
     with njrt.using(model=model):
         load_example("mailbox").Mailbox(["Please pay 84.20 EUR."]).triage()
     return model.requests[1]
 
 
 @pytest.mark.parametrize(
-    "request_",
-    [ask_for_answer(), ask_for_code("tools"), ask_for_code("text")],
-    ids=["answer", "code by tool call", "code in plain text"],
+    "request_", [ask_for_answer(), ask_for_code()], ids=["answer", "code by tool call"]
 )
 def test_the_page_shows_the_literal_prompt(request_: Request) -> None:
     (opening,) = request_.messages

@@ -1,6 +1,6 @@
 """The lines that a measurement wrote, as the tables of docs/comparison.md.
 
-    results.jsonl  ──read_lines──>  [Line]  ──write_tables──>  {"installed": "| | njpy ...", ...}  ──fill_page──>  page
+    results.jsonl  ──read_lines──>  [Line]  ──write_tables──>  {"installed": "| | njc ...", ...}  ──fill_page──>  page
 
 A table stands on the page between `<!-- table: NAME -->` and `<!-- end of the table -->`.
 """
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from peer_cases import OTHERS, SUBJECTS, read_cases
+from peer_cases import SUBJECTS, read_cases
 
 ROOT = Path(__file__).parents[2]
 LINES = Path(__file__).with_name("results.jsonl")
@@ -38,11 +38,6 @@ def write_tables(lines: Iterable[Line]) -> dict[str, str]:
     lines = list(lines)
     installed = {line["library"]: line for line in lines if line["kind"] == "environment"}
     costs = {(line["library"], line["objects"]): line for line in lines if line["kind"] == "cost"}
-    function_costs = {
-        (line["library"], line["objects"]): line
-        for line in lines
-        if line["kind"] == "function cost"
-    }
     results = {
         (line["subject"], line["name"], line["library"]): line["result"]
         for line in lines
@@ -50,11 +45,10 @@ def write_tables(lines: Iterable[Line]) -> dict[str, str]:
     }
     return {
         "installed": write_installed(installed),
-        "cost": write_costs(costs, COLUMNS, SIZES),
+        "cost": write_costs(costs, COLUMNS, (SIZES[0], SIZES[-1])),
         "functions": write_cases(results, "functions", FUNCTION_COLUMNS),
-        "function cost": write_costs(function_costs, FUNCTION_COLUMNS, FUNCTION_SIZES),
         "counts": write_counts(results),
-        **{subject: write_cases(results, subject) for subject in (*SUBJECTS, *OTHERS)},
+        "choices": write_cases(results, "choices"),
     }
 
 
@@ -111,7 +105,6 @@ def write_counts(results: Results) -> str:
 def write_cases(results: Results, subject: str, columns: Sequence[str] = COLUMNS) -> str:
     """The cases in which the libraries differ; where Python demands nothing, whether it is so."""
     head, words = {
-        "positions": ("a block in", {"right": "yes"}),
         "choices": ("", {"right": "yes", "error": "no", "different": "no"}),
         "functions": ("a function gives", {}),
     }.get(subject, ("the rule", {}))
@@ -124,8 +117,9 @@ def write_cases(results: Results, subject: str, columns: Sequence[str] = COLUMNS
 
 
 def write_table(head: Sequence[object], body: Iterable[Sequence[object]]) -> str:
-    """A table of Markdown."""
-    rows = [head, ["---"] * len(head), *body]
+    """A table of Markdown, in which the compiler has its own name, not that of its distribution."""
+    names = {"njpy": "njc", "njpy-runtime": "njc's runtime"}
+    rows = [[names.get(str(name), name) for name in head], ["---"] * len(head), *body]
     return "".join(f"| {' | '.join(map(str, row))} |\n" for row in rows).replace("|  |", "| |")
 
 

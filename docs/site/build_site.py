@@ -1,9 +1,10 @@
 """Build the documentation site: `make site` writes it to build/site.
 
-    docs/**/*.md, CHANGELOG.md, ...  ──>  build/docs/*.md  ──Zensical──>  build/site/*.html, llms.txt, ...
+    docs/**/*.md, spsbench/docs/*.md, CHANGELOG.md, ...
+      ──>  build/docs/*.md  ──Zensical──>  build/site/*.html, llms.txt, ...
 
 docs/index.md is the navigation: each section is a list of links to pages. The pages that reference.py makes from the
-product are added to its last section, and pages that no section lists to a section "More". A link that leads out of
+product are added to the section Reference, and pages that no section lists to a section "More". A link that leads out of
 docs takes the file along. The build is strict: a link or an anchor that leads nowhere fails it.
 """
 
@@ -22,10 +23,12 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from reference import write_reference
-from try_page import write_try_files
+from try_page import is_vendored, read_try_page, write_try_files
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+BENCHMARK = ROOT / "spsbench" / "docs"
+"""The pages about the benchmark; they are in `spsbench/` on the site."""
 SOURCE = ROOT / "build" / "docs"
 SITE = ROOT / "build" / "site"
 OTHER_PAGES = {
@@ -34,7 +37,7 @@ OTHER_PAGES = {
     "CONTRIBUTING.md": "contributing.md",
 }
 """Pages that do not lie in docs, and their names on the site."""
-SEPARATE_PARTS = ("From other tools", "Benchmark", "Reference", "The project")
+SEPARATE_PARTS = ("From other tools", "Reference", "The project", "Benchmark")
 """The sections that are parts of the site beside the guide."""
 
 
@@ -54,12 +57,20 @@ def main() -> None:
     SOURCE.mkdir(parents=True)
     index = (DOCS / "index.md").read_text(encoding="utf-8")
     generated = [Page(*entry) for entry in write_reference(SOURCE / "reference")]
-    index += format_entries(generated)
-    if unlisted := list(find_unlisted(index)):
+    index = add_entries(index, "Reference", generated)
+    pages = list_pages()
+    if not is_vendored():
+        pages.remove(DOCS / "try.md")
+        index = re.sub(r"^- \[[^]]*\]\(try\.md\): .*\n", "", index, flags=re.MULTILINE)
+        print("without the page try.html, which `python docs/site/try_page.py` adds")
+    if unlisted := list(find_unlisted(index, pages)):
         index += f"\n## More\n\n{format_entries(unlisted)}"
-    for path in [*list_pages(), *(ROOT / name for name in OTHER_PAGES)]:
+    for path in [*pages, *(ROOT / name for name in OTHER_PAGES)]:
         name = name_page(path)
         text = index if name == "index.md" else path.read_text(encoding="utf-8")
+        if name == "try.md":
+            text = text.replace("<!-- page.html -->\n", read_try_page())
+        (SOURCE / name).parent.mkdir(exist_ok=True)
         (SOURCE / name).write_text(prepare_page(text, path), encoding="utf-8")
     sections = dict(read_sections((SOURCE / "index.md").read_text(encoding="utf-8")))
     shutil.copytree(DOCS / "site" / "assets", SOURCE / "assets")
@@ -74,8 +85,8 @@ def main() -> None:
         timeout=300,
     )
     write_llms_files(index, sections)
-    if not write_try_files(SITE / "try"):
-        print("the page try.html has no Python: `python docs/site/try_page.py` before it adds it")
+    if is_vendored():
+        write_try_files(SITE / "try")
     problems = list(find_broken_links(SITE))
     print(*problems, sep="\n", end="\n" if problems else "")
     print(f"{len(list(SITE.rglob('*.html')))} pages in {SITE}, {len(problems)} problems")
@@ -83,12 +94,15 @@ def main() -> None:
 
 
 def list_pages() -> list[Path]:
-    """Return the pages of docs, those of the reference last."""
-    return [*sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("reference/*.md"))]
+    """Return the pages of the guide, of the reference and of the benchmark."""
+    folders = (DOCS, DOCS / "reference", BENCHMARK)
+    return [page for folder in folders for page in sorted(folder.glob("*.md"))]
 
 
 def name_page(path: Path) -> str:
     """Return the name of a page on the site."""
+    if path.parent == BENCHMARK:
+        return f"spsbench/{path.name}"
     return OTHER_PAGES.get(path.name) or path.relative_to(DOCS).as_posix()
 
 
@@ -108,8 +122,8 @@ def prepare_page(text: str, path: Path) -> str:
         file = (here / target).resolve()
         if file.name in OTHER_PAGES and file.parent == ROOT:
             target = OTHER_PAGES[file.name]
-        elif file.suffix == ".md" and file.is_relative_to(DOCS):
-            target = file.relative_to(DOCS).as_posix()
+        elif file.suffix == ".md" and (file.is_relative_to(DOCS) or file.parent == BENCHMARK):
+            target = name_page(file)
         elif file.parent == DOCS / "site" / "assets":
             target = f"assets/{file.name}"
         elif file.is_file() and file.is_relative_to(ROOT):
@@ -170,14 +184,22 @@ def write_llms_files(index: str, sections: dict[str, list[Page]]) -> None:
     (SITE / "llms-full.txt").write_text("\n\n".join(full), encoding="utf-8")
 
 
-def find_unlisted(index: str) -> Iterator[Page]:
-    """Yield the pages of docs that no section of docs/index.md lists, with their first sentence as the summary."""
-    listed = {page.file for _, pages in read_sections(index) for page in pages} | {"index.md"}
-    for path in list_pages():
-        if name_page(path) not in listed:
+def find_unlisted(index: str, paths: Iterable[Path]) -> Iterator[Page]:
+    """Yield the pages that no section of docs/index.md lists, with their first sentence as the summary."""
+    files = ["index.md", *(page.file for _, pages in read_sections(index) for page in pages)]
+    listed = {(DOCS / file).resolve() for file in files}
+    for path in paths:
+        if path not in listed:
             title, _, rest = path.read_text(encoding="utf-8").partition("\n")
             sentence = re.split(r"(?<=\.)\s|:\n|\n\n", rest.strip())[0]
             yield Page(title.removeprefix("# "), name_page(path), " ".join(sentence.split()))
+
+
+def add_entries(index: str, section: str, pages: Iterable[Page]) -> str:
+    """Add entries at the end of a section of docs/index.md."""
+    before, heading, rest = index.partition(f"\n## {section}\n")
+    entries, end, after = rest.partition("\n\n## ")
+    return f"{before}{heading}{entries.rstrip()}\n{format_entries(pages).rstrip()}{end}{after}"
 
 
 def format_entries(pages: Iterable[Page]) -> str:

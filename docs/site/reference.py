@@ -2,6 +2,7 @@
 
 the effect sets                ──>  reference/effects.md
 the commands of njc, spsbench  ──>  reference/commands.md
+the findings of the compiler   ──>  reference/diagnostics.md
 njrt.__all__                   ──>  reference/api.md, filled in from the docstrings by mkdocstrings
 what a model is sent           ──>  reference/prompts.md
 """
@@ -21,6 +22,7 @@ from settings_table import format_table
 
 import njrt
 from njc.commands import njc
+from njc.frontend.diagnostics import CODES
 from njc.static.generate import SYSTEM_PROMPT
 from njrt.agent.tools import DIRECT, format_call_form
 from njrt.messages import Protocol, Request, ToolMessage, UserMessage
@@ -77,6 +79,21 @@ def _write_help(command: click.Command, context: click.Context) -> Iterator[str]
             yield from _write_help(inner, click.Context(inner, info_name=name, parent=context))
 
 
+# ── Findings ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def write_diagnostics() -> Iterator[str]:
+    """What `njc explain` prints about each finding."""
+    yield "# Diagnostics\n"
+    yield "All findings of `njc check` and `njc build`, as `njc explain CODE` prints them. An error"
+    yield 'stops the build; a warning does not, unless the project has `warnings = "error"`. Hints are'
+    yield "reported by `njc check --hints`. A comment `# njc: ignore[CODE]` above a block, or after its"
+    yield "closing quotes, silences a finding there; before the first statement, in the whole file.\n"
+    for name, code in CODES.items():
+        fatal = ", cannot be silenced" if code.fatal else ""
+        yield f"## {name}: {code.title}\n\n*{code.severity}{fatal}*: {code.explanation}\n"
+
+
 # ── Python ─────────────────────────────────────────────────────────────────────────────────────────
 
 COMPILED_CALLS = ("Break", "Continue", "Return", "allm_at", "arun", "attempt", "llm_at", "run")
@@ -97,7 +114,7 @@ def write_api() -> Iterator[str]:
     yield (
         "The public names of `njrt`, from their docstrings. Compiled files also use "
         + ", ".join(f"`njrt.{name}`" for name in COMPILED_CALLS)
-        + " ([architecture.md](../architecture.md#calls-of-the-runtime-in-compiled-files)).\n"
+        + " ([compiled files](building.md#the-compiled-file)).\n"
     )
     rest = {
         name: getattr(njrt, name) for name in njrt.__all__ if name not in (*COMPILED_CALLS, "Any")
@@ -247,6 +264,7 @@ def _write_text(text: str) -> Iterator[str]:
 
 PAGES: dict[str, tuple[Callable[[], Iterator[str]], str]] = {
     "effects": (write_effects, "the operations of every effect set"),
+    "diagnostics": (write_diagnostics, "all findings of the compiler, by code"),
     "commands": (write_commands, "the help of every command of `njc` and `spsbench`"),
     "api": (write_api, "the public names of `njrt`"),
     "prompts": (write_prompts, "what a model is sent, word for word, in every form"),

@@ -13,7 +13,6 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, fields
 from functools import cache
@@ -32,13 +31,11 @@ from njrt.options import BUILD_OPTIONS, DEFAULTS, OPTION_CHOICES, OPTION_NAMES
 PAGE = Path(__file__).parents[1] / "reference" / "settings.md"
 HEAD = """# Settings
 
-Written by `python docs/site/settings_table.py` from the code that reads the settings.
-
-An option is set in one of the places below. The first that sets it wins:
+Written by `python docs/site/settings_table.py` from the code that reads the settings. The first place that sets an
+option wins:
 
 1. `with njrt.using(NAME=VALUE):` around the call, for all blocks inside, and then `njrt.configure(NAME=VALUE)`, for all
-   blocks of the process; not `jumps`, `mode` and `fallback`, options of
-   the build
+   blocks of the process; not `jumps`, `mode` and `fallback`, options of the build
 2. the block: `natural(NAME=VALUE)` behind its opening quotes
 3. the file: a comment `# njc: NAME=VALUE` above its first statement
 4. the environment: `NJC_` and the name in capitals, such as `NJC_MODEL`. It changes no compiled file: options of the
@@ -47,9 +44,8 @@ An option is set in one of the places below. The first that sets it wins:
 6. the default
 
 """
-FLAGS = """`--set NAME=VALUE` replaces the value of the project; `njc run --set` also wins over the variable.
-These commands have it:
-{}.
+FLAGS = """`--set NAME=VALUE` replaces the value of the project, for options of a block; `njc run --set` also wins over the
+variable. These commands have it: {}.
 
 For a key of the project, the flag wins over the variable, and the variable over the file. Lists in
 variables are separated by commas. `njc doctor` reports variables `NJC_*` that it does not know.
@@ -73,9 +69,9 @@ OTHER_FLAGS = ("authority", "budget", "decide", "jumps", "max_usd")
 def write_settings() -> str:
     """Return the text of the page."""
     setting = [name for name in COMMANDS if "--set" in _list_flags(name)]
-    listed = textwrap.fill(", ".join(f"`{name}`" for name in setting), 98)
+    listed = ", ".join(f"`{name}`" for name in setting)
     rows = (*_list_options(), *_list_project_keys(), *_list_arguments(), *_list_variables())
-    head = ("setting", "default", "meaning", "variable", "flag", "set by")
+    head = ("setting", "default", "meaning", "variable, flag", "set by")
     return HEAD + FLAGS.format(listed) + "\n".join(format_table(head, rows)) + "\n"
 
 
@@ -87,8 +83,8 @@ def format_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iter
 
 
 def _link_pages(text: str) -> str:
-    """Make links of the pages that a docstring names: (docs/budgets.md), (SECURITY.md)."""
-    text = re.sub(r"\(docs/(\w+)\.md\)", r"([\1](../\1.md))", text)
+    """Make links of the pages that a docstring names: (docs/reference/budgets.md), (SECURITY.md)."""
+    text = re.sub(r"\(docs/reference/(\w+)\.md\)", r"([\1](\1.md))", text)
     return text.replace("(SECURITY.md)", "([security](../../SECURITY.md))")
 
 
@@ -101,8 +97,7 @@ def _list_options() -> Iterator[tuple[str, ...]]:
             f"`{name}`",
             DEPENDING_DEFAULTS.get(name) or _show_default(getattr(DEFAULTS, name)),
             meaning + (f" One of {', '.join(choices)}." if unexplained else ""),
-            "" if name in BUILD_OPTIONS else f"`NJC_{name.upper()}`",
-            ", ".join([*_find_flags(name, COMMANDS), "`--set`"]),
+            _join("" if name in BUILD_OPTIONS else f"NJC_{name.upper()}", name, COMMANDS),
             "block",
         )
 
@@ -115,8 +110,7 @@ def _list_project_keys() -> Iterator[tuple[str, ...]]:
             f"`{key}`",
             _show_default(defaults[name]),
             _read_docstring("njc.project.config.Project", name),
-            f"`{variable}`",
-            ", ".join(_find_flags(name, ("build",))),
+            _join(variable, name, ("build",)),
             "project",
         )
 
@@ -134,8 +128,7 @@ def _list_arguments() -> Iterator[tuple[str, ...]]:
             f"`{parameter.name}`",
             DEPENDING_DEFAULTS.get(parameter.name) or _show_default(parameter.default),
             f"{_read_parameter(parameter.name)} {RUNTIME_VARIABLES.get(variable, '')}",
-            f"`{variable}`" if is_known else "",
-            ", ".join(_find_flags(parameter.name, ("run", "debug")) if is_known else ()),
+            _join(variable, parameter.name, ("run", "debug")) if is_known else "",
             "`using`",
         )
 
@@ -144,7 +137,7 @@ def _list_variables() -> Iterator[tuple[str, ...]]:
     arguments = inspect.signature(njrt.using).parameters
     for variable, meaning in RUNTIME_VARIABLES.items():
         if variable.removeprefix("NJC_").lower() not in arguments:
-            yield "", "", meaning, f"`{variable}`", "", "environment"
+            yield "", "", meaning, f"`{variable}`", "environment"
 
 
 def _show_default(default: Any) -> str:
@@ -153,11 +146,11 @@ def _show_default(default: Any) -> str:
     return f"`{default:g}`" if isinstance(default, float) else f"`{default}`"
 
 
-def _find_flags(name: str, commands: Iterable[str]) -> Iterator[str]:
-    """Yield the flag of a setting's name if one of the commands has it."""
+def _join(variable: str, name: str, commands: Iterable[str]) -> str:
+    """Return the variable, if any, and the flag of a setting's name, if one of the commands has it."""
     flag = f"--{name.replace('_', '-')}"
-    if name not in OTHER_FLAGS and any(flag in _list_flags(command) for command in commands):
-        yield f"`{flag}`"
+    has_flag = name not in OTHER_FLAGS and any(flag in _list_flags(each) for each in commands)
+    return ", ".join(f"`{each}`" for each in (variable, flag if has_flag else "") if each)
 
 
 @cache

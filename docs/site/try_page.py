@@ -89,9 +89,19 @@ def vendor_pyodide(folder: Path = PYODIDE) -> None:
         made.rename(folder)
 
 
-def write_try_files(folder: Path) -> bool:
-    """Write all files of the page; return whether Pyodide is among them."""
-    shutil.copytree(HERE / "try", folder, ignore=shutil.ignore_patterns("*.njpy"))
+def is_vendored() -> bool:
+    """Return whether Pyodide has been downloaded for the page."""
+    return (PYODIDE / "vendored.json").exists()
+
+
+def read_try_page() -> str:
+    """Return the HTML of the page, which stands between its headings."""
+    return (HERE / "try" / "page.html").read_text(encoding="utf-8")
+
+
+def write_try_files(folder: Path) -> None:
+    """Write all files beside the page."""
+    shutil.copytree(HERE / "try", folder, ignore=shutil.ignore_patterns("*.njpy", "page.html"))
     shutil.copyfile(HERE / "try_program.py", folder / "try_program.py")
     (folder / "examples.json").write_text(json.dumps(read_examples()), encoding="utf-8")
     with zipfile.ZipFile(folder / "njc.zip", "w", zipfile.ZIP_DEFLATED) as archive:
@@ -99,10 +109,7 @@ def write_try_files(folder: Path) -> bool:
             for path in sorted((source / package).rglob("*")):
                 if path.is_file() and "__pycache__" not in path.parts:
                     archive.write(path, path.relative_to(source))
-    if not (PYODIDE / "vendored.json").exists():
-        return False
     shutil.copytree(PYODIDE, folder / "pyodide")
-    return True
 
 
 def read_examples() -> list[dict[str, object]]:

@@ -108,7 +108,7 @@ def check_program(name: str, text: str) -> Json:
 
 
 def make_anchor(code: str) -> str:
-    """Return the anchor of a code in docs/diagnostics.md."""
+    """Return the anchor of a code on the page of diagnostics."""
     heading = f"{code}: {CODES[code].title}".lower()
     return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading).strip())
 

@@ -6,7 +6,7 @@
           = help: did you mean `query`?
 
 A `Diagnostic` is the user's mistake, reported together with all others; a bug in njc is a traceback. `CODES` contains
-every code with its meaning: `njc explain` and docs/diagnostics.md are made from it. `# njc: ignore[NJ204]` above or
+every code with its meaning: `njc explain` and a page of the site are made from it. `# njc: ignore[NJ204]` above or
 after the place silences a finding, if the program can still be compiled.
 """
 

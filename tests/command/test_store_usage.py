@@ -1,4 +1,4 @@
-"""`njc store usage`, as in docs/budgets.md: what is spent is shown, by period, key and budget, and exported as metrics."""
+"""`njc store usage`, as in docs/reference/budgets.md: what is spent is shown, by period, key and budget, and exported as metrics."""
 
 from __future__ import annotations
 

@@ -68,34 +68,6 @@ def test_findings(path: Path, update_cases: bool) -> None:
         assert path.stem in {diagnostic.code for diagnostic in found}
 
 
-def test_every_code_has_a_page_in_the_docs(update_cases: bool) -> None:
-    page = ROOT / "docs" / "diagnostics.md"
-    text = "\n".join([DOCS_HEAD, *(_documented(name) for name in CODES)])
-    if update_cases:
-        page.write_text(text)
-    assert text == page.read_text()
-
-
-DOCS_HEAD = """# Diagnostics
-
-All findings of `njc check` and `njc build`, by code. `njc explain CODE` prints the same, without the example. An error stops the build; a
-warning does not, unless the project has `warnings = "error"`. Hints are reported by `njc check --hints`. A comment `# njc: ignore[CODE]` above a block, or after
-its closing quotes, silences a finding there; before the first statement of a file it silences the finding in the whole
-file. Findings that make it impossible to compile the file cannot be silenced.
-"""
-
-
-def _documented(name: str) -> str:
-    code, (case,) = CODES[name], CASES.glob(f"*/{name}.txt")
-    examples = [example.strip("\n") for example in case.read_text().split("\n\n")]
-    first = next((example for example in examples if f"[{name}]" in example), examples[0])
-    fatal = ", cannot be ignored" if code.fatal else ""
-    return (
-        f"## {name}: {code.title}\n\n*{code.severity}{fatal}*\n\n{code.explanation}\n\n"
-        f"```text\n{first}\n```\n"
-    )
-
-
 def test_every_code_has_a_wrong_program() -> None:
     assert set(CODES) <= {path.stem for path in (*REPORTED, *(CASES / "static").glob("*.njpy"))}
 

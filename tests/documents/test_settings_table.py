@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from settings_table import PAGE, write_settings
 
 from njc.doctor import RUNTIME_VARIABLES
@@ -21,7 +23,7 @@ def test_every_setting_has_one_row_and_a_meaning() -> None:
     rows = [line[2:].removesuffix(" |").split(" | ") for line in lines[2:]]
     options = [row[0].strip("`") for row in rows if row[-1] == "block"]
     assert options == [*OPTION_NAMES]
-    variables = {word for row in rows for word in row if word.startswith("`NJC_")}
+    variables = {word for row in rows for word in re.findall(r"^`NJC_\w+`", row[3])}
     read = [name for name, option in ENVIRONMENT_VARIABLES.items() if option not in BUILD_OPTIONS]
     known = (*read, *PROJECT_VARIABLES, *RUNTIME_VARIABLES)
     assert variables == {f"`{name}`" for name in known}

@@ -1,4 +1,4 @@
-"""The tables of docs/spsbench.md and docs/spsbench-repair.md equal the published results."""
+"""The tables of spsbench/docs equal the published results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from spsbench.report.by_problem import (
     estimate_rate,
     format_difference,
     group_passes,
-    list_rate_cells,
 )
 from spsbench.report.files import make_uniform
 from spsbench.report.measures import compute_bootstrap_interval
@@ -50,7 +49,7 @@ def summarize(trials: Mapping[str, Any]) -> tuple[str, str, str]:
 def test_the_table_of_the_programs_whose_prompts_change_the_state() -> None:
     trials = read_trials()
     programs = trials["natural-ask"].keys()
-    page = (ROOT / "docs/spsbench.md").read_text(encoding="utf-8")
+    page = (ROOT / "spsbench/docs/spsbench.md").read_text(encoding="utf-8")
     table = page.partition("| method | checks passed |")[2].partition("\n\n")[0]
     documented: dict[str, tuple[str, ...]] = {}
     for row in table.splitlines()[2:]:
@@ -93,7 +92,7 @@ def test_the_sentences_about_one_repeat() -> None:
     every, others = rates["natural"].keys(), rates["natural"].keys() - changing
     late = {m: sum(t["ending"] == "timeout" for t in by.values()) for m, by in trials.items()}
     without_code = sum(trial["ending"] == "not built" for trial in trials["static"].values())
-    text = " ".join((ROOT / "docs/spsbench.md").read_text(encoding="utf-8").split())
+    text = " ".join((ROOT / "spsbench/docs/spsbench.md").read_text(encoding="utf-8").split())
     for sentence in (
         f"`natural` passes {mean('natural', every)} and `manual` {mean('manual', every)}.",
         f"The interval of the difference is {difference('natural', 'manual')}.",
@@ -190,7 +189,7 @@ def list_repeat_rows() -> list[tuple[str, ...]]:
 
 
 def test_the_repeats_of_three_methods() -> None:
-    page = (ROOT / "docs/spsbench.md").read_text(encoding="utf-8")
+    page = (ROOT / "spsbench/docs/spsbench.md").read_text(encoding="utf-8")
     assert read_rows(page, "| method | all 25 programs |") == list_repeat_rows()
     found = read_repeats()
     for one, other in (("rewritten", "natural"), ("rewritten", "manual"), ("natural", "manual")):
@@ -216,63 +215,6 @@ def read_rows(page: str, heading: str) -> list[tuple[str, ...]]:
 
 def read_repairs(path: Path) -> list[RepairResult]:
     return list(read_results_file(path, REPAIR_KINDS).select(RepairResult))
-
-
-TURNS = {
-    "mutants": ("turn1-mutants", "turn2-mutants", "turn1-mutants-test", "turn2-mutants-test"),
-    "QuixBugs": ("turn2-quixbugs", "turn2-quixbugs-test"),
-    "QuixBugs, three times": ("turns-quixbugs-samples",),
-    "HumanEvalFix": ("turn2-humanevalfix", "turn2-humanevalfix-test"),
-}
-"""The files with the turns of self-training, by their data."""
-
-
-def list_turn_rows() -> list[tuple[str, ...]]:
-    """Return the rows of the table of turns; of each data set the problems that have all its conditions."""
-    folder = ROOT / "spsbench/results/repair"
-    rows = []
-    for data, names in TURNS.items():
-        repairs = [
-            repair
-            for name in names
-            for repair in read_repairs(folder / f"{name}-qwen2.5-coder-1.5b.jsonl")
-        ]
-        groups = group_by(repairs, lambda repair: repair.condition)
-        shared = set.intersection(*({each.problem for each in group} for group in groups.values()))
-        found = {
-            condition: [each for each in group if each.problem in shared]
-            for condition, group in groups.items()
-        }
-        passes = {
-            condition: group_passes(group, lambda repair: repair.problem)
-            for condition, group in found.items()
-        }
-        for condition, group in found.items():
-            tokens = fmean(each.input_tokens + each.output_tokens for each in group)
-            passed = f"{sum(each.passed for each in group)} of {len(group)}"
-            once, interval, *several = list_rate_cells(passes[condition])[2:]
-            change = compare_rates(passes[condition], passes["trace"], make_uniform())
-            assert change is not None
-            difference = (
-                "" if condition == "trace" else " (".join(format_difference(change)[1:3]) + ")"
-            )
-            rows.append(
-                (
-                    data,
-                    condition,
-                    passed,
-                    f"{once} ({interval})",
-                    several[0],
-                    f"{tokens:,.0f}",
-                    difference,
-                )
-            )
-    return rows
-
-
-def test_the_turns_of_self_training() -> None:
-    page = (ROOT / "docs/spsbench-repair.md").read_text(encoding="utf-8")
-    assert read_rows(page, "| data | condition | passed |") == list_turn_rows()
 
 
 TRAINING = ROOT / "spsbench/results/training"
@@ -308,12 +250,12 @@ def list_training_rows() -> list[tuple[str, ...]]:
 
 
 def test_the_turns_of_training() -> None:
-    page = (ROOT / "docs/spsbench-repair.md").read_text(encoding="utf-8")
+    page = (ROOT / "spsbench/docs/repair.md").read_text(encoding="utf-8")
     assert read_rows(page, "| data | condition | problems |") == list_training_rows()
 
 
 def test_the_page_of_prediction_has_the_figures_of_the_training() -> None:
-    text = " ".join((ROOT / "docs/prediction.md").read_text(encoding="utf-8").split())
+    text = " ".join((ROOT / "spsbench/docs/prediction.md").read_text(encoding="utf-8").split())
     passes = read_training()
     traced, plain, traced_after, plain_after = (
         f"{fmean(map(fmean, passes['humanevalfix', condition, turn].values())):.2f}"
@@ -332,7 +274,7 @@ def test_training_without_traces_on_two_cores() -> None:
         for name, found in read_training()["humanevalfix", "test", 0].items()
         if name in passes
     )
-    page = (ROOT / "docs/spsbench-repair.md").read_text(encoding="utf-8")
+    page = (ROOT / "spsbench/docs/repair.md").read_text(encoding="utf-8")
     text = " ".join(page.split())
     estimate = estimate_rate(passes)
     assert (

@@ -134,9 +134,9 @@ def test_an_old_trace_has_no_states() -> None:
 
 def test_the_document_shows_lines_that_are_read_and_names_every_field() -> None:
     section = (
-        (ROOT / "docs/reference/runtime.md")
+        (ROOT / "docs/reference/tracing.md")
         .read_text()
-        .partition("## Traces")[2]
+        .partition("## The file")[2]
         .partition("\n## ")[0]
     )
     lines = re.findall(r"^\{.*\}$", section, re.MULTILINE)

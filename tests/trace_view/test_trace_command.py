@@ -31,9 +31,7 @@ from njc.trace_lines import MAX_LINE_BYTES
 from njrt.errors import ConfigurationError
 
 ROOT = Path(__file__).parents[2]
-DOCUMENT = "".join(
-    (ROOT / "docs" / name).read_text() for name in ("tracing.md", "reference/tracing.md")
-)
+DOCUMENT = (ROOT / "docs" / "reference" / "tracing.md").read_text()
 FIRST, SECOND = (ROOT / "examples/traces" / name for name in ("mailbox.jsonl", "mailbox-2.jsonl"))
 
 

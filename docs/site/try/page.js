@@ -111,7 +111,7 @@ function showFindings(findings) {
     const place = element("button", { type: "button", textContent: `${finding.line}:${finding.column}` });
     place.onclick = () => goTo(finding);
     const code = element("a", {
-      href: `diagnostics.html#${finding.anchor}`,
+      href: `reference/diagnostics.html#${finding.anchor}`,
       textContent: finding.code,
     });
     const hint = finding.hint ? element("small", { textContent: finding.hint }) : "";

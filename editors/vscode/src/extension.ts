@@ -91,7 +91,7 @@ async function findCommand(resource?: vscode.Uri): Promise<CommandLine | undefin
 async function reportMissing(): Promise<void> {
   const settings = "Open Settings";
   const chosen = await vscode.window.showErrorMessage(
-    'njc was not found. Install njpy with the extra `lsp` in the Python of the workspace, or set njc.command.',
+    'njc was not found. Install njc (pip install "njpy[lsp]") in the Python of the workspace, or set njc.command.',
     settings,
     "Show Log",
   );
@@ -311,7 +311,7 @@ async function createDebugAdapterDescriptor(
 ): Promise<vscode.DebugAdapterDescriptor | undefined> {
   const command = await findCommand(session.workspaceFolder?.uri);
   if (!command) {
-    throw new Error('njc was not found: install njpy, or set njc.command');
+    throw new Error('njc was not found: install it, or set njc.command');
   }
   const options = { cwd: session.workspaceFolder?.uri.fsPath };
   return new vscode.DebugAdapterExecutable(command.program, [...command.args, "dap"], options);

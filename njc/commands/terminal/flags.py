@@ -57,7 +57,7 @@ def find_store_url() -> str | None:
 
 
 STORE = click.option(
-    "--store", "url", default=find_store_url, metavar="URL", help="The store (docs/storage.md)."
+    "--store", "url", default=find_store_url, metavar="URL", help="The store of cache and budgets."
 )
 OUT = click.option(
     "-o", "--out", type=PATH, metavar="DIR", help="Output directory (default: in place)."

@@ -20,7 +20,7 @@ COMMANDS: Mapping[str, str] = {
 }
 
 _SETTING = "set it in [tool.njc] of pyproject.toml"
-_SANDBOX = "run the program in bubblewrap or docker, as docs/sandbox.md shows"
+_SANDBOX = "run the program in bubblewrap or docker, as docs/reference/contained.md shows"
 _VENDOR = "rows are called one by one, `-j N` at a time"
 _PRINTED = "the table is printed; `njc trace` shows the requests and replies of NJC_TRACE=FILE"
 FLAGS: Mapping[str, str] = {

@@ -4,7 +4,7 @@
     {"event": "asked", "run": "9f3c-1", "at": ..., "turn": 1, "shown": [{"user": ["Sort <mail>.", ...]}]}
     {"event": "ended", ..., "outcome": "completed", "seconds": 2.31}
 
-docs/reference/runtime.md lists all fields. Every event is one append, so threads and processes may share the file. If
+docs/reference/tracing.md lists all fields. Every event is one append, so threads and processes may share the file. If
 it cannot be written, the log gets one warning and the program continues.
 """
 

@@ -117,9 +117,9 @@ class Options:
     on_error: OnError | None = None
     """`rollback` restores the bindings if the block ends with an exception."""
     budget: str | None = None
-    """Budgets for model calls, such as `usd=5 per=day` (docs/budgets.md)."""
+    """Budgets for model calls, such as `usd=5 per=day` (docs/reference/budgets.md)."""
     store: str | None = None
-    """The URL of the store for cache, budgets, traces and recordings (docs/storage.md)."""
+    """The URL of the store of cache, budgets, traces, recordings (docs/reference/storage.md)."""
 
     def __hash__(self) -> int:
         """Hash only a few fields, because every run of a block looks up the objects cached for its options."""

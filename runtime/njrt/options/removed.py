@@ -59,7 +59,7 @@ NAMES: Mapping[str, str] = {
     "CascadeModel": "use a stronger model",
     "RateLimitModel": "limit the requests at the server or in a model class of your own",
     "VoteModel": "use a stronger model",
-    "durable": "call blocks in steps of DBOS, as docs/workflows.md shows",
+    "durable": "call blocks in steps of DBOS, as docs/batch.md shows",
 }
 """Public names of `njrt` and `njrt.models`."""
 

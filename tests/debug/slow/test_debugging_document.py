@@ -1,4 +1,4 @@
-"""docs/debugging.md shows what `njc debug` writes, docs/reference/debugging.md the commands that `h` lists."""
+"""docs/reference/debugging.md shows what `njc debug` writes and the commands that `h` lists."""
 
 from __future__ import annotations
 
@@ -9,27 +9,20 @@ from piped import Debug
 
 from njc.runs.debug.commands import COMMANDS, format_help
 
-DOCS = Path(__file__).parents[3] / "docs"
-GUIDE, DETAILS = (DOCS / f"{name}.md" for name in ("debugging", "reference/debugging"))
-
-
-def read_texts(page: Path) -> list[str]:
-    """Return the fenced texts of a page."""
-    return re.findall(r"^```text\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
+PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "debugging.md").read_text()
+TEXTS = re.findall(r"^```text\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 
 
 def test_the_session_is_what_is_written(debug: Debug) -> None:
-    (session,) = (text for text in read_texts(GUIDE) if "(njc)" in text)
+    (session,) = (text for text in TEXTS if "(njc)" in text)
     commands = re.findall(r"^\(njc\) (.*)$", session, re.MULTILINE)
-    (arguments,) = re.findall(
-        r"^njc debug (--plain --recording .*)$", GUIDE.read_text(), re.MULTILINE
-    )
+    (arguments,) = re.findall(r"^njc debug (--plain --recording .*)$", PAGE, re.MULTILINE)
     result = debug(*arguments.split(), commands="\n".join(commands) + "\n")
     assert result.output == session
 
 
 def test_the_commands_are_listed() -> None:
-    assert "\n".join(format_help(COMMANDS)) + "\n" in read_texts(DETAILS)
+    assert "\n".join(format_help(COMMANDS)) + "\n" in TEXTS
 
 
 def test_help_fits_80_columns() -> None:

@@ -482,7 +482,7 @@ def test_a_request_that_does_not_end_does_not_keep_the_service_from_stopping(
 
 
 def test_the_document_has_the_statuses_of_the_errors() -> None:
-    document = (ROOT / "docs/reference/deploying.md").read_text()
+    document = (ROOT / "examples/service/README.md").read_text()
     rows = re.findall(r"^\| (`\w+`[^|]*) \| (\d+)([^|]*) \|", document, re.MULTILINE)
     shown = {
         name: (int(status), "Retry-After" in more)
@@ -496,7 +496,7 @@ def test_the_document_has_the_statuses_of_the_errors() -> None:
 
 
 def test_the_document_has_the_defaults_of_the_settings() -> None:
-    document = " ".join((ROOT / "docs/reference/deploying.md").read_text().split())
+    document = " ".join((ROOT / "examples/service/README.md").read_text().split())
     found = re.findall(r"(\d+)[^()\d]*\(`TRIAGE_(\w+)`\)", document)
     assert len(found) == 4
     for number, name in found:

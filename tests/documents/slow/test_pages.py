@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 import pytest
+from build_site import list_pages
 from fences import ROOT, Fence, read_fences
 from page_runner import PageRunner, split_session
 
@@ -20,14 +21,9 @@ from spsbench.cli import main as spsbench
 
 PAGES = [
     *sorted(ROOT.glob("*.md")),
-    *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "docs" / "reference").glob("*.md")),
+    *list_pages(),
     ROOT / "njc/skill/SKILL.md",
 ]
-CHECKED_AS_A_WHOLE = {
-    "diagnostics.md": "tests/compiler/test_case_files.py",
-}
-"""Pages all of whose blocks are checked by a test of their own."""
 
 
 @pytest.fixture
@@ -58,11 +54,7 @@ def run_page(page: Path, runner: PageRunner) -> None:
             raise
 
 
-@pytest.mark.parametrize(
-    "page",
-    [page for page in PAGES if page.name not in CHECKED_AS_A_WHOLE],
-    ids=lambda page: f"{page.parent.name}/{page.name}",
-)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.name}")
 def test_the_blocks_of_the_page_run(page: Path, runner: PageRunner) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "shop"]:
         del sys.modules[name]  # of another test, and not the one of the page

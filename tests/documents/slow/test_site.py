@@ -55,7 +55,7 @@ def test_every_public_name_is_there(reference: dict[str, str]) -> None:
 
 
 def test_the_literal_prompts_are_those_that_the_guide_shows(reference: dict[str, str]) -> None:
-    """docs/reference/authority.md shows three of them, which tests/test_literal_prompts.py compares with a run."""
+    """docs/reference/authority.md shows two of them, which tests/test_literal_prompts.py compares with a run."""
     guide = (ROOT / "docs/reference/authority.md").read_text()
     shown = [part.split("\n```")[0] for part in guide.split("```text\n")[1:]]
     assert len(shown) >= 4
@@ -63,9 +63,8 @@ def test_the_literal_prompts_are_those_that_the_guide_shows(reference: dict[str,
         assert text.split("\n\nExample:")[0] in reference["prompts"]
 
 
-def test_every_code_has_its_anchor() -> None:
-    page = (ROOT / "docs/diagnostics.md").read_text()
-    assert all(f"\n## {code}: " in page for code in CODES)
+def test_every_code_has_its_anchor(reference: dict[str, str]) -> None:
+    assert all(f"\n## {code}: " in reference["diagnostics"] for code in CODES)
 
 
 # ── Navigation and links ─────────────────────────────────────────────────────────────────────────
@@ -82,12 +81,20 @@ def test_every_page_of_the_navigation_exists_and_is_listed_once() -> None:
 def test_a_page_that_is_not_listed_gets_its_first_sentence(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    (tmp_path / "index.md").write_text("# x\n")
-    (tmp_path / "new.md").write_text("# New things\n\nWhat is\nnew. And more.\n")
+    paths = [tmp_path / name for name in ("index.md", "b.md", "new.md")]
+    for path in paths:
+        path.write_text("# New things\n\nWhat is\nnew. And more.\n")
     monkeypatch.setattr(build_site, "DOCS", tmp_path)
-    assert list(build_site.find_unlisted("# x\n\n## A\n\n- [B](b.md): b\n")) == [
+    assert list(build_site.find_unlisted("# x\n\n## A\n\n- [B](b.md): b\n", paths)) == [
         Page("New things", "new.md", "What is new.")
     ]
+
+
+def test_entries_are_added_to_a_section() -> None:
+    index = "# x\n\n## A\n\n- [B](b.md): b\n\n## C\n\n- [D](d.md): d\n"
+    added = build_site.add_entries(index, "A", [Page("E", "e.md", "e")])
+    assert [len(pages) for _, pages in read_sections(added)] == [2, 1]
+    assert build_site.add_entries(added, "C", []) == added
 
 
 def test_the_navigation_is_that_of_the_home_page() -> None:

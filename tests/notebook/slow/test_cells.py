@@ -1,6 +1,6 @@
 """Natural code in notebooks: cells are run by a real kernel, and compiled by themselves.
 
-Those of docs/editors.md are among them.
+Those of docs/reference/editors.md are among them.
 """
 
 from __future__ import annotations

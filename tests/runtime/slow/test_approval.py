@@ -336,7 +336,7 @@ def test_a_damaged_file_of_decisions_is_named(tmp_path: Path) -> None:
 
 
 def test_the_question_of_the_document_is_what_is_shown() -> None:
-    document = (Path(__file__).parents[3] / "docs" / "approval.md").read_text()
+    document = (Path(__file__).parents[3] / "docs" / "reference" / "approval.md").read_text()
     variables = {"prices": "prices: list[int], 2 items = [1, 2]", "total": "total: int = 0"}
     pending = make_pending(
         Run("total = sum(prices)", True),

@@ -1,4 +1,4 @@
-"""The command of docs/sandbox.md: a compiled program in bubblewrap sees its own files alone, and writes into one folder."""
+"""The command of docs/reference/contained.md: a compiled program in bubblewrap sees its own files alone, and writes into one folder."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ print(os.environ.get("SECRET"), os.environ["NJC_MODEL"])
 
 def read_command() -> str:
     """Return the command of the page, with the folders of this Python bound too."""
-    page = (ROOT / "docs" / "sandbox.md").read_text()
+    page = (ROOT / "docs" / "reference" / "contained.md").read_text()
     (command,) = re.findall(r"^\$ (bwrap .*?)\n```", page, re.DOTALL | re.MULTILINE)
     places = {sys.prefix, sys.base_prefix, str(ROOT / "njc"), str(ROOT / "runtime")}
     bound = " ".join(f"--ro-bind {place} {place}" for place in sorted(places))

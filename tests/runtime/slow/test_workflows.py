@@ -1,4 +1,4 @@
-"""Blocks inside of the steps of DBOS, as in docs/workflows.md: a killed workflow goes on at the step that was interrupted."""
+"""Blocks inside of the steps of DBOS, as in docs/batch.md: a killed workflow goes on at the step that was interrupted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from waiting import HANG_SECONDS, wait_until
 
 pytest.importorskip("dbos")
 
-PAGE = Path(__file__).parents[3] / "docs" / "workflows.md"
+PAGE = Path(__file__).parents[3] / "docs" / "batch.md"
 TRIAGE = '''\
 import os
 import time

@@ -1,4 +1,4 @@
-"""Budgets, as in docs/budgets.md: what fits is made and counted, what does not is refused."""
+"""Budgets, as in docs/reference/budgets.md: what fits is made and counted, what does not is refused."""
 
 from __future__ import annotations
 

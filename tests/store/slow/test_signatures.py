@@ -1,4 +1,4 @@
-"""Signatures, as in docs/storage.md: what others have written to a store is not believed, and that is said once."""
+"""Signatures, as in docs/reference/storage.md: what others have written to a store is not believed, and that is said once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recordings in a store (docs/storage.md): what holds for files holds for a file of SQLite, the memory and a program's own store on Redis."""
+"""Recordings in a store (docs/reference/storage.md): what holds for files holds for a file of SQLite, the memory and a program's own store on Redis."""
 
 from __future__ import annotations
 

@@ -1,0 +1,30 @@
+# compiled by njc 0.2.0 from shopping.njpy (sha256 24f39bb1b57796ee, abi 1)
+# do not edit: change shopping.njpy and build again
+# njc: policy=auto
+"""A shopping list: a block adds what each message asks to buy, and breaks out of the loop."""
+
+import njrt as _nj
+
+messages = [
+    "Two litres of milk and some apples, please.",
+    "Oh, and bread. Goodbye!",
+    "By the way, did you see the match yesterday?",
+]
+shopping: list[str] = []
+for message in messages:
+    try:
+        _nj.run(
+            """natural
+    Append to <shopping> each thing that <message> asks to buy. Break if it says goodbye.
+    """,
+            lambda: (shopping, message),
+            labels="break",
+            at="shopping.njpy:11",
+            policy="auto",
+        )
+    except _nj.Break:
+        break
+print(shopping)
+
+
+# njc lines 1=1 3:1 5=3 7:3 16=11 18:12 20=11 27:14 28=15 sha256 1b91cfc33454793f
