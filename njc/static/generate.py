@@ -131,12 +131,17 @@ _RATIONALE_FIRST = (
 )
 
 
-RULES = """\
+IMPORTS = ", ".join(f"`{name}`" for name in sorted(IMPORTABLE_MODULES - {"__future__"}))
+
+RULES = f"""\
 - The program runs your code each time it comes there, every time with other values. Write code for all \
 values, never for one case.
-- The code may read the listed names, Python's builtins and standard modules that it imports. On every path \
-it must bind what is to be bound. Variables that it invents are its own; it must not assign to other names \
-of the program. It may change objects in place.
+- The code may read the listed names and Python's builtins. On every path it must bind what is to be bound. \
+Variables that it invents are its own; it must not assign to other names of the program. It may change \
+objects in place.
+- It may import what the instruction names, and {IMPORTS}. Refused are `eval`, `exec`, `compile`, `open`, \
+`input`, `globals` and `__import__`; `vars`, `getattr` and `setattr` take only literal names; names that \
+begin with an underscore are internal to their object.
 - `break`, `continue` and `return` act on the program around it, if they are listed; `raise` always does. \
 Use one only where the instruction says so; else the program goes on below the mark.
 - What can be computed is computed. What needs judgement (what a text means or says, reading facts out of a \

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from njc.frontend.source import SourceFile
 from njc.project.units import Unit
 from njc.static.fit import StaticFile, make_static_file
+from njc.static.generate import RULES
 from njrt.options import Options
 
 PROGRAM = '''\
@@ -391,3 +393,16 @@ def test_prompts_made_at_run_time_stay_live() -> None:
         make_static_file(unit, SourceFile("program.njpy", program.encode()), Options(mode="static"))
         is None
     )
+
+
+def test_the_rules_name_what_the_checks_refuse() -> None:
+    announced = re.findall(r"Refused are (.*?);", RULES)[0]
+    names = re.findall(r"`(\w+)`", announced)
+    assert "eval" in names
+    for name in names:
+        assert f"`{name}` is refused" in refused(PROGRAM, f'{name}("1")\nkind = "bill"')
+    for module in re.findall(
+        r"`(\w+)`", RULES.partition("instruction names, and ")[2].split(". ")[0]
+    ):
+        assert refused(PROGRAM, f'import {module}\nkind = "bill"') == ""
+    assert "literal names" in refused(PROGRAM, 'setattr(mail, kind, 1)\nkind = "bill"')
