@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 @click.command("trajectories")
 @flags.seed_option(1, "Seed of the programs.")
 @flags.value("--programs", 50_000, "How many.")
-@flags.file_option("--trace", "Trace files of natural blocks, as a part `blocks`.", multiple=True)
+@flags.file_option("--trace", "A trace of natural blocks, as a part `blocks`.", multiple=True)
 @flags.value("--workers", 0, "Processes that run the programs; 0: this one.", flags.NATURAL_INT)
 @click.option(
     "--steps",
     type=click.Choice(("sampled", "ends", "both")),
     default="sampled",
     show_default=True,
-    help="Of some states, from each call to its return and back, or both.",
+    help="Of some states, from calls to returns, or both.",
 )
 @click.option("--out", type=flags.FOLDER, required=True, help="Folder to write.")
 def trajectories_command(

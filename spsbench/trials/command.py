@@ -28,7 +28,7 @@ from spsbench import flags
 @flags.temperature_option()
 @flags.number("--limit-cost", "Stop at this cost of all trials.", flags.POSITIVE_FLOAT, "USD")
 @click.option("--cache", type=flags.FOLDER, metavar="FOLDER", help="Cache replies in this folder.")
-@flags.file_option("--lock", "Take the code of static methods from this njc.lock.")
+@flags.file_option("--lock", "The njc.lock with the code of static methods.")
 @click.option(
     "--keep", type=flags.FOLDER, metavar="FOLDER", help="Keep traces, output and lock of trials."
 )

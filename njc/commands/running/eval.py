@@ -35,7 +35,7 @@ from njrt.session.settings import get_settings
 @REPEATS
 @click.option("--model", "models", multiple=True, metavar="A,B", help="Models to compare.")
 @click.option("--gate", "gates", multiple=True, metavar="pass^K>=X", help="Fail if fewer pass.")
-@click.option("--decide", is_flag=True, help="Compare JSON with answers that have probabilities.")
+@click.option("--decide", is_flag=True, help="Compare with replies as probabilities.")
 @CASE_JOBS
 @click.option("--fresh", is_flag=True, help="Discard the replies of earlier runs.")
 @with_console
