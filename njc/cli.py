@@ -38,11 +38,11 @@ def main() -> None:
 
 
 _FAILURES = (errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT, errno.ENOENT)
-"""Write errors after which a stream may drop its buffer and flush without an error; the last is from `os.getcwd`."""
+"""Write errors after which a stream may drop its buffer unnoticed; the last is from `os.getcwd`."""
 
 
 def _is_output_broken() -> bool:
-    """Return whether standard output cannot be written; if so, discard its rest, so that Python can exit."""
+    """Return whether standard output is broken; if so, discard its rest so that Python can exit."""
     try:
         sys.stdout.flush()
     except OSError:

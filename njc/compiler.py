@@ -3,7 +3,8 @@
     SourceFile  ->  Module  ->  [NaturalBlock]  ->  [LoweredBlock]  ->  [Piece]  ->  bytes
                               └──────────────────  [Diagnostic]
 
-`compile_source` calls `analyze`, which finds the blocks and the diagnostics, and then `generate`. They are pure
+`compile_source` calls `analyze`, which finds the blocks and the diagnostics, and then `generate`.
+They are pure
 functions: they read no files, clock or environment, and give the same bytes for the same source on every
 platform and Python version.
 """
@@ -71,7 +72,7 @@ class Compilation:
 
 @dataclass(frozen=True)
 class Analysis:
-    """The analysis of a file, before code generation; `module` is None if it has no blocks, or is not Python."""
+    """A file's analysis before code generation; `module` is None without blocks or valid Python."""
 
     source: SourceFile
     module: Module | None = None
@@ -189,7 +190,7 @@ def _find_hints(compilation: Compilation, types: TypeReader) -> Iterator[Diagnos
 def _reject_uncompilable(
     module: Module, compilation: Compilation, pieces: Iterable[Piece]
 ) -> Compilation:
-    """Reject a program if Python cannot compile its compiled form: a stray `return`, or a Python limit.
+    """Reject a program whose compiled form Python cannot compile: a stray `return`, a Python limit.
 
     The source alone cannot show this: a block may bind the name that a `nonlocal` declares.
     """
@@ -232,7 +233,7 @@ def _compile_without_blocks(source: SourceFile, header: FileHeader) -> Compilati
 
 
 _ENCODING_ERRORS = "backslashreplace"
-"""The scaffold, such as the file's path, may contain characters that the encoding lacks; the author's text cannot."""
+"""The scaffold, such as a file's path, may not fit the encoding; the author's text always does."""
 
 
 def _assemble_output(
@@ -250,7 +251,7 @@ def _assemble_output(
 
 
 def parse_compiled_tree(compilation: Compilation) -> ast.Module:
-    """Parse the compiled text, and give its tree the source's lines, for `compile` and tracebacks."""
+    """Parse the compiled text and give its tree the source's lines for `compile` and tracebacks."""
     assert compilation.output is not None, "a file with errors has no tree"
     source = compilation.source
     compiled = replace(source, data=compilation.output)

@@ -4,8 +4,8 @@
     njc.hook.install()
     import mailbox_triage           # finds mailbox_triage.njpy on sys.path, compiles it in memory
 
-Tracebacks, pdb and coverage show the lines of the `.njpy` file. No bytecode is cached, and a compiled `.py`
-beside the source is ignored. Static blocks run their code in njc.lock.
+Tracebacks, pdb and coverage show the lines of the `.njpy` file. No bytecode is cached, and a
+compiled `.py` beside the source is ignored. Static blocks run their code in njc.lock.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class NaturalLoader(SourceFileLoader):
     """Loads a `.njpy` module like Python's loader, but compiles it."""
 
     def get_code(self, fullname: str) -> CodeType:
-        """Compile the source; ignore cached bytecode, which may belong to a `.py` file beside it."""
+        """Compile the source; ignore cached bytecode, which may be of a `.py` file beside it."""
         from njc.project.config import find_project
         from njc.static.load import load_code
 
@@ -113,7 +113,7 @@ _list_python_modules = _list_by_pkgutil.dispatch(FileFinder)
 
 
 def _list_modules(finder: FileFinder, prefix: str = "") -> Iterator[tuple[str, bool]]:
-    """Yield a folder's modules for `pkgutil`, Python's before natural ones, and whether each is a package."""
+    """Yield a folder's modules for `pkgutil`, Python's first, each with whether it is a package."""
     found = dict(_list_python_modules(finder, prefix))
     yield from found.items()
     with suppress(OSError):
@@ -127,7 +127,7 @@ def _list_modules(finder: FileFinder, prefix: str = "") -> Iterator[tuple[str, b
 
 
 class _ChildData(dict[str, Any]):
-    """The data for a process that `multiprocessing` starts; unpickling it there installs the hook."""
+    """The data for a process that `multiprocessing` starts; unpickling it installs the hook."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _install_and_return, (dict(self),)

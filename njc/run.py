@@ -43,7 +43,8 @@ def run_as_main(code: CodeType, file: Path, arguments: Sequence[str]) -> BaseExc
 def run_module_as_main(name: str, arguments: Sequence[str]) -> BaseException | None:
     """Run a module, or a package's `__main__`, as the program; return its exception.
 
-    It also returns exceptions from the import. Raises ConfigurationError if there is no such module.
+    It also returns exceptions from the import. Raises ConfigurationError if there is no such
+    module.
     """
     hook.install()
     if not sys.flags.safe_path:

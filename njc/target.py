@@ -5,7 +5,8 @@
 
     target.bind_arguments({"day": "2026-03-01"})   ((), {"day": date(2026, 3, 1)})
 
-Pydantic converts values to the types of the annotated parameters; files may be given by path or URL. Not
+Pydantic converts values to the types of the annotated parameters; files may be given by path or
+URL. Not
 detected: parameters that a decorator without `functools.wraps` hides.
 """
 
@@ -176,7 +177,8 @@ def _import_program(program: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name and program.startswith(error.name):
             raise ConfigurationError(
-                f"there is no module `{program}`; a file is named with its suffix, such as mail.njpy"
+                f"there is no module `{program}`; a file is named with its suffix, such as"
+                " mail.njpy"
             ) from None
         raise ConfigurationError(f"{program} cannot be imported: {error}") from error
     except (Exception, SystemExit) as error:
@@ -228,8 +230,8 @@ def _make_converter(target: str, parameter: str) -> Callable[[ArgumentValue], Ar
         return TypeAdapter(_accept_files(wanted)).validate_python
     except (PydanticSchemaGenerationError, PydanticUserError):
         raise ConfigurationError(
-            f"pydantic cannot make a `{getattr(wanted, '__name__', wanted)}`, the type of the parameter "
-            f"`{parameter}`, from JSON; give the function a parameter of another type"
+            f"pydantic cannot make a `{getattr(wanted, '__name__', wanted)}`, the type of the"
+            f" parameter `{parameter}`, from JSON; give the function a parameter of another type"
         ) from None
 
 

@@ -2,7 +2,8 @@
 
     for line in read_trace(Path("trace.jsonl")): ...      BeganLine(run="9f3c-1", place="mail.njpy:12", ...)
 
-An unreadable line becomes an `UnreadableLine`; unknown fields and kinds of lines, from newer versions, are ignored.
+An unreadable line becomes an `UnreadableLine`; unknown fields and kinds of lines, from newer
+versions, are ignored.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class BeganLine(_RunLine):
 
 @record
 class AskedLine(_RunLine):
-    """The model was asked. `shown` contains this turn's new messages; turn 1 also has the system prompt."""
+    """The model was asked. `shown` has the turn's new messages, and in turn 1 the system prompt."""
 
     event: Literal["asked"]
     turn: int
@@ -160,7 +161,7 @@ MAX_LINE_BYTES = 16 << 20
 
 
 def read_trace(path: Path) -> Iterator[TraceLine]:
-    """Yield a trace file's lines, one by one; a line that is cut off becomes an `UnreadableLine`."""
+    """Yield a trace file's lines one by one; a line that is cut off becomes an `UnreadableLine`."""
     with open(path, "rb") as file:
         yield from parse_trace(file)
 

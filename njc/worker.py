@@ -1,6 +1,6 @@
 """A child process, `python -m MODULE`, that exchanges lines of JSON with its parent.
 
-    with open_worker("njc.evaluation.repair.testing") as worker:                        in the parent
+    with open_worker("njc.evaluation.repair.testing") as worker:                       in the parent
         worker.send({"code": "n = 1"})
         worker.receive(5.0)                           -> {"verdict": "right"}
 
@@ -8,12 +8,12 @@
     task = channel.receive()
     channel.send({"verdict": "right"})
 
-The child leads a process group, which is killed at the end of the `with`. If the parent ends in any other way, the pipe
-to the child closes, and the child kills its group itself. The child's prints go to the log, never between
-messages; its standard input is empty.
+The child leads a process group, which is killed at the end of the `with`. If the parent ends in any
+other way, the pipe to the child closes, and the child kills its group itself. The child's prints go
+to the log, never between messages; its standard input is empty.
 
-Not detected: a process that leaves the group (`setsid`) survives, and a child that holds the GIL does not
-notice that its parent has ended.
+Not detected: a process that leaves the group (`setsid`) survives, and a child that holds the GIL
+does not notice that its parent has ended.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Worker:
             raise TimeoutError(f"no message within {seconds:g} seconds") from None
 
     def wait(self) -> int:
-        """Wait for the child to end, after its last message; return its exit code, -N for signal N."""
+        """Wait for a child's end after its last message; return its exit code, -N for signal N."""
         return self._process.wait()
 
     def kill(self) -> None:

@@ -18,7 +18,7 @@ from spsbench.trials import command as run
 
 
 class Commands(click.Group):
-    """The group of all commands; reports file, option and runtime errors as a message and an exit code."""
+    """The command group; reports file, option and runtime errors as a message and an exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""

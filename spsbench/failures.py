@@ -1,4 +1,4 @@
-"""Classify failures of trials by the categories of the paper's appendix F, as far as a program can distinguish them.
+"""Classify failed trials by the categories of the paper's appendix F that a program can tell apart.
 
     classify_failure("UnboundLocalError: ...")        "program raised"
     classify_failure("EffectLimitError: ...")         "limit"
@@ -6,8 +6,9 @@
 
     classify_refusal("SyntaxError: invalid syntax")   "syntax error"
 
-Rules cannot detect whether a model reasoned badly or invented something: the paper's categories `Reasoning` and
-`Hallucination` are both `wrong result` here. A refusal is classified by its first line.
+Rules cannot detect whether a model reasoned badly or invented something: the paper's categories
+`Reasoning` and `Hallucination` are both `wrong result` here. A refusal is classified by its first
+line.
 """
 
 from __future__ import annotations
@@ -64,12 +65,12 @@ ErrorCategory = Literal[
 ]
 """The category of a refused effect, as in the paper's table 10.
 
-    state op error        an effect that does not exist, has wrong arguments, or is not possible here
-    forbidden variable    a name that is unbound, unknown or read-only
-    type error            a value does not have the assumed type
-    syntax error          the code is not valid Python
-    function call error   a call with the wrong arguments
-    index error           a key or position that does not exist
+    state op error       an effect that does not exist, has wrong arguments, or is not possible here
+    forbidden variable   a name that is unbound, unknown or read-only
+    type error           a value does not have the assumed type
+    syntax error         the code is not valid Python
+    function call error  a call with the wrong arguments
+    index error          a key or position that does not exist
 """
 
 Recovery = Literal["correction", "ignored error", "workaround", "retry", "not recovered"]
@@ -115,9 +116,10 @@ def classify_failure(
 ) -> FailureCategory:
     """Return the category of a failed case.
 
-    `error` is its exception, if any; `raised` are exceptions that its blocks raised on purpose, as `Type: message` or
-    `Type('message')`. The flags are set if a block ended right after a refused effect (`gave_up`), its blocks are
-    generated code (`is_code`), or a check of the operation on the state failed (`is_operation`).
+    `error` is its exception, if any; `raised` are exceptions that its blocks raised on purpose, as
+    `Type: message` or `Type('message')`. The flags are set if a block ended right after a refused
+    effect (`gave_up`), its blocks are generated code (`is_code`), or a check of the operation on
+    the state failed (`is_operation`).
     """
     if error is None:
         if gave_up:

@@ -81,7 +81,7 @@ def temperature_option(default: float | None = None) -> Decorator:
 
 
 def number(name: str, meaning: str, kind: Any = POSITIVE_INT, metavar: str = "N") -> Decorator:
-    """Return an option for a positive number without a default, such as `--jobs N` or `--sample N`."""
+    """Return an option for a positive number without a default, like `--jobs N` or `--sample N`."""
     return click.option(name, type=kind, metavar=metavar, help=meaning)
 
 

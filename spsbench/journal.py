@@ -1,11 +1,12 @@
-"""A results file that is being written: it only grows, and `append` returns once the line is on disk.
+"""A results file being written: it only grows, and `append` returns once the line is on disk.
 
     with Journal(Path("results.jsonl"), BENCHMARK_KINDS) as journal:
         journal.append(result)           written and synced
         journal.read()                   the results of all lines, with the earlier ones
 
-If the process is killed, no appended line is lost; a partly written line is removed when the file is next opened.
-Only one process may have a file open. Without a path, lines are kept only in memory.
+If the process is killed, no appended line is lost; a partly written line is removed when the file
+is next opened. Only one process may have a file open. Without a path, lines are kept only in
+memory.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def read_results_file(path: Path, kinds: tuple[type, ...] = BENCHMARK_KINDS) -> 
 
 
 def read_rows(path: Path, kind: type[Item], expected: str) -> list[Item]:
-    """Return a file's lines as dataclass instances; InputError describes an invalid line as `expected`."""
+    """Return a file's lines as objects; InputError describes an invalid line as `expected`."""
     with naming(path):
         parsed = parse_json_lines(
             read_data_file(path)[0], lambda _, row: validate_value(row, kind), expected
@@ -71,7 +72,7 @@ def read_rows(path: Path, kind: type[Item], expected: str) -> list[Item]:
 
 
 class Journal:
-    """A results file with lines of given kinds, open for appending (state: the file, and its lines)."""
+    """A results file with lines of given kinds, open for appending (state: the file and lines)."""
 
     def __init__(self, path: Path | None, kinds: tuple[type, ...] = BENCHMARK_KINDS) -> None:
         self.path = path
@@ -108,7 +109,7 @@ class Journal:
         return self._found
 
     def append(self, entry: RunLine | TrialLine) -> None:
-        """Write a line and wait until it is on disk; raises `InputError`, for example if the disk is full."""
+        """Write a line and wait until it is on disk; raise `InputError`, as on a full disk."""
         self._found = replace(self._found, entries=(*self._found.entries, entry))
         if self._handle < 0:
             return
@@ -119,7 +120,8 @@ class Journal:
             os.fsync(self._handle)
         except OSError as error:
             raise InputError(
-                f"cannot write to {self.path}: {error.strerror}; the file keeps its content, and the same command continues"
+                f"cannot write to {self.path}: {error.strerror}; the file keeps its content, and"
+                " the same command continues"
             ) from None
 
     def _lock(self) -> None:

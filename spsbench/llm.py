@@ -4,8 +4,8 @@
         llm("How many legs have two cats?", {"type": "integer"})  8
         llm("Make up a person.", Person)                          Person(name='Ada', age=36)
 
-A schema is a JSON schema or a pydantic model. It is sent as the parameters of a tool `answer` or, for plain-text
-models, as part of the prompt.
+A schema is a JSON schema or a pydantic model. It is sent as the parameters of a tool `answer` or,
+for plain-text models, as part of the prompt.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def llm(prompt: str, schema: Json) -> Any: ...
 def llm(prompt: str, schema: type[BaseModel] | Json | None = None) -> Any:
     """Ask the model, and return its text or, with a schema, its value.
 
-    Raises `njrt.errors.ReplyError` if the reply is not JSON, and pydantic's `ValidationError` if it does not match
-    the pydantic model.
+    Raises `njrt.errors.ReplyError` if the reply is not JSON, and pydantic's `ValidationError` if it
+    does not match the pydantic model.
     """
     model = _model.get(None)
     if model is None:
@@ -95,7 +95,10 @@ def _ask_with_schema(model: Model, prompt: str, schema: Json) -> Any:
 
 
 def make_strict_schema(schema: Any) -> Any:
-    """Return a schema for strict mode: all properties required, no others allowed, no defaults, `anyOf` for `oneOf`."""
+    """Return a schema for strict mode.
+
+    All properties are required, no others allowed; no defaults; `anyOf` for `oneOf`.
+    """
     match schema:
         case {"type": "object", "properties": Mapping() as properties}:
             rest = {key: value for key, value in schema.items() if key != "properties"}
@@ -114,7 +117,7 @@ def make_strict_schema(schema: Any) -> Any:
 
 
 def _parse_answer(text: str) -> Any:
-    """Return the JSON answer in a plain-text reply, with or without a fence or an enclosing object."""
+    """Return the JSON answer in plain text, with or without a fence or an enclosing object."""
     fenced = JSON_FENCE.search(text)
     for candidate in (text, fenced.group(1)) if fenced else (text,):
         with suppress(ValueError):

@@ -3,9 +3,9 @@
     count_lengths()               (Length("average_of_three", natural=6, manual=8), ...)
     format_length_table(lengths)  the text that `spsbench loc` prints, with the paper's means below ours
 
-Lines are counted as in the paper: after formatting by Black to 120 columns, without blank lines, comments and
-docstrings. Prompt lines count in both kinds of programs, as does the import of `llm`. The programs contain no test
-harness.
+Lines are counted as in the paper: after formatting by Black to 120 columns, without blank lines,
+comments and docstrings. Prompt lines count in both kinds of programs, as does the import of `llm`.
+The programs contain no test harness.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Length:
 
     @property
     def change(self) -> float:
-        """How much longer the natural program is than the manual program, in percent of the latter."""
+        """How much longer the natural program is than the manual one, in percent of the latter."""
         return compute_percent_change(self.natural, self.manual)
 
 
@@ -73,7 +73,7 @@ def count_lines_of_code(source: str) -> int:
 
 
 def find_docstring_line_numbers(text: str) -> Iterator[int]:
-    """Yield the line numbers of all docstrings; a natural block at the start of a function is not a docstring."""
+    """Yield all docstrings' line numbers; a natural block that starts a function is none."""
     source = SourceFile("program", text.encode())
     prompts = {block.line for block in compile_source(source).blocks}
     owners = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -96,9 +96,18 @@ def format_length_table(counted: tuple[Length, ...]) -> str:
         for length in counted
     ]
     rows += [
-        f"{'mean':22} {natural:8.1f} {manual:8.1f} {compute_percent_change(natural, manual):+7.1f}%",
-        f"{'mean in the paper':22} {paper['natural']:8.1f} {paper['manual']:8.1f} {paper['change']:+7.1f}%",
+        (
+            f"{'mean':22} {natural:8.1f} {manual:8.1f}"
+            f" {compute_percent_change(natural, manual):+7.1f}%"
+        ),
+        (
+            f"{'mean in the paper':22} {paper['natural']:8.1f} {paper['manual']:8.1f}"
+            f" {paper['change']:+7.1f}%"
+        ),
         "",
-        "The paper's programs are different ones for the same descriptions; its row is quoted, not measured here.",
+        (
+            "The paper's programs are different ones for the same descriptions; its row is quoted,"
+            " not measured here."
+        ),
     ]
     return "\n".join(rows)

@@ -38,7 +38,7 @@ class Method:
 
     @property
     def compile_options(self) -> Options:
-        """The compiler options: the paper's effect sets offer all jumps, and code, to every block."""
+        """The compiler options: the paper's effect sets offer all jumps and code to every block."""
         if self.effects is None:
             return Options(reasoning=self.reasoning)
         return Options(authority="code", jumps="named" if self.effects == "direct" else "all")

@@ -6,8 +6,9 @@
     isolated-eval                 lookup, deref, setref, assign on a mirror; done() ...
     baseline                      as above; goto(label="break") ...
 
-Some effect sets cannot express all code: expressions cannot define classes or generator functions, and data effects
-cannot create objects. Such code raises `UnsupportedCodeError`, which the program sees as a model error.
+Some effect sets cannot express all code: expressions cannot define classes or generator functions,
+and data effects cannot create objects. Such code raises `UnsupportedCodeError`, which the program
+sees as a model error.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from spsbench.script import CaseScript, UnsupportedCodeError, make_manual_replie
 
 
 def make_perfect_model(lines: CaseScript, effects: EffectSet | None = None) -> Scripted:
-    """Return a model that replies with one piece of the script's code per block run; a refusal is an error."""
+    """Return a model that replies with one script piece per block run; a refusal is an error."""
     pieces = iter(lines.code)
     calls: ToolCallGenerator
     unanswered: str | None = None
@@ -66,7 +67,7 @@ def make_script_model(lines: CaseScript, method: Method) -> Model:
 
 
 def make_answer(code: str) -> Json:
-    """Return the reply for code in a block that answers: its literals or its jump, or else a request for code."""
+    """Return the reply for code in a block that answers: literals, a jump or a request for code."""
     answer: dict[str, object] = {}
     for statement in ast.parse(code).body:
         match statement:
@@ -125,7 +126,7 @@ def make_ending_calls(last: ast.stmt, effects: EffectSet) -> ToolCallGenerator:
             yield call("done")
 
 
-# ── Python statements as expressions ───────────────────────────────────────────────────────────────
+# ── Python statements as expressions ──────────────────────────────────────────────────────────────
 
 
 def to_expressions(statements: Iterable[ast.stmt]) -> list[str]:
@@ -171,7 +172,7 @@ def make_assignment_expression(target: ast.expr, value: str) -> str:
             raise UnsupportedCodeError(f"no expression assigns to `{ast.unparse(target)}`")
 
 
-# ── Python code as data effects alone ──────────────────────────────────────────────────────────────
+# ── Python code as data effects alone ─────────────────────────────────────────────────────────────
 
 
 ToolCallGenerator = Generator[ToolCall, str, None]
@@ -188,7 +189,7 @@ class Mirror:
         self.before: dict[int, dict[Any, WireValue]] = {}
 
     def read(self, wire: WireValue) -> ReadGenerator:
-        """Yield the calls that read a wire form and everything reachable from it; return its value."""
+        """Yield the calls that read a wire form and everything it reaches; return its value."""
         if not (isinstance(wire, dict) and wire.get("type") == "Ref"):
             return wire
         address = wire["addr"]
@@ -259,7 +260,7 @@ class Mirror:
             yield call("setref", ref=make_reference(address), val=value)
 
     def encode(self, value: Any) -> WireValue:
-        """Return the encoded value: the program's objects by reference, new objects by their contents."""
+        """Return the encoded value: the program's objects by reference, new objects by contents."""
         known = self.addresses.get(id(value))
         return self.encode_contents(value) if known is None else make_reference(known)
 
@@ -289,7 +290,7 @@ def encode_dict(held: dict[Any, WireValue]) -> WireValue:
 
 
 def make_data_effect_calls(statements: list[ast.stmt]) -> ToolCallGenerator:
-    """Yield the effects `lookup`, `deref`, `setref` and `assign` that are equivalent to the statements."""
+    """Yield the effects `lookup`, `deref`, `setref` and `assign` equivalent to the statements."""
     code = ast.Module(statements, [])
     reads = find_external_names(code)
     if any(needs_python(node, reads) for node in ast.walk(code)):

@@ -5,8 +5,8 @@
     decode_wire([{"type": "Ref", "addr": 1}], heap)     [that very list]
     decode_wire({"type": "Object", "class": "Enemy", "attributes": [...]}, heap)     a new Enemy
 
-Objects are shown one level deep, without running the program's code. A reference to a scalar represents a `Cell`,
-which `setref` can change.
+Objects are shown one level deep, without running the program's code. A reference to a scalar
+represents a `Cell`, which `setref` can change.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ _BUILTIN_CONTAINERS = (str, dict, list, tuple, set, frozenset)
 
 @dataclass(slots=True, eq=False)
 class Cell:
-    """The target of a reference to a scalar (state: the value, and the variables bound to the cell)."""
+    """The target of a reference to a scalar (state: the value and the variables bound to it)."""
 
     value: UserValue
     variables: list[str] = field(default_factory=list)
@@ -132,7 +132,7 @@ class Heap:
 
 
 def encode_wire(value: UserValue, heap: Heap, name: str = "") -> WireValue:
-    """Return a value as the model receives it: plain scalars as JSON, everything else as a reference.
+    """Return a value as the model receives it: plain scalars as JSON, all else as a reference.
 
     A scalar with the name of a secret is redacted.
     """
@@ -190,7 +190,7 @@ def encode_level(value: UserValue, heap: Heap) -> WireValue:
 
 
 def encode_object_level(value: UserValue, heap: Heap) -> WireValue:
-    """Return one level of any other object: its class, the attributes of both, and its methods and properties."""
+    """Return one level of another object: its class, their attributes, methods and properties."""
     cls = type(value)
     if is_exactly(value, *_DESCRIBED_TYPES) or is_a(value, type) or is_a(value, types.ModuleType):
         held_by_class = list_class_attributes(value) if is_a(value, type) else {}
@@ -235,7 +235,7 @@ def encode_attributes(held: Mapping[str, UserValue], heap: Heap) -> WireValue:
 
 
 def list_class_attributes(cls: type) -> dict[str, UserValue]:
-    """Return the attributes of a class without its methods and properties; for an enum, its members."""
+    """Return a class's attributes without its methods and properties; for an enum, its members."""
     namespace = get_class_namespace(cls)
     if is_a(cls, EnumType):
         return dict(namespace.get("_member_map_") or {})
@@ -255,9 +255,9 @@ def add_length(shown: dict[str, WireValue], length: int) -> dict[str, WireValue]
 
 
 FORMS = (
-    '{"type": "list" | "tuple" | "set", "items": [...]}, {"type": "dict", "items": [{"key": K, "value": V}]}, '
-    '{"type": "datetime", "value": ISO}, {"type": "Object", "class": NAME, "attributes": [{"key": NAME, "value": V}]}, '
-    '{"type": "Ref", "addr": N}'
+    '{"type": "list" | "tuple" | "set", "items": [...]}, {"type": "dict", "items": [{"key": K,'
+    ' "value": V}]}, {"type": "datetime", "value": ISO}, {"type": "Object", "class": NAME,'
+    ' "attributes": [{"key": NAME, "value": V}]}, {"type": "Ref", "addr": N}'
 )
 """The forms of a value that is not a JSON scalar or array."""
 
@@ -289,7 +289,8 @@ def decode_wire(wire: WireValue, heap: Heap) -> UserValue:
                 return make_class(name, [decode(base) for base in bases], attributes)
             case {"type": "notsupporteddatatype"}:
                 raise ValueError(
-                    "a notsupporteddatatype stands for a value that cannot be sent; send its reference"
+                    "a notsupporteddatatype stands for a value that cannot be sent; send its"
+                    " reference"
                 )
             case Mapping():
                 raise ValueError(f"{json.dumps(wire)[:200]} is no value; the forms are: {FORMS}")
@@ -306,7 +307,7 @@ def decode_wire(wire: WireValue, heap: Heap) -> UserValue:
 def decode_attributes(
     pairs: WireValue, decode: Callable[[WireValue], UserValue]
 ) -> dict[str, UserValue]:
-    """Return the attributes in a list of key-value pairs, without the markers for values that cannot be sent."""
+    """Return the attributes in key-value pairs, without markers for values that cannot be sent."""
     if not isinstance(pairs, list) or not all(map(is_key_value_pair, pairs)):
         raise ValueError('attributes are a list of {"key": NAME, "value": V}')
     return {
@@ -322,7 +323,7 @@ def is_key_value_pair(item: WireValue) -> bool:
 
 
 def make_object(cls: type, attributes: Mapping[str, UserValue]) -> UserValue:
-    """Return a new instance: attributes that the constructor takes are passed to it, the others are set."""
+    """Return a new instance: the constructor takes the attributes that it can, others are set."""
     if is_a(cls, EnumType):
         is_named = "_name_" in attributes
         return getattr(cls, attributes["_name_"]) if is_named else cls(attributes["_value_"])
@@ -352,7 +353,7 @@ def make_class(
 
 
 def set_attributes(target: UserValue, attributes: Mapping[str, UserValue]) -> None:
-    """Set only the attributes that differ from their current values: models send methods and constants back, too."""
+    """Set only the attributes that differ in value: models send methods and constants back, too."""
     for name, value in attributes.items():
         held = read_attributes(target).get(name, find_member(type(target), name))
         if held is value or (is_exactly(value, *JSON_SCALARS) and held == value):
@@ -390,7 +391,7 @@ def update_in_place(target: UserValue, value: UserValue) -> str | None:
 
 
 def read_number(wire: WireValue) -> int:
-    """Return the number in a reference; raise ValueError, worded for the model, for anything else."""
+    """Return the number in a reference; raise ValueError, worded for the model, otherwise."""
     number = get_address(wire)
     if number is None:
         raise ValueError('a reference is {"type": "Ref", "addr": N}, as you have been shown it')

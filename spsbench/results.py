@@ -4,10 +4,11 @@
     {"kind": "trial", "program": "menu", "method": "direct", "model": "openai/gpt-4.1", "repeat": 1, ...}
     {"kind": "graph", "size": 1000, "question": "who", "method": "direct", "passed": true, "seconds": 3.1, ...}
 
-    read_results(lines)   ->  Results(entries=(BenchmarkRun(...), TrialResult(...), ...), remarks=())
+    read_results(lines)  ->  Results(entries=(BenchmarkRun(...), TrialResult(...), ...), remarks=())
 
-A file only grows; of several lines about one trial, the last counts. If the process was killed, the last line may
-lack its newline: it is left out, with a remark. Any other line that does not have an expected type is an error.
+A file only grows; of several lines about one trial, the last counts. If the process was killed, the
+last line may lack its newline: it is left out, with a remark. Any other line that does not have an
+expected type is an error.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class InputError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class TrialLine:
-    """A trial to run, named by its text; results subclass their trial, adding `kind` and more fields."""
+    """A trial to run, named by its text; results subclass it, adding `kind` and more fields."""
 
     @property
     def trial(self) -> Any:
@@ -152,7 +153,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class TrialResult(Trial):
-    """The result of a trial. Checks are named `case: text`; checks that were not reached are false."""
+    """The result of a trial. Checks are named `case: text`; checks not reached are false."""
 
     kind: Literal["trial"] = field(default="trial", kw_only=True)
     ending: TrialEnding
@@ -163,7 +164,7 @@ class TrialResult(Trial):
     blocks: int
     """The number of natural blocks entered."""
     effects: int
-    """The number of requested effects or, for manual programs, of pieces of code that an interpreter ran."""
+    """The number of requested effects or, for manual programs, of pieces of interpreted code."""
     calls: int
     """Model calls while the program ran."""
     build_calls: int
@@ -195,7 +196,7 @@ class TrialResult(Trial):
 
     @property
     def is_final(self) -> bool:
-        """Whether the trial ended without being cut off by the limit on cost or a failing server."""
+        """Whether the trial ended without being cut off by the cost limit or a failing server."""
         return self.ending != "cost limit" and not self.is_server_failure
 
     @property
@@ -356,7 +357,7 @@ class Results:
         return sum((getattr(entry, "cost", None) or 0.0 for entry in self.entries), 0.0)
 
     def select(self, kind: type[Item]) -> tuple[Item, ...]:
-        """Return the lines of one kind, only the last result of each trial, in the order of those lines."""
+        """Return the lines of one kind, only the last result of each trial, in their order."""
         last: dict[object, Item] = {}
         for number, entry in enumerate(self.entries):
             if isinstance(entry, kind):
@@ -392,7 +393,7 @@ def read_results(lines: Iterable[str], kinds: tuple[type, ...] = BENCHMARK_KINDS
 
 
 def split_lines(text: str) -> list[str]:
-    """Split JSON Lines; unlike `str.splitlines`, not at characters such as U+2028, which JSON does not escape."""
+    """Split JSON Lines; unlike `str.splitlines`, not at U+2028 and others not escaped in JSON."""
     return list(io.StringIO(text))
 
 
@@ -404,7 +405,8 @@ def parse_json_lines(
 ) -> Iterator[Item]:
     """Yield the lines of a data set, each parsed from its number and its JSON value.
 
-    Raises InputError if there are no lines, or with the line number and the text `expected` if one cannot be parsed.
+    Raises InputError if there are no lines, or with the line number and the text `expected` if one
+    cannot be parsed.
     """
     number = 0
     for number, line in enumerate(lines, 1):

@@ -2,8 +2,9 @@
 
     order_by_strata({"a1": "a", "a2": "a", "b1": "b", "b2": "b"}, uniform)     ["b2", "a1", "a2", "b1"], for example
 
-The first N names are the sample of size N, so a sample of 100 starts with the sample of 50. Each sample contains
-every stratum in proportion to its share of the population, give or take one; the order within a stratum is random.
+The first N names are the sample of size N, so a sample of 100 starts with the sample of 50. Each
+sample contains every stratum in proportion to its share of the population, give or take one; the
+order within a stratum is random.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""A perfect model's replies in every case of a task, and a mistake that the task's checks must catch.
+"""A perfect model's replies in every case of a task, and a mistake that its checks must catch.
 
     SCRIPT = Script(
         {"words": CaseScript(answers=(2.0,), code=("average = (1 + 2 + 3) / 3",))},
         Mistake("words", CaseScript(answers=(2.5,), code=("average = 2.5",)), fails=("the average is 2.0",)),
     )
 
-`answers` are the return values of the manual program's `llm`, call by call. `code` is the code that the natural
-program's blocks run, one piece per block run, in order; a jump, if any, is the last statement of its piece.
-`rewritten` is the same for the rewritten program, if it differs.
+`answers` are the return values of the manual program's `llm`, call by call. `code` is the code that
+the natural program's blocks run, one piece per block run, in order; a jump, if any, is the last
+statement of its piece. `rewritten` is the same for the rewritten program, if it differs.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ class Mistake:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A perfect model's replies in one task, by case name, and one mistake of a less perfect model."""
+    """A perfect model's replies in a task, by case name, and a mistake of a less perfect model."""
 
     lines: Mapping[str, CaseScript]
     slip: Mistake
 
 
 def make_manual_replies(lines: CaseScript) -> tuple[ModelMessage, ...]:
-    """Return the replies to the calls of `spsbench.llm.llm` in one case, with and without a schema."""
+    """Return the replies to one case's calls of `spsbench.llm.llm`, with and without a schema."""
     return tuple(
         ModelMessage(answer if isinstance(answer, str) else "", (call("answer", answer=answer),))
         for answer in lines.answers

@@ -3,8 +3,8 @@
 load_task("menu")                 Task("menu", cases=...)
 load_natural_program("menu")      the natural program, compiled by njc in memory, as a module
 
-Eight tasks have a second natural program, `rewritten.njpy`: in five, its blocks only judge, and Python changes the
-state; in the three others, prompts and types state more.
+Eight tasks have a second natural program, `rewritten.njpy`: in five, its blocks only judge, and
+Python changes the state; in the three others, prompts and types state more.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def load_script(name: str, file: ProgramFile = "natural.njpy") -> Script:
 
 
 def choose_program_file(name: str, file: ProgramFile) -> ProgramFile:
-    """Return the file of a task's program; falls back to `natural.njpy` if there is no rewritten program."""
+    """Return the file of a task's program, or `natural.njpy` if there is no rewritten program."""
     is_missing = file == "rewritten.njpy" and name not in REWRITTEN_TASK_NAMES
     return "natural.njpy" if is_missing else file
 
@@ -64,7 +64,7 @@ def read_program_source(name: str, file: ProgramFile) -> str:
 
 
 def digest_program(name: str, file: ProgramFile) -> str:
-    """Return a digest of a task's program and checks; trials with different digests are not compared."""
+    """Return a digest of a task's program and checks; trials of other digests are not compared."""
     checks = files(PROGRAMS_PACKAGE).joinpath(name, "task.py").read_text(encoding="utf-8")
     text = f"{read_program_source(name, file)}\0{checks}"
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -97,7 +97,7 @@ def load_natural_program(
 
 
 def make_program_module(name: str, code: bytes, path: str) -> ModuleType:
-    """Run a program's code as a module with this name, which its classes need to look up annotations."""
+    """Run a program's code as a module with this name, which its classes need for annotations."""
     module = ModuleType(name)
     sys.modules[name] = module
     exec(compile(code, path, "exec", dont_inherit=True), module.__dict__)

@@ -1,4 +1,4 @@
-"""Count the events of a trace file: blocks, effects, calls, tokens, cost, and recoveries from refused effects.
+"""Count a trace file's events: blocks, effects, calls, tokens, cost, and recoveries from refusals.
 
     count_trace(lines)   ->  TraceCounts(blocks=1, effects=2, calls=2, usage=TrialUsage(...), cost=0.004, ...)
 
@@ -51,7 +51,7 @@ class TraceCounts:
 
 
 def count_trace(lines: Iterable[str]) -> TraceCounts:
-    """Count the events of a trace, ignoring a last line that was cut off when the process was killed."""
+    """Count the events of a trace, ignoring a last line that a kill cut off."""
     events: Sequence[Json] = list(parse_json_lines(lines))
     began = [event for event in events if event["event"] == "began"]
     replied = [event for event in events if event["event"] == "replied"]

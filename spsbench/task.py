@@ -8,10 +8,11 @@
 
     check_task(task, program)     (CheckResult("words", "the average is 2.0", True), ...)
 
-A case makes new inputs each time it is played, and returns the objects to check: a result, an object that the program
-should change, or an exception. Checks concern state, never wording. Every check counts in every run: a check that
-raises an exception fails, and if a case raises, all its checks fail. Credit is partial, as in the paper: a task's
-score is the share of its checks that hold.
+A case makes new inputs each time it is played, and returns the objects to check: a result, an
+object that the program should change, or an exception. Checks concern state, never wording. Every
+check counts in every run: a check that raises an exception fails, and if a case raises, all its
+checks fail. Credit is partial, as in the paper: a task's score is the share of its checks that
+hold.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Check:
     text: str
     holds: Callable[[Observed], bool]
     is_operation: bool = False
-    """Whether the check is about the operation on the state (kind and identity of objects), not the values."""
+    """Whether the check is about the state operation (kind and identity of objects), not values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Task:
     name: str
     cases: tuple[Case, ...]
     needs_python: bool = False
-    """Whether the prompt must make closures, classes or generators, or call methods: table 5 leaves such tasks out."""
+    """Whether the prompt needs closures, classes, generators or method calls: not in table 5."""
 
 
 def catch_exception_name(action: Callable[[], object]) -> str | None:

@@ -3,16 +3,17 @@
     if urgent:
         reply = "at once"
     elif late:
-        return                      leaves the code: nothing needs to be bound here
-                                    find_unbound_at_end(..., ["reply"])
-                                        {"reply": "it is not bound when the condition in line 3 is false"}
+        return                leaves the code: nothing needs to be bound here
+                              find_unbound_at_end(..., ["reply"])
+                                  {"reply": "it is not bound when the condition in line 3 is false"}
 
-A state is the set of names that are bound on every path to a point, or None if no path leads there. A path such
-as `player.attack` counts as a name; a call with the argument `player` may have set it.
+A state is the set of names that are bound on every path to a point, or None if no path leads there.
+A path such as `player.attack` counts as a name; a call with the argument `player` may have set it.
 
-Not detected, so reported although it cannot happen: two conditions that are always equal, a loop that always
-runs, a call of a function in another file that never returns. Not detected, so not reported: names that `exec`
-or another function deletes, and context managers not in `_SUPPRESSING` that suppress exceptions.
+Not detected, so reported although it cannot happen: two conditions that are always equal, a loop
+that always runs, a call of a function in another file that never returns. Not detected, so not
+reported: names that `exec` or another function deletes, and context managers not in `_SUPPRESSING`
+that suppress exceptions.
 """
 
 from __future__ import annotations
@@ -237,7 +238,7 @@ class Flow:
             self.reasons[path] = reason
 
     def _find_bound_by_expression(self, expression: ast.expr) -> frozenset[str]:
-        """Return the names bound by `:=`, and the attribute paths that a call may set on its arguments."""
+        """Return the names bound by `:=` and attribute paths that calls may set on arguments."""
         if self.module is not None and not (self.explained or self.module.source.has_walrus):
             return NOTHING
         bound = {node.target.id for node in ast.walk(expression) if isinstance(node, ast.NamedExpr)}
@@ -355,7 +356,7 @@ def is_on_lines(lines: Sequence[int], node: ast.AST) -> bool:
 
 
 def walk_lines(code: ast.AST, lines: Sequence[int]) -> Iterator[tuple[ast.AST, bool]]:
-    """Yield the nodes on some lines and those around them, each with whether it is in an inner function or class."""
+    """Yield nodes on and around some lines, and whether each is in an inner function or class."""
     waiting: list[tuple[ast.AST, bool]] = [(code, False)]
     while waiting:
         node, nested = waiting.pop()
@@ -385,7 +386,8 @@ _WITHOUT_END = frozenset(
 def never_returns(value: ast.expr, without_end: Mapping[str, bool]) -> bool:
     """Return whether a statement is a call, awaited or not, that only an exception can end.
 
-    `without_end` contains the file's functions that never return, from `find_functions_without_end`.
+    `without_end` contains the file's functions that never return, from
+    `find_functions_without_end`.
     """
     call = value.value if isinstance(value, ast.Await) else value
     if not isinstance(call, ast.Call):
@@ -402,8 +404,8 @@ def never_returns(value: ast.expr, without_end: Mapping[str, bool]) -> bool:
 def find_functions_without_end(module: Module) -> dict[str, bool]:
     """Find the functions at the top of the file, and the methods by `.name`, that never return.
 
-    They are annotated so, or every path through them raises; abstract methods do not count. If several definitions
-    share a name, all of them must agree.
+    They are annotated so, or every path through them raises; abstract methods do not count. If
+    several definitions share a name, all of them must agree.
     """
     found: dict[str, bool] = {}
     waiting: list[tuple[ast.stmt, str]] = [(statement, "") for statement in module.tree.body]

@@ -5,9 +5,10 @@
     Add <query> to <graph>, or break.                                            graph: dict[str, set[str]]
         ──decide_authority──>   Authority(labels=("break",), effects="direct", reason="it may change `graph` ...")
 
-A block may take the jumps that its text names. It needs no code if each output is a plain variable with a type that has a
-JSON form, and none of its inputs can be changed. Only types decide this, never words: if the text
-asks for a computation, a change or an act such as printing, the model requests code.
+A block may take the jumps that its text names. It needs no code if each output is a plain variable
+with a type that has a JSON form, and none of its inputs can be changed. Only types decide this,
+never words: if the text asks for a computation, a change or an act such as printing, the model
+requests code.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Authority:
 
     @cached_property
     def remedy(self) -> str:
-        """How to write the block so that it needs no code; empty if that takes over two changes, or has no remedy."""
+        """How to avoid code in the block; empty if that takes over two changes or has no remedy."""
         remedies = [] if self.choice else [obstacle.remedy for obstacle in self.obstacles[:3]]
         return "; ".join(remedies) if all(remedies) and len(remedies) <= 2 else ""
 
@@ -149,7 +150,7 @@ def list_offered_labels(block: NaturalBlock, project: Options) -> tuple[OfferedL
 
 
 def may_reraise(block: NaturalBlock, project: Options) -> bool:
-    """Return whether a block in an `except*` suite may re-raise its exceptions: the text names `raise`."""
+    """Return whether a block in an `except*` suite may re-raise exceptions: it names `raise`."""
     takes_all = merge_option_layers(block.options, project).jumps == "all"
     return block.frame.in_except_star and (takes_all or names_raise(block))
 
@@ -188,7 +189,7 @@ def _find_output_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> 
 
 
 def _find_return_obstacle(block: NaturalBlock, types: TypeReader) -> Iterator[Obstacle]:
-    """Yield an obstacle if JSON cannot represent the annotated return type; none without an annotation."""
+    """Yield an obstacle if there is an annotated return type that JSON cannot represent."""
     scope = block.scope
     returns = getattr(scope.node, "returns", None)
     if scope.kind not in ("function", "async function") or returns is None:
@@ -272,7 +273,7 @@ def find_read_type(
 def _find_class_obstacle(
     root: str, attributes: list[str], block: NaturalBlock, types: TypeReader
 ) -> Iterator[Obstacle]:
-    """Yield the changes that a block could make through a class, a library type or an alias that its text names."""
+    """Yield changes that a block could make through a class, library type or alias in its text."""
     scope = block.scope
     path = ".".join([root, *attributes])
     named: ast.expr = ast.Name(root, ast.Load())
@@ -327,7 +328,7 @@ def _find_class_attribute_type(
 
 
 def _find_options_parameter(block: NaturalBlock) -> str | None:
-    """Return the surrounding function's parameter `**options`: its annotation describes the values, not the dict."""
+    """Return the function's `**options`: its annotation describes the values, not the dict."""
     node = block.scope.node
     rest = None if isinstance(node, ast.Module | ast.ClassDef) else node.args.kwarg
     return rest.arg if rest is not None else None
@@ -336,7 +337,7 @@ def _find_options_parameter(block: NaturalBlock) -> str | None:
 def _find_exception_obstacle(
     found: ClassDefinition, name: str, types: TypeReader
 ) -> Iterator[Obstacle]:
-    """Yield an obstacle if an exception defined in this file cannot be created from a message alone."""
+    """Yield an obstacle if an exception of this file cannot be created from a message alone."""
     if not any(map(is_exception_name, types.list_base_names(found))):
         return
     for statement in found[0].body:
@@ -371,7 +372,7 @@ _READ_ONLY_FORMS = {
 
 
 def _suggest_type(path: str, typed: Typed, changeable: Typed, types: TypeReader) -> str:
-    """Return how to annotate a variable so that its values, and everything in them, can only be read."""
+    """Return how to annotate a variable so that its values and everything in them are read-only."""
     if (form := make_read_only(types.expand(typed), types)) is not None:
         return f"annotate `{path}: {ast.unparse(form)}`, if the block only reads it"
     if types.name_of(types.expand(changeable)) in _USED_NOT_READ:
@@ -392,7 +393,7 @@ def _suggest_type(path: str, typed: Typed, changeable: Typed, types: TypeReader)
 
 
 def make_read_only(typed: Typed, types: TypeReader, depth: int = 0) -> ast.expr | None:
-    """Return a type with its changeable parts replaced by read-only types; None if that is not enough."""
+    """Return a type with its changeable parts made read-only; None if that is not enough."""
     if depth > MAX_DEPTH:  # an alias that refers to itself
         return None
     if types.is_read_only(typed):

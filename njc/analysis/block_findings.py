@@ -268,7 +268,10 @@ def _check_undefined_types(
             other = f"give the output another name, such as `<:new_{path}: {typed}>`"
             yield make_diagnostic(source, "NJ215", *at, message, other)
         elif hidden := types.find_hidden_names(typed, block.scope):
-            message = f"`{hidden[0]}`, in the type of `{path}`, is another variable in the function: the type is not used"
+            message = (
+                f"`{hidden[0]}`, in the type of `{path}`, is another variable in the function: the"
+                " type is not used"
+            )
             other = f"give the variable `{hidden[0]}` another name"
             yield make_diagnostic(source, "NJ215", *at, message, other)
         for name in names:
@@ -291,7 +294,7 @@ _TYPES_FOR_FUNCTIONS = {
 
 
 def _list_parts(annotation: ast.expr) -> Iterator[str]:
-    """Yield the names that are the type itself, a part of a union, or the items of a builtin container."""
+    """Yield the names that are the type itself, part of a union or items of a builtin container."""
     match annotation:
         case ast.Name(id=name):
             yield name
@@ -314,7 +317,7 @@ def _is_function(name: str, scope: NameScope, types: TypeReader) -> bool:
 def _check_two_types(
     source: SourceFile, block: NaturalBlock, types: TypeReader
 ) -> Iterator[Diagnostic]:
-    """Report an output that has two types in the block, or a type that is incompatible with its types elsewhere."""
+    """Report an output with two types in the block, or with an incompatible type elsewhere."""
     first: dict[str, Typed] = {}
     for output in block.references:
         typed = _get_written_type(output, block)
@@ -351,7 +354,7 @@ def _exclude_each_other(one: Typed, other: Typed, types: TypeReader) -> bool:
 
 
 def _list_kinds(typed: Typed, types: TypeReader) -> frozenset[str]:
-    """Return the builtin types of a type's values, with numbers as one type; empty if others are possible."""
+    """Return the builtin types of a type's values, numbers as one; empty if others are possible."""
     kinds: set[str] = set()
     for part in types.union_parts(types.expand(typed)):
         match types.name_of(part), part.annotation:

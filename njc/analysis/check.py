@@ -2,12 +2,12 @@
 
     for item in items:
         '''natural
-        If <itme> is broken, return "no".       NJ201  `itme` is not defined here: did you mean `item`?
-        '''                                     NJ301  `return` is not possible here: not in a function
+        If <itme> is broken, return "no".    NJ201  `itme` is not defined here: did you mean `item`?
+        '''                                  NJ301  `return` is not possible here: not in a function
 
-Every problem is reported, not only the first. outputs.py checks how values flow between blocks and program.
-Not detected: names that `exec`, `globals()[...]` or another module binds are reported as undefined; after
-`from m import *`, no name is.
+Every problem is reported, not only the first. outputs.py checks how values flow between blocks and
+program. Not detected: names that `exec`, `globals()[...]` or another module binds are reported as
+undefined; after `from m import *`, no name is.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _check_reference(
 
 
 def _is_plain_builtin(name: str) -> bool:
-    """Return whether a name is a builtin that reads like an ordinary word; `super` works only as a reference."""
+    """Return whether a name is a builtin and a plain word; `super` works only as a reference."""
     return name.islower() and name.isalpha() and name != "super" and hasattr(builtins, name)
 
 
@@ -168,7 +168,10 @@ def suggest_name(name: str, block: NaturalBlock, outputs: BlockOutputs) -> str |
     """Return how to correct an undefined name, or None."""
     for scope in block.scope.walk_outwards():
         if scope.kind == "class" and is_bound(mangle(name, scope.name), scope, outputs):
-            return f"`{name}` belongs to the class `{scope.name}`: reach it through the class or `self`"
+            return (
+                f"`{name}` belongs to the class `{scope.name}`: reach it through the class or"
+                " `self`"
+            )
     candidates = [each for each in block.scope.list_visible_names(outputs) if each != name]
     public = [each for each in dir(builtins) if each[0] == name[0] != "_"]
     close = find_similar(name, candidates) or find_similar(name, public)
@@ -202,7 +205,7 @@ _CODE = re.compile(
 
 
 def is_quoted(block: NaturalBlock, start: int, end: int) -> bool:
-    """Return whether a place in a prompt is in quotes or in code, and so may not be a failed reference."""
+    """Return whether a place in a prompt is quoted or code and so may not be a failed reference."""
     shift = block.end - 3 - len(block.prompt)
     quoted = _find_quoted(block.prompt)
     at = bisect_right(quoted, (start - shift, len(block.prompt))) - 1
@@ -221,7 +224,7 @@ _OPERAND_BEHIND = re.compile(r"\s*(\w[\w.]*|[(\[-])")
 def _is_comparison(
     source: SourceFile, block: NaturalBlock, start: int, end: int, outputs: BlockOutputs
 ) -> bool:
-    """Return whether angle brackets with a blank after the first may be a comparison: `a < x > b`."""
+    """Return whether angle brackets with a blank after the first may compare: `a < x > b`."""
     if not source.text[start + 1 : start + 2].isspace():
         return False
     before = _OPERAND_BEFORE.search(source.text[max(0, start - 80) : start])

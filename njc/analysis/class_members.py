@@ -1,8 +1,8 @@
 """The declarations in a file's classes: bases, fields, properties and methods.
 
-    @dataclass                              types.list_fields(Row)                    ("name", str)
-    class Row(Base):                        types.list_base_names(Row)                "Base", and the bases of `Base`
-        name: str                           types.find_field_type(Row, "name")        str
+    @dataclass             types.list_fields(Row)                    ("name", str)
+    class Row(Base):       types.list_base_names(Row)                "Base", and the bases of `Base`
+        name: str          types.find_field_type(Row, "name")        str
 
 Not detected: bases from other modules, and additions by decorators and metaclasses.
 """
@@ -45,7 +45,7 @@ class DeclaredTypes(TypeDefinitions):
                 yield self.name_of(Typed(base, scope))
 
     def is_from_typing(self, found: ClassDefinition) -> bool:
-        """Return whether a base of a class is imported from `typing` itself, not from `typing_extensions`."""
+        """Return whether a class's base is imported from `typing`, not from `typing_extensions`."""
         for node, scope in self.walk_bases(found):
             for base in node.bases:
                 name = base.value if isinstance(base, ast.Attribute) else base
@@ -117,7 +117,7 @@ class DeclaredTypes(TypeDefinitions):
         return next((find_result(each, is_awaited) for each in methods), None)
 
     def find_unresolved_name(self, found: ClassDefinition) -> str | None:
-        """Return a local name in the quoted annotations of a class; there it means one of the module."""
+        """Return a local name in a class's quoted annotations; there it means one of the module."""
         node, scope = found
         are_texts = "from __future__ import annotations" in self.text
         for statement in node.body if scope.parent is not None else ():
@@ -134,7 +134,7 @@ class DeclaredTypes(TypeDefinitions):
     def _find_methods(
         self, found: ClassDefinition, name: str
     ) -> Iterator[tuple[FunctionDefinition, NameScope]]:
-        """Yield the functions with this name in a class and its bases in this file, with their class's scope."""
+        """Yield functions of this name, with their scope, in a class and its bases in this file."""
         for node, scope in self.walk_bases(found):
             for function in group_functions(node).get(name, ()):
                 yield function, scope
@@ -156,7 +156,10 @@ class DeclaredTypes(TypeDefinitions):
 
 
 def find_result(definition: tuple[FunctionDefinition, NameScope], is_awaited: bool) -> Typed | None:
-    """Return a call's annotated result, awaited or not; None for a coroutine, a generator or a decorated function."""
+    """Return a call's annotated result, awaited or not.
+
+    None for a coroutine, a generator or a decorated function.
+    """
     function, scope = definition
     is_plain = not function.decorator_list and not any(
         isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(function)
@@ -198,7 +201,7 @@ def group_statements(node: ast.ClassDef) -> Mapping[str, Sequence[ast.stmt]]:
 
 @lru_cache(maxsize=64)
 def list_attribute_stores(node: ast.ClassDef) -> tuple[str, ...]:
-    """Return the attributes that the code in a class sets; for `setattr` and the like, their own names."""
+    """Return the attributes that code in a class sets; for `setattr` and so on, their own names."""
     return tuple(_walk_attribute_stores(node))
 
 

@@ -1,10 +1,10 @@
 """Whether the code of a block can be contained, by its place and the types that the program states.
 
-class Box: ... <:limit: int>      code in the body of a class                   cannot be contained
-Put a parser into <:f: Callable>  a function, a class or an iterator            cannot be contained
-Put 1 into <:self._number>        an attribute with an underscore               cannot be contained
-Sort <self._rows>                 the same, read                                not there for the code
-Clean <df>; df: pd.DataFrame      its type has a class of another package       only a handle
+class Box: ... <:limit: int>      code in the body of a class                 cannot be contained
+Put a parser into <:f: Callable>  a function, a class or an iterator          cannot be contained
+Put 1 into <:self._number>        an attribute with an underscore             cannot be contained
+Sort <self._rows>                 the same, read                              not there for the code
+Clean <df>; df: pd.DataFrame      its type has a class of another package     only a handle
 
 With `policy="contained"`, the first three are errors. With `policy="auto"`, all run guarded. Values
 do not count, so that no input can change where code runs. Not detected: types that are not stated,
@@ -109,7 +109,8 @@ def _find_inputs(
         elif name := next(filter(None, names), None):
             yield Uncontained(
                 f"the type of `{path}` has a class of another package, `{name}`",
-                "name functions that do what is needed, or set `own_packages` if it is the program's package",
+                "name functions that do what is needed, or set `own_packages` if it is the"
+                " program's package",
                 is_impossible=False,
             )
 

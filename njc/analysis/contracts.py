@@ -71,7 +71,10 @@ def find_contract_findings(source: SourceFile, contract: BlockContract) -> Itera
     """Report asserts about a block that cannot be part of its contract."""
     for statement, effect in contract.refused:
         message = f"the assert is not checked as a part of the block: {effect}"
-        hint = "a contract has names, attributes, items, operators, builtins that compute, and methods of Python's own types"
+        hint = (
+            "a contract has names, attributes, items, operators, builtins that compute, and methods"
+            " of Python's own types"
+        )
         yield make_diagnostic(source, "NJ307", *source.get_span(statement), message, hint)
 
 
@@ -121,14 +124,17 @@ def _only_computes(function: ast.expr, scope: NameScope, types: TypeReader) -> b
 
 
 def _is_computing_import(name: str) -> bool:
-    """Return whether a dotted name is a function of the standard library that only computes; imports nothing."""
+    """Return whether a dotted name is a standard library function that only computes.
+
+    Imports nothing.
+    """
     module, _, function = name.rpartition(".")
     is_known = module in sys.stdlib_module_names and module in sys.modules
     return is_known and is_computing(getattr(sys.modules[module], function, None))
 
 
 def _may_change(name: str, block: NaturalBlock, types: TypeReader) -> bool:
-    """Return whether a block may bind a variable or change its value, and so can satisfy an assert about it."""
+    """Return whether a block may bind or change a variable, and so satisfy an assert about it."""
     if any(path.partition(".")[0] == name for path in block.writes):
         return True
     typed = types.infer(ast.Name(name, ast.Load()), block.scope)
@@ -136,6 +142,6 @@ def _may_change(name: str, block: NaturalBlock, types: TypeReader) -> bool:
 
 
 def _is_captured(name: str, block: NaturalBlock, types: TypeReader) -> bool:
-    """Return whether the call must pass a variable to the contract: a local variable that the block does not name."""
+    """Return whether the call passes the contract a local variable that the block does not name."""
     home = resolve_name(name, block.scope, types.outputs)
     return not (isinstance(home, Global) and name != "__class__") and name not in block.names

@@ -53,7 +53,7 @@ class ExpressionReader(ChangeReader):
         raise NotImplementedError
 
     def infer(self, value: ast.expr, scope: NameScope, depth: int = 0) -> Typed | None:
-        """Return the type of an expression, from constants, annotations and builtins; None if it is unknown."""
+        """Return an expression's type from constants, annotations and builtins; None if unknown."""
         if depth > MAX_DEPTH:
             return None
         match value:
@@ -128,7 +128,7 @@ class ExpressionReader(ChangeReader):
         return None
 
     def _compares_to_bool(self, typed: Typed | None) -> bool:
-        """Return whether comparing values of a type gives a `bool`; other types may compare each element."""
+        """Return whether comparing values of a type gives a `bool`; others may compare elements."""
         if typed is None:
             return False
         for part in self.union_parts(self.expand(typed)):

@@ -4,7 +4,8 @@
         for ticket in tickets:              type_of("ticket")                 str
             size: Final = len(ticket)       type_of("size")                   int
 
-Not detected: types that depend on control flow. A variable that is bound in an unknown way has no type.
+Not detected: types that depend on control flow. A variable that is bound in an unknown way has no
+type.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class TypeReader(ExpressionReader):
         return self.declared_type(name, scope) or self.stated_type(name, scope)
 
     def declared_type(self, name: str, scope: NameScope) -> Typed | None:
-        """Return an output's declared type, from a prompt of the scope or the annotation of its variable."""
+        """Return an output's declared type, from a prompt of the scope or its annotation."""
         if text := self.find_type_in_prompts(name, scope):
             parsed = parse_type(text)
             return Typed(parsed, scope) if parsed is not None else None
@@ -112,7 +113,7 @@ class TypeReader(ExpressionReader):
         return self._types_in_prompts.get((scope, name))
 
     def find_definition(self, name: str, scope: NameScope) -> str | None:
-        """Return "function", "class" or "import" if such a statement or a builtin defines the name, or None."""
+        """Return "function", "class" or "import" if one or a builtin defines the name, or None."""
         if (home := self.find_home(name, scope)) is None:
             return "function" if self.is_builtin(name, scope) else None
         for statement in self.find_statements_binding(name, home):
@@ -151,7 +152,7 @@ class TypeReader(ExpressionReader):
 
     @cached_property
     def _types_in_prompts(self) -> dict[tuple[NameScope, str], str]:
-        """The types that prompts give to outputs, by scope and path; the first one counts for each."""
+        """The types that prompts give to outputs, by scope and path; the first one counts."""
         types: dict[tuple[NameScope, str], str] = {}
         for block in self.blocks:
             for reference in block.references:

@@ -4,8 +4,8 @@
     find_json_problem(list[Callable])               JsonProblem("JSON does not carry `Callable`")
     find_json_problem(Cat | Dog)                    JsonProblem("JSON does not tell `Cat` and `Dog` apart", ...)
 
-Not detected: classes in other modules, and aliases that refer to themselves without a class in between, which
-count as having no JSON form; limits and validators.
+Not detected: classes in other modules, and aliases that refer to themselves without a class in
+between, which count as having no JSON form; limits and validators.
 """
 
 from __future__ import annotations
@@ -273,7 +273,8 @@ class _FormReader:
         is_dict = "typing.TypedDict" in bases
         if is_dict and not all(self.dicts) and self.types.is_from_typing(found):
             raise _NoFormError(
-                f"before Python 3.12, pydantic reads no `typing.TypedDict`, such as `{node.name}`, in fields",
+                f"before Python 3.12, pydantic reads no `typing.TypedDict`, such as `{node.name}`,"
+                " in fields",
                 "import `TypedDict` from `typing_extensions`",
             )
         self.around.append((_name_class(node), True))
@@ -311,7 +312,7 @@ class _FormReader:
 
 
 def _name_class(node: ast.ClassDef) -> str:
-    """Return the name of a class's definition; classes in different classes may have the same name."""
+    """Return the name of a class's definition; classes in different classes may share a name."""
     return f"{node.name}:{node.lineno}"
 
 
@@ -337,7 +338,7 @@ def list_members(node: ast.ClassDef) -> list[str]:
 
 
 def _has_own_constructor(node: ast.ClassDef) -> bool:
-    """Return whether a dataclass has an `__init__` or `__new__` that is not generated from its fields."""
+    """Return whether a dataclass has an `__init__` or `__new__` not generated from its fields."""
     names = {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
     has_methods = not names.isdisjoint({"__init__", "__new__"})
     return has_methods or any(map(_is_without_init, node.decorator_list))
@@ -351,7 +352,7 @@ def _is_without_init(call: ast.expr | None) -> bool:
 
 
 def _list_computed(node: ast.ClassDef) -> list[str]:
-    """Return a dataclass's fields that its constructor does not take: `y: int = field(init=False)`."""
+    """Return a dataclass's fields not taken by its constructor: `y: int = field(init=False)`."""
     return [
         statement.target.id
         for statement in node.body
@@ -365,7 +366,7 @@ _UNIONS = ("typing.Optional", "typing.Union")
 
 
 def find_name_for_checkers(typed: Typed, types: DeclaredTypes) -> str | None:
-    """Return a name at the outermost level of a type that is bound only under `if TYPE_CHECKING:`."""
+    """Return a name at a type's outermost level that is bound only under `if TYPE_CHECKING:`."""
     if not types.has_names_for_checkers:
         return None
     match typed.annotation:

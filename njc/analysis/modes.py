@@ -22,7 +22,7 @@ def is_reviewed(block: NaturalBlock, project: Options) -> bool:
 
 
 def resolve_mode(block: NaturalBlock, types: TypeReader, project: Options) -> NaturalBlock:
-    """Return a block of the mode `reviewed` as a live block or a static one; another block unchanged."""
+    """Return a block of the mode `reviewed` as a live or a static one; another block unchanged."""
     if not is_reviewed(block, project):
         return block
     options = merge_option_layers(block.options, project)

@@ -10,11 +10,12 @@
     def add(item):
         '''natural Add one to <:count> if ...               NJ212  `count` is local, and hides the `count` of the module
 
-Each function (or module) is analysed separately, and only for the variables that natural blocks bind there.
+Each function (or module) is analysed separately, and only for the variables that natural blocks
+bind there.
 
-Not detected: uses in a string, by `exec` outside the function, or of an attribute output. A name that both a
-block and an assignment bind is never reported as NJ205. NJ204 is not reported if `locals()` or `eval` could
-use the variable. The limits of assignment.py also apply.
+Not detected: uses in a string, by `exec` outside the function, or of an attribute output. A name
+that both a block and an assignment bind is never reported as NJ205. NJ204 is not reported if
+`locals()` or `eval` could use the variable. The limits of assignment.py also apply.
 """
 
 from __future__ import annotations
@@ -136,9 +137,10 @@ def _find_hidden(name: str, scope: NameScope) -> NameScope | None:
 def find_hidden_variables(
     source: SourceFile, blocks: Sequence[NaturalBlock], reported: Collection[Diagnostic]
 ) -> Iterator[Diagnostic]:
-    """Find outputs that are local to their function, although a line above it assigns a variable with that name.
+    """Find outputs local to their function, although a line above assigns a variable of that name.
 
-    If a line below assigns the variable, as in `reply = ask()`, the same name is usually a coincidence.
+    If a line below assigns the variable, as in `reply = ask()`, the same name is usually a
+    coincidence.
     """
     places = {(finding.line, finding.column) for finding in reported}
     seen: set[tuple[NameScope, str]] = set()
@@ -186,7 +188,7 @@ def _is_read_by_block(name: str, writer: NaturalBlock, readers: Sequence[Natural
 
 
 def _reads_back(name: str, block: NaturalBlock) -> bool:
-    """Return whether a block reads its own output: only blocks bind it, or the output comes first in its text."""
+    """Return whether a block reads its own output: only blocks bind it or its text has it first."""
     first = next(tag for tag in block.references if tag.root == name)
     stored = mangle(name, block.scope.mangling_class)
     return first.writes or stored not in block.scope.bindings.bound
@@ -255,7 +257,7 @@ def _may_break(block: NaturalBlock) -> bool:
     return "break" in block.labels and "break" in list_named_jumps(block)
 
 
-# ── variables that a block reads ───────────────────────────────────────────────────────────────────
+# ── variables that a block reads ──────────────────────────────────────────────────────────────────
 
 
 _LOOPS_AND_TRIES = (ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar)
@@ -302,7 +304,7 @@ def _is_own(name: str, scope: NameScope) -> bool:
 
 
 def _follow(body: Sequence[ast.stmt], state: frozenset[str], search: _Search) -> frozenset[str]:
-    """Follow statements; return the names that may be bound after them, given those bound before."""
+    """Follow statements; return names that may be bound after them, given those bound before."""
     for statement in body:
         state |= _list_lasting_names(statement, search)
         match statement:
@@ -337,7 +339,7 @@ def _follow_handler(
 
 
 def _list_lasting_names(statement: ast.stmt, search: _Search) -> set[str]:
-    """Return the names that a statement itself binds, except the name in an `except` clause, which ends with it."""
+    """Return the names that a statement itself binds, except those that end with their `except`."""
     if isinstance(statement, ast.AnnAssign) and statement.value is None:
         return set()
     names = list_bound_names(statement, search.module.source.has_walrus)

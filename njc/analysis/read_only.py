@@ -1,12 +1,13 @@
 """Values that cannot be changed, including everything that they contain.
 
-    Sequence[str], tuple[date, ...], a frozen dataclass of such fields      find_changeable(...) is None
-    Sequence[list[str]]                                                     list[str]
-    a frozen dataclass with a field `tags: list[str]`                       list[str]
+    Sequence[str], tuple[date, ...], a frozen dataclass of such fields  find_changeable(...) is None
+    Sequence[list[str]]                                                 list[str]
+    a frozen dataclass with a field `tags: list[str]`                   list[str]
 
-`Sequence`, `Mapping` and the like are the author's promise for their own level only; their elements are checked like
-other types. An `Iterable` may be a generator, which showing it would use up. Types not known to be immutable count as changeable: classes in other modules, classes with
-unannotated attributes. Not detected: wrong annotations, and code outside a class that sets its attributes.
+`Sequence`, `Mapping` and the like are the author's promise for their own level only; their elements
+are checked like other types. An `Iterable` may be a generator, which showing it would use up. Types
+not known to be immutable count as changeable: classes in other modules, classes with unannotated
+attributes. Not detected: wrong annotations, and code outside a class that sets its attributes.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class ChangeReader(DeclaredTypes):
         return self.find_changeable_attribute(found, seen)
 
     def _find_in_class(self, typed: Typed, named: Typed, seen: set[object]) -> Typed | None:
-        """Return `typed`, the type of a class, if a class that it names may have a changeable attribute."""
+        """Return `typed`, the type of a class, if a class in it may have a changeable attribute."""
         for part in self.union_parts(self.expand(named)):
             found, name = self.class_of_type(part), self.name_of(part)
             if found is None and name not in SCALARS | {"range"} and not is_exception_name(name):
@@ -98,7 +99,7 @@ class ChangeReader(DeclaredTypes):
         return None
 
     def _is_known_class(self, found: ClassDefinition) -> bool:
-        """Return whether instance attributes are set only once, and all bases of the class are known."""
+        """Return whether instance attributes are set only once and all its bases are known."""
         direct = {self.name_of(Typed(base, found[1])) for base in found[0].bases}
         bases = set(self.list_base_names(found)) - {""}
         is_exception = any(map(is_exception_name, bases))
@@ -119,7 +120,7 @@ class ChangeReader(DeclaredTypes):
         )
 
     def find_changeable_attribute(self, found: ClassDefinition, seen: set[object]) -> Typed | None:
-        """Return the type of a changeable instance attribute, or the class that sets an undeclared attribute."""
+        """Return a changeable instance attribute's type or a class that sets an undeclared one."""
         fields = self.map_fields(found)
         undeclared = (
             _name_class((node, scope))
@@ -135,7 +136,7 @@ class ChangeReader(DeclaredTypes):
     def walk_classes(
         self, typed: Typed, seen: set[object] | None = None
     ) -> Iterator[tuple[ClassDefinition, bool]]:
-        """Yield the classes of a type's values and of the values in them; True if a class itself is the value."""
+        """Yield the classes of a type's values and of values in them; True if one is the value."""
         seen = set() if seen is None else seen
         for part in self.union_parts(self.expand(typed)):
             if (part.annotation, part.scope) in seen:
@@ -159,14 +160,15 @@ class ChangeReader(DeclaredTypes):
                 yield from self.walk_classes(each, seen)
 
     def find_method(self, typed: Typed) -> str | None:
-        """Return a public method that values of a type, or values in them, have; None for plain data."""
+        """Return a public method of a type's values or of values in them; None for plain data."""
         methods = (self.find_public_method(*found) for found in self.walk_classes(typed))
         return next(filter(None, methods), None)
 
     def find_public_method(self, found: ClassDefinition, of_class: bool = False) -> str | None:
-        """Return a method for callers, such as `Client.lookup`, of a class or its bases in this file.
+        """Return a method for callers (`Client.lookup`) of a class or its bases in this file.
 
-        Properties of read-only types do not count; with `of_class`, only methods of the class itself do.
+        Properties of read-only types do not count; with `of_class`, only methods of the class
+        itself do.
         """
         is_enum = any(base in ENUM_BASES for base in self.list_base_names(found))
         for node, scope in self.walk_bases(found):
@@ -182,7 +184,7 @@ class ChangeReader(DeclaredTypes):
         return None
 
     def _is_field_like(self, function: FunctionDefinition, decorators: Sequence[Typed]) -> bool:
-        """Return whether a function in a class body is a property of a read-only type, or a validator or the like."""
+        """Return whether a class's function is a read-only property, a validator or the like."""
         for decorator in decorators:
             name = self.name_of(decorator)
             if name in _PROPERTIES and isinstance(function, ast.FunctionDef) and function.returns:
@@ -193,7 +195,7 @@ class ChangeReader(DeclaredTypes):
         return False
 
     def find_fixed_attribute(self, typed: Typed, name: str) -> str | None:
-        """Return why Python refuses to set an attribute on any value of a type; None if it may allow it."""
+        """Return why no attribute can be set on a type's values; None if Python may allow it."""
         reasons = [self._explain_fixed(part, name) for part in self.union_parts(self.expand(typed))]
         return reasons[0] if all(reasons) else None
 
@@ -235,7 +237,7 @@ class ChangeReader(DeclaredTypes):
         return False
 
     def _explain_slots(self, family: Sequence[ClassDefinition], name: str) -> str | None:
-        """Return a reason if every class in a family has `__slots__`, and none of them contains the name."""
+        """Return a reason if all classes of a family have `__slots__` and none has the name."""
         slots: set[str] = {"__dict__"} if len(family) > MAX_DEPTH else set()
         for node, scope in family:
             bases = [Typed(base, scope) for base in node.bases]
@@ -286,7 +288,7 @@ class ChangeReader(DeclaredTypes):
     def infer_class_value(
         self, value: ast.expr, node: ast.ClassDef, scope: NameScope
     ) -> Typed | None:
-        """Return the type of a value in a class body; None if it depends on other names in the body."""
+        """Return a value's type in a class body; None if it depends on other names in the body."""
         names = {*list_variables(value)}
         if names and any(names & list_bound_names(statement) for statement in node.body):
             return None
@@ -351,7 +353,7 @@ def _has_frozen(keywords: Sequence[ast.keyword]) -> bool:
 
 
 def _read_slots(node: ast.ClassDef) -> set[str]:
-    """Return the names in the `__slots__` of a class; empty without them, or if they are computed."""
+    """Return the names in a class's `__slots__`; empty without them, or if they are computed."""
     for statement in group_statements(node).get("__slots__", ()):
         match statement:
             case ast.Assign(targets=[ast.Name(id="__slots__")], value=value):

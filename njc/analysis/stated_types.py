@@ -53,7 +53,7 @@ class StatedType:
 def find_type_hints(
     source: SourceFile, blocks: Sequence[NaturalBlock], types: TypeReader
 ) -> Iterator[Diagnostic]:
-    """Report the types that are stated for blocks' outputs and for the parameters that they read."""
+    """Report the types stated for blocks' outputs and for the parameters that they read."""
     reported: set[StatedType] = set()
     for block in blocks:
         found = [*_find_output_types(block, types), *_find_parameter_types(source, block)]
@@ -64,7 +64,7 @@ def find_type_hints(
 
 
 def _means_the_same(type_: str, block: NaturalBlock, types: TypeReader) -> bool:
-    """Return whether the names in a type mean the same in the block and in its function's signature."""
+    """Return whether names in a type mean the same in the block and its function's signature."""
     scope = block.scope
     outside = scope.signature_scope if "function" in scope.kind else scope
     for name in list_variables(parse_type(type_)):
@@ -105,7 +105,7 @@ class _Uses:
     members: dict[str, str] = field(default_factory=dict)
     """The loop variable of the loop over each variable."""
     passed: dict[str, list[tuple[str, str | int]]] = field(default_factory=dict)
-    """The arguments that are just the variable: the called function, and the keyword or position."""
+    """The arguments that are just the variable: the called function and the keyword or position."""
 
 
 _BY_ITEMS = frozenset(
@@ -251,7 +251,7 @@ _ATTRIBUTES = {kind.__name__: {*dir(kind)} for kind in (str, int, float, bool)}
 
 
 def _allows_uses(type_: str, name: str, uses: _Uses) -> bool:
-    """Return whether the code's uses fit the variable's type: no item of a number, no `None` for a plain text."""
+    """Return whether uses in code fit the type: no item of a number, no `None` for a plain text."""
     compared, needs = uses.compared.get(name, ()), uses.needs.get(name, set())
     if None in compared and "None" not in type_:
         return False
@@ -268,7 +268,7 @@ def _allows_uses(type_: str, name: str, uses: _Uses) -> bool:
 
 
 def _read_passed(name: str, uses: _Uses, module: NameScope) -> Iterator[str]:
-    """Yield the annotations, without `None`, of the fields and parameters that a variable is passed to."""
+    """Yield annotations, without `None`, of fields and parameters that a variable is passed to."""
     for called, at in uses.passed.get(name, ()):
         parameters = _collect_signatures(module.node).get(called, {})
         key = at if isinstance(at, str) else next(iter([*parameters][at : at + 1]), "")
@@ -288,7 +288,7 @@ _UNSPECIFIC = (
 
 
 def _find_parameter_types(source: SourceFile, block: NaturalBlock) -> Iterator[StatedType]:
-    """Yield types of unannotated parameters that the block reads, from their defaults, uses and calls."""
+    """Yield types of unannotated parameters that the block reads, from defaults, uses and calls."""
     function = block.scope.node
     if not isinstance(function, FunctionDefinition):
         return
@@ -313,7 +313,7 @@ def _find_parameter_types(source: SourceFile, block: NaturalBlock) -> Iterator[S
 
 
 def _find_arguments(block: NaturalBlock, position: int, name: str) -> Iterator[str]:
-    """Yield the types of the file's arguments for a parameter of a top-level function; `?` if a type is unknown."""
+    """Yield types of the file's arguments for a top-level function's parameter; `?` if unknown."""
     if block.scope.parent is None or block.scope.parent.kind != "module":
         return
     for call, known in _collect_calls(block.scope.module.node).get(block.scope.name, ()):

@@ -4,8 +4,8 @@
     @dataclass                              union_parts(Row | None)           [Row, None]
     class Row: ...                          field_type(Row, "name")           str
 
-A type is an annotation together with the scope that defines its names. Not detected: fields of classes in other
-modules; wrong annotations.
+A type is an annotation together with the scope that defines its names. Not detected: fields of
+classes in other modules; wrong annotations.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SCALARS = frozenset(
         *("pathlib.Path", "pathlib.PurePath", "pathlib.PurePosixPath"),
     }
 )
-"""Types with immutable values; JSON represents each as one scalar, except `complex` and `Fraction`."""
+"""Types of immutable values; JSON represents each as a scalar, except `complex` and `Fraction`."""
 
 _ITERABLES = frozenset(
     {
@@ -115,7 +115,7 @@ class TypeDefinitions:
     # ── names ────────────────────────────────────────────────────────────────────────────────────
 
     def find_home(self, name: str, scope: NameScope) -> NameScope | None:
-        """Return the scope that binds a name as `scope` sees it; None for builtins and type parameters."""
+        """Return a name's scope as seen in `scope`; None for builtins and type parameters."""
         match resolve_name(name, scope, self.outputs):
             case Local(home) | Global(home, True):
                 return home
@@ -154,7 +154,7 @@ class TypeDefinitions:
         return {}
 
     def find_annotation(self, name: str, scope: NameScope) -> Typed | None:
-        """Return a variable's annotation as written, with the scope of its names; None if it has none."""
+        """Return a variable's annotation as written, with the scope of its names, or None."""
         if (home := self.find_home(name, scope)) is None:
             return None
         key = mangle(name, scope.mangling_class)
@@ -165,7 +165,7 @@ class TypeDefinitions:
         return None
 
     def find_hidden_names(self, typed: Typed, scope: NameScope) -> list[str]:
-        """Return the names in a type that mean something else in `scope`: there the type is not used."""
+        """Return a type's names that mean something else in `scope`: there the type is not used."""
         names = list_variables(self.unquote_inside(typed)) if typed.scope is not scope else ()
         return [
             name
@@ -176,11 +176,11 @@ class TypeDefinitions:
         ]
 
     def infer(self, value: ast.expr, scope: NameScope, depth: int = 0) -> Typed | None:
-        """Return the type of an expression, from constants, annotations and builtins; None if it is unknown."""
+        """Return an expression's type from constants, annotations and builtins; None if unknown."""
         raise NotImplementedError
 
     def list_rebound(self, scope: NameScope) -> frozenset[str]:
-        """Return the names that some function in the module declares global or nonlocal, and so may rebind."""
+        """Return names that functions in the module declare global or nonlocal and may rebind."""
         if not self._may_rebind:
             return frozenset()
         return list_declared(scope.module.node)[1]
@@ -202,7 +202,7 @@ class TypeDefinitions:
     # ── meanings ─────────────────────────────────────────────────────────────────────────────────
 
     def name_of(self, typed: Typed) -> str:
-        """Return the dotted name of a type or of its origin: `str`, `collections.abc.Mapping`, `typing.Literal`."""
+        """Return the dotted name of a type or of its origin: `str`, `collections.abc.Mapping`."""
         annotation = typed.annotation
         if isinstance(annotation, ast.Subscript):
             annotation = annotation.value
@@ -244,7 +244,7 @@ class TypeDefinitions:
         return None
 
     def expand(self, typed: Typed, depth: int = 0) -> Typed:
-        """Return the type behind quotes, aliases, `NewType`, `Annotated`, `Final`, `NotRequired` and the like."""
+        """Return the type behind quotes, aliases, `NewType`, `Annotated`, `Final` and the like."""
         if depth > MAX_DEPTH:
             return typed
         match typed.annotation:
@@ -263,7 +263,7 @@ class TypeDefinitions:
         return typed
 
     def alias_of(self, name: str, scope: NameScope, depth: int = 0) -> Typed | None:
-        """Return the type that `Name = ...`, `type Name = ...` or `Name = NewType("Name", ...)` names."""
+        """Return the type of `Name = ...`, `type Name = ...` or `Name = NewType("Name", ...)`."""
         if (home := self.find_home(name, scope)) is None:
             return None
         by_blocks = self.outputs.get(home, ())
@@ -287,7 +287,7 @@ class TypeDefinitions:
         return None
 
     def _is_type(self, value: ast.expr, scope: NameScope, depth: int = 0) -> bool:
-        """Return whether an expression is certainly a type, so that the name it is bound to is an alias."""
+        """Return whether an expression is certainly a type, so that its name is an alias."""
         typed = Typed(value, scope)
         match value:
             case ast.BinOp(left=left, op=ast.BitOr(), right=right):
@@ -310,7 +310,7 @@ class TypeDefinitions:
         return False
 
     def class_of_type(self, typed: Typed) -> ClassDefinition | None:
-        """Return the class that a type names, with the scope around it, if it names one class in this file."""
+        """Return the class that a type names and the scope around it, if it is one in this file."""
         match typed.annotation:
             case ast.Name(id=name) if (home := self.find_home(name, typed.scope)) is not None:
                 return self._find_class(name, home)
@@ -322,7 +322,7 @@ class TypeDefinitions:
     def _find_inner_class(
         self, name: str, outer: ClassDefinition, depth: int = 0
     ) -> ClassDefinition | None:
-        """Return the class of this name in the body of a class, or in its nearest base in this file."""
+        """Return the class of this name in a class's body or in its nearest base in this file."""
         node, around = outer
         if self.find_statements_binding(name, scope := self._open_class(node, around)):
             return self._find_class(name, scope)
@@ -399,7 +399,7 @@ class TypeDefinitions:
         return None
 
     def unquote_inside(self, typed: Typed) -> ast.expr:
-        """Return the annotation without quotes, including those around its parts; a `Literal`'s texts keep theirs."""
+        """Return the annotation without quotes, even in parts; a `Literal`'s texts keep theirs."""
         annotation = typed.annotation
         match annotation:
             case ast.Constant(value=str(text)):
@@ -426,7 +426,7 @@ class TypeDefinitions:
         return annotation
 
     def _holds_types(self, typed: Typed) -> bool | None:
-        """Return whether the parts in a type's brackets are types; None if uncertain, as in `Float[Array, "n"]`."""
+        """Return whether parts in brackets are types; None if uncertain: `Float[Array, "n"]`."""
         assert isinstance(typed.annotation, ast.Subscript)
         origin = self.expand(typed.inside(typed.annotation.value))
         name = self.name_of(origin)

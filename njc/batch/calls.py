@@ -3,10 +3,11 @@
     BatchRow(1, mail="Pay 84 EUR.")   ──call──>   {"row": 1, "digest": "5c9f...", "result": "invoice", "usage": {...}}
     BatchRow(2, mail=3)               ──call──>   {"row": 2, "digest": "90b1...", "error": {"type": ..., "message": ...}}
 
-Each result is appended and synced as soon as its call ends. A row is done if the results have its number with the
-digest of its text; other rows are called when the command runs again. Replies of models are in a recording beside
-the results until all rows are done, so a row that was interrupted pays again only for a reply that was on its way.
-Failed rows that are called again, with `--retry`, ask for all replies anew.
+Each result is appended and synced as soon as its call ends. A row is done if the results have its
+number with the digest of its text; other rows are called when the command runs again. Replies of
+models are in a recording beside the results until all rows are done, so a row that was interrupted
+pays again only for a reply that was on its way. Failed rows that are called again, with `--retry`,
+ask for all replies anew.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ Submit = Callable[["BatchRow", float | None], "Future[RowResult]"]
 """Starts the call of a row, which may cost a number of US dollars; None for no limit."""
 
 
-# ── results ────────────────────────────────────────────────────────────────────────────────────────
+# ── results ───────────────────────────────────────────────────────────────────────────────────────
 
 
 @record
@@ -72,7 +73,7 @@ class RowUsage:
 
 @record
 class RowResult:
-    """The result of a row's call. `stop` is the reason why no other row would succeed; the row is then not done."""
+    """The result of a row's call. `stop` is why no other row would succeed; the row is not done."""
 
     row: int
     digest: str
@@ -92,7 +93,8 @@ class RowResult:
 class BatchResults:
     """The file of results (state: which rows are done, their counts and usage).
 
-    `digests` has the digest of each row; results of other rows, or of a row before it was changed, do not count.
+    `digests` has the digest of each row; results of other rows, or of a row before it was changed,
+    do not count.
     """
 
     def __init__(self, path: Path, digests: Mapping[int, str]) -> None:
@@ -109,7 +111,7 @@ class BatchResults:
             self._note(fields["row"], fields["digest"], "error" in fields, fields["usage"])
 
     def forget_failed(self) -> None:
-        """Forget the results that are errors, and all replies, so that these rows are called again."""
+        """Forget the error results and all replies, so that these rows are called again."""
         if self.failed:
             self._rewrite(lambda fields: "error" not in fields)
             self.done -= self.failed
@@ -144,7 +146,8 @@ class BatchResults:
                     yield line, fields | {"row": number, "digest": fields["digest"], "usage": usage}
                 except (ValueError, LookupError, TypeError):
                     raise ConfigurationError(
-                        f"{format_path(self.path)}, line {place}: not a result of `njc batch`; name another file"
+                        f"{format_path(self.path)}, line {place}: not a result of `njc batch`; name"
+                        " another file"
                     ) from None
 
     def _note(self, number: int, digest: str, has_failed: bool, usage: RowUsage) -> None:
@@ -154,7 +157,7 @@ class BatchResults:
             (self.failed.add if has_failed else self.failed.discard)(number)
 
 
-# ── calls ──────────────────────────────────────────────────────────────────────────────────────────
+# ── calls ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 def call_row(name: str, row: BatchRow, usd: float | None) -> RowResult:
@@ -179,7 +182,7 @@ async def acall_row(target: TargetFunction, row: BatchRow, usd: float | None) ->
 
 @contextmanager
 def _measuring(row: BatchRow, usd: float | None) -> Iterator[Callable[[Any], RowResult]]:
-    """Yield a function that makes the row's result from a value or an exception, with the usage so far."""
+    """Yield a function that makes the row's result from a value or exception, with usage so far."""
     began = time.monotonic()
     with watch() as account, limit(usd=usd, option="--max-{}"):
         yield lambda value: make_result(row, value, sum_usage(account), time.monotonic() - began)
@@ -272,7 +275,7 @@ def open_event_loop(target: TargetFunction) -> Iterator[Submit]:
 
 @contextmanager
 def open_dask(target: TargetFunction, jobs: int, scheduler: str | None) -> Iterator[Submit]:
-    """Run calls on a Dask cluster; without the address of a `scheduler`, on one of this machine's processes."""
+    """Run calls on a Dask cluster; without a `scheduler` address, on processes of this machine."""
     require_packages("--executor dask", "njpy[dask]", "dask", "distributed")
     dask: Any = importlib.import_module("dask")
     distributed: Any = importlib.import_module("distributed")
@@ -292,7 +295,7 @@ def open_dask(target: TargetFunction, jobs: int, scheduler: str | None) -> Itera
         yield lambda row, usd: pool.submit(call_row, target.name, row, usd)
 
 
-# ── the batch ──────────────────────────────────────────────────────────────────────────────────────
+# ── the batch ─────────────────────────────────────────────────────────────────────────────────────
 
 
 class CallsGivenUp(KeyboardInterrupt):
@@ -309,8 +312,8 @@ def run_batch(
 ) -> None:
     """Call the function for all rows that are not done, `jobs` at a time, and append their results.
 
-    `usd` is the US dollars that all calls may cost, if they run in other processes. `report` is called again and
-    again, with the number of calls to wait for after an interrupt.
+    `usd` is the US dollars that all calls may cost, if they run in other processes. `report` is
+    called again and again, with the number of calls to wait for after an interrupt.
 
     Raises:
         KeyboardInterrupt: after an interrupt, when the calls under way have ended.

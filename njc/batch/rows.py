@@ -29,7 +29,7 @@ RowFormat = Literal["csv", "jsonl"]
 
 @record
 class BatchRow:
-    """A row: its number from 1, its line in the file, and the call's arguments, or why it has none."""
+    """A row: its number from 1, its line in the file, and its arguments or why it has none."""
 
     number: int
     line: int
@@ -50,7 +50,8 @@ def find_row_format(path: Path, given: RowFormat | None) -> RowFormat:
 def read_rows(path: Path, format: RowFormat, target: TargetFunction) -> Iterator[BatchRow]:
     """Yield the rows of a file, one at a time; raises ConfigurationError if it cannot be read.
 
-    In CSV, the columns are parameters of `target`, and an empty cell of a parameter with a default is left out.
+    In CSV, the columns are parameters of `target`, and an empty cell of a parameter with a default
+    is left out.
     """
     if path.exists() and not path.is_file():  # a pipe cannot be read twice
         raise ConfigurationError(f"{format_path(path)} is not a regular file")

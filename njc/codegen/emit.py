@@ -14,9 +14,8 @@
                                |   except _nj.Continue:
                                |       continue
 
-Everything outside the scaffold, including the prompt, is the author's bytes in the author's order. The
-scaffold is formatted as black would format it.
-'''
+Everything outside the scaffold, including the prompt, is the author's bytes in the author's order.
+The scaffold is formatted as black would format it.'''
 
 from __future__ import annotations
 
@@ -115,7 +114,7 @@ def format_comment(text: str) -> str:
 
 
 def _reads_attributes(module: Module, names: Collection[str]) -> bool:
-    """Return whether the file reads an attribute of a variable with one of these names, in any scope."""
+    """Return whether the file reads one of these attributes of a variable, in any scope."""
     source = module.source
     followed_by_dot = re.compile(rf"\b(?:{'|'.join(names)})\b(?:[\s\\)]|#.*)*\.")
     lines: Sequence[int] = range(1, len(source.line_starts) + 1)
@@ -142,7 +141,7 @@ def _make_header_edit(
 
 
 def _list_imports(lowered: Sequence[EmittableBlock], runtime: str) -> list[str]:
-    """Return the imports that the calls and the written code need; the runtime's, if any, is last."""
+    """Return the imports that the calls and written code need; the runtime's, if any, is last."""
     written = [each for each in lowered if isinstance(each, WrittenBlock)]
     imports = dict.fromkeys(line for each in written for line in each.imports)
     needs_runtime = len(written) < len(lowered) or any(each.needs_runtime for each in written)
@@ -150,7 +149,7 @@ def _list_imports(lowered: Sequence[EmittableBlock], runtime: str) -> list[str]:
 
 
 def find_import_place(module: Module, first_block: int, imports: Sequence[str]) -> tuple[int, str]:
-    """Return where imports go, below the docstring and the future imports but above all else, and their text."""
+    """Return where imports go, just below the docstring and the future imports, and their text."""
     source, body = module.source, module.tree.body
     line = source.newline.join(imports)
     prologue = _count_prologue(source, body, first_block)
@@ -173,7 +172,7 @@ def find_import_place(module: Module, first_block: int, imports: Sequence[str]) 
 
 
 def _count_prologue(source: SourceFile, body: Sequence[ast.stmt], first_block: int) -> int:
-    """Count the statements that must stay first: the docstring and the imports from `__future__`."""
+    """Count the statements that must stay first: the docstring and the `__future__` imports."""
     count = 0
     match body[0]:
         case ast.Expr(value=ast.Constant(value=str())) as first:
@@ -188,7 +187,7 @@ def _count_prologue(source: SourceFile, body: Sequence[ast.stmt], first_block: i
 
 
 def _skip_comments_above(source: SourceFile, line: int) -> int:
-    """Return the first line of the comments above a statement, but below the file's opening lines."""
+    """Return the first line of comments above a statement, but below the file's opening lines."""
     top = count_opening_lines(source.text) + 1
     while line > top and source.line(line - 1).lstrip(" \t\f").startswith("#"):
         line -= 1
@@ -208,7 +207,7 @@ class BlockSite:
     start: int
     end: int
     before: str
-    """The text before the first line: a new line with its indentation if statements share the line."""
+    """The text before the first line: an indented new line if statements share the line."""
     after: str
     indent: str
     step: str
@@ -217,7 +216,7 @@ class BlockSite:
 
 
 def find_block_site(source: SourceFile, block: NaturalBlock, starts: Collection[int]) -> BlockSite:
-    """Find the place of a block's lines; `starts` contains the offsets of all blocks in the file."""
+    """Find the place of a block's lines; `starts` has the offsets of all blocks in the file."""
     placement = block.placement
     opened = _FIRST_NEWLINE.search(block.literal)
     assert opened, "the marker of a block ends its line"
@@ -295,7 +294,7 @@ def _build_scaffold(lowered: LoweredBlock, indent: str, step: str) -> tuple[list
 
 
 def _format_code(code: str) -> list[str]:
-    """Format contained static code as an argument: one text if its lines can be indented, otherwise one per line."""
+    """Format contained static code as an argument: a text if it can be indented, else its lines."""
     if not code:
         return []
     if '"""' in code or code.endswith("\\") or find_lines_in_strings(code):
@@ -329,7 +328,7 @@ def _format_argument(argument: Argument, room: int, step: str) -> list[str]:
     ]
 
 
-# ── indenting code as a whole ──────────────────────────────────────────────────────────────────────
+# ── indenting code as a whole ─────────────────────────────────────────────────────────────────────
 
 
 _MARGIN = re.compile(r"(?: {4})+")

@@ -5,8 +5,8 @@
     ...
     # njc lines 1:1 2=1 4:2 14=12 16:12 21=12 30:15 sha256 8a4145ded8909568
 
-The first digest is of the source, the last of everything above it. Files that njc did not write, edited files and
-outdated files can therefore be recognised without other records.
+The first digest is of the source, the last of everything above it. Files that njc did not write,
+edited files and outdated files can therefore be recognised without other records.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ ABI = 1
 _HEADER = re.compile(
     rb"(?:^|(?<=\r))(?:\xef\xbb\xbf)?# compiled by njc (?P<version>\S+) "
     rb"from (?P<path>[^\r\n]+) \(sha256 (?P<digest>[0-9a-f]{16})"
-    rb"(?:, options (?P<options>[0-9a-f]{16}))?(?:, code (?P<code>[0-9a-f]{16}))?, abi (?P<abi>\d+)\)(?=[\r\n])",
+    rb"(?:, options (?P<options>[0-9a-f]{16}))?(?:, code (?P<code>[0-9a-f]{16}))?, abi"
+    rb" (?P<abi>\d+)\)(?=[\r\n])",
     re.MULTILINE,
 )
 _CLOSING_COMMENT = re.compile(
@@ -36,7 +37,7 @@ _CLOSING_COMMENT = re.compile(
 
 @record
 class FileHeader:
-    """The version, source and contract of a compilation; equal headers mean equal compiled files."""
+    """A compilation's version, source and contract; equal headers mean equal compiled files."""
 
     version: str
     path: str

@@ -69,13 +69,13 @@ class LineMap:
 
 @record
 class Piece:
-    """A piece of compiled text: the author's text, from `line` on, or scaffold that belongs to `line`."""
+    """A piece of compiled text: the author's from `line` on, or scaffold that belongs to `line`."""
 
     text: str
     line: int
     is_authors: bool
     outline: str | None = None
-    """A call's shorter form, which Python's compiler accepts or rejects alike; None means the text itself."""
+    """A shorter form of a call that Python accepts or rejects alike; None means the text itself."""
 
 
 def build_line_map(pieces: Iterable[Piece]) -> LineMap:
@@ -117,8 +117,9 @@ def remap_tree(
 ) -> ast.Module:
     """Change the lines of a compiled file's tree, in place, to lines of the source.
 
-    Columns on the author's lines do not change. Generated nodes of a block get the span of its marker instead: `spans`
-    are the line, the first and the last column (from 0) of each block, and of the statements after it on its last line.
+    Columns on the author's lines do not change. Generated nodes of a block get the span of its
+    marker instead: `spans` are the line, the first and the last column (from 0) of each block, and
+    of the statements after it on its last line.
     """
     markers = {line: (first, last) for line, first, last in spans}
     located: list[Any] = [node for node in ast.walk(tree) if hasattr(node, "lineno")]

@@ -50,7 +50,7 @@ RUNTIME_PACKAGE = "njrt"
 
 @record
 class Argument:
-    """An argument of the call. With items, it can be split over several lines: `opening items closing`."""
+    """An argument of the call. With items it can be split over lines: `opening items closing`."""
 
     opening: str
     items: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class Argument:
 
 @record
 class LoweredBlock:
-    """The call that replaces a block: the declarations before it, its arguments, and the exceptions caught after it."""
+    """The call for a block: declarations before it, its arguments, and exceptions caught after."""
 
     block: NaturalBlock
     declarations: tuple[str, ...]
@@ -128,7 +128,7 @@ _CRLF = "\r\n"
 
 
 def serialize_written(source: SourceFile, written: Iterable[WrittenBlock], note: str = "") -> str:
-    """Return everything that written code and its note add to a compiled file, whatever its line ends."""
+    """Return all that written code and its note add to a compiled file, whatever its line ends."""
     parts = [
         f"{start - source.text.count(_CRLF, 0, start)}"
         f"\0{code.imports!a}\0()\0()\0\0{code.code}"  # as 0.2, so that its files are up to date
@@ -202,7 +202,7 @@ def _needs_declaration(scope: NameScope, stored: str, outputs: BlockOutputs) -> 
 
 
 def _make_declaration(name: str, scope: NameScope, type_: str) -> tuple[str, ...]:
-    """Make a name the scope's own without binding it; in a class, an annotation would make it a field."""
+    """Make a name the scope's own without binding it; in a class, annotations would add a field."""
     return (f"for {name} in ():", "    pass") if scope.kind == "class" else (f"{name}: {type_}",)
 
 
@@ -271,7 +271,7 @@ def _build_arguments(
 def _build_namespace_arguments(
     block: NaturalBlock, own: Sequence[str], definitions: TypeReader
 ) -> Iterator[Argument]:
-    """Yield the arguments of a block in the body of a class, whose namespace has the `own` names."""
+    """Yield a block's arguments in the body of a class, whose namespace has the `own` names."""
     scope = block.scope
     is_builtin = definitions.is_builtin("locals", scope)
     locals_ = "locals()" if is_builtin else '__import__("builtins").locals()'
@@ -293,7 +293,7 @@ def make_lambda(types: OutputTypes) -> str:
 
 
 def _list_used_imports(block: NaturalBlock, definitions: TypeReader) -> list[str]:
-    """Return the parts of imports that the text reads, such as `files.read_text`, unless it names a whole import."""
+    """Return parts that the text reads, such as `files.read_text`, of imports not named whole."""
     dotted = [reference for reference in block.references if reference.is_dotted]
     if not dotted:
         return []
@@ -333,7 +333,7 @@ _RUN_OPTIONS = tuple(name for name in OPTION_NAMES if name not in ("mode", "fall
 
 
 def find_super_parameter(block: NaturalBlock, outputs: BlockOutputs) -> str | None:
-    """Return the parameter that `super()` would take, if the block refers to `super` in a method."""
+    """Return the parameter that `super()` would take if the block refers to `super` in a method."""
     scope = block.scope
     if "super" not in block.names or not scope.is_function or scope.mangling_class is None:
         return None

@@ -4,8 +4,8 @@
     ...
     Put into <:order> and <:size: int> ...      {"order": "Optional[Order]", "size": "int"}
 
-A type comes from the prompt or from an annotation in the program. The call evaluates it only when needed, so
-quotes around a class that is defined further down are dropped.
+A type comes from the prompt or from an annotation in the program. The call evaluates it only when
+needed, so quotes around a class that is defined further down are dropped.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class OutputTypes:
 
 
 def find_output_types(block: NaturalBlock, labels: Sequence[str], types: TypeReader) -> OutputTypes:
-    """Return the types of outputs and of a return value, from a prompt or an annotation in scope."""
+    """Return the types of outputs and a return value, from a prompt or an annotation in scope."""
     scope = block.scope
     said: dict[str, str] = {}
     for reference in block.references:
@@ -121,7 +121,7 @@ def _is_bound_above(name: str, block: NaturalBlock) -> bool:
 
 
 def _find_annotation(name: str, scope: NameScope, types: TypeDefinitions) -> ast.expr | None:
-    """Find a variable's annotation, if its names mean the same at the block as at the annotation."""
+    """Find a variable's annotation, if its names mean the same there and at the block."""
     home = resolve_name(name, scope, types.outputs)
     if isinstance(home, TypeParameter):
         return None
@@ -142,7 +142,7 @@ def format_stated_type(name: str, scope: NameScope, types: TypeReader) -> str | 
 
 
 def find_return_type(scope: NameScope, types: TypeDefinitions) -> str | None:
-    """Return a function's annotated result, if its names mean the same at the block; None for generators."""
+    """Return a function's result type if it means the same at the block; None for generators."""
     if scope.kind not in ("function", "async function"):
         return None
     assert isinstance(scope.node, FunctionDefinition)
@@ -166,7 +166,7 @@ def _unwrap_annotation(
     types: TypeDefinitions,
     resolve: Callable[[str, NameScope, BlockOutputs], ResolvedName],
 ) -> ast.expr | None:
-    """Return the type inside `Final[...]`, `ClassVar[...]` and quotes, if its names mean the same at home and in scope."""
+    """Return a type without `Final`, `ClassVar` and quotes, if its names mean the same in scope."""
     found = types.unquote_inside(Typed(annotation, home))
     named = found.value if isinstance(found, ast.Subscript) else found
     if getattr(named, "attr", getattr(named, "id", None)) in _QUALIFIERS:

@@ -104,7 +104,7 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; a NaturalError has its own exit code, findings in a program have 1, Ctrl-C has 130."""
+        """Run the command; a NaturalError has its exit code, findings have 1, Ctrl-C has 130."""
         try:
             return super().invoke(ctx)
         except click.NoSuchOption as error:

@@ -4,7 +4,8 @@
     Put into <:n: int> ... <rows>     text, with reference names as variables and types as Python
     \"\"\"
 
-As an installed entry point, it is found by Sphinx, MkDocs and `pygmentize -l njpy`. Pygments is imported only here.
+As an installed entry point, it is found by Sphinx, MkDocs and `pygmentize -l njpy`. Pygments is
+imported only here.
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@
         find_sum([3, 4])
     recorder.make_trace()       ExecutionTrace(steps=(LineStep(1, "prices = [3, 4]"), LineStep(2, "total = 0"), ...
 
-Values are written as in prompts, bounded, and without calling properties. Not detected: C code, other threads,
-changes by a line to another frame's variables, and the insides of comprehensions, lambdas and generator expressions.
+Values are written as in prompts, bounded, and without calling properties. Not detected: C code,
+other threads, changes by a line to another frame's variables, and the insides of comprehensions,
+lambdas and generator expressions.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _GENERATOR_FLAGS = 0x20 | 0x80 | 0x200
 
 @record
 class LineStep:
-    """One execution of a line: the variables it changed, and the value it returned or exception it raised."""
+    """A line's execution: the variables changed, and the value returned or exception raised."""
 
     line: int
     changes: str
@@ -58,9 +59,9 @@ Span = tuple[tuple[int, int], tuple[int, int]]
 @dataclass(slots=True)
 class _FrameState:
     inlined: dict[int, int]
-    """The first line of the outermost comprehension, by instruction of an inlined comprehension (PEP 709)."""
+    """By instruction of an inlined comprehension (PEP 709), the first line of the outermost one."""
     starts: dict[int, set[int]]
-    """The first lines of comprehensions, by the first instruction of their first iterable, which is not inlined."""
+    """Comprehensions' first lines, by the first instruction of their non-inlined first iterable."""
     last: tuple[int, int] = (0, 0)
     """The instruction and the line of the last line event."""
     raised: str = ""
@@ -72,7 +73,7 @@ class _FrameState:
     """Whether the last line was recorded."""
 
     def list_lines(self, frame: FrameType) -> list[int]:
-        """Return the lines that start at a line event; for comprehensions, the same as before Python 3.12."""
+        """Return the lines that start at a line event; comprehensions are as before Python 3.12."""
         place, (before, last) = frame.f_lasti // 2, self.last
         line = self.inlined.get(place, frame.f_lineno)
         self.last = (place, line)
@@ -268,7 +269,7 @@ STATEMENT_CODE = ("<module>", "<lambda>")
 
 
 def is_expression_code(code: CodeType) -> bool:
-    """Return whether code is a comprehension, a generator expression, or the type parameters of a definition."""
+    """Return whether code is for a comprehension, generator expression or type parameters."""
     return code.co_name.startswith("<") and code.co_name not in STATEMENT_CODE
 
 
@@ -278,12 +279,12 @@ def is_at_exit(frame: FrameType) -> bool:
 
 
 def is_at_yield(frame: FrameType) -> bool:
-    """Return whether a frame is at a `yield`; from Python 3.13 on, its last instruction is then RESUME."""
+    """Return whether a frame is at a `yield`; its last instruction is RESUME since Python 3.13."""
     return _get_instruction(frame) in ("YIELD_VALUE", "RETURN_GENERATOR", "RESUME")
 
 
 def ends_iteration(error: BaseException, frame: FrameType) -> bool:
-    """Return whether an exception in a frame marks the end of a `for` loop's items, and is caught by the loop."""
+    """Return whether an exception in a frame ends a `for` loop's items, and the loop catches it."""
     return isinstance(error, StopIteration) and _get_instruction(frame) == "FOR_ITER"
 
 

@@ -8,9 +8,8 @@
     NaturalBlock(prompt="        Answer <query>, ...", reads=("query",), writes=("response",),
                  labels=("raise", "break", "continue"), scope=Scope("module"), options=...)
 
-A natural block is an expression statement that is exactly one triple-quoted string literal, with the marker and its
-options on the first line. Near misses are reported, never ignored.
-'''
+A natural block is an expression statement that is exactly one triple-quoted string literal, with
+the marker and its options on the first line. Near misses are reported, never ignored.'''
 
 from __future__ import annotations
 
@@ -58,7 +57,7 @@ _HEAD_LENGTH = len('"""natural')
 
 @dataclass(frozen=True)
 class NaturalBlock:
-    """A natural block. Offsets count characters in the source text; lines and columns count from 1."""
+    """A natural block. Offsets count characters in the source; lines and columns count from 1."""
 
     literal: str
     """The literal's source, including prefix and quotes."""
@@ -146,12 +145,12 @@ class NaturalBlock:
 
     @cached_property
     def words_without_references(self) -> str:
-        """The words with the references blanked, because their names and types do not ask for anything."""
+        """The words with the references blanked, because their names and types ask for nothing."""
         return self.replace_references(lambda _: "")
 
     @cached_property
     def marked_words(self) -> str:
-        """The words with "\x01" for each character of an input, and "\x02" for an output's, with the same offsets."""
+        """The words with each character of an input as "\x01" and of an output as "\x02"."""
         return self.replace_references(lambda it: "\x01\x02"[it.writes] * (it.end - it.start))
 
     def replace_references(self, write: Callable[[Reference], str]) -> str:
@@ -212,7 +211,7 @@ FORM = "a block is one triple-quoted string that starts with the line `natural`"
 
 
 def _find_values(module: Module, found: Sequence[BlockOrDiagnostic]) -> Iterator[Diagnostic]:
-    """Report strings that open like a natural block but are not statements: values, arguments, parts."""
+    """Report strings that open like a natural block but are values, arguments or parts."""
     source = module.source
     known = {(block.line, block.column) for block in found if isinstance(block, NaturalBlock)}
     reported = {finding.line for finding in found if isinstance(finding, Diagnostic)}
@@ -362,7 +361,7 @@ def _take_asserts(body: Sequence[ast.stmt], positions: Iterable[int]) -> Iterato
 
 
 def _find_shifted_tags(literal: str, opened: re.Match[str], shift: int) -> Iterator[Tag]:
-    """Find a prompt's tags, with their offsets in the source; braces in types are as in the prompt's text."""
+    """Find a prompt's tags and their source offsets; braces in types are as in the prompt."""
     is_fstring = "f" in opened["prefix"].lower()
     for tag in find_tags(extract_prompt_text(literal, opened)):
         start, end = tag.start + shift, tag.end + shift
@@ -409,7 +408,7 @@ def find_placement(
 def check_placement(
     source: SourceFile, start: int, end: int, body: Sequence[ast.stmt]
 ) -> Diagnostic | None:
-    """Return a diagnostic if the block between two offsets cannot be cut from its lines, otherwise None."""
+    """Return a diagnostic if a block between two offsets cannot be cut from its lines, or None."""
     marked = (start, start + _HEAD_LENGTH)
     first, _ = source.get_span(body[0])
     if _get_text_before(source, body[0]).strip() and first != start:
@@ -423,13 +422,13 @@ def check_placement(
 
 
 def _get_text_before(source: SourceFile, first: ast.stmt) -> str:
-    """Return the text before a suite's first statement on its line; decorators are on lines above."""
+    """Return the text before a suite's first statement on its line; decorators come above it."""
     line_start = source.line_starts[first.lineno - 1]
     return source.text[line_start : source.get_offset(first.lineno, first.col_offset)]
 
 
 def _is_continued(source: SourceFile, start: int) -> bool:
-    """Return whether a backslash, except one that ends a comment, joins the line of `start` to the line above."""
+    """Return whether a backslash outside a comment joins the line of `start` to the one above."""
     number = source.place(start)[0]
     above = source.line_starts[max(number - 2, 0)]
     if number == 1 or not _BACKSLASH_BEFORE.search(source.text, above, start):
@@ -441,7 +440,7 @@ def _is_continued(source: SourceFile, start: int) -> bool:
 
 
 def _get_indent(line: str) -> str:
-    """Return the blanks at the start of a line; a form feed restarts the count, as in the tokenizer."""
+    """Return the blanks at a line's start; a form feed restarts the count, as in the tokenizer."""
     return line[: len(line) - len(line.lstrip(" \t\f"))].rpartition("\f")[2]
 
 

@@ -26,7 +26,8 @@ from njrt.similar import find_similar
 _COMMENT = re.compile(r"#[ \t]*njc:[ \t]*(?P<text>[^\r\n]*)")
 _IGNORE = re.compile(r"ignore(?:\[(?P<codes>[\w, \t]*)\])?[ \t]*(?:#|\Z)")
 _SETTING = re.compile(
-    r"""(?P<name>[\w-]+)[ \t]*=[ \t]*(?:(?P<quote>["'])(?P<text>.*?)(?P=quote)|(?P<value>[^\s,]+))[ \t]*(?:,|[ \t]|\Z)"""
+    r"""(?P<name>[\w-]+)[ \t]*=[ \t]*"""
+    r"""(?:(?P<quote>["'])(?P<text>.*?)(?P=quote)|(?P<value>[^\s,]+))[ \t]*(?:,|[ \t]|\Z)"""
 )
 
 
@@ -43,7 +44,7 @@ NO_DIRECTIVES = FileDirectives(Options(), frozenset(), ())
 
 
 def read_file_directives(module: Module) -> FileDirectives:
-    """Read the `# njc:` comments at the head of a file, and report comments below that have no effect."""
+    """Read the `# njc:` comments at a file's head, and report comments below without effect."""
     source = module.source
     body = module.tree.body
     head = source.line_starts[find_first_line(body[0]) - 1] if body else len(source.text)
@@ -84,7 +85,7 @@ def _read_settings(
 
 
 def _find_late_comments(source: SourceFile, head: int) -> Iterator[Diagnostic]:
-    """Find options after the first statement, and comments that are neither options nor `ignore`."""
+    """Find options after the first statement and comments that are neither options nor `ignore`."""
     found = [*_COMMENT.finditer(source.text, head)]
     strings = list(find_string_tokens(source.text)) if found else []
     for comment in found:
@@ -142,7 +143,7 @@ def filter_ignored(
 
 
 def _find_codes_ignored_at(source: SourceFile, first: int, last: int) -> set[str]:
-    """Return the codes ignored by the comment lines above line `first` and by the comment at the end of `last`."""
+    """Return the codes ignored by the comments above line `first` and at the end of line `last`."""
     comments = [_COMMENT.search(source.line(last))]
     above = first - 1
     while above >= 1 and (line := source.line(above).strip()).startswith("#"):

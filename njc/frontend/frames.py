@@ -9,8 +9,8 @@
                 ...
         else:                       here raise and return: a loop's else is outside the loop
 
-A `Frame` is the control context of a point; the `enter_...` methods return the frame of an inner suite. Labels are
-always in the order of `Label`.
+A `Frame` is the control context of a point; the `enter_...` methods return the frame of an inner
+suite. Labels are always in the order of `Label`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Frame:
     return_in_finally: bool = False
     """Whether a return would leave a `finally` suite."""
     in_except_star: bool = False
-    """Whether this is in an `except*` suite of this function: only a bare `raise` in it re-raises the same group."""
+    """Whether this is in the function's `except*` suite: only bare `raise` re-raises the group."""
 
     def enter_loop(self) -> Frame:
         """Return the frame of a loop's body; its `else` suite keeps the outer frame."""

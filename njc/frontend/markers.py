@@ -26,7 +26,8 @@ OPENING = re.compile(
     r"(?P<options>\([^\r\n]*\))?[ \t]*(?:\r\n|\n|\r)"
 )
 _NEAR_MISS = re.compile(
-    r"(?P<prefix>\w{0,2})(?P<quotes>\"{3}|'{3})(?P<before>[ \t\f\\\r\n]*)(?P<marker>natural|prompt)\b"
+    r"(?P<prefix>\w{0,2})(?P<quotes>\"{3}|'{3})(?P<before>["
+    r" \t\f\\\r\n]*)(?P<marker>natural|prompt)\b"
     r"(?P<after>[^\r\n]*)",
     re.IGNORECASE,
 )
@@ -37,7 +38,7 @@ _REST_OF_STRING = {
 
 
 def match_opening(literal: str) -> re.Match[str] | None:
-    """Match the marker line of a literal if it is a natural block: a single string with a marker."""
+    """Match the marker line of a literal if it is a natural block: one string with a marker."""
     opened = OPENING.match(literal)
     return opened if opened and _is_one_token(literal, opened) else None
 
@@ -148,7 +149,7 @@ def _add_option(keyword: ast.keyword, settings: dict[str, Any]) -> str | None:
 
 
 def _is_one_token(literal: str, opened: re.Match[str]) -> bool:
-    """Return whether the literal is a single string; `ast` folds implicit concatenation into one node."""
+    """Return whether a literal is one string; `ast` folds implicit concatenation into one node."""
     rest = _REST_OF_STRING[opened["quotes"]].fullmatch(literal, opened.end("quotes"))
     if rest is not None or "f" not in opened["prefix"].lower():
         return rest is not None

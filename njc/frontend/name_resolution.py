@@ -5,8 +5,9 @@
             nonlocal k
             y = [i for i in k]          binds y; the i of a comprehension is local to it
 
-`symtable` is not enough: from Python 3.12 on, it adds the variables of inlined comprehensions (PEP 709) to the
-function, and it does not know the variables that natural blocks bind. Only scopes that enclose a block are read.
+`symtable` is not enough: from Python 3.12 on, it adds the variables of inlined comprehensions (PEP
+709) to the function, and it does not know the variables that natural blocks bind. Only scopes that
+enclose a block are read.
 
 All names are stored as the compiler stores them: `__x` inside `class Box` is `_Box__x`.
 """
@@ -105,7 +106,7 @@ class NameScope:
         return [*walk_statements(self.node.body)]
 
     def list_visible_names(self, outputs: BlockOutputs) -> list[str]:
-        """Return the program's names that a block in the scope could mean, for did-you-mean hints."""
+        """Return the program's names that a block in scope could mean, for did-you-mean hints."""
         names: dict[str, None] = {}
         for place in self.walk_outwards():
             if place is self or place.kind != "class":
@@ -191,7 +192,7 @@ def is_defined(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:
 
 @functools.lru_cache(maxsize=1)
 def list_declared(module: ScopeNode) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the names that some scope in the module declares global, and those declared global or nonlocal."""
+    """Return the names declared global in some scope of a module, and those global or nonlocal."""
     nodes = [node for node in ast.walk(module) if isinstance(node, ast.Global | ast.Nonlocal)]
     found = [(isinstance(node, ast.Global), name) for node in nodes for name in node.names]
     in_module = frozenset(name for is_global, name in found if is_global)
@@ -199,7 +200,7 @@ def list_declared(module: ScopeNode) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def collect_bindings(node: ScopeNode, class_name: str | None, walrus: bool = True) -> Bindings:
-    """Return the bindings of a scope's statements; `walrus=False` promises that there is no `:=`."""
+    """Return the bindings of a scope's statements; `walrus=False` promises no `:=` in them."""
     seen = _BindingCollector()
     _bind_statements(node.body, seen, walrus)
     parameters = _collect_parameters(node) if isinstance(node, FunctionDefinition) else {}
@@ -351,7 +352,7 @@ def _bind_walrus(expressions: Iterable[ast.expr], seen: _BindingCollector) -> No
 
 
 def list_branches(statement: ast.If) -> list[ast.If]:
-    """Return an `if` and its `elif`s, which `ast` nests, so that long chains need no deep recursion."""
+    """Return an `if` and its `elif`s, which `ast` nests, so long chains need no deep recursion."""
     chain = [statement]
     while len(chain[-1].orelse) == 1 and isinstance(inner := chain[-1].orelse[0], ast.If):
         chain.append(inner)

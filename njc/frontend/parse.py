@@ -2,8 +2,8 @@
 
     SourceFile  ->  Module(source, tree, candidates)    or    Diagnostic NJ001, NJ002
 
-`candidates` are the lines that may open a natural block; every later stage looks only at suites that contain one. A
-file without the bytes of a marker is not parsed.
+`candidates` are the lines that may open a natural block; every later stage looks only at suites
+that contain one. A file without the bytes of a marker is not parsed.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class Module:
 
 
 def can_hold_blocks(data: bytes) -> bool:
-    """Return whether the bytes contain a possible opening of a natural block, or nearly one, or are UTF-16."""
+    """Return whether bytes are UTF-16 or contain a possible or near opening of a natural block."""
     return _MARKER_BYTES.search(data) is not None or b"\0" in data
 
 
 def can_set_mode(data: bytes) -> bool:
-    """Return whether the bytes contain a possible option `mode`, on a block or in a comment for the file."""
+    """Return whether the bytes may contain the option `mode`, on a block or in a file comment."""
     return _MODE_OPTION.search(data) is not None
 
 
@@ -71,13 +71,13 @@ def parse(source: SourceFile) -> Module | Diagnostic:
 
 
 def parse_quietly(text: str) -> ast.Module:
-    """Parse Python code without the warnings that Python itself gives when the program is compiled."""
+    """Parse Python code without the warnings that Python gives when the program is compiled."""
     with warnings.catch_warnings(action="ignore"):
         return ast.parse(text)
 
 
 def compile_tree(tree: ast.Module, file: str, flags: int = 0) -> CodeType:
-    """Compile a tree up to the depth that Python compiles from text; before 3.12, trees have a lower limit."""
+    """Compile a tree as deep as Python compiles text; before 3.12, trees have a lower limit."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(3 * limit)
     try:
@@ -88,7 +88,7 @@ def compile_tree(tree: ast.Module, file: str, flags: int = 0) -> CodeType:
 
 
 def find_compile_error(program: ast.Module | str, *, is_cell: bool = False) -> SyntaxError | None:
-    """Return the error from Python's compiler; for a tree, only errors after parsing, such as a stray `return`.
+    """Return the compile error; for a tree, only errors after parsing, such as a stray `return`.
 
     In a notebook cell, `await` is allowed outside functions.
     """
@@ -109,7 +109,7 @@ def find_compile_error(program: ast.Module | str, *, is_cell: bool = False) -> S
 def make_syntax_diagnostic(
     source: SourceFile, error: SyntaxError, *, counts_bytes: bool = False
 ) -> Diagnostic:
-    """Return a diagnostic for a syntax error; the compiler counts columns in bytes, the parser does not."""
+    """Return a diagnostic for a syntax error; only the compiler counts columns in bytes."""
     line = min(max(error.lineno or 1, 1), len(source.line_starts))
     text = source.line(line).rstrip("\r\n")
 

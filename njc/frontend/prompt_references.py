@@ -23,11 +23,14 @@ from collections.abc import Iterator
 from njrt.records import record
 
 NAME = r"[^\W\d][^\x00-/:-@\[-^`{-\x7f]*"
-"""A name, perhaps with more: `\\w` lacks combining marks, so all non-ASCII counts. In code, only they can follow."""
+"""A name, perhaps with more: `\\w` lacks combining marks, so all non-ASCII counts.
+
+In code, only they can follow.
+"""
 PATH = rf"{NAME}(?:\.{NAME})*"
 _TAG_PATTERN = re.compile(rf"<<|<(?P<writes>:?)(?P<path>{PATH})(?:(?P<close>>)|[ \t]*:(?=[^>]))")
 _WORDS = re.compile(r"[\w.]+")
-"""Paths without combining marks, which `\\w` does not match; some of the other paths are not names."""
+"""Paths without combining marks, which `\\w` does not match; some other paths are not names."""
 _MAX_TYPE_LENGTH = 10_000
 _MAX_TYPE_ENDS = 50
 """The maximum number of `>` that are tried as the end of a type."""
@@ -58,13 +61,13 @@ class Reference:
 
     @property
     def needs_value(self) -> bool:
-        """Whether the variable must already be bound: the path is read, or an attribute of it is set."""
+        """Whether the variable must already be bound: it is read, or an attribute of it is set."""
         return not self.writes or self.is_dotted
 
 
 @record
 class KeywordTag:
-    """`<class>` or `<:None>`: has the form of a reference, but not a name. Without a colon, it is plain text."""
+    """`<class>` or `<:None>`: formed like a reference, but no name; plain text without a colon."""
 
     path: str
     writes: bool
@@ -233,7 +236,7 @@ def _read_typed_tag(text: str, match: re.Match[str], path: str) -> Tag | None:
 
 
 class _StringUnescaper(ast.NodeTransformer):
-    """Replaces `<<` in strings with `<`, as in the prompt that is shown; other `<<` are operators."""
+    """Replaces `<<` in strings with `<`, as in the prompt that is shown; others are operators."""
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         if isinstance(node.value, str):
@@ -295,7 +298,7 @@ _UNPRINTABLE = re.compile(
 
 
 def format_annotation(annotation: ast.expr) -> str:
-    """Return an annotation as black would format it: on one line, with double quotes unless they need an escape."""
+    """Return an annotation in black's format: one line, double quotes unless they need escapes."""
     if isinstance(annotation, ast.Name):
         return annotation.id
     named = _StringNamer()
@@ -319,7 +322,7 @@ class _StringNamer(ast.NodeTransformer):
 
 
 def format_string(text: str) -> str:
-    """Format a string like `repr`, but alike in every Python version: which characters are printable changes."""
+    """Format a string like `repr`, but alike in all Python versions: what is printable changes."""
     quote = "'" if '"' in text else '"'
     escaped = text.replace("\\", "\\\\").replace(quote, f"\\{quote}")
     return quote + _UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], escaped) + quote
@@ -336,7 +339,7 @@ def blank_fields(literal: str, prefix: str) -> str:
 
 
 def find_fields(literal: str, raw: bool) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each `{...}` field, including its braces, in an f-string's source."""
+    """Yield the start and end of each `{...}` field, with its braces, in an f-string's source."""
     position = 0
     while position < len(literal):
         two = literal[position : position + 2]

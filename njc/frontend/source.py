@@ -6,8 +6,8 @@
         .newline    "\\r\\n"
         .place(19)  (2, 1)        line and column, both from 1, the column in characters
 
-Lines end only at `\\n`, `\\r\\n` and `\\r`, as in Python's tokenizer; `str.splitlines` would also split
-at form feeds and at U+2028, which may be inside a prompt.
+Lines end only at `\\n`, `\\r\\n` and `\\r`, as in Python's tokenizer; `str.splitlines` would also
+split at form feeds and at U+2028, which may be inside a prompt.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class SourceFile:
         return self.text[start:end]
 
     def get_offset(self, number: int, utf8_column: int) -> int:
-        """Return the offset in `text` of a place from `ast`: the column counts UTF-8 bytes from 0."""
+        """Return the offset in `text` of a place from `ast`: columns count UTF-8 bytes from 0."""
         if not self._is_ascii and not (line := self.line(number)).isascii():
             utf8_column = len(line.encode()[:utf8_column].decode())
         return self.line_starts[number - 1] + utf8_column
@@ -166,7 +166,7 @@ def find_string_tokens(text: str) -> Iterator[tuple[int, int]]:
 
 
 def count_opening_lines(text: str) -> int:
-    """Count the lines at the head of a file that must stay first: the shebang and the coding cookie."""
+    """Count the lines at a file's head that must stay first: the shebang and the coding cookie."""
     lines = [line for line, _ in zip(_NEWLINE.split(text), range(2), strict=False)]
     if len(lines) > 1 and _CODING_COOKIE.match(lines[1]) and not lines[0].split("#")[0].strip():
         return 2

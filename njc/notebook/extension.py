@@ -5,10 +5,11 @@
     Put the sum of <prices> into <:total>.
     \"\"\"
 
-An input transformer turns the line `%%njpy` into a comment, so that other magics, `!` and `?` keep their meaning. An
-AST transformer replaces the cell's tree with its compiled form, with the cell's line numbers: tracebacks, top-level
-`await` and the value of the last expression still work as in IPython. A cell is a module; the types of earlier cells'
-variables are unknown, so blocks that read them run code. A name in brackets must be bound in the cell or in the shell.
+An input transformer turns the line `%%njpy` into a comment, so that other magics, `!` and `?` keep
+their meaning. An AST transformer replaces the cell's tree with its compiled form, with the cell's
+line numbers: tracebacks, top-level `await` and the value of the last expression still work as in
+IPython. A cell is a module; the types of earlier cells' variables are unknown, so blocks that read
+them run code. A name in brackets must be bound in the cell or in the shell.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from njrt.records import record, replace
 
 _MAGIC = "get_ipython()"
 EARLIER_CELLS = "\nfrom __main__ import *"
-"""A line added to the end of the text, so that every name may be a variable from an earlier cell."""
+"""A line added to the text's end, so that every name may be a variable from an earlier cell."""
 
 
 class CellError(Exception):
@@ -62,7 +63,8 @@ class CompiledCell:
 def compile_cell(text: str, name: str, options: Options, bound: Iterable[str]) -> CompiledCell:
     """Compile a cell, named `name` in messages, for a shell with the names `bound`.
 
-    Raises CellError if the cell has errors. The names of a cell with magics, which may bind names, are not checked.
+    Raises CellError if the cell has errors. The names of a cell with magics, which may bind names,
+    are not checked.
     """
     source = SourceFile(name, (text + EARLIER_CELLS).encode(), "utf-8", is_cell=True)
     compilation = compile_source(source, project=options)
@@ -165,13 +167,16 @@ MARK = "%%njpy"
 MARKED = "#%%njpy"
 WAKE_SECONDS = 0.2
 """Seconds after which a kernel's event loop checks for an interrupt."""
-UNMARKED = "natural code runs only below %%njpy at the head of its cell, or after %njpy on: here it is a string"
+UNMARKED = (
+    "natural code runs only below %%njpy at the head of its cell, or after %njpy on: here it is a"
+    " string"
+)
 USAGE = "usage: %njpy on|off|trace|using SETTINGS; %%njpy at the head of a cell"
 
 
 @record
 class OpenCell:
-    """A running cell: IPython's object for it, the watch on its blocks, and the contexts to leave at its end."""
+    """A running cell: IPython's object, its blocks' watch, and the contexts to leave at its end."""
 
     info: object
     watch: Watch
@@ -179,7 +184,7 @@ class OpenCell:
 
 
 class NaturalCells:
-    """Natural code in a shell (state: whether it is on, the running cells, the runs of their blocks)."""
+    """Natural code in a shell (state: whether it is on, the running cells, their blocks' runs)."""
 
     def __init__(self, shell: Any) -> None:
         self.shell = shell
@@ -260,8 +265,8 @@ class NaturalCells:
 
         %njpy trace: the runs of the last cell with natural code.
 
-        %njpy using model="openai/gpt-4.1", record="cells.jsonl": the arguments of `njrt.using` for all cells that
-        follow, as Python; without any, none.
+        %njpy using model="openai/gpt-4.1", record="cells.jsonl": the arguments of `njrt.using` for
+        all cells that follow, as Python; without any, none.
         """
         word, _, rest = line.strip().partition(" ")
         match word:
@@ -284,8 +289,8 @@ class NaturalCells:
 def waking(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
     """Wake an event loop regularly.
 
-    ipykernel cancels an interrupted coroutine with a callback, which does not wake a waiting loop: without this, the
-    coroutine would continue until something else happens.
+    ipykernel cancels an interrupted coroutine with a callback, which does not wake a waiting loop:
+    without this, the coroutine would continue until something else happens.
     """
     next_call: asyncio.Handle = loop.call_soon(lambda: wake())
 

@@ -2,8 +2,8 @@
 
     find_units(...)  ->  plan_build(...)  ->  BuildPlan(changes, findings, obstacles).write_changes()
 
-An error or an obstacle stops the whole build. A compiled file itself shows whether it is up to date: it contains the
-digests of its source and of itself. There is no other state.
+An error or an obstacle stops the whole build. A compiled file itself shows whether it is up to
+date: it contains the digests of its source and of itself. There is no other state.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Finding:
 
 
 class NaturalSyntaxError(SyntaxError):
-    """A `.njpy` file has errors: `findings` contains all of them, the message comes from the first."""
+    """A `.njpy` file has errors: all are in `findings`, the message comes from the first."""
 
     def __init__(self, file: str, findings: Sequence[Finding]) -> None:
         first = next(finding for finding in findings if finding.is_error)
@@ -141,7 +141,7 @@ class BuildPlan:
         return any(finding.is_error for finding in self.findings)
 
     def write_changes(self) -> None:
-        """Write the changed files, all or none; an executable source's compiled file is executable."""
+        """Write all changed files or none; an executable source's compiled file is executable."""
         write_all({change.unit.output: change.after for change in self.changes})
         for output, bits in self.executable.items():
             with explaining_failure(f"make {format_path(output)} executable"):
@@ -158,7 +158,7 @@ def plan_build(
     progress: ProgressCallback = lambda done, of: None,
     compiled: Compilations = MappingProxyType({}),
 ) -> BuildPlan:
-    """Compile the units with outdated files that are not in `compiled`, and find obstacles to writing."""
+    """Compile outdated units that are not in `compiled`, and find obstacles to writing."""
     sources = {unit: read_source(unit) for unit in units}
     executable: dict[Path, int] = {}
     for unit in units:
@@ -261,5 +261,5 @@ def _is_fresh(existing: ExistingFile, source: SourceFile, project: Project) -> b
 
 
 def _is_same_text(output: bytes, existing: ExistingFile) -> bool:
-    """Return whether the compiled file already has this text; a checkout may have changed its line ends."""
+    """Return whether the compiled file already has this text; a checkout may change line ends."""
     return output.replace(b"\r\n", b"\n") == existing.data.replace(b"\r\n", b"\n")

@@ -6,9 +6,9 @@
     exclude = ["drafts"]                exclude=("drafts",),
     max-effects = 20                    options=Options(max_effects=20))
 
-An environment variable overrides a key (`NJC_OUT=elsewhere`), and a flag overrides the variable. Block
-options (`model`, `max-effects`, ...) are the exception: their variables count when the program runs, not
-when it is built, so that a build does not depend on who runs it.
+An environment variable overrides a key (`NJC_OUT=elsewhere`), and a flag overrides the variable.
+Block options (`model`, `max-effects`, ...) are the exception: their variables count when the
+program runs, not when it is built, so that a build does not depend on who runs it.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def find_project(start: Path, environ: Mapping[str, str]) -> Project:
 def apply_environment(
     project: Project, environ: Mapping[str, str], folder: Path | None = None
 ) -> Project:
-    """Override settings with `NJC_*` variables; paths are relative to `folder` or the working directory."""
+    """Override settings by `NJC_*` variables; paths start at `folder` or the working directory."""
     settings = {
         key: [it.strip() for it in value.split(",") if it.strip()] if key in _LIST_KEYS else value
         for variable, key in PROJECT_VARIABLES.items()
@@ -111,7 +111,7 @@ def check_required_version(requirement: str | None, version: str) -> None:
 
 
 def list_project_files(start: Path) -> list[Path]:
-    """Return the files that may contain the settings for `start`, nearest first, existing or not."""
+    """Return the files that may contain settings for `start`, nearest first, existing or not."""
     start = make_absolute(start)
     folder = start if start.is_dir() else start.parent
     files = []

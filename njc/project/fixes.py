@@ -5,8 +5,8 @@
     Describe the <class>.                          NJ203     Describe the <<class>.
     Rate <text> as <:n>. ... return n              NJ308     Rate <text> as <:n: int>.       (with --hints)
 
-A diagnostic's correction is its `replacement`. A correction never causes a new finding; if it would, the file is
-left unchanged.
+A diagnostic's correction is its `replacement`. A correction never causes a new finding; if it
+would, the file is left unchanged.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def apply_replacements(source: SourceFile, diagnostics: Sequence[Diagnostic]) ->
 
 
 def _add_import(source: SourceFile, line: str) -> str:
-    """Return the text with an import above its first statement, but below the docstring and future imports."""
+    """Return the text with an import above all but its docstring and its future imports."""
     module = parse(source)
     if isinstance(module, Diagnostic):
         return source.text

@@ -1,4 +1,4 @@
-"""Compiled files on disk: their state, obstacles to replacing them, and writing many files together.
+"""Compiled files on disk: their state, obstacles to replacing them, and writing many together.
 
     out/mail.py                                          read_existing_file(...).state
     (no such file)                                       "absent"
@@ -6,7 +6,8 @@
     # compiled by njc ... but changed since              "edited"
     # anything else                                      "foreign"
 
-Without `--force` only absent and compiled files are written or removed. Line ends do not count as a change.
+Without `--force` only absent and compiled files are written or removed. Line ends do not count as a
+change.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ STUB_SUFFIX = ".pyi"
 _TEMPORARY_NAME = re.compile(
     r"\..+\.(?:pyi?|njpy|lock|lock\.new)\.(\d+)(?:\.([0-9a-f]{6})[0-9a-f]{8})?\.tmp"
 )
-"""A temporary file before its rename: the writing process's id and, except in older versions, its machine."""
+"""A temporary file before its rename: the writer's process id and, in newer versions, machine."""
 
 
 @record
@@ -60,7 +61,7 @@ def read_existing_file(output: Path) -> ExistingFile:
 
 
 def find_overwrite_obstacle(output: Path, state: OutputState) -> str | None:
-    """Return why the file at `output` must not be replaced, and what to do about it; None if it may be."""
+    """Return why the file at `output` must not be replaced and what to do about it, or None."""
     match state:
         case "absent" | "compiled":
             return None
@@ -75,7 +76,7 @@ def find_overwrite_obstacle(output: Path, state: OutputState) -> str | None:
 
 
 def find_stale_outputs(roots_of: Mapping[Path, Collection[Path]]) -> tuple[Path, ...]:
-    """Find the compiled files without a source; `roots_of` maps each directory to its source roots."""
+    """Find compiled files without a source; `roots_of` maps directories to their source roots."""
     return tuple(
         file
         for folder, roots in sorted(roots_of.items())
@@ -97,7 +98,7 @@ def _has_source(file: Path, header: FileHeader, root: Path, folder: Path) -> boo
 
 
 def find_compiled_files(folder: Path) -> Iterator[tuple[Path, FileHeader]]:
-    """Find the files in a directory that have njc's header, in a fixed order: first code, then stubs.
+    """Find files in a directory that have njc's header, in a fixed order: first code, then stubs.
 
     Links to directories are not followed: they may lead to the compiled files of another project.
     """
@@ -120,9 +121,10 @@ def find_leftovers(folder: Path) -> Iterator[Path]:
 
 
 def write_all(contents: Mapping[Path, bytes], modes: Mapping[Path, int] | None = None) -> None:
-    """Write all files or none: first write each to a temporary file beside its path, then rename them all.
+    """Write all files or none: write each to a temporary file beside its path, then rename all.
 
-    Raises ConfigurationError if a file cannot be written; if it is a temporary file, nothing has changed.
+    Raises ConfigurationError if a file cannot be written; if it is a temporary file, nothing has
+    changed.
     """
     temporaries: dict[Path, Path] = {}
     made: list[Path] = []
@@ -154,7 +156,7 @@ def write_all(contents: Mapping[Path, bytes], modes: Mapping[Path, int] | None =
 
 
 def rewrite_all(changes: Mapping[Path, tuple[bytes, bytes]]) -> None:
-    """Write files like `write_all`, given the bytes before and after; keep their modes, and links to them.
+    """Write files like `write_all`, given bytes before and after; keep modes, and links to them.
 
     Also raises ConfigurationError if a file has been changed in the meantime.
     """
@@ -167,7 +169,7 @@ def rewrite_all(changes: Mapping[Path, tuple[bytes, bytes]]) -> None:
 
 
 def check_output(file: Path, *inputs: Path) -> None:
-    """Raise ConfigurationError if a file cannot be written, or created in its directory, or is one of the inputs."""
+    """Raise ConfigurationError if a file cannot be written or created, or is one of the inputs."""
     folder, name = file.absolute().parent, format_path(file)
     if not folder.is_dir():
         raise ConfigurationError(f"cannot write {name}: no such directory: {format_path(folder)}")

@@ -55,7 +55,7 @@ def format_count(number: int, noun: str) -> str:
     return f"{number:,} {noun[:-1]}ies" if noun.endswith("y") else f"{number:,} {noun}s"
 
 
-# ── findings for other programs ────────────────────────────────────────────────────────────────────
+# ── findings for other programs ───────────────────────────────────────────────────────────────────
 
 
 def format_json(diagnostics: Sequence[Diagnostic]) -> str:

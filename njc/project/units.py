@@ -3,8 +3,8 @@
     njc build src -o out        Unit(source=src/shop/mail.njpy, path="shop/mail.njpy",
                                      output=out/shop/mail.py)
 
-`path` is relative to the source root. Compiled files name their sources by `path`, so they do not depend on the build
-directory.
+`path` is relative to the source root. Compiled files name their sources by `path`, so they do not
+depend on the build directory.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Unit:
 
     @property
     def path(self) -> str:
-        """The source's path relative to its root, with forward slashes; bytes that are not UTF-8 are escaped."""
+        """The source's path in its root, with forward slashes and non-UTF-8 bytes escaped."""
         path = self.source.relative_to(self.root).as_posix()
         return os.fsencode(path).decode(errors="backslashreplace")
 
@@ -51,12 +51,12 @@ class Unit:
         return self.source.suffix == ".py"
 
     def refuse_hidden_source(self) -> None:
-        """Raise ConfigurationError if a Python file that njc did not write has the source's name."""
+        """Raise ConfigurationError if a Python file not written by njc has the source's name."""
         beside = self.source.with_suffix(".py")
         if beside.is_file() and read_header(beside) is None:
             raise ConfigurationError(
-                f"{self.display_path} and {format_path(beside)} beside it are the same module to an import; "
-                "rename or remove one"
+                f"{self.display_path} and {format_path(beside)} beside it are the same module to an"
+                " import; rename or remove one"
             )
 
 
@@ -90,7 +90,7 @@ def find_units(
 
 
 def find_package_files(units: Iterable[Unit], project: Project) -> tuple[Unit, ...]:
-    """Find the other `.py` files in the units' packages, which must be in the output directory for imports."""
+    """Find other `.py` files in the units' packages, needed in the output directory for imports."""
     if project.out is None:
         return ()
     packages = {_find_package(unit): unit.root for unit in units}
@@ -116,7 +116,7 @@ def make_unit(file: Path, project: Project) -> Unit:
 
 
 def choose_places(arguments: Sequence[Path], project: Project) -> tuple[Path, ...]:
-    """Return the files and directories to compile: the arguments, or by default the project's source roots."""
+    """Return the places to compile: the arguments, or by default the project's source roots."""
     places = tuple(arguments) or project.src
     if not places:
         raise ConfigurationError(
@@ -201,8 +201,8 @@ def walk_files(
 ) -> Iterator[Path]:
     """Yield the files with this suffix in a directory, in a fixed order.
 
-    Links to directories are followed unless `follows_links` is false, but not back into a directory `above`. Hidden files
-    and directories, virtual environments and tools' folders are skipped.
+    Links to directories are followed unless `follows_links` is false, but not back into a directory
+    `above`. Hidden files and directories, virtual environments and tools' folders are skipped.
     """
     real = os.path.realpath(folder)
     if real in above:
@@ -234,7 +234,7 @@ def find_top_package(folder: Path, root: Path) -> Path | None:
 
 
 def _find_package(unit: Unit) -> Path | None:
-    """Find the outermost package that contains a source, even through folders without an `__init__`."""
+    """Find the outermost package with a source, even through folders without an `__init__`."""
     folder = unit.source.parent
     above = (it for it in folder.parents if it != unit.root and it.is_relative_to(unit.root))
     found = [find_top_package(each, unit.root) for each in (folder, *above)]

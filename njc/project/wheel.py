@@ -1,9 +1,10 @@
 """Compiled files for a wheel, for any build backend.
 
-    {"shop/mail.njpy": /project/src/shop/mail.njpy}   ->   {"shop/mail.py": b"# compiled by njc ..."}
+    {"shop/mail.njpy": /project/src/shop/mail.njpy}   ->  {"shop/mail.py": b"# compiled by njc ..."}
 
-The bytes depend only on the sources, the project file and njc.lock: no model is called, and no environment variables
-are read. At run time, the wheel requires only the distribution njpy-runtime, not njpy.
+The bytes depend only on the sources, the project file and njc.lock: no model is called, and no
+environment variables are read. At run time, the wheel requires only the distribution njpy-runtime,
+not njpy.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ StaticFilling = Callable[[Sequence[Unit], Project], tuple[Compilations, Sequence
 def compile_wheel_files(
     sources: Mapping[str, Path], project_root: Path, fill: StaticFilling
 ) -> dict[str, bytes]:
-    """Compile a wheel's sources, given by their paths in it; raise ConfigurationError with all errors."""
+    """Compile a wheel's sources, given as paths in it; raise ConfigurationError with all errors."""
     project = find_project(project_root, environ={})
     files = {path: Path(os.path.abspath(file)) for path, file in sorted(sources.items())}
     if not project.src:

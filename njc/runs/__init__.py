@@ -1,1 +1,1 @@
-"""Program runs, forward and back: under control, in a terminal, in an editor, and read from traces."""
+"""Program runs, forward and back: controlled, in a terminal, in an editor, and from traces."""

@@ -2,9 +2,10 @@
 
     units + njc.lock  ->  StaticBuild(written, lock, findings, notes)
 
-Locked code is checked again and used unchanged; missing or stale code is generated. A `locked` build asks no model
-and reports missing code. New code is passed to `keep` immediately, so that an interrupted build can be resumed.
-Blocks may be written concurrently; the lock and the findings are in source order.
+Locked code is checked again and used unchanged; missing or stale code is generated. A `locked`
+build asks no model and reports missing code. New code is passed to `keep` immediately, so that an
+interrupted build can be resumed. Blocks may be written concurrently; the lock and the findings are
+in source order.
 """
 
 from __future__ import annotations
@@ -271,7 +272,7 @@ def _take_answers(
 def _generate_all(
     holes: Sequence[tuple[StaticFile, Hole]], lock: StaticLock, request: HoleRequest
 ) -> dict[str, HoleResult]:
-    """Have code written for holes, concurrently if the models allow it, and keep each result immediately."""
+    """Have holes' code written, concurrently if the models allow it; keep each result at once."""
     authors = []
     for file, hole in holes:
         with _explaining_failure(file, hole):
@@ -324,10 +325,14 @@ def _generate_hole(
         case GenerationFailed(attempts):
             reasons = "; ".join(attempts[-1].verdict) if attempts else "there was no reply"
             message = (
-                f"no code for `{hole.name}` passed the checks in {format_count(len(attempts), 'attempt')}"
-                f"{f' (all are in {at})' if at else ''}; the last: {reasons}"
+                f"no code for `{hole.name}` passed the checks in"
+                f" {format_count(len(attempts), 'attempt')}{f' (all are in {at})' if at else ''};"
+                f" the last: {reasons}"
             )
-            hint = 'make the prompt more precise, let it run live (mode="live"), or set fallback="live"'
+            hint = (
+                'make the prompt more precise, let it run live (mode="live"), or set'
+                ' fallback="live"'
+            )
             return HoleResult(findings=(file.make_finding(hole, "NJ401", message, hint),))
         case _:
             assert_never(result)
@@ -359,7 +364,7 @@ def make_lock_entry(
     )
 
 
-# ── the model that writes a block's code ───────────────────────────────────────────────────────────
+# ── the model that writes a block's code ──────────────────────────────────────────────────────────
 
 
 @record
@@ -374,7 +379,8 @@ class Author:
     def ask(self, request: Request) -> Reply:
         """Return the reply; it names the requested model even if the server uses another name.
 
-        A vendor's `gpt-4.1-2025-04-14` is more precise and is kept; a private server's `local` is not.
+        A vendor's `gpt-4.1-2025-04-14` is more precise and is kept; a private server's `local` is
+        not.
         """
         asked, reply = self.model.name, self.model.ask(request)
         if reply.model.startswith(asked.split("/", 1)[-1]):

@@ -57,7 +57,7 @@ def _find_host(module: Module, block: NaturalBlock) -> ast.stmt:
 
 
 def _render_host(module: Module, block: NaturalBlock, host: ast.stmt, around: set[int]) -> str:
-    """Return the host with the block marked; other members of the classes around it are outlined."""
+    """Return the host with the block marked; other members of classes around it are outlined."""
     if not isinstance(host, ast.ClassDef) or id(host) not in around:
         return _insert_placeholder(module, block, host)
     parts = [_get_head(module, host)]
@@ -82,7 +82,7 @@ def _insert_placeholder(module: Module, block: NaturalBlock, host: ast.stmt) -> 
 def _find_mentioned_names(
     module: Module, text: str, host: ast.stmt, block: NaturalBlock
 ) -> set[str]:
-    """Return the names that the shown text mentions, and the names that their outlines mention in turn."""
+    """Return the names that the shown text mentions, and those that their outlines mention."""
     outlines = {
         name: _render_outline(module, statement)
         for statement in module.tree.body

@@ -110,7 +110,8 @@ class StaticFile:
     ) -> WrittenBlock:
         """Put code in its place.
 
-        `others` contains other blocks' code in the file. With `is_inline`, contained code is also put in place.
+        `others` contains other blocks' code in the file. With `is_inline`, contained code is also
+        put in place.
         """
         runtime = choose_aliases(self.source.text).runtime
         if hole.options.policy == "contained" and not is_inline:
@@ -156,7 +157,7 @@ def find_compile_problem(compilation: Compilation) -> str | None:
     return f"in its place in the program: {messages}"
 
 
-# ── accepted code in its locked form ───────────────────────────────────────────────────────────────
+# ── accepted code in its locked form ──────────────────────────────────────────────────────────────
 
 
 LINE_LENGTH = 88
@@ -175,7 +176,7 @@ def import_extra() -> None:
 
 
 def normalize_code(code: str, hole: Hole) -> str:
-    """Rename the code's own names if they are taken, and format it for its place unless a docstring would change."""
+    """Rename the code's own names if taken; format it for its place unless a docstring changes."""
     renamed = find_renames(code, hole)
     code = rename_variables(code, renamed) if renamed else code
     placement = hole.block.placement

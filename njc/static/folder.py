@@ -113,7 +113,8 @@ def find_question(file: Path, files: Sequence[StaticFile]) -> tuple[StaticFile, 
             if name_question(hole) == stem:
                 return found, hole
     raise ConfigurationError(
-        f"{format_path(file)} answers no block of these sources; build again for the question of today"
+        f"{format_path(file)} answers no block of these sources; build again for the question of"
+        " today"
     )
 
 
@@ -132,12 +133,17 @@ def render_question(hole: Hole, question: Path, refusals: Sequence[str] = ()) ->
     program, _, task = hole.shown.partition(f"\n\n{hole.instruction}")
     parts = [
         f"# {hole.name}",
-        f"Write the statements for the marked line into `{answer.name}` in this folder, and nothing else. "
-        f"Check them: `njc build --check-code {format_path(answer)}`.",
+        (
+            f"Write the statements for the marked line into `{answer.name}` in this folder, and"
+            f" nothing else. Check them: `njc build --check-code {format_path(answer)}`."
+        ),
         f"## Why the last answer was refused\n\n{reasons}" if reasons else "",
         f"## The program\n\n```python\n{program.rstrip()}\n```",
         f"## The instruction\n\n```text\n{hole.instruction.strip()}\n```",
-        f"## What the statements may do\n\n```text\n{task.strip().removeprefix('---').strip()}\n```",
+        (
+            "## What the statements may"
+            f" do\n\n```text\n{task.strip().removeprefix('---').strip()}\n```"
+        ),
         f"## Rules\n\n{RULES}",
         f"## An example\n\n```text\n{EXAMPLE_QUESTION}\n```\n\n{EXAMPLE_ANSWER}",
     ]

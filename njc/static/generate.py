@@ -2,8 +2,8 @@
 
     Request   ──yielded──>  the driver asks a model  ──sent back──>  Reply
 
-The generator returns `Generated` or `GenerationFailed`, both with all attempts. A refusal is sent to the model with
-the rejected code; earlier attempts are left out to keep the request short.
+The generator returns `Generated` or `GenerationFailed`, both with all attempts. A refusal is sent
+to the model with the rejected code; earlier attempts are left out to keep the request short.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ def generate_code(
 ) -> Generator[Request, Reply, Generated | GenerationFailed]:
     """Ask for a hole's code until it passes the checks, at most `max_attempts` times.
 
-    A given `temperature` rises with each refusal: at a constant one, small models repeat themselves.
+    A given `temperature` rises with each refusal: at a constant one, small models repeat
+    themselves.
     """
     attempts: tuple[GenerationAttempt, ...] = ()
     cost = GenerationCost()
@@ -117,17 +118,18 @@ def make_code_request(
     )
 
 
-# ── the prompts for writing a block's code ─────────────────────────────────────────────────────────
+# ── the prompts for writing a block's code ────────────────────────────────────────────────────────
 
 
 _CODE_ONLY = (
-    "Reply with one ```python block that holds only these statements, unindented, without the function around "
-    "them, and nothing else."
+    "Reply with one ```python block that holds only these statements, unindented, without the"
+    " function around them, and nothing else."
 )
 _RATIONALE_FIRST = (
-    "There is code for this place already, and it is wrong. Reply with a rationale first: say in two to four "
-    "sentences of plain text what the code should do, what it does instead, and why. Then reply with one "
-    "```python block that holds only the corrected statements, unindented, without the function around them."
+    "There is code for this place already, and it is wrong. Reply with a rationale first: say in"
+    " two to four sentences of plain text what the code should do, what it does instead, and why."
+    " Then reply with one ```python block that holds only the corrected statements, unindented,"
+    " without the function around them."
 )
 
 
@@ -215,7 +217,7 @@ NO_CODE = (
 )
 
 
-# ── the code in a reply ────────────────────────────────────────────────────────────────────────────
+# ── the code in a reply ───────────────────────────────────────────────────────────────────────────
 
 
 StatementList = Sequence[ast.stmt]
@@ -231,7 +233,7 @@ def extract_code(text: str, hole: Hole) -> str | None:
 
 
 def unwrap_code(code: str, hole: Hole) -> str:
-    """Extract the hole's code from a copy of the function around it; return other code unchanged."""
+    """Extract the hole's code from a copy of the function around it; return other code as it is."""
     outer = [scope for scope in hole.block.scope.walk_outwards() if scope.kind != "module"]
     scope = outer[-1] if outer else hole.block.scope
     try:
@@ -255,7 +257,7 @@ def unwrap_code(code: str, hole: Hole) -> str:
 def _find_added_statements(
     theirs: StatementList, ours: StatementList, hole: Hole
 ) -> StatementList | None:
-    """Return the statements in their suite at the block's place in ours; None if the suites differ elsewhere."""
+    """Return their statements at the place of our block; None if the suites differ elsewhere."""
     line = hole.block.line
     spans = ((statement.lineno, statement.end_lineno or 0) for statement in ours)
     at = next((index for index, (start, end) in enumerate(spans) if start <= line <= end), None)
@@ -289,7 +291,7 @@ def _is_same_code(theirs: StatementList, ours: StatementList) -> bool:
 
 
 def _get_text(code: str, statements: StatementList) -> str:
-    """Return some statements' lines without their margin, including comments between and above them."""
+    """Return statements' lines without their margin, with the comments between and above them."""
     lines = code.split("\n")
     first = find_first_line(statements[0])
     while first > 1 and lines[first - 2].lstrip().startswith("#"):

@@ -6,7 +6,8 @@
         """                                             labels=("return",), bound_before={"letter"}, ...)
         return order
 
-A hole's name survives edits elsewhere in its file. Its meaning is a set of digests of everything shown to the
+A hole's name survives edits elsewhere in its file. Its meaning is a set of digests of everything
+shown to the
 model: code for one meaning is stale for any other.
 '''
 
@@ -223,7 +224,7 @@ def format_question_form(hole: Hole) -> str:
     return f"{call}(prompt, schema)" + (f', such as {call}(f"...", {types[0]})' if types else "")
 
 
-# ── names that a program uses or does not use ──────────────────────────────────────────────────────
+# ── names that a program uses or does not use ─────────────────────────────────────────────────────
 
 
 def find_taken_names(tree: ast.AST, blocks: Iterable[NaturalBlock]) -> frozenset[str]:

@@ -1,9 +1,9 @@
-"""Compile a file in memory, for the import hook, `njc run` and the debugger: what `njc build --locked` would ship.
+"""Compile a file in memory, like `njc build --locked`, for imports, `njc run` and the debugger.
 
     load_code(Path("mail.njpy"), data, project)   ->   code, warnings
 
-Compiled files are neither read nor written, so the code is never out of date. Static blocks have their code of
-`njc.lock`; with NJC_MODE=live in the environment, they run live.
+Compiled files are neither read nor written, so the code is never out of date. Static blocks have
+their code of `njc.lock`; with NJC_MODE=live in the environment, they run live.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def load_code(
 def _place_locked_code(
     unit: Unit, source: SourceFile, project: Project, environ: Mapping[str, str]
 ) -> tuple[Compilation | None, Sequence[Finding]]:
-    """Return the file with the locked code of its static blocks, or findings; nothing if it has none."""
+    """Return the file with its static blocks' locked code, or findings; nothing if it has none."""
     is_static = can_set_mode(source.data) or project.options.mode not in (None, "live")
     if not is_static or environ.get("NJC_MODE") == "live":
         return None, ()

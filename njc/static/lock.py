@@ -14,11 +14,13 @@
     kind = llm(f"...", Literal["spam", "bill"])
     '''
 
-Code that njc 0.2 learned has a mode such as `static-learned`, a `score` and `shapes`. An entry is valid for the meaning that it was written for, and stale for any
-other. `reviewed = { by = "Ada", date = "2026-03-02", digest = "51f0a2c37d8e4b66" }` is a person's signature. `digest` is the digest of the model's code, so edits can be detected; edited code is kept. `checks = { passed
-= 3, of = 4 }` counts the program's checks that pass with this code, if they were run. `rationale` is the model's
-explanation of the mistake that repaired code corrects. Sections of njc 0.2 that this
-njc does not use, `[[authority]]` and `[[tuned]]`, are kept. The same entries always give the same text.
+Code that njc 0.2 learned has a mode such as `static-learned`, a `score` and `shapes`. An entry is
+valid for the meaning that it was written for, and stale for any other. `reviewed = { by = "Ada",
+date = "2026-03-02", digest = "51f0a2c37d8e4b66" }` is a person's signature. `digest` is the digest
+of the model's code, so edits can be detected; edited code is kept. `checks = { passed = 3, of = 4
+}` counts the program's checks that pass with this code, if they were run. `rationale` is the
+model's explanation of the mistake that repaired code corrects. Sections of njc 0.2 that this njc
+does not use, `[[authority]]` and `[[tuned]]`, are kept. The same entries always give the same text.
 """
 
 from __future__ import annotations
@@ -117,7 +119,7 @@ class LockEntry:
     contract: str = ""
     """The number of inputs on which the asserts around the block held."""
     rationale: str = ""
-    """The model's explanation of the mistake that this code corrects, if `njc static --repair` wrote the code."""
+    """The model's explanation of the mistake that code from `njc static --repair` corrects."""
     reviewed: Review | None = None
     """Who has read the code."""
     edited: bool = field(default=False, compare=False)
@@ -197,7 +199,7 @@ def add_unwritten(written: StaticLock, before: StaticLock) -> StaticLock:
 
 
 def transfer_changes(before: StaticLock, after: StaticLock, current: StaticLock) -> StaticLock:
-    """Return `current` with the changes from `before` to `after`, except for code edited in it since."""
+    """Return `current` with the changes from `before` to `after`, except in code edited since."""
     edited = {
         key: entry
         for key, entry in current.entries.items()
@@ -384,7 +386,7 @@ _NEEDS_ESCAPES = re.compile(r"'''|[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def _format_string(text: str) -> str:
-    """Return a TOML string on one line; TOML has JSON's escapes, except for the delete character."""
+    """Return a TOML string on one line; TOML has JSON's escapes except for the delete character."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

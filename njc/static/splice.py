@@ -45,7 +45,7 @@ END_COMMENT = "# end of natural block"
 def place_static_code(
     code: str, hole: Hole, project: Options, runtime: str, types: OutputTypes
 ) -> WrittenBlock:
-    """Make the text that replaces the block, from locked code, with checks of the outputs' types."""
+    """Make the block's replacement from locked code, with checks of the outputs' types."""
     tree = ast.parse(code)
     hoisted, gone = _hoist_imports(tree, hole)
     lines = code.split("\n")
@@ -142,7 +142,7 @@ def _hoist_imports(tree: ast.Module, hole: Hole) -> tuple[tuple[str, ...], set[i
 
 
 def keep_rival_imports(hole: Hole, code: str, others: Iterable[str]) -> Hole:
-    """Return the hole with names marked as taken if this code, or other code in the file, not only imports them."""
+    """Return the hole, with names taken if this or the file's other code not only imports them."""
     meanings = _find_meanings(code)
     rivals = {name for name, text in meanings.items() if not text}
     for other in others:
@@ -155,7 +155,7 @@ def keep_rival_imports(hole: Hole, code: str, others: Iterable[str]) -> Hole:
 
 @lru_cache(maxsize=1_000)
 def _find_meanings(code: str) -> Mapping[str, str]:
-    """Map each name in code to its import, as text, if only this movable import binds it; otherwise to ""."""
+    """Map each name in code to the movable import that alone binds it, as text; otherwise to ""."""
     tree = ast.parse(code)
     meanings = dict.fromkeys(find_taken_names(tree, ()), "")
     for statement in list_imports_on_own_lines(tree):
@@ -166,7 +166,7 @@ def _find_meanings(code: str) -> Mapping[str, str]:
 
 
 def _render_deletion(tree: ast.Module, hole: Hole, asks: bool) -> Iterator[str]:
-    """Delete the code's own variables from a module or class, if they are bound and not used later."""
+    """Delete the code's own variables from a module or class if they are bound and unused later."""
     if hole.block.scope.is_function:
         return
     nested = find_names(tree, hole.class_name).nested

@@ -94,7 +94,10 @@ def describe_hole_status(status: HoleStatus) -> str:
             return "missing: no code has been written for it"
         case Stale(entry, changed):
             edited = ", and its code was edited" if entry.is_edited else ""
-            return f"stale: {' and '.join(_PART_DESCRIPTIONS[part] for part in changed)} changed{edited}"
+            return (
+                f"stale: {' and '.join(_PART_DESCRIPTIONS[part] for part in changed)}"
+                f" changed{edited}"
+            )
         case Locked(entry) if entry.live:
             return f"stays live: {entry.live}"
         case Locked(entry):

@@ -30,7 +30,7 @@ from njrt.private_files import lock_folder
 
 
 def find_static_files(units: Sequence[Unit], project: Project) -> list[StaticFile]:
-    """Return the files with holes; raises ConfigurationError if the lock cannot distinguish two of them."""
+    """Return the files with holes; raises ConfigurationError if the lock cannot distinguish two."""
     files: dict[str, StaticFile] = {}
     for unit in units:
         file = make_static_file(unit, read_source(unit), project.options)
@@ -58,7 +58,7 @@ def fill_units(
 
 
 def list_blocks_with_code(units: Sequence[Unit], project: Project) -> list[str]:
-    """Return the places of blocks in a `reviewed` project that may run code of a model, by their own `mode="live"`."""
+    """Return where blocks in a `reviewed` project may run a model's code by their `mode="live"`."""
     found = []
     for unit in units:
         source = read_source(unit)
@@ -91,7 +91,7 @@ def keep_results(request: HoleRequest, lock: StaticLock, file: Path) -> HoleRequ
 def write_static_build(
     units: Sequence[Unit], project: Project, static: StaticBuild
 ) -> tuple[Finding, ...]:
-    """Write a build's compiled files, and the other files in their packages; errors stop it and are returned."""
+    """Write a build's compiled files and other package files; return the errors that stop it."""
     copies = find_package_files(units, project)
     plan = plan_build((*units, *copies), project, force=True, jobs=1, compiled=static.compiled)
     errors = tuple(finding for finding in plan.findings if finding.is_error)
@@ -107,10 +107,10 @@ def format_finding_messages(findings: Iterable[Finding]) -> str:
 
 
 def save_lock(lock: StaticLock, before: StaticLock, file: Path) -> None:
-    """Write the changes between two locks into the file, which may have been changed in the meantime.
+    """Write the changes between two locks into the file, which may have changed in the meantime.
 
-    Without changes, only check that the file can be written. Raises ConfigurationError if it cannot, or if it can no
-    longer be read; the whole lock is then in `njc.lock.new` beside it.
+    Without changes, only check that the file can be written. Raises ConfigurationError if it
+    cannot, or if it can no longer be read; the whole lock is then in `njc.lock.new` beside it.
     """
     check_output(file)
     with lock_folder(file.parent):  # another process may do the same
@@ -127,7 +127,7 @@ def save_lock(lock: StaticLock, before: StaticLock, file: Path) -> None:
 
 
 def keep_attempts(hole: Hole, result: Generated | GenerationFailed, folder: Path) -> str:
-    """Write rejected attempts into a file, and return its path; nothing is written if there were none."""
+    """Write rejected attempts to a file and return its path; write nothing if there were none."""
     if not any(attempt.verdict for attempt in result.attempts):
         return ""
     name = re.sub(r"[^\w.]+", "-", hole.name).strip("-")

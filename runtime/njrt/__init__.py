@@ -17,7 +17,8 @@
     njrt.Scripted([...])                                a model for tests, with given replies
     njrt.NaturalError                                   the root of the runtime's errors (njrt.errors)
 
-Importing njrt costs next to nothing: the modules that run blocks are loaded when the first block runs.
+Importing njrt costs next to nothing: the modules that run blocks are loaded when the first block
+runs.
 """
 
 import njrt.root_context  # noqa: F401  (marks the context of this import)

@@ -21,9 +21,9 @@ MARKER_LINE = re.compile(r"(?:natural|prompt)(?:\(.*?\))?[ \t]*(?:\r\n|\n|\r)", 
 class Block:
     """One natural block, about to run.
 
-    `instruction` is the prompt without its marker line and margins. `labels` are the jumps that are legal
-    and offered here, of `break`, `continue`, `return` and `bare_return`; `raise` always is. `place` is
-    `file.njpy:line`. `options` are complete: no option with a default is None.
+    `instruction` is the prompt without its marker line and margins. `labels` are the jumps that are
+    legal and offered here, of `break`, `continue`, `return` and `bare_return`; `raise` always is.
+    `place` is `file.njpy:line`. `options` are complete: no option with a default is None.
     """
 
     instruction: str
@@ -32,9 +32,12 @@ class Block:
     is_async: bool
     options: Options
     reads: tuple[str, ...] = ()
-    """Outputs that the prompt also reads, as listed by the compiler: the instruction may contain inserted values."""
+    """Outputs that the prompt also reads, as listed by the compiler.
+
+    The instruction may contain inserted values.
+    """
     chooses: tuple[str, ...] = ()
-    """Outputs with objects that inputs hold, by their types, and that can be chosen but not made."""
+    """Outputs with objects that inputs hold, by their types; they can be chosen but not made."""
     data_outputs: tuple[str, ...] = ()
     """The outputs of a block with code that a reply may bind as data, all of them or none."""
     code: str = ""
@@ -44,14 +47,14 @@ class Block:
 
 
 def extract_code(argument: str) -> str:
-    """Return the static code in a call's `code` argument, dedented by the margin of its first line."""
+    """Return the static code in a call's `code` argument, dedented by its first line's margin."""
     text = argument.strip("\n").rstrip()
     margin = text[: len(text) - len(text.lstrip(" \t"))]
     return "\n".join(line.removeprefix(margin) for line in text.split("\n"))
 
 
 def extract_instruction(prompt: str) -> str:
-    """Return a prompt's instruction, without marker line, margin and trailing blanks, and with `<<` as `<`.
+    """Return a prompt's instruction without marker line, margin and trailing blanks; `<<` is `<`.
 
     Formatting a file changes margins and trailing blanks but not the instruction, so caches and
     recordings stay valid. A tab counts as blanks in the margin, and beyond it stays a tab.

@@ -87,7 +87,7 @@ class _Opened(Generic[T]):
         self._change(lambda inside: tuple([opened for opened in inside if opened is not self]))
 
     def _change(self, change: Callable[[tuple[_Opened[T], ...]], tuple[_Opened[T], ...]]) -> None:
-        """Change what is open here, while the collector may close generators, and with them items."""
+        """Change what is open here, while the collector may close generators and their items."""
         variable, everywhere = self._stack.variable, self._stack.everywhere
         before = list(everywhere)
         variable.set(change(variable.get()))
@@ -106,9 +106,9 @@ def check_context(place: str) -> None:
     is_safe = is_context_known() or open_approvals.here()
     if not is_safe and open_approvals.everywhere:
         raise ConfigurationError(
-            f"{place}: this runs in a thread or context without the settings of the code that started "
-            "it, while an approval (njrt.using(intercept=...) or calls=...) is open in the process; "
-            "start it with njrt.carry(function)"
+            f"{place}: this runs in a thread or context without the settings of the code that"
+            " started it, while an approval (njrt.using(intercept=...) or calls=...) is open in"
+            " the process; start it with njrt.carry(function)"
         )
 
 
@@ -139,7 +139,7 @@ def carry(function: Callable[P, T]) -> Callable[P, T]:
 
 
 class Opening(ContextDecorator, Generic[T]):
-    """The context manager of one `with`, such as `with njrt.using(...)`; it also decorates plain functions."""
+    """The manager of a `with` such as `with njrt.using(...)`; it also decorates plain functions."""
 
     def __init__(self, name: str, make: Callable[[], AbstractContextManager[T]]) -> None:
         self._name, self._make = name, make
@@ -149,8 +149,8 @@ class Opening(ContextDecorator, Generic[T]):
         kinds = inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction
         if any(is_kind(function) for is_kind in kinds):
             raise ConfigurationError(
-                f"{self._name} above {function.__qualname__} would end before the function runs, as it is async or a "
-                f"generator; write `with {self._name}(...):` inside it"
+                f"{self._name} above {function.__qualname__} would end before the function runs, as"
+                f" it is async or a generator; write `with {self._name}(...):` inside it"
             )
         return super().__call__(function)
 
@@ -160,8 +160,8 @@ class Opening(ContextDecorator, Generic[T]):
     def __enter__(self) -> T:
         if self._opened is not None:
             raise ConfigurationError(
-                f"this {self._name}(...) was already entered; each `with` needs a new one, such as from a function that "
-                "returns it"
+                f"this {self._name}(...) was already entered; each `with` needs a new one, such as"
+                " from a function that returns it"
             )
         self._opened = self._make()
         return self._opened.__enter__()
@@ -223,7 +223,7 @@ _locks: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def free_in_child(lock: T) -> T:
-    """Return the lock, which will be free in a forked child: the thread that held it does not exist there."""
+    """Return the lock, which is free in a forked child: the thread that held it is not there."""
     _locks.add(lock)
     return lock
 

@@ -16,7 +16,7 @@ from njrt.message_json import format_json_line
 from njrt.values.adapters import format_validation_errors, get_adapter
 
 NO_OTHER_KEYS = {"extra": "forbid"}
-"""As a dataclass's `__pydantic_config__`, it refuses keys that are not fields; otherwise they are ignored."""
+"""As a dataclass's `__pydantic_config__`, it refuses unknown keys; otherwise they are ignored."""
 
 
 class InvalidJsonError(ValueError):
@@ -39,7 +39,7 @@ def from_json(text: str, expected: Any) -> Any:
 
 
 def validate_value(value: Any, expected: Any) -> Any:
-    """Build `expected` from parsed JSON, or raise `InvalidJsonError`; numbers given as text are accepted."""
+    """Build `expected` from parsed JSON, or raise `InvalidJsonError`; accept numbers as text."""
     from pydantic import ValidationError
 
     try:

@@ -8,8 +8,8 @@
 
     with njrt.using(intercept=allow_no_imports): ...
 
-Interceptors see every effect of every set before it is performed, and each question of `njrt.llm`. They do not see
-replies that cannot be read as an effect.
+Interceptors see every effect of every set before it is performed, and each question of `njrt.llm`.
+They do not see replies that cannot be read as an effect.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Accept:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Perform this effect instead; it must belong to the block's effect set, and is checked like the model's."""
+    """Perform this effect of the block's effect set instead; it is checked like the model's."""
 
     effect: Effect
 
@@ -64,9 +64,10 @@ Decision = Accept | Edit | Reject | Abort | Pause
 class PendingEffect:
     """An effect that the model has requested and that has not been performed.
 
-    `run` and `parent` are as in the event `Began`, `place` is `file.njpy:line`, `turn` is the number of the model's
-    reply in the run and `number` the effect's number in the run, both from 1 (refused effects count). `instruction`
-    is the block's instruction, empty for a question of `njrt.llm`. `effects` is the block's effect set.
+    `run` and `parent` are as in the event `Began`, `place` is `file.njpy:line`, `turn` is the
+    number of the model's reply in the run and `number` the effect's number in the run, both from 1
+    (refused effects count). `instruction` is the block's instruction, empty for a question of
+    `njrt.llm`. `effects` is the block's effect set.
     """
 
     run: str
@@ -79,12 +80,12 @@ class PendingEffect:
     instruction: str
     is_async: bool
     render_variables: Callable[[], Mapping[str, str]] = field(repr=False, compare=False)
-    """Writes the variables that the block sees, by name, as the model is shown them: bounded, secrets redacted. The
+    """Writes the block's variables by name, as the model sees them: bounded, secrets redacted. The
     only code of the program that this runs is a `__repr__` written by hand."""
     arguments: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """The arguments of a `Touch` by parameter: the program's own objects."""
     digest: str = field(default="", repr=False)
-    """A digest of a `Touch`'s full arguments; the `Touch` itself cuts long arguments and redacts secrets."""
+    """A digest of a `Touch`'s full arguments; the `Touch` cuts long ones and redacts secrets."""
     probabilities: Mapping[str, Mapping[str, float]] = field(default_factory=dict, compare=False)
     """The probabilities of the answers by output, if the block decides."""
     is_sure: bool | None = None
@@ -97,7 +98,7 @@ Interceptor = Callable[[PendingEffect], Decision | Awaitable[Decision]]
 
 @record
 class OpenInterceptor:
-    """An interceptor inside its `with using`; `name` is its name in events, recordings and messages.
+    """An interceptor in its `with using`; `name` is its name in events, recordings and messages.
 
     With `asks_again` it is asked even if the recording has its decision.
     """
@@ -108,7 +109,7 @@ class OpenInterceptor:
 
 
 def is_observer(opened: OpenInterceptor) -> bool:
-    """Return whether an interceptor only watches, as a debugger does; if there are no others, nobody decides."""
+    """Return whether an interceptor only watches, like a debugger; alone, it decides nothing."""
     return bool(getattr(opened.decide, "is_observer", False))
 
 
@@ -129,7 +130,8 @@ class InterceptorDecision:
 class Interception:
     """The decisions of the interceptors around a block about an effect, in order.
 
-    `effect` is the effect after all edits. Without an interceptor and a recorded decision, `decisions` is empty.
+    `effect` is the effect after all edits. Without an interceptor and a recorded decision,
+    `decisions` is empty.
     """
 
     effect: Effect
@@ -137,7 +139,7 @@ class Interception:
 
     @property
     def last(self) -> Decision:
-        """The decision that counts; if it is an `Edit`, all interceptors further out accepted it."""
+        """The decision that counts; if it is an `Edit`, all outer interceptors accepted it."""
         return self.decisions[-1].decision if self.decisions else Accept()
 
 
@@ -158,6 +160,6 @@ def check_edit(name: str, decision: Edit, pending: PendingEffect) -> None:
     elif not isinstance(edited, kinds := EFFECT_KINDS[pending.effects]):
         names = ", ".join(kind.__name__ for kind in kinds)
         raise InterceptorError(
-            f"the interceptor `{name}` replaced {type(before).__name__} by {type(edited).__name__}; "
-            f"the effects of `{pending.effects}` are: {names}"
+            f"the interceptor `{name}` replaced {type(before).__name__} by {type(edited).__name__};"
+            f" the effects of `{pending.effects}` are: {names}"
         )

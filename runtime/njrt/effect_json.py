@@ -70,7 +70,7 @@ def interceptor_decision_to_json(made: InterceptorDecision) -> dict[str, Any]:
 
 
 def decision_from_json(value: Json) -> Decision:
-    """Return the decision that `decision_to_json` wrote, the error of an `Abort` as a `PolicyError`.
+    """Return the decision that `decision_to_json` wrote, an `Abort`'s error as a `PolicyError`.
 
     Raises `InvalidJsonError`.
     """

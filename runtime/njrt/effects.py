@@ -3,9 +3,10 @@
     Run("x + 1", done=False)      Answer("4"), or Refusal("`x` is not visible ...")
     BindOutputs({"y": 2})         Completed(), or Refusal("`y`: expected str, got 2 ...")
 
-An effect is a request from the prompt to the program around it. A handler serves it and either *resumes* the prompt,
-with an `Answer` or with a `Refusal` that names an alternative, or *cancels* it, with the block's `Outcome`
-(Plotkin and Pretnar's effects and handlers, as in section 4 of the Nightjar paper).
+An effect is a request from the prompt to the program around it. A handler serves it and either
+*resumes* the prompt, with an `Answer` or with a `Refusal` that names an alternative, or *cancels*
+it, with the block's `Outcome` (Plotkin and Pretnar's effects and handlers, as in section 4 of the
+Nightjar paper).
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ class NeedsCode:
 class AskModel:
     """Ask a model a question from code: `njrt.llm(question, answer_type)`.
 
-    The program requests it, not a model. `answer_type` describes the type of the answer; it is empty for text.
+    The program requests it, not a model. `answer_type` describes the type of the answer; it is
+    empty for text.
     """
 
     question: str
@@ -87,9 +89,9 @@ CHANGES = "njrt.apply"
 class Touch:
     """Call a gated function of the program (`njrt.gated`).
 
-    A block's code requests it. `arguments` are by parameter, as JSON; values that have no JSON form are text.
-    The function `CHANGES` stands for what contained code changes: its argument `changes` has for
-    each path, such as `orders[0].status`, what `was` there and what is there `now`.
+    A block's code requests it. `arguments` are by parameter, as JSON; values that have no JSON form
+    are text. The function `CHANGES` stands for what contained code changes: its argument `changes`
+    has for each path, such as `orders[0].status`, what `was` there and what is there `now`.
     """
 
     function: str
@@ -100,8 +102,8 @@ class Touch:
 class Perform:
     """Perform an effect of the block's interface (`njrt.interface`).
 
-    `function` names the interface and the effect, such as `shop.reserve`. `arguments` are by parameter, as the model
-    sent them.
+    `function` names the interface and the effect, such as `shop.reserve`. `arguments` are by
+    parameter, as the model sent them.
     """
 
     function: str
@@ -121,7 +123,7 @@ EFFECT_KINDS: Mapping[str, tuple[type[Effect], ...]] = {
     "interface": (Perform,),
     "llm": (AskModel,),
 }
-"""The effects of each set; `interface` is for blocks with an interface, `llm` for questions from code."""
+"""The effects of each set; `interface` is for blocks with one, `llm` for questions from code."""
 
 
 @record
@@ -135,14 +137,14 @@ class Answer:
 class Refusal:
     """The effect was a mistake of the model; the prompt resumes with a message about the next step.
 
-    `times` is the number of such mistakes in this run, if they are counted: after the first, the prompt resumes
-    without the code that failed, because a model would copy it.
+    `times` is the number of such mistakes in this run, if they are counted: after the first, the
+    prompt resumes without the code that failed, because a model would copy it.
     """
 
     message: str
     times: int = 1
     restart: str = ""
-    """Text to add to the prompt's first message; the prompt then resumes from there, without the refused reply."""
+    """Text to add to the first message; the prompt resumes there, without the refused reply."""
 
 
 EffectResult = Answer | Refusal | NeedsCode | Outcome

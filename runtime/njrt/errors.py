@@ -49,9 +49,10 @@ class PolicyWarning(UserWarning):
 class NaturalError(Exception):
     """Root of the errors that the runtime raises.
 
-    `place` is the block's `file.njpy:line`, if known. `run` is the account of the block's run (`njrt.Run`)
-    with its calls and effects, if a run had started; copies in other processes have none. `attempts` are the calls
-    that a model made before it failed (`njrt.messages.CallAttempt`), if it makes several per request.
+    `place` is the block's `file.njpy:line`, if known. `run` is the account of the block's run
+    (`njrt.Run`) with its calls and effects, if a run had started; copies in other processes have
+    none. `attempts` are the calls that a model made before it failed (`njrt.messages.CallAttempt`),
+    if it makes several per request.
     """
 
     exit_code = 3
@@ -90,8 +91,9 @@ class ModelNotFoundError(ModelError):
 class ServerError(ModelError):
     """The server could not be reached, was overloaded, timed out or sent an invalid response.
 
-    `retry_after` is the wait in seconds that the server requested, if any. `status` is the HTTP status of its
-    refusal, None without a response. `was_sent` is False if the request certainly did not reach the server.
+    `retry_after` is the wait in seconds that the server requested, if any. `status` is the HTTP
+    status of its refusal, None without a response. `was_sent` is False if the request certainly did
+    not reach the server.
     """
 
     retry_after: float | None = None
@@ -142,10 +144,11 @@ class CostLimitError(LimitError):
 
 
 class BudgetError(LimitError):
-    """A model call was not made, because its highest possible cost does not fit into a budget (`njrt.Budget`).
+    """A model call was not made: its highest possible cost does not fit into an `njrt.Budget`.
 
-    `usd_needed` and `tokens_needed` are the most that the call may use; `..._spent` has the most of running calls.
-    None for a limit: no limit. `renews` is the start of the next period as a `datetime`, None without one.
+    `usd_needed` and `tokens_needed` are the most that the call may use; `..._spent` has the most of
+    running calls. None for a limit: no limit. `renews` is the start of the next period as a
+    `datetime`, None without one.
     """
 
     budget: str = ""
@@ -162,7 +165,7 @@ class BudgetError(LimitError):
 
 
 class PolicyError(NaturalError):
-    """The block needs something that its project does not allow, such as code under `authority="strict"`."""
+    """The block needs what its project does not allow, such as code under `authority="strict"`."""
 
 
 class Unsure(NaturalError):
@@ -176,11 +179,11 @@ class Unsure(NaturalError):
 
 
 class InterceptorError(NaturalError):
-    """An interceptor raised an exception, or returned something other than a decision about the effect."""
+    """An interceptor raised an exception, or returned something other than a decision."""
 
 
 class CallInDoubtError(NaturalError):
-    """The program was killed during a gated call, which may have taken effect; it is not made again."""
+    """The program was killed in a gated call, which may have taken effect; it is not repeated."""
 
 
 class Paused(NaturalError):
@@ -221,13 +224,14 @@ class OutputTypeError(NaturalError, TypeError):
     """The model, after all retries, or static code did not bind an output of the declared type."""
 
 
-# ── packages that only some installations have ──────────────────────────────────────────────────────
+# ── packages that only some installations have ────────────────────────────────────────────────────
 
 
 def require_packages(purpose: str, requirement: str, *names: str, otherwise: str = "") -> None:
     """Raise ConfigurationError unless the packages of these import names are installed.
 
-    `purpose` is the feature that needs them, `requirement` is what pip installs, `otherwise` is the alternative.
+    `purpose` is the feature that needs them, `requirement` is what pip installs, `otherwise` is the
+    alternative.
     """
     from importlib.util import find_spec
 
@@ -243,7 +247,7 @@ def require_packages(purpose: str, requirement: str, *names: str, otherwise: str
 
 
 def find_opener(kind: str, place: str, shown: str) -> Callable[[str], Any]:
-    """Return the function `open_model` or `open_store` of a program's module, for a `place` MODULE:NAME.
+    """Return `open_model` or `open_store` of a program's module, for a `place` MODULE:NAME.
 
     Raises ConfigurationError, with the place as `shown`, if there is no such module or function.
     """

@@ -2,8 +2,8 @@
 
     Began -> (Asked -> Replied | Unanswered -> Performed*)* -> Ended
 
-The driver calls one `Listener` with each event. The run's account, the trace file, the log and the OpenTelemetry
-spans are independent listeners. Events with a duration have `seconds`.
+The driver calls one `Listener` with each event. The run's account, the trace file, the log and the
+OpenTelemetry spans are independent listeners. Events with a duration have `seconds`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ Redact = Callable[[str], str]
 class StateChange:
     """How the variables that a block sees changed since the previous event.
 
-    `changes` has a line of text for each variable that is new or different, and None for each that is no longer
-    bound. `digest` covers all variables, in more detail than the lines show. `printed` is the text that the
-    block's code printed since the previous event.
+    `changes` has a line of text for each variable that is new or different, and None for each that
+    is no longer bound. `digest` covers all variables, in more detail than the lines show. `printed`
+    is the text that the block's code printed since the previous event.
     """
 
     changes: Mapping[str, str | None]
@@ -52,8 +52,8 @@ class RunEvent:
 class Began(RunEvent):
     """The start of a block. `parent` is the run of the block that called it from code, if any.
 
-    `instruction` is empty for a question of `njrt.llm`. `state` has all bound variables; as in the other events, it
-    is None unless a listener has the attribute `wants_states`.
+    `instruction` is empty for a question of `njrt.llm`. `state` has all bound variables; as in the
+    other events, it is None unless a listener has the attribute `wants_states`.
     """
 
     place: str
@@ -91,10 +91,10 @@ class Unanswered(RunEvent):
 
 @record
 class Performed(RunEvent):
-    """An effect was performed, or refused, with this result; a reply without an effect counts as a refusal.
+    """An effect was performed or refused, with this result; a reply without an effect is a refusal.
 
-    `effect` is as the model requested it; `decisions` are the interceptors' decisions, in order. If an interceptor
-    ended the block, the result is `Raised`.
+    `effect` is as the model requested it; `decisions` are the interceptors' decisions, in order. If
+    an interceptor ended the block, the result is `Raised`.
     """
 
     turn: int
@@ -110,7 +110,7 @@ class Performed(RunEvent):
 
 @record
 class Ended(RunEvent):
-    """The block's run ended, with an `Outcome`, with an error of the runtime, or by cancellation."""
+    """The block's run ended with an `Outcome`, with an error of the runtime, or by cancellation."""
 
     outcome: Outcome | BaseException
     seconds: float
@@ -124,8 +124,8 @@ class Ended(RunEvent):
 class Streamed(RunEvent):
     """Another part of this turn's reply has arrived: `text` is all of the reply so far.
 
-    It is not an `Event`: only listeners with a method `receive_streamed` get it, and the model is asked to stream its
-    replies only if there is such a listener.
+    It is not an `Event`: only listeners with a method `receive_streamed` get it, and the model is
+    asked to stream its replies only if there is such a listener.
     """
 
     turn: int
@@ -135,7 +135,7 @@ class Streamed(RunEvent):
 Event = Began | Asked | Replied | Unanswered | Performed | Ended
 
 Listener = Callable[[Event], None]
-"""Called with every event of every run, in order within a run; must be quick and thread-safe, and never raise."""
+"""Called with all events, in order within a run; must be quick and thread-safe, and never raise."""
 
 
 def wants_states(listener: Listener) -> bool:

@@ -47,7 +47,7 @@ class CallRule:
     check: Check | None = None
     """Called with the same arguments; a false result or a text, the reason, refuses the call."""
     find: Find | None = None
-    """Called with the `call_key()` of an interrupted call: its result, or None if it was not made."""
+    """Called with an interrupted call's `call_key()`: its result, or None if it was not made."""
     named: bool = False
     """A block may call it only if its text names the function, as `<pay>`, or its module."""
 
@@ -139,7 +139,7 @@ def find_plain_function(function: Any) -> Any:
 
 
 def nest_rules(outer: CallRules, inner: CallRules) -> CallRules:
-    """Return all rules; of two for one function, `decide` of the inner and the restrictions of both."""
+    """Return all rules; of two for one function, the inner `decide` and restrictions of both."""
     both = {it: _join(outer[it], inner[it]) for it in inner if it in outer}
     return {**outer, **inner, **both}
 
@@ -352,7 +352,7 @@ def get_gated(function: Any) -> GatedFunction | None:
 
 
 def get_gated_name(function: Callable[..., Any]) -> str:
-    """Return a gated function's name in a `Touch`; raise ConfigurationError for another function."""
+    """Return a gated function's name in a `Touch`; raise ConfigurationError for other functions."""
     if (found := get_gated(function)) is None:
         raise ConfigurationError(
             f"{function!r} is not gated; write @njrt.gated above it, or use calls=True"

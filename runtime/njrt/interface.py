@@ -11,19 +11,16 @@
     Reserve for <order> what <catalog> has.
     """
 
-This is a natural function interface as in section 4.1 of the Nightjar paper: values cross the boundary between a
-prompt and its program, effects are requests from the prompt, and handlers serve them. A handler is a function of the
-program. Its result decides how the block continues:
+This is a natural function interface as in section 4.1 of the Nightjar paper: values cross the
+boundary between a prompt and its program, effects are requests from the prompt, and handlers serve
+them. A handler is a function of the program. Its result decides how the block continues:
 
-| it returns | the block |
-| --- | --- |
-| a value | resumes with it: the model sees the value, and for an object also a reference |
-| `Answer(text)` | resumes with this text |
-| `Refusal(why)`, or the handler raises an exception | resumes, and the model reads the reason |
-| `Completed()` | ends, if its outputs are bound |
-| `Broke()`, `Continued()`, `Returned(value)`, `Raised(exception)` | ends by a jump of the program |
-| `Run(code, done=False)` | resumes: the code runs on the block's variables, and the model sees its value |
-'''
+| it returns | the block | | --- | --- | | a value | resumes with it: the model sees the value, and
+for an object also a reference | | `Answer(text)` | resumes with this text | | `Refusal(why)`, or
+the handler raises an exception | resumes, and the model reads the reason | | `Completed()` | ends,
+if its outputs are bound | | `Broke()`, `Continued()`, `Returned(value)`, `Raised(exception)` | ends
+by a jump of the program | | `Run(code, done=False)` | resumes: the code runs on the block's
+variables, and the model sees its value |'''
 
 from __future__ import annotations
 
@@ -114,7 +111,8 @@ class References:
 class Handling(Generic[State]):
     """One run of a block behind an interface, as its handlers see it (state: `state`, the outcome).
 
-    A handler receives it if its first parameter is annotated with `Handling`; the model does not see this parameter.
+    A handler receives it if its first parameter is annotated with `Handling`; the model does not
+    see this parameter.
     """
 
     place: str
@@ -126,9 +124,9 @@ class Handling(Generic[State]):
     state: State
     """The state of the interface for this run."""
     lookup: Callable[[str], UserValue] = field(repr=False)
-    """Returns the value of a variable that the prompt names; raises LookupError if it has no value."""
+    """Returns the value of a variable that the prompt names; raises LookupError without a value."""
     assign: Callable[[str, UserValue], None] = field(repr=False)
-    """Binds an output or a variable of the block; raises LookupError for a variable that the prompt only reads."""
+    """Binds an output or a variable of the block; raises LookupError for a read-only variable."""
     references: References = field(repr=False)
     """The objects that the model can name by a number."""
     outcome: Outcome | BaseException | None = None
@@ -139,13 +137,14 @@ class Handling(Generic[State]):
 class Interface:
     """The effects of a block and their handlers, as data.
 
-    `effects` are the handlers, in a list or keyed by effect name; in a list, each effect is named after its function.
-    The model reads a handler's typed parameters and docstring. `rules` is a text for the model about all effects.
-    `state` makes the state for one run of a block, and `finally_` is called once with the `Handling` when the run has
-    ended, in whatever way. Without `shows_values` the model is first shown the names of the inputs, not their values.
+    `effects` are the handlers, in a list or keyed by effect name; in a list, each effect is named
+    after its function. The model reads a handler's typed parameters and docstring. `rules` is a
+    text for the model about all effects. `state` makes the state for one run of a block, and
+    `finally_` is called once with the `Handling` when the run has ended, in whatever way. Without
+    `shows_values` the model is first shown the names of the inputs, not their values.
 
-    If no effect is named `done`, the block gets one, with its outputs as arguments. A block behind an interface
-    without effects is a function of its inputs: the model only gives values.
+    If no effect is named `done`, the block gets one, with its outputs as arguments. A block behind
+    an interface without effects is a function of its inputs: the model only gives values.
 
     Raises:
         ConfigurationError: a part cannot be used; the message names it.
@@ -159,7 +158,7 @@ class Interface:
     shows_values: bool = True
 
     def __post_init__(self) -> None:
-        """Copy the effects, and check for mistakes that would otherwise appear only when a block runs."""
+        """Copy the effects, and find mistakes that would otherwise appear only during a run."""
         effects = self.effects
         if not (isinstance(effects, Iterable) and isinstance(self.rules, str)):
             raise ConfigurationError("njrt.Interface: effects are a list or a dict, rules a text")
@@ -202,7 +201,7 @@ class Interface:
 
 
 def _takes(function: object, count: int) -> bool:
-    """Return whether something can be called with this number of arguments, as far as its signature is known."""
+    """Return whether something accepts this number of arguments, as far as its signature shows."""
     if not callable(function):
         return False
     with suppress(ValueError):  # a builtin without a signature

@@ -7,7 +7,8 @@
     except _nj.Return as _nj_r:
         return _nj_r.value
 
-They are BaseExceptions, caught by the innermost `except` clauses, so no handler of the program sees them.
+They are BaseExceptions, caught by the innermost `except` clauses, so no handler of the program sees
+them.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class Continue(Jump):
 class Return(Jump):
     """The program executes `return value`.
 
-    The value is annotated as `Never`, which every return type accepts, because only the running model knows its type.
+    The value is annotated as `Never`, which every return type accepts, because only the running
+    model knows its type.
     """
 
     value: Never

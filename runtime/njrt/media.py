@@ -5,8 +5,9 @@
     Put into <:damaged: bool> whether the car in <photo> is damaged.
     \"\"\"
 
-The file itself is sent to the model beside the text that names it. Files are identified by their content: equal bytes
-have the same digest. A file that is given by its URL is not downloaded here: the model's vendor does that.
+The file itself is sent to the model beside the text that names it. Files are identified by their
+content: equal bytes have the same digest. A file that is given by its URL is not downloaded here:
+the model's vendor does that.
 """
 
 from __future__ import annotations
@@ -68,8 +69,9 @@ def find_media_type(data: bytes) -> str | None:
 class Media:
     """A file: its bytes and their media type, or its URL.
 
-    If the type is not given, the first bytes determine it. `identity` is the digest that identifies the file, if
-    it differs from the digest of the bytes. Raises ValueError for a file that does not fit this class.
+    If the type is not given, the first bytes determine it. `identity` is the digest that identifies
+    the file, if it differs from the digest of the bytes. Raises ValueError for a file that does not
+    fit this class.
     """
 
     data: bytes = b""
@@ -79,7 +81,7 @@ class Media:
 
     kind: ClassVar[MediaKind]
     was_made: ClassVar[bool] = False
-    """Whether this process has made any file: if not, blocks' variables need not be searched for files."""
+    """Whether this process has made a file: if not, blocks' variables need no search for files."""
 
     def __new__(cls, *_: object, **__: object) -> Self:
         """Make a file; `pickle` and `copy` call this too."""
@@ -90,7 +92,8 @@ class Media:
         name = type(self).__name__
         if not isinstance(self.data, bytes | bytearray | memoryview):
             raise TypeError(
-                f"{name} needs bytes, not {type(self.data).__name__}; for a file use {name}.from_path"
+                f"{name} needs bytes, not {type(self.data).__name__}; for a file use"
+                f" {name}.from_path"
             )
         for what, text in (("URL", self.url), ("media type", self.media_type)):
             if not isinstance(text, str):
@@ -109,7 +112,8 @@ class Media:
             media_type = usual[self.kind]
         if not media_type:
             raise ValueError(
-                f"{name} cannot tell the type of these {len(data):,} bytes; pass media_type, such as {_EXAMPLES[self.kind]!r}"
+                f"{name} cannot tell the type of these {len(data):,} bytes; pass media_type, such"
+                f" as {_EXAMPLES[self.kind]!r}"
             )
         if not _MEDIA_TYPE.fullmatch(media_type):
             raise ValueError(
@@ -134,7 +138,7 @@ class Media:
 
     @classmethod
     def from_url(cls, url: str, media_type: str = "") -> Self:
-        """Return the file at a URL, which the model's vendor downloads; a `data:` URL is decoded here."""
+        """Return the file at a URL, which the model's vendor downloads; decode a `data:` URL."""
         if not isinstance(url, str) or url[:5].lower() != "data:":
             return cls(url=url, media_type=media_type)
         head, comma, text = url[5:].partition(",")
@@ -202,7 +206,7 @@ class Audio(Media):
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file that a message shows beside its text; `name` is its name in the program, such as `photos[0]`."""
+    """A file shown beside a message; `name` is its name in the program, such as `photos[0]`."""
 
     name: str
     media: Media

@@ -5,8 +5,8 @@
     ToolMessage((ToolResult(..., "3"),))       {"results": [{"name": "run", "text": ["3"]}]}
     Reply(ModelMessage("", (run(...),)), ...)  {"calls": [{"name": "run", "code": ["x = 1"], "done": true}], ...}
 
-Text is a list of its lines. The ids of tool calls are not compared, because vendors choose them at random and they
-mean nothing outside one conversation.
+Text is a list of its lines. The ids of tool calls are not compared, because vendors choose them at
+random and they mean nothing outside one conversation.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def write_json(value: Any) -> str:
 
 
 def parse_json_lines(lines: Iterable[str]) -> Iterator[Any]:
-    """Parse lines of JSON; skip invalid ones, such as the last line of a process that was killed."""
+    """Parse lines of JSON; skip invalid ones, such as the last line of a killed process."""
     for line in lines:
         try:
             yield json.loads(line)
@@ -71,7 +71,7 @@ MAX_SEARCHED = 20_000
 
 
 def find_last_object(text: str) -> dict[str, Any] | None:
-    """Return the last object in a text that is not inside another one, as JSON or as a dict of Python; None without one.
+    """Return the last outermost object in a text, as JSON or as a Python dict; None without one.
 
     Small models write `None` and single quotes if no schema is enforced.
     """
@@ -109,7 +109,7 @@ MAX_TRIED = 500
 
 
 def hash_json(value: Any) -> str:
-    """Return a digest of a JSON value; equal values have the same digest in every process, in any key order."""
+    """Return a digest of a JSON value, the same for equal values in every process and key order."""
     import hashlib  # takes milliseconds; only recordings and caches need it
 
     canonical = json.dumps(value, sort_keys=True, separators=(",", ":"))
@@ -122,7 +122,7 @@ def hash_conversation(messages: Sequence[Message]) -> str:
 
 
 def list_new_messages(messages: Sequence[Message], turn: int) -> Sequence[Message]:
-    """Return the messages after the model's last message, or all in the first turn, which may have examples."""
+    """Return the messages after the model's last, or all, even examples, in the first turn."""
     if turn == 1:
         return messages
     for index in range(len(messages) - 1, -1, -1):
@@ -184,7 +184,7 @@ def _keep_digits(call: ToolCall) -> dict[str, str]:
 
 
 def reply_to_json(reply: Reply) -> dict[str, Any]:
-    """Return a reply as JSON: its text and calls, its stop reason unless it is `end`, and its usage."""
+    """Return a reply as JSON: its text, calls and usage, and its stop reason unless it is `end`."""
     message = reply.message
     fields: dict[str, Any] = {}
     if message.text:
@@ -222,7 +222,7 @@ def attempts_to_json(attempts: Iterable[CallAttempt]) -> list[dict[str, Any]]:
 
 
 def reply_from_json(fields: Mapping[str, Any], model: str) -> Reply:
-    """Return a reply from its JSON; raises LookupError, TypeError, ValueError or AttributeError if it is not one.
+    """Parse a reply; raise LookupError, TypeError, ValueError or AttributeError if it is not one.
 
     The attempts are left out, because no call is made for a stored reply.
     """

@@ -2,9 +2,9 @@
 
     Request(system, messages, tools)  ──ask──>  Reply(message, stop, usage)
 
-A conversation is a tuple of messages that starts with the runtime's `UserMessage`. The `ToolMessage` right after a
-`ModelMessage` answers all its tool calls. The adapters in `models/` translate; nothing else in the runtime knows a
-wire format.
+A conversation is a tuple of messages that starts with the runtime's `UserMessage`. The
+`ToolMessage` right after a `ModelMessage` answers all its tool calls. The adapters in `models/`
+translate; nothing else in the runtime knows a wire format.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ Protocol = Literal["tools", "text"]
 """How a model requests effects: by tool calls, or by one fenced code block in plain text."""
 
 StopReason = Literal["end", "length", "refusal"]
-"""Why a reply ended: normally (also with tool calls), cut off by a token limit, or refused by the model."""
+"""Why a reply ended: normally (also with tool calls), cut off by a token limit, or refused."""
 
 Json = Mapping[str, Any]
 
 
 class WrittenFloat(float):
-    """A number in JSON, and its digits as text: a `Decimal` is made from all of them, also by pydantic."""
+    """A JSON number and its digits as text: a `Decimal` is made from them all, also by pydantic."""
 
     def __init__(self, text: str) -> None:
         self.digits = text
@@ -52,12 +52,12 @@ def round_floats(value: Any) -> Any:
 ANSWER_DECODER = json.JSONDecoder(strict=False, parse_float=WrittenFloat)
 """Reads an answer; strings may contain control characters, because small models write them."""
 ARGUMENT_DECODER = json.JSONDecoder(strict=False, parse_float=read_float)
-"""Reads arguments in the same way; a number is a `WrittenFloat` only if Python writes its float differently."""
+"""Reads arguments likewise; a number is a `WrittenFloat` only if Python writes it differently."""
 
 
 @record
 class ToolCall:
-    """One tool call of a model. `arguments` is None if `raw`, the model's text, is not a JSON object."""
+    """A model's tool call. `arguments` is None if `raw`, the model's text, is not a JSON object."""
 
     id: str
     name: str
@@ -87,8 +87,8 @@ class UserMessage:
 class VendorContent:
     """A message from `model`, exactly as its vendor sent it.
 
-    Some models sign their hidden thinking and must get it back unchanged with the next request. It is neither shown
-    nor compared; other models get the conversation without it.
+    Some models sign their hidden thinking and must get it back unchanged with the next request. It
+    is neither shown nor compared; other models get the conversation without it.
     """
 
     model: str
@@ -116,7 +116,7 @@ Message = UserMessage | ModelMessage | ToolMessage
 
 @record
 class Tool:
-    """A tool offered to the model; `parameters` is a strict JSON schema that both vendors accept."""
+    """A tool offered to the model; `parameters` is a strict JSON schema that both vendors take."""
 
     name: str
     description: str
@@ -142,16 +142,17 @@ class Question:
 class Request:
     """One question to a model: the whole conversation so far.
 
-    A `temperature` of None is the vendor's default. `timeout` is in seconds, for one model; `seconds_left` is the
-    limit for all models together, None for no limit. `place` is the block's place (`file.njpy:line`), `turn` the
-    number of the request in this run, from 1; both are for errors, recordings and traces, are never sent to a model
-    and are not part of a cache key. `schema` is a JSON schema for the reply's text; adapters have the server enforce
-    it if it can. `wants_probability` asks for the probability of the answer. `question` is asked
-    only of a model that can decide. `on_text`, unless None, is called with the reply's text so far,
-    in another thread, while the reply comes in; never if the model does not stream.
-    A model that makes several calls for one request calls `before_call` before each call except the first, with the
-    usage of the previous calls; it raises a `LimitError` if no further call may be made. `call_layer` returns the
-    layer (`njrt.models.model.Layer`) around each of its model calls.
+    A `temperature` of None is the vendor's default. `timeout` is in seconds, for one model;
+    `seconds_left` is the limit for all models together, None for no limit. `place` is the block's
+    place (`file.njpy:line`), `turn` the number of the request in this run, from 1; both are for
+    errors, recordings and traces, are never sent to a model and are not part of a cache key.
+    `schema` is a JSON schema for the reply's text; adapters have the server enforce it if it can.
+    `wants_probability` asks for the probability of the answer. `question` is asked only of a model
+    that can decide. `on_text`, unless None, is called with the reply's text so far, in another
+    thread, while the reply comes in; never if the model does not stream. A model that makes several
+    calls for one request calls `before_call` before each call except the first, with the usage of
+    the previous calls; it raises a `LimitError` if no further call may be made. `call_layer`
+    returns the layer (`njrt.models.model.Layer`) around each of its model calls.
     """
 
     system: str
@@ -175,7 +176,8 @@ class Request:
 class Usage:
     """Tokens of one model call, as the server counted them; `usd` is None if no price is known.
 
-    `input` counts all prompt tokens, `cached` the part that was read from the vendor's prompt cache.
+    `input` counts all prompt tokens, `cached` the part that was read from the vendor's prompt
+    cache.
     """
 
     input: int = 0
@@ -217,12 +219,12 @@ class CallAttempt:
 
 @record
 class Reply:
-    """A model's answer. `model` is the name that the server reports; `source` is the origin of the reply.
+    """A model's answer. `model` is the name that the server reports; `source` is its origin.
 
-    `attempts` are all calls that were made for it, if there were several; `usage` is then their total.
-    `probability` is the product of the probabilities of the tokens in the answer's values, if the request wants it and
-    the server gives it. `probabilities` are those of the answers to the request's question, in
-    their order; None if the reply does not give them.
+    `attempts` are all calls that were made for it, if there were several; `usage` is then their
+    total. `probability` is the product of the probabilities of the tokens in the answer's values,
+    if the request wants it and the server gives it. `probabilities` are those of the answers to the
+    request's question, in their order; None if the reply does not give them.
     """
 
     message: ModelMessage

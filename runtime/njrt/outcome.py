@@ -47,7 +47,7 @@ class Raised:
 
     exception: BaseException
     is_reraise: bool = False
-    """Whether it is the exception that the program is handling around the block, as in `raise` without an operand."""
+    """Whether the program handles this exception around the block, as in a bare `raise`."""
 
 
 Outcome = Completed | Broke | Continued | Returned | Raised

@@ -11,8 +11,8 @@
     find_cache_folder(os.environ)                      ~/.cache/njc
     find_state_folder(os.environ)                      ~/.local/state/njc
 
-On Windows the mode has no effect and nothing is checked. Files are opened by the functions at the time of the
-import, so a test that patches `open` patches it only for the program.
+On Windows the mode has no effect and nothing is checked. Files are opened by the functions at the
+time of the import, so a test that patches `open` patches it only for the program.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def read_file(path: Path) -> bytes:
 
 
 def lacks_line_end(path: Path) -> bool:
-    """Return whether a file's last line lacks its line end, as after a kill; False for a file without lines."""
+    """Return whether a file's last line lacks its end, as after a kill; False without any lines."""
     if not exists(path) or not stat.S_ISREG((found := _stat(path)).st_mode) or not found.st_size:
         return False
     with _open(path, "rb") as file:
@@ -69,10 +69,10 @@ def lacks_line_end(path: Path) -> bool:
 
 
 def drop_cut_line(data: bytes) -> bytes:
-    """Return the bytes of JSON Lines without a last line that was cut off by a kill; a complete one gets its end.
+    """Return JSON Lines bytes without a last line cut off by a kill; a complete one gets its end.
 
-    A kill leaves an object without its end. Anything else, such as a mistake inside a line, is kept, and the reader
-    reports it.
+    A kill leaves an object without its end. Anything else, such as a mistake inside a line, is
+    kept, and the reader reports it.
     """
     whole, end, last = data.rpartition(b"\n")
     if not last.lstrip().startswith(b"{"):
@@ -88,7 +88,7 @@ def drop_cut_line(data: bytes) -> bytes:
 
 
 def end_last_line(path: Path) -> None:
-    """Remove a last line that was cut off by a kill from a JSON Lines file, so that no later line is added to it."""
+    """Remove a last line cut off by a kill from a JSON Lines file; no line is then added to it."""
     if lacks_line_end(path):
         data = read_file(path)
         whole = drop_cut_line(data)
@@ -101,7 +101,7 @@ def end_last_line(path: Path) -> None:
 
 
 def append_private_line(path: Path, line: str, is_synced: bool = False) -> None:
-    """Add a line to a private file, or nothing; it survives a kill, and with `is_synced` a power failure."""
+    """Add a line or nothing to a private file, safe in a kill and, with `is_synced`, power loss."""
     handle = open_private(path, os.O_WRONLY | os.O_APPEND)
     end_last_line(path)
     with _open(handle, "ab", buffering=0) as file:
@@ -122,7 +122,7 @@ MACHINE = hashlib.sha256(_host.encode()).hexdigest()[:6]
 
 
 def name_temporary(path: Path) -> Path:
-    """Return a new name beside `path` for its replacement, made from process, machine and a random number."""
+    """Return a new name beside `path` for a replacement, by process, machine and random number."""
     random = os.urandom(4).hex()
     return path.with_name(f".{path.name[-200:]}.{os.getpid()}.{MACHINE}{random}.tmp")
 
@@ -131,7 +131,7 @@ def name_temporary(path: Path) -> Path:
 def replacing(
     path: Path, mode: str = "xb", *, is_private: bool = False, **form: str
 ) -> Iterator[IO[Any]]:
-    """Open a new file that replaces `path` at the end of the `with`: readers see the old contents or the new.
+    """Open a file that replaces `path` at the end of the `with`: readers see old contents or new.
 
     After an exception, `path` is unchanged. `form` has the encoding and line ends of a text.
     """
@@ -150,8 +150,9 @@ def replacing(
 def create_private(path: Path) -> None:
     """Create an empty file unless it exists, and make it readable and writable for its user alone.
 
-    The file is never open under its name. On POSIX, a process that closes a file loses all its locks on it, also for
-    other connections to an SQLite database; other processes would then delete the log that it writes to.
+    The file is never open under its name. On POSIX, a process that closes a file loses all its
+    locks on it, also for other connections to an SQLite database; other processes would then delete
+    the log that it writes to.
     """
     if not path.exists():
         place = path.resolve()

@@ -1,12 +1,13 @@
-"""Frozen data: `@record` makes a class a dataclass with slots that is cheap to define and to create.
+"""Frozen data: `@record` makes a class a dataclass with slots, cheap to define and to create.
 
     @record
     class Bound:
         value: UserValue
 
 Type checkers refuse assignments to the fields. At run time nothing does: `frozen=True` would call
-`object.__setattr__` for each field of a new object, which takes four times as long. A dataclass also compiles all its
-methods when its module is imported, a third of njrt's import time; a record compiles `__init__` and shares the others.
+`object.__setattr__` for each field of a new object, which takes four times as long. A dataclass
+also compiles all its methods when its module is imported, a third of njrt's import time; a record
+compiles `__init__` and shares the others.
 """
 
 from __future__ import annotations

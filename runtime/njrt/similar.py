@@ -18,7 +18,7 @@ _WRONG_LETTER_IN_SHORT_WORD = 4
 
 
 def find_similar(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name with the fewest typos, if it is the only one with at most one or two."""
+    """Return the known name with the fewest typos, if only it has at most one or two."""
     word = _fold(name)
     most = _WRONG_LETTER + (len(word) >= 8) * _LETTER if len(word) > 1 else 0
     ranked = []

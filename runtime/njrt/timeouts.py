@@ -1,7 +1,7 @@
 """Stop Python code that takes too long, in any thread.
 
-    call_with_timeout(2.0, endless)         raises DeadlineExceeded, at most a fifth of a second late
-    call_with_timeout(2.0, quick)           returns what quick() returns
+    call_with_timeout(2.0, endless)        raises DeadlineExceeded, at most a fifth of a second late
+    call_with_timeout(2.0, quick)          returns what quick() returns
 
 A timer thread watches all such calls. When a call's time is up, it raises an exception in the
 call's thread (`PyThreadState_SetAsyncExc`), and again at each tick as long as the call runs. A call
@@ -46,7 +46,7 @@ _CLOCK_ERROR: Final = 0.001
 
 
 class StoppableClock:
-    """A `time.monotonic` that a debugger stops along with the program (state: since when, how long, by whom).
+    """A `time.monotonic` that a debugger stops with the program (state: when, how long, by whom).
 
     It continues once all threads that stopped it have started it again.
     """
@@ -74,7 +74,7 @@ class StoppableClock:
         with self._lock:
             self._threads.discard(threading.get_ident())
             if self._stopped_at is not None and not self._threads:
-                # In this order, a thread that reads the clock meanwhile may get an earlier time, never a later one.
+                # In this order, a thread reading the clock may get an earlier time, never a later.
                 self._stopped_seconds += time.monotonic() - self._stopped_at
                 self._stopped_at = None
 
@@ -110,7 +110,7 @@ class _Call:
 
 
 def call_with_timeout(seconds: float | None, action: Callable[[], T]) -> T:
-    """Call `action`, which is Python code, for at most `seconds` of wall time, else raise `DeadlineExceeded`.
+    """Call `action`, in Python, for at most `seconds` of wall time, else raise `DeadlineExceeded`.
 
     Calls may be nested and may run in many threads at once.
     """
@@ -125,7 +125,7 @@ def call_with_timeout(seconds: float | None, action: Callable[[], T]) -> T:
             call.is_ending = True
             _timer.remove(call)
     except BaseException as error:
-        # An exception that was pending when the action ended may be raised in the `finally` above, so this is a
+        # An exception pending at the action's end may be raised in `finally` above, so this is a
         # second attempt. No third is needed: the timer sends at most one to a call that is ending.
         call.is_ending = True
         _timer.remove(call)
@@ -146,7 +146,7 @@ class Allowance:
         self.left = seconds
 
     def call(self, most: float, action: Callable[[], T]) -> T:
-        """Call `action` as `call_with_timeout` does, for at most `most` of the remaining seconds."""
+        """Call `action` as `call_with_timeout` does, for at most `most` of the seconds left."""
         began = read_clock()
         try:
             return call_with_timeout(min(most, self.left), action)
@@ -205,7 +205,7 @@ class _Alarm:
     stopped_at: float = 0.0
 
     def left(self) -> float:
-        """Return the seconds until the deadline; they do not decrease while the alarm is stopped."""
+        """Return the seconds until the deadline; they do not fall while the alarm is stopped."""
         return self.deadline - (self.stopped_at if self.stops else read_clock())
 
 
@@ -215,7 +215,7 @@ _alarms: ContextVar[tuple[_Alarm, ...]] = ContextVar("njrt.timeouts", default=()
 
 @contextmanager
 def stopped_alarms() -> Iterator[None]:
-    """Exclude the time inside from the limits of the enclosing coroutines; other limits continue."""
+    """Exclude the time inside from the limits of enclosing coroutines; other limits continue."""
     alarms = _alarms.get()
     for alarm in alarms:
         alarm.stopped_at = alarm.stopped_at if alarm.stops else read_clock()
@@ -232,7 +232,7 @@ def stopped_alarms() -> Iterator[None]:
 @types.coroutine
 def _drive_steps(coroutine: Coroutine[Any, Any, T], alarm: _Alarm) -> Generator[Any, Any, T]:
     """Drive a coroutine, each step in a call with a time limit; waiting is not limited."""
-    # An exception is removed before it is thrown: otherwise it would keep the frames that it passes through alive,
+    # An exception is removed before it is thrown: else it would keep the frames it passes alive,
     # and they would keep it alive.
     thrown: list[BaseException] = []
     step: Callable[[], Any] = partial(coroutine.send, None)
@@ -263,7 +263,7 @@ def _format_timeout(seconds: float) -> str:
 def make_service_thread(
     run: Callable[[], object], name: str, end: Callable[[], object]
 ) -> threading.Thread:
-    """Return a thread for the rest of the program: a daemon, or in a subinterpreter a thread that `end` ends.
+    """Return a thread for the rest of the program: a daemon, or in a subinterpreter ended by `end`.
 
     A daemon that is left at the end of a subinterpreter aborts the process; some subinterpreters
     allow no daemons.

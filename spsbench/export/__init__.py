@@ -1,1 +1,1 @@
-"""Training data from passing results: repairs with their traces and rationales, and the effects of live blocks."""
+"""Training data from passing results: repairs with traces and rationales, live blocks' effects."""

@@ -80,8 +80,8 @@ def command(
     effects = [redact_effect(record) for record in traced]
     if not found and not traced:
         raise InputError(
-            "nothing to export: no repair has passed, and no trace has effects of a block that ended; NJC_TRACE=FILE "
-            "writes a trace"
+            "nothing to export: no repair has passed, and no trace has effects of a block that"
+            " ended; NJC_TRACE=FILE writes a trace"
         )
     out.mkdir(parents=True, exist_ok=True)
     _write_lines(out / "repairs.jsonl", repaired)

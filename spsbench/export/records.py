@@ -3,8 +3,8 @@
     RepairRecord(problem="quixbugs/gcd", buggy=..., failing_test=..., trace=..., rationale=..., fix=..., tests=...)
     EffectRecord(place="shop.njpy:12", instruction=..., before={"spent": "int = 3"}, effect=..., after={...})
 
-Not exported: fixes that no longer pass, replies without a rationale, refused effects, runs that failed or have no
-states in the trace, questions of `njrt.llm`, and secrets.
+Not exported: fixes that no longer pass, replies without a rationale, refused effects, runs that
+failed or have no states in the trace, questions of `njrt.llm`, and secrets.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def list_repair_records(
 
 @dataclass(slots=True)
 class _BlockTrace:
-    """A run of a block in a trace (state: its variables, and its effects with `ending` still empty)."""
+    """A run of a block in a trace (state: its variables, and its effects with empty `ending`)."""
 
     began: BeganLine
     state: dict[str, str]
@@ -142,9 +142,9 @@ def list_effect_records(lines: Iterable[TraceLine]) -> Iterator[EffectRecord]:
                         yield replace(effect, ending=line.outcome)
 
 
-# ── no secret is exported ──────────────────────────────────────────────────────────────────────────
-# Traces are redacted when they are written, unless the program sets `redact=False`; records are always redacted, by the
-# rules of `njrt.rendering.redaction`. Fixes are not changed, because a changed fix might not pass the tests.
+# ── no secret is exported ─────────────────────────────────────────────────────────────────────────
+# Traces are redacted unless the program sets `redact=False`; records are always redacted, by the
+# rules of `njrt.rendering.redaction`. Fixes are unchanged: a changed fix might not pass the tests.
 
 
 def has_secret(record: RepairRecord) -> bool:
@@ -154,7 +154,7 @@ def has_secret(record: RepairRecord) -> bool:
 
 
 def redact_effect(record: EffectRecord) -> EffectRecord:
-    """Return the record without the values of variables named like secrets, and without texts shaped like secrets."""
+    """Return the record without values named like secrets and without texts shaped like secrets."""
     redactor = Redactor()
     for variables in (record.before, record.after):
         for name, text in variables.items():

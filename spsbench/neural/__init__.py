@@ -1,1 +1,1 @@
-"""A neural debugger: trajectories of generated programs, a small model trained on them, and its evaluation."""
+"""A neural debugger: generated programs' trajectories; a small model's training and evaluation."""

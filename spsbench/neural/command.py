@@ -1,4 +1,4 @@
-"""`spsbench trajectories`, `spsbench train`, `spsbench predict`: build a neural debugger from a seed.
+"""`spsbench trajectories`, `spsbench train`, `spsbench predict`: a neural debugger from a seed.
 
 spsbench trajectories --seed 1 --programs 50000 --out data     programs with calls, and steps in their executions
 spsbench train data --size medium --steps 6000 --out medium    a network; the same command continues it
@@ -80,7 +80,8 @@ def _read_block_trajectories(paths: tuple[Path, ...]) -> Iterator[Trajectory]:
 def train_command(data: Path, size: str, out: Path, **numbers: Any) -> None:
     """Train a neural debugger on DATA, from scratch.
 
-    DATA is a folder of `spsbench trajectories`. The same command continues a training that was interrupted.
+    DATA is a folder of `spsbench trajectories`. The same command continues a training that was
+    interrupted.
     """
     require_packages("training", "spsbench[train]", "jax", "flax", "optax")
     from spsbench.neural.training import SIZES, TrainingPlan, train
@@ -100,7 +101,8 @@ def train_command(data: Path, size: str, out: Path, **numbers: Any) -> None:
 def predict_command(data: Path, model: Path | None, parts: str, programs: int, out: Path) -> None:
     """Count the steps that a neural debugger answers exactly.
 
-    Two baselines are counted beside it: the last state, and the most frequent answers in the training data of DATA.
+    Two baselines are counted beside it: the last state, and the most frequent answers in the
+    training data of DATA.
     """
     from spsbench.neural.evaluation import evaluate, format_rows, write_rows
 

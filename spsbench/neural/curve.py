@@ -46,11 +46,11 @@ def read_curve(path: Path) -> list[CurvePoint]:
     return read_rows(path, CurvePoint, "not a point of a curve")
 
 
-# ── training curves as a picture ───────────────────────────────────────────────────────────────────
+# ── training curves as a picture ──────────────────────────────────────────────────────────────────
 
 
 def draw_curves(points: Sequence[CurvePoint], baseline: float) -> str:
-    """Return an SVG of the share of exact steps by the number of programs, with a line for the baseline.
+    """Return an SVG of the share of exact steps by the number of programs, with a baseline.
 
     Requires matplotlib (the extra `bench`).
     """

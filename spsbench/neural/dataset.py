@@ -2,9 +2,10 @@
 
     write_dataset(Path("data"), seed=1, programs=20_000)     train.jsonl, valid.jsonl, test.jsonl, card.md
 
-The programs are generated and run. Programs occur only once, as do steps with the same stack, action and result. The
-digest of a program's text determines its part for every seed, so two data sets never have the same program in
-different parts. Other programs, such as those of natural blocks, are in separate files and are not for training.
+The programs are generated and run. Programs occur only once, as do steps with the same stack,
+action and result. The digest of a program's text determines its part for every seed, so two data
+sets never have the same program in different parts. Other programs, such as those of natural
+blocks, are in separate files and are not for training.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ STATES_PER_PROGRAM = 6
 """The maximum number of states per program that have their steps in the data."""
 MAX_STATES = 300
 StepChoice = Literal["sampled", "ends", "both"]
-"""The steps of a program that are in the data: all actions in some states; from the call to its return and back, so
+"""A program's steps in the data: all actions in some states; from a call to its return and back, so
 what the program does without how; or both."""
 STEP_CHOICES: tuple[StepChoice, ...] = get_args(StepChoice)
 CHUNK = 100
@@ -69,7 +70,7 @@ def generate_trajectory(seed: int, number: int, choice: StepChoice = "sampled") 
 
 
 def list_end_steps(trace: StateTrace) -> list[TakenStep]:
-    """Return the steps from the first state to its return and from the last to its call, if the trace has both."""
+    """Return the first state's step to its return and the last's to its call, if both exist."""
     if trace.is_cut:
         return []
     last = len(trace.states) - 1
@@ -121,9 +122,10 @@ def write_dataset(
     workers: int = 0,
     choice: StepChoice = "sampled",
 ) -> dict[str, int]:
-    """Write a seed's data, other trajectories by name, and the card; return the number of programs in each file.
+    """Write a seed's data, other trajectories by name, and the card; return files' program counts.
 
-    The seed's programs are run in `workers` processes, or in this one. A larger number starts with the same programs.
+    The seed's programs are run in `workers` processes, or in this one. A larger number starts with
+    the same programs.
     """
     read = {name: list(found) for name, found in others.items()}
     folder.mkdir(parents=True, exist_ok=True)
@@ -219,7 +221,7 @@ def read_texts(path: Path) -> Iterator[str]:
                 held = []
 
 
-# ── writing a file as a whole ──────────────────────────────────────────────────────────────────────
+# ── writing a file as a whole ─────────────────────────────────────────────────────────────────────
 
 
 def replace_file(path: Path, data: bytes) -> None:

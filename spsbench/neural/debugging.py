@@ -33,7 +33,7 @@ class DebugPredictor:
     debugger: NeuralDebugger
 
     def start(self, source: str, call: str) -> StackState:
-        """Return the state at a function call with literal arguments; raise ValueError for other calls."""
+        """Return the state at a call with literal arguments; raise ValueError for other calls."""
         function, given = _parse_call(source, call)
         held = {name: _render_literal(value) for name, value in given.items()}
         return StackState("call", (Frame(find_first_line(function), held),))
@@ -50,7 +50,7 @@ class DebugPredictor:
         return replace(state, frames=(*state.frames[:-1], Frame(frame.line, held)))
 
     def write_call(self, source: str, call: str, name: str, text: str) -> str:
-        """Return a call with a new value for a parameter; raise ValueError if there is no such parameter."""
+        """Return a call with a new value for a parameter; raise ValueError for an unknown one."""
         function, given = _parse_call(source, call)
         if name not in given:
             raise ValueError(
@@ -65,9 +65,10 @@ class DebugPredictor:
     def run(
         self, file: Path, source: str, call: str, steps: Sequence[tuple[Action, int | None]]
     ) -> StackState | None:
-        """Run a call in a separate process, and return the state after some steps; None if they lead past its end.
+        """Run a call in its own process, and return the state after some steps; None past its end.
 
-        Raises ValueError if the program did not reach the call, or a limit stopped it before these steps ended.
+        Raises ValueError if the program did not reach the call, or a limit stopped it before these
+        steps ended.
         """
         found = record_in_process(ProgramTask(str(file), source, (), call, seconds=RUN_SECONDS))
         states = found.trace.states

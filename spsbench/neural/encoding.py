@@ -5,9 +5,9 @@
     action      <step_over>                                               or <breakpoint><line 2>
     answer      <return><keep 0><frame><line 2><value>4<stop>             or <end><stop>
 
-An answer has the event, the number of outer frames that stay unchanged, and the remaining frames, either with the
-variables that differ from the frame at the same depth in the state shown (`<frame>`), or with all variables
-(`<fresh>`). Reading an answer gives the whole stack.
+An answer has the event, the number of outer frames that stay unchanged, and the remaining frames,
+either with the variables that differ from the frame at the same depth in the state shown
+(`<frame>`), or with all variables (`<fresh>`). Reading an answer gives the whole stack.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class StepEncoder:
 
 
 def count_kept_frames(before: StackState, after: StackState) -> int:
-    """Return how many outer frames both stacks share; the innermost frame after an action is never counted."""
+    """Return how many outer frames the stacks share; the innermost after an action never counts."""
     pairs = zip(before.frames, after.frames[:-1], strict=False)
     return next(
         (depth for depth, (one, other) in enumerate(pairs) if one != other),
@@ -133,13 +133,13 @@ def count_kept_frames(before: StackState, after: StackState) -> int:
 
 
 def is_fresh(before: StackState, after: StackState, depth: int) -> bool:
-    """Return whether an answer has all variables of a frame, because it is new or has just been called."""
+    """Return whether an answer has all variables of a frame, because it is new or just called."""
     is_called = after.event == "call" and depth == after.depth
     return is_called or depth > before.depth
 
 
 def read_answer(names: Sequence[str], before: StackState) -> StackState | None:
-    """Return the state in an answer, None at the end of the program; raise UnreadableAnswerError for other answers."""
+    """Return an answer's state, None at the program's end; else raise UnreadableAnswerError."""
     if list(names) == ["<end>", STOP]:
         return None
     try:

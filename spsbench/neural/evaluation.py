@@ -1,6 +1,7 @@
 """Evaluate predictors on parts of a data set, as lines of a results file.
 
-{"part": "test", "predictor": "network", "group": "action", "name": "step_over", "steps": 600, "exact": 310, ...}
+{"part": "test", "predictor": "network", "group": "action", "name": "step_over", "steps": 600,
+"exact": 310, ...}
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def list_cells(row: ScoreRow) -> tuple[str, ...]:
     return (row.part, row.predictor, row.group, row.name, f"{row.steps:,}", *shares, time)
 
 
-# ── how many steps a predictor predicts exactly ────────────────────────────────────────────────────
+# ── how many steps a predictor predicts exactly ───────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,10 @@
 
     write_function(Random(4))      ["def f(text, n):", "    k = text.count('a')", ...], ["'banana'", "3"]
 
-Each expression and statement is a template with typed holes: `{text}` is a variable of that type, `{char}` a literal.
-The functions have one to three parameters, conditions, loops and early returns. All of them end, because no loop
-changes its own sequence. Some raise exceptions, as `max` does for an empty list.
+Each expression and statement is a template with typed holes: `{text}` is a variable of that type,
+`{char}` a literal. The functions have one to three parameters, conditions, loops and early returns.
+All of them end, because no loop changes its own sequence. Some raise exceptions, as `max` does for
+an empty list.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ GROWING = frozenset(
         """
     )
 )
-"""Templates that may double a value; used only outside loops, where repetition cannot exhaust memory."""
+"""Templates that may double a value, only outside loops, where repetition cannot exhaust memory."""
 _HOLE = re.compile(r"\{(int|text|numbers|words|table|flag|digit|place|char)\}|(\{\{|\}\})")
 _HOLE_KINDS = re.compile(r"\{(int|text|numbers|words|table|flag)\}")
 _MAX_DEPTH = 2
@@ -151,7 +152,7 @@ class _FunctionWriter:
     def fill(
         self, templates: Sequence[str], busy: Sequence[str], kept: Sequence[str] = ()
     ) -> str | None:
-        """Return a random template filled with existing variables, or None if no template can be filled.
+        """Return a random template filled with existing variables, or None if none can be filled.
 
         The first hole gets a name that is not in `kept`. Inside a loop, `busy` is not empty.
         """

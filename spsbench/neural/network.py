@@ -37,7 +37,7 @@ class NetworkSize:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The state after reading a text: the keys and values of each layer, and the scores of the next token."""
+    """The state after reading a text: each layer's keys and values, and the next token's scores."""
 
     keys: tuple[Array, ...]
     values: tuple[Array, ...]

@@ -4,8 +4,9 @@
 
     source   state 1   action 1, answer   action 2, answer   state 2   action 1, answer   padding
 
-A row is a tree: the source is the trunk, each state is a branch of the trunk, and each action with its answer is a
-branch of its state. A token sees only the tokens before it on its path from the trunk.
+A row is a tree: the source is the trunk, each state is a branch of the trunk, and each action with
+its answer is a branch of its state. A token sees only the tokens before it on its path from the
+trunk.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ Row = Any
 class PackedRow:
     """One program (state: the tokens so far).
 
-    `states` and `actions` number the branches, with 0 for the trunk; `answers` is 1 for tokens to be predicted.
+    `states` and `actions` number the branches, with 0 for the trunk; `answers` is 1 for tokens to
+    be predicted.
     """
 
     tokens: list[int] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Predict the state after a debugger action, without running the program: the network, and two baselines.
+"""Predict the state after a debugger action, without execution: the network, and two baselines.
 
 NeuralDebugger(network).predict(source, state, "step_over")     StackState(...), or None: the program has ended
 
@@ -52,7 +52,7 @@ class Predictor(Protocol):
 
 @dataclass(slots=True)
 class NeuralDebugger:
-    """Predicts with a network (state: the network's readings of the last source and the last state)."""
+    """Predicts with a network (state: its readings of the last source and the last state)."""
 
     network: Network
     names: list[str] = field(init=False)
@@ -101,7 +101,7 @@ class LastState:
     def predict(
         self, source: str, state: StackState, action: Action, line: int | None = None
     ) -> StackState | None:
-        """Return the state on the next line of the innermost function, or on the line of a breakpoint."""
+        """Return the state on the innermost function's next line, or on a breakpoint's line."""
         *outer, frame = state.frames
         following = frame.line + (-1 if is_inverse(action) else 1)
         return StackState("line", (*outer, Frame(line or max(1, following), frame.locals)))

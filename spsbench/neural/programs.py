@@ -10,8 +10,8 @@
     method      a class with state
     data        loops over lists, strings and dictionaries
 
-Each of these has one or two helpers and a function `main` that calls them. The other programs are one function that uses
-the methods of Python's own types (`library_programs`). All programs end.
+Each of these has one or two helpers and a function `main` that calls them. The other programs are
+one function that uses the methods of Python's own types (`library_programs`). All programs end.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class GeneratedProgram:
 
 @dataclass(slots=True)
 class _Writer:
-    """Writes one program (state: its helpers, their possible uses in `main`, and the names taken)."""
+    """Writes one program (state: its helpers, their possible uses in `main`, and taken names)."""
 
     random: Random
     helpers: Lines = field(default_factory=list)
@@ -77,7 +77,10 @@ class _Writer:
             return f"{self.choose(names)} % 2 == {self.number(0, 1)}"
         left = self.choose(names)
         others = [name for name in names if name != left]
-        return f"{left} {self.choose(('>', '<', '==', '>='))} {self.choose((*others, str(self.number())))}"
+        return (
+            f"{left} {self.choose(('>', '<', '==', '>='))}"
+            f" {self.choose((*others, str(self.number())))}"
+        )
 
     def statements(self, count: int, *names: str) -> Lines:
         """Return unindented assignments, some of them conditional."""

@@ -7,8 +7,8 @@
     out/curve.jsonl        a line per checkpoint: step, programs seen, loss and exact match on held-out programs
     out/model.npz          the network for `network`, at each checkpoint
 
-The rows of a batch, their order and the initial weights depend only on the seed: with one thread on one machine, the
-same plan gives the same curve, whether it was interrupted or not.
+The rows of a batch, their order and the initial weights depend only on the seed: with one thread on
+one machine, the same plan gives the same curve, whether it was interrupted or not.
 """
 
 from __future__ import annotations
@@ -290,7 +290,7 @@ def _measure_batch(network: nn.Module, weights: Weights, batch: Batch) -> tuple[
 
 
 def _list_right(batch: Batch, right: Any) -> Any:
-    """Return for each answer in a batch whether all its tokens are the likeliest, so that it would be generated."""
+    """Return for each answer in a batch whether it would be generated: all tokens are likeliest."""
     asked = batch["answers"][:, 1:] > 0
     branches = np.stack(
         [np.broadcast_to(np.arange(len(asked))[:, None], asked.shape)]
@@ -313,7 +313,7 @@ def export_network(
     return inference.Network(size, vocabulary, arrays)
 
 
-# ── the network ────────────────────────────────────────────────────────────────────────────────────
+# ── the network ───────────────────────────────────────────────────────────────────────────────────
 
 
 Array = Any

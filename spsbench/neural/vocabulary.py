@@ -3,8 +3,9 @@
     vocabulary.encode_text("x = [4, 137]")    ids of "x", " = ", "[", "4", ", ", "1", "3", "7", "]"
     vocabulary.decode([...])                   "x = [4, 137]"
 
-Words come from the training data; other words are spelled by characters, and numbers from 100 on by digits, so that
-every text can be encoded and decoded unchanged. Markers, such as `<stop>`, are not text.
+Words come from the training data; other words are spelled by characters, and numbers from 100 on by
+digits, so that every text can be encoded and decoded unchanged. Markers, such as `<stop>`, are not
+text.
 """
 
 from __future__ import annotations

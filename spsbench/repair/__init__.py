@@ -1,1 +1,1 @@
-"""A model repairs programs from data sets: with execution traces, with only the failing test, or with neither."""
+"""A model repairs data sets' programs: with execution traces, just the failing test, or neither."""

@@ -1,4 +1,4 @@
-"""`spsbench repair` and `spsbench mutants`: a model repairs buggy programs, and more such programs are made.
+"""`spsbench repair` and `spsbench mutants`: a model repairs buggy programs, and more are made.
 
 spsbench repair --data humanevalfix.jsonl --model openai/gpt-4.1 --samples 5 --out repairs.jsonl
 spsbench repair --data quixbugs.jsonl --conditions trace,test --sample 20 --seed 1 --model openai/local --out r.jsonl
@@ -41,10 +41,10 @@ from spsbench import flags
 def command(ctx: click.Context, /, rescore: Path | None, **values: Any) -> None:
     """Have a model repair buggy programs, and test its fixes.
 
-    DATA are files of HumanEvalFix or QuixBugs. The conditions are trace (the failing test, and the steps of its run
-    as comments), test (the failing test), neither, rationale (the failing test, and a rationale of
-    --rationales), turn1 (as trace, after two right repairs of --turn), and turn1-test (as test, after the same
-    repairs). The same command continues the results.
+    DATA are files of HumanEvalFix or QuixBugs. The conditions are trace (the failing test, and the
+    steps of its run as comments), test (the failing test), neither, rationale (the failing test,
+    and a rationale of --rationales), turn1 (as trace, after two right repairs of --turn), and
+    turn1-test (as test, after the same repairs). The same command continues the results.
     """
     from spsbench.repair.solving import repair_problems, rescore_repairs
 

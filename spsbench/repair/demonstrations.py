@@ -3,8 +3,9 @@
     read_demonstrations(results, problems)          one for each problem with a repair that passed
     choose_similar(demonstrations, problem)         the two with the most similar programs
 
-This is a turn of self-training as in NExT (Ni et al., 2024, arXiv:2404.14662), with prompts instead of weights:
-repairs that pass their tests are shown, with their rationales, to the same model in the next turn.
+This is a turn of self-training as in NExT (Ni et al., 2024, arXiv:2404.14662), with prompts instead
+of weights: repairs that pass their tests are shown, with their rationales, to the same model in the
+next turn.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def read_demonstrations(
     seconds: float,
     has_steps: bool = True,
 ) -> tuple[Demonstration, ...]:
-    """Return a demonstration for each repaired problem: its shortest right repair, with or without the run's steps."""
+    """Return a demonstration per repaired problem: its shortest right repair, maybe with steps."""
     right: dict[str, tuple[str, str]] = {}
     for result in results:
         if not result.passed or result.problem not in problems:
@@ -88,7 +89,7 @@ def _ask_about(problem: RepairProblem, seconds: float, has_steps: bool) -> str:
 def choose_similar(
     demonstrations: Sequence[Demonstration], problem: RepairProblem
 ) -> tuple[Demonstration, ...]:
-    """Return the demonstrations that share most tokens with a program, the most similar last, excluding its own."""
+    """Return the demonstrations sharing most tokens with a program, not its own, the best last."""
     wanted = _list_tokens(problem.code)
 
     def measure_likeness(one: Demonstration) -> tuple[float, str]:
@@ -100,7 +101,7 @@ def choose_similar(
 
 
 def _list_tokens(code: str) -> frozenset[str]:
-    """Return the names, operators and constants of a program, or its words if Python cannot tokenize it."""
+    """Return a program's names, operators and constants, or words if Python cannot tokenize it."""
     try:
         tokens = list(tokenize.generate_tokens(io.StringIO(code).readline))
     except (tokenize.TokenError, SyntaxError):

@@ -61,7 +61,7 @@ def find_noticed(
 def format_mutant(
     program: RightProgram, mutation: Mutation, failure: FailedTests, number: int
 ) -> str:
-    """Return a mutant as a line in HumanEvalFix's format; the task is a comment above the program."""
+    """Return a mutant as a line in HumanEvalFix format; the task is a comment above the program."""
     task = "".join(f"# {line}\n" for line in program.text.splitlines())
     return json.dumps(
         {
@@ -78,7 +78,7 @@ def format_mutant(
     )
 
 
-# ── mutants of right programs ──────────────────────────────────────────────────────────────────────
+# ── mutants of right programs ─────────────────────────────────────────────────────────────────────
 
 
 _OPPOSITES = (("<", "<="), (">", ">="), ("==", "!="), ("in", "not in"), ("is", "is not"))

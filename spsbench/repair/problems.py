@@ -3,8 +3,9 @@
     {"task_id": "Python/0", "prompt": "def ...", "buggy_solution": "...", "test": "def check(...) ...", ...}
     {"name": "bitcount", "buggy": "def bitcount(n): ...", "correct": "...", "tests": [[[127], 7], ...]}
 
-QuixBugs tests become `assert` statements. As in QuixBugs's own tests, generators become lists, the pairs of `hanoi`
-are compared as lists and `sqrt` within its epsilon, and one test each of `knapsack` and `levenshtein` is left out.
+QuixBugs tests become `assert` statements. As in QuixBugs's own tests, generators become lists, the
+pairs of `hanoi` are compared as lists and `sqrt` within its epsilon, and one test each of
+`knapsack` and `levenshtein` is left out.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def parse_repair_problems(lines: Iterable[str]) -> Iterator[RepairProblem]:
     def parse(number: int, row: dict[str, Any]) -> RepairProblem:
         if "test_list" in row:
             raise InputError(
-                f"line {number} is of MBPP, which has right programs; `spsbench mutants` makes buggy ones of them"
+                f"line {number} is of MBPP, which has right programs; `spsbench mutants` makes"
+                " buggy ones of them"
             )
         return _read_humanevalfix(row) if "task_id" in row else _read_quixbugs(row)
 

@@ -1,8 +1,8 @@
 """Repair prompts: the program, and the parts of its failure that the condition shows.
 
     ```python
-    def total(prices):                  # (1) prices = [3, 4]           the steps: conditions `trace` and turns
-        spent = 0                       # (2) spent = 0
+    def total(prices):       # (1) prices = [3, 4]           the steps: conditions `trace` and turns
+        spent = 0            # (2) spent = 0
     ```
     This test fails: assert total([3, 4]) == 7                          all conditions but `neither`
 
@@ -46,8 +46,8 @@ def _write_parts(
     )
     if annotated:
         yield (
-            "The comments in this program are the values after each step of the run that failed. The numbers are "
-            "those of the steps."
+            "The comments in this program are the values after each step of the run that failed."
+            " The numbers are those of the steps."
         )
     yield f"```python\n{(annotated or code).strip()}\n```"
     if condition == "neither":
@@ -62,7 +62,7 @@ def _write_parts(
 
 
 def annotate_program(code: str, trace: ExecutionTrace) -> str | None:
-    """Return the program with the steps as comments, shortened until it fits, or None if it is not Python."""
+    """Return the program with the steps as comments, shortened to fit, or None if not Python."""
     try:
         ast.parse(code)
     except (SyntaxError, ValueError):

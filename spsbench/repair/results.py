@@ -3,7 +3,8 @@
     {"kind": "repair run", "started": ..., "model": ..., "settings": {...}, "hardware": {...}, ...}
     {"kind": "repair", "problem": "quixbugs/gcd", "condition": "trace", "model": ..., "sample": 1, "passed": true, ...}
 
-A line has the model's output but no text from a data set: `spsbench repair --rescore` tests it again with the data.
+A line has the model's output but no text from a data set: `spsbench repair --rescore` tests it
+again with the data.
 """
 
 from __future__ import annotations

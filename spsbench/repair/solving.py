@@ -60,7 +60,7 @@ from spsbench.trials.workers import LostTrial, Workers
 
 @dataclass(frozen=True, slots=True)
 class RepairJob:
-    """A repair under one condition, with everything needed to run it, possibly on another machine."""
+    """A repair under one condition, with everything needed to run it, even on another machine."""
 
     trial: RepairTrial
     problem: RepairProblem
@@ -116,7 +116,7 @@ class RepairJob:
 
 
 def execute_repair(job: RepairJob, stop: threading.Event | None = None) -> RepairResult | LostTrial:
-    """Run one repair; it is lost if the model's server fails. `stop` is ignored, because a repair is short.
+    """Run a repair; it is lost if the model's server fails. `stop` is ignored: a repair is short.
 
     A prompt that is too long is a result.
     """
@@ -152,7 +152,7 @@ def execute_repair(job: RepairJob, stop: threading.Event | None = None) -> Repai
     )
 
 
-# ── the trials of a run, and earlier results that cannot be compared with them ─────────────────────
+# ── the trials of a run, and earlier results that cannot be compared with them ────────────────────
 
 
 Rationales = Mapping[str, str]
@@ -214,7 +214,7 @@ def find_differing_verdicts(
     seconds: float,
     show_line: Callable[[str], None],
 ) -> Iterator[RepairResult]:
-    """Yield the results that get a different verdict when the programs in all replies are tested again."""
+    """Yield the results with a different verdict when the programs in all replies are retested."""
     for number, result in enumerate(results, 1):
         problem = problems[result.problem]
         programs = (complete_program(reply.code, problem.code) for reply in result.replies)
@@ -228,7 +228,7 @@ def find_differing_verdicts(
 
 
 def repair_problems(values: Mapping[str, Any]) -> int:
-    """Run the remaining repairs that the flags request, print the tables, and return the exit code."""
+    """Run the remaining repairs that the flags request, print tables, and return the exit code."""
     out = values["out"]
     problems, digests = read_problems(values["data"])
     workers = Workers(values["jobs"], values["scheduler"])
@@ -240,8 +240,8 @@ def repair_problems(values: Mapping[str, Any]) -> int:
     )
     if "rationale" in run.conditions and not any(rationales.get(each.name) for each in chosen):
         raise click.UsageError(
-            f"{values['rationales']} has no rationale for a problem of the sample; use the same --data, --sample "
-            "and --seed"
+            f"{values['rationales']} has no rationale for a problem of the sample; use the same"
+            " --data, --sample and --seed"
         )
 
     def refuse(found: Results) -> None:
@@ -277,7 +277,7 @@ def _read_results(path: Path) -> tuple[RepairResult, ...]:
 def _build_run(
     values: Mapping[str, Any], size: int, digests: dict[str, str], writer: str, workers: Workers
 ) -> tuple[RepairRun, dict[Condition, Turn]]:
-    """Return the run that the flags request on a data set of this size, and the earlier turns that it shows."""
+    """Return the requested run on a data set of this size, and the earlier turns that it shows."""
     flags.require_model(values["model"])
     conditions: Any = flags.list_names(values["conditions"], CONDITIONS, "condition")
     if ("rationale" in conditions) != (values["rationales"] is not None):
@@ -311,7 +311,8 @@ def _read_turns(
         *values["turn"]
     }:
         raise click.UsageError(
-            "the conditions turn1, turn2, turn3 (or turn1-test, ...) and --turn FILE go together, in order"
+            "the conditions turn1, turn2, turn3 (or turn1-test, ...) and --turn FILE go together,"
+            " in order"
         )
     if not files:
         return {}
@@ -334,7 +335,7 @@ def _read_turns(
 
 
 def _read_rationales(path: Path | None) -> tuple[dict[str, str], str]:
-    """Return the first rationale for each problem, passed or not, and the models that wrote them."""
+    """Return each problem's first rationale, passed or not, and the models that wrote them."""
     if path is None:
         return {}, ""
     rationales: dict[str, str] = {}

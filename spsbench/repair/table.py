@@ -44,7 +44,7 @@ def group_results(results: Iterable[RepairResult]) -> dict[tuple[str, ...], list
 
 
 def list_summary_rows(results: Iterable[RepairResult]) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each model and condition: pass@1, pass@k for several samples, and means per repair."""
+    """Yield a row per model and condition: pass@1, pass@k for several samples, means per repair."""
     for key, group in group_results(results).items():
         passes = group_passes(group, lambda result: result.problem)
         yield (
@@ -86,8 +86,10 @@ def list_facts(found: Results) -> Facts:
         yield "Data", f"{data}: {drawn}"
         yield (
             "Budget of a repair",
-            f"{settings.calls} calls{tokens}, {settings.reply_tokens:,} tokens a reply, temperature "
-            f"{temperature}, {settings.test_seconds:g} s for the tests",
+            (
+                f"{settings.calls} calls{tokens}, {settings.reply_tokens:,} tokens a reply,"
+                f" temperature {temperature}, {settings.test_seconds:g} s for the tests"
+            ),
         )
 
     return list_run_facts(found.select(RepairRun), "repairs", describe)

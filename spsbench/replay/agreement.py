@@ -6,8 +6,9 @@
     {"type": "list", "items": [2, {Ref 5}]}         [3, {Ref 7}]                               differ, but 5 is our 7
     "Error during tool call: ..."                   `y` is not bound yet                       both refuse: equivalent
 
-Values are compared, not texts. Not detected: attributes that only one answer shows, the missing rest of a shortened
-answer, and whether two errors have the same cause. Two references are equivalent if they may be the same object.
+Values are compared, not texts. Not detected: attributes that only one answer shows, the missing
+rest of a shortened answer, and whether two errors have the same cause. Two references are
+equivalent if they may be the same object.
 """
 
 from __future__ import annotations
@@ -40,14 +41,14 @@ class Attributes:
 
 
 class NameMap:
-    """Maps recorded references and UUIDs to ours in one block (state: the names in the answers so far)."""
+    """Maps a block's recorded references and UUIDs to ours (state: the names in answers so far)."""
 
     def __init__(self, references: Mapping[int, int] = {}, uuids: Mapping[str, str] = {}) -> None:
         self.references = dict(references)
         self.uuids = dict(uuids)
 
     def learn(self, recorded: Any, ours: Any) -> None:
-        """Learn from two values at the same place in two answers, even if the answers differ elsewhere."""
+        """Learn from two values at the same place in two answers, even if they differ elsewhere."""
         match recorded, ours:
             case Reference(int(theirs)), Reference(int(mine)):
                 self.references[theirs] = mine
@@ -67,8 +68,8 @@ class NameMap:
     def translate(self, wire: WireValue) -> WireValue:
         """Return a recorded argument with our references and UUIDs.
 
-        An object is sent without attributes that refer to objects none of our answers has shown, such as methods and
-        inherited attributes.
+        An object is sent without attributes that refer to objects none of our answers has shown,
+        such as methods and inherited attributes.
         """
         match wire:
             case {"type": "Ref", "addr": int(address)}:
@@ -92,7 +93,7 @@ class NameMap:
 
 
 def compare_answers(recorded: WireValue, ours: str, failed: bool, names: NameMap) -> bool:
-    """Return whether our answer (a refusal if it `failed`) is equivalent to the recorded answer; update `names`."""
+    """Return whether our answer, a refusal if it `failed`, matches the recorded; update `names`."""
     if isinstance(recorded, str) and recorded.startswith("Error"):
         return failed
     if failed:
@@ -111,10 +112,10 @@ def compare_answers(recorded: WireValue, ours: str, failed: bool, names: NameMap
 
 
 def list_interpretations(answer: WireValue, depth: int = 2) -> Iterator[Any]:
-    """Yield possible values of an answer: itself, and its text and last line read as JSON or Python.
+    """Yield an answer's possible values: itself, and its text and last line read as JSON or Python.
 
-    The answer to `str(prices)` is `[1, 2]` there and `'[1, 2]'` here, so a text is read twice. In effect sets with
-    references, our answers end in a line with the reference.
+    The answer to `str(prices)` is `[1, 2]` there and `'[1, 2]'` here, so a text is read twice. In
+    effect sets with references, our answers end in a line with the reference.
     """
     yield parse_wire(answer)
     if isinstance(answer, str) and depth:
@@ -156,13 +157,16 @@ def parse_wire(wire: Any) -> Any:
 
 
 def parse_pair(pair: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Return a pair from a dict or from attributes; a key that is an object is represented by its text."""
+    """Return a pair from a dict or from attributes; an object key is represented by its text."""
     key = pair["key"]
     return key if isinstance(key, str | int | float | None) else str(key), parse_wire(pair["value"])
 
 
 def is_equivalent(recorded: Any, ours: Any, before: NameMap) -> bool:
-    """Return whether two values are equal, up to references and UUIDs that `before` does not map otherwise."""
+    """Return whether two values are equal.
+
+    References and UUIDs may differ unless `before` maps them otherwise.
+    """
     match recorded, ours:
         case Reference(int(theirs)), Reference(int(mine)):
             return before.references.get(theirs, mine) == mine

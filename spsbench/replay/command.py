@@ -32,9 +32,9 @@ from spsbench import flags
 def command(traces: TextIO, programs: Path | None, results: TextIO | None) -> None:
     """Replay published traces, and compare answers and checks.
 
-    TRACES has one JSON object a line: file_name, model, run, trace; of the lines of one run, the last counts. DIR
-    has the programs that the traces were taken from, as NAME.py or NAME/NAME.py. The recorded code and these
-    programs are run here; the guard is not a sandbox.
+    TRACES has one JSON object a line: file_name, model, run, trace; of the lines of one run, the
+    last counts. DIR has the programs that the traces were taken from, as NAME.py or NAME/NAME.py.
+    The recorded code and these programs are run here; the guard is not a sandbox.
     """
     click.echo(replay_traces(traces, programs, results))
 

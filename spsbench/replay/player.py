@@ -1,13 +1,14 @@
-"""Replay a recorded trace as the model of a program, and note answers that differ from the recorded ones.
+"""Replay a recorded trace as a program's model; note answers that differ from the recorded ones.
 
     replayer = TraceReplayer(trace)
     with njrt.using(model=replayer.model, **make_settings(trace.effects)):
         program.main()
     replayer.divergences     (Divergence(block=2, call="eval str(inventory)", recorded=..., ours=...), ...)
 
-Each recorded reply is sent again, with its references and UUIDs translated, regardless of the answers. Replies with
-only refused effects are left out; code that failed is sent, because part of it may have run. A block takes the next
-recorded block with the same opening, else the next with the same variables, else the next.
+Each recorded reply is sent again, with its references and UUIDs translated, regardless of the
+answers. Replies with only refused effects are left out; code that failed is sent, because part of
+it may have run. A block takes the next recorded block with the same opening, else the next with the
+same variables, else the next.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Divergence:
 
 
 class TraceReplayer:
-    """The model that sends a trace's replies (state: the remaining blocks, and those in progress)."""
+    """The model that sends a trace's replies (state: remaining blocks, and those in progress)."""
 
     def __init__(self, trace: Trace) -> None:
         self.left = list(enumerate(trace.blocks, 1))
@@ -80,14 +81,14 @@ class TraceReplayer:
         return tuple(sorted(found, key=lambda divergence: divergence.block))
 
     def count_same_endings(self, runs: Iterable[RunAccount]) -> int:
-        """Return how many blocks ended as recorded, as far as the record shows; `runs` are the program's block runs."""
+        """Return how many blocks of the program's `runs` ended as recorded, as far as known."""
         outcomes = {id(run.calls[0].request.messages[0]): run.outcome for run in runs if run.calls}
         endings = [(outcomes.get(id(block.opening)), block.block.ending) for block in self.played]
         return sum(here != "failed" and there in (here, None) for here, there in endings)
 
 
 class BlockReplayer:
-    """One block in progress (state: how many of its replies were sent, and the divergences so far)."""
+    """A block in progress (state: how many replies were sent, and the divergences so far)."""
 
     def __init__(self, number: int, block: TracedBlock, opening: UserMessage) -> None:
         self.number = number

@@ -89,7 +89,7 @@ _DECORATOR = re.compile(r"^[ \t]*@nj\.fn(?:\(.*\))?[ \t]*\n", re.MULTILINE)
 
 
 def convert_program(text: str) -> str:
-    """Return an author's program as natural code: its prompts stay, nightjarpy's import and decorators go."""
+    """Return an author's program as natural code, without nightjarpy's import and decorators."""
     return _DECORATOR.sub("", _IMPORT.sub("", text))
 
 

@@ -5,7 +5,8 @@
     filter_numbers         gpt-4.1-2025-04-14   0     3/3     12       12        0           4/9     0/3       3/3
       block 1, eval str(numbers): recorded [42, 911, 1337], here [200, 404, 301]
 
-Each trace is played on the program with its name, from the start. Its replies are sent as recorded, regardless of our
+Each trace is played on the program with its name, from the start. Its replies are sent as recorded,
+regardless of our
 answers: a trace recorded on other inputs diverges at the first effect that reads one, and the line below its row
 shows where. Not detected: divergences that affect neither an answer nor a check.
 """
@@ -71,7 +72,7 @@ class SkippedTrace:
 
 
 def keep_last_runs(traces: Iterable[Trace]) -> list[Trace]:
-    """Return the last trace of each run of a program by a model: a run that was retried counts once."""
+    """Return the last trace of each run of a program by a model; a retried run counts once."""
     return list({(trace.model, trace.key): trace for trace in traces}.values())
 
 
@@ -164,10 +165,11 @@ def format_replay_totals(played: Sequence[ReplayResult], traces: int) -> str:
     checks = [passed for replay in played for passed in replay.checks.values()]
     known = [replay for replay in played if replay.recorded_checks is not None]
     text = (
-        f"{len(played)} of {traces} traces played: {total('blocks')} blocks, of which {total('same_endings')} ended as "
-        f"recorded; {total('calls')} calls, {total('effects')} effects, {total('refused')} of them refused; "
-        f"{total('agreed')} of {total('compared')} answers are the recorded ones; {sum(checks)} of {len(checks)} checks "
-        f"hold; {sum(not replay.divergences for replay in played)} traces never differ"
+        f"{len(played)} of {traces} traces played: {total('blocks')} blocks, of which"
+        f" {total('same_endings')} ended as recorded; {total('calls')} calls, {total('effects')}"
+        f" effects, {total('refused')} of them refused; {total('agreed')} of {total('compared')}"
+        f" answers are the recorded ones; {sum(checks)} of {len(checks)} checks hold;"
+        f" {sum(not replay.divergences for replay in played)} traces never differ"
     )
     if not known:
         return text

@@ -8,8 +8,8 @@
     parse_traces(lines)        Trace(program="menu", model=..., run=0, blocks=(TracedBlock(...), ...)), ...
     parse_evaluations(lines)   {("menu", 0): {"test_sushi": True, ...}, ...}, from their results files
 
-Each line is one run of a program, and each `user` message starts a block. There are two dialects: a tool call is
-written as above, or as `{"id", "name", "args"}` with answers as JSON texts.
+Each line is one run of a program, and each `user` message starts a block. There are two dialects: a
+tool call is written as above, or as `{"id", "name", "args"}` with answers as JSON texts.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def list_program_names(name: str) -> list[str]:
 
 
 def parse_evaluations(lines: Iterable[str]) -> dict[RunKey, CheckOutcomes]:
-    """Read a published results file: the check outcomes of each run; the last line about a run counts."""
+    """Read a published results file: each run's check outcomes; the last line of a run counts."""
 
     def parse(number: int, written: Json) -> tuple[RunKey, CheckOutcomes]:
         name, checks = str(written["file_name"]), dict(written["hard_eval"])

@@ -2,9 +2,10 @@
 
     build_advice(rows, fresh)    Advice("Use direct: it passes most, ...", (("direct", "passes 71% of a program's checks ..."), ...))
 
-Two methods are equally good, as far as the data shows, if the interval of their paired difference over common
-programs contains zero, or if these are fewer than `MIN_PROGRAMS`. Among the methods as good as the best, the advice
-picks the cheapest, in dollars or else in tokens. Not detected: whether the order holds for other programs or models.
+Two methods are equally good, as far as the data shows, if the interval of their paired difference
+over common programs contains zero, or if these are fewer than `MIN_PROGRAMS`. Among the methods as
+good as the best, the advice picks the cheapest, in dollars or else in tokens. Not detected: whether
+the order holds for other programs or models.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from spsbench.report.measures import (
 from spsbench.script import SCRIPTED
 
 MIN_PROGRAMS = 6
-"""Programs needed for a comparison: by chance, five agree in 2 of 32 cases (sign test), six in 2 of 64."""
+"""Programs needed to compare: by chance five agree in 2 of 32 cases (sign test), six in 2 of 64."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """The advice, and a sentence for each method: the best first, methods tried on fewer programs last."""
+    """The advice, and a sentence per method: the best first, those tried on fewer programs last."""
 
     advice: str
     sentences: tuple[tuple[str, str], ...]
@@ -79,7 +80,10 @@ def format_advice(
 ) -> str:
     """Return the method to use, and the method for a program that is built once and runs often."""
     if best.setting.model == SCRIPTED:
-        return "Scripts answered instead of a model: this shows the cost of njc itself, not which method to use."
+        return (
+            "Scripts answered instead of a model: this shows the cost of njc itself, not which"
+            " method to use."
+        )
     if best.rate.mean == 0:
         return "No method passed a check: none can be recommended."
     if len(rows) == 1:
@@ -97,8 +101,9 @@ def format_advice(
     text = format_choice(choice, best, equals)
     if compute_run_tokens(often) < compute_run_tokens(choice):
         text += (
-            f" For a program that runs often, {often.method}: once it is built, "
-            f"a run takes {compute_run_tokens(often):,.0f} tokens instead of {compute_run_tokens(choice):,.0f}."
+            f" For a program that runs often, {often.method}: once it is built, a run takes"
+            f" {compute_run_tokens(often):,.0f} tokens instead of"
+            f" {compute_run_tokens(choice):,.0f}."
         )
     return text
 
@@ -108,7 +113,10 @@ def format_choice(
 ) -> str:
     """Return the method to use, and the reason."""
     if len(equals) == 1:
-        return f"Use {best.method}: it passes more than every other method, and more than chance explains."
+        return (
+            f"Use {best.method}: it passes more than every other method, and more than chance"
+            " explains."
+        )
     if choice is best:
         *most, last = (row.method for row in equals if row is not best)
         names = f"{', '.join(most)} and {last}" if most else last
@@ -140,18 +148,19 @@ def format_method_sentence(row: MethodSummary, compared: str) -> str:
             f"{row.build_tokens.mean:,.0f} tokens are for building it, once"
         )
     return (
-        f"passes {format_percent(rate.mean)} of a program's checks{between if len(row.by_program) > 1 else ''} and takes "
-        f"{seconds} and {row.tokens:,.0f} tokens{dollars} a program{building}{compared}."
+        f"passes {format_percent(rate.mean)} of a program's"
+        f" checks{between if len(row.by_program) > 1 else ''} and takes {seconds} and"
+        f" {row.tokens:,.0f} tokens{dollars} a program{building}{compared}."
     )
 
 
 def format_percent(rate: float) -> str:
-    """Return a rate rounded as in the tables: 0.065 is 0.07 there and 7 % here, not 6 % as in Python's own format."""
+    """Return a rate rounded as in tables: 0.065 is 0.07 there and 7 % here, not Python's 6 %."""
     return f"{float(f'{rate:.2f}'):.0%}"
 
 
 def format_comparison(row: MethodSummary, best: MethodSummary, gap: DifferenceInterval) -> str:
-    """Return how far a method is behind the best on their common programs, and whether chance may explain it."""
+    """Return how far a method trails the best on common programs, and whether it may be chance."""
     leads = list_leads(best, row)
     if not leads:
         return f"; no program was tried with both this and {best.method}"

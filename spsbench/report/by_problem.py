@@ -3,10 +3,11 @@
     estimate_pass_at_k(10, 3, 5)                       0.917: from 10 samples, 3 of them passed
     estimate_rate({"gcd": [True, False], ...}, 2)      RateEstimate(k=2, problems=31, rate=0.6, low=0.43, high=0.75)
 
-pass@k is the unbiased estimator of Chen et al. (2021, arXiv:2107.03374): 1 - C(n - c, k) / C(n, k) for n samples, c
-of them passing, averaged over problems. Its interval is Wilson's (1927) at 95 %, with the number of problems as the
-sample size, because the samples of one problem are not independent. The interval of a difference is paired: the
-middle 95 % of a bootstrap over the common problems. It is missing if the difference is the same for all problems.
+pass@k is the unbiased estimator of Chen et al. (2021, arXiv:2107.03374): 1 - C(n - c, k) / C(n, k)
+for n samples, c of them passing, averaged over problems. Its interval is Wilson's (1927) at 95 %,
+with the number of problems as the sample size, because the samples of one problem are not
+independent. The interval of a difference is paired: the middle 95 % of a bootstrap over the common
+problems. It is missing if the difference is the same for all problems.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class PairedDifference:
 
 
 def estimate_pass_at_k(samples: int, passed: int, k: int) -> float:
-    """Return the chance that at least one of `k` samples passes, estimated from `passed` out of `samples`."""
+    """Estimate the chance that at least one of `k` samples passes, from `passed` of `samples`."""
     if not 0 <= passed <= samples or not 1 <= k <= samples:
         raise ValueError(f"no pass@{k} from {passed} of {samples} samples")
     return 1.0 - comb(samples - passed, k) / comb(samples, k)
@@ -108,7 +109,7 @@ def list_difference_rows(
     problem: Callable[[Item], str],
     fresh: Callable[[], Uniform],
 ) -> list[tuple[str, ...]]:
-    """Return a row for each pair of conditions, which end their keys: both keys, and the difference."""
+    """Return a row per pair of conditions, which end their keys: both keys, and the difference."""
     passes = {key: group_passes(group, problem) for key, group in groups.items()}
     return [
         (*one, other[-1], *format_difference(found))
@@ -124,7 +125,7 @@ def format_rate(estimate: RateEstimate, between: str = " to ") -> tuple[str, str
 
 
 def list_rate_cells(passes: SamplesByProblem, between: str = " to ") -> tuple[str, ...]:
-    """Return cells: problems, samples of each, pass@1 and its interval, and pass@k for several samples."""
+    """Return cells: problems, samples each, pass@1 and interval, pass@k for several samples."""
     samples = count_samples(passes)
     several = format_rate(estimate_rate(passes, samples), between) if samples > 1 else ("", "")
     once = format_rate(estimate_rate(passes), between)

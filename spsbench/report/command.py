@@ -1,8 +1,8 @@
-"""`spsbench report`: compare the methods and their costs, from the results of runs; and the other reports.
+"""`spsbench report`: compare the methods and their costs, from run results; and the other reports.
 
-spsbench report results.jsonl                          as text
-spsbench report results.jsonl graph.jsonl --out DIR    text, Markdown, CSV, and a page: DIR/index.html
-spsbench report results.jsonl --out DIR --check        exit code 1 if DIR differs
+spsbench report results.jsonl                        as text
+spsbench report results.jsonl graph.jsonl --out DIR  text, Markdown, CSV, and a page: DIR/index.html
+spsbench report results.jsonl --out DIR --check      exit code 1 if DIR differs
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
     collect_data({"local.jsonl": lines, "graph.jsonl": lines})
         ReportData(trials={Setting("openai/local"): (TrialResult(...), ...)}, asked=(GraphResult(...), ...), ...)
 
-Of two lines about the same trial, the later one counts. Trials that a limit on cost cut off, or that got no reply of
-the model's server, do not count; a remark gives their number. Results of two versions of a program are never reported together.
+Of two lines about the same trial, the later one counts. Trials that a limit on cost cut off, or
+that got no reply of the model's server, do not count; a remark gives their number. Results of two
+versions of a program are never reported together.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
     files = build_report_files([Path("local.jsonl"), Path("graph.jsonl")], out)   {"index.html": ..., "report.md": ..., ...}
     find_file_differences(files, out)      the files of the folder that are missing or differ
 
-Random numbers have a fixed seed and the clock is not used, so the same results give the same bytes with the same
-matplotlib. A comparison ignores the drawings, because the tables and the results have their numbers.
+Random numbers have a fixed seed and the clock is not used, so the same results give the same bytes
+with the same matplotlib. A comparison ignores the drawings, because the tables and the results have
+their numbers.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def build_report_files(paths: Sequence[Path], out: Path | None) -> dict[str, str
 
 
 def find_file_differences(files: Mapping[str, str], out: Path) -> list[str]:
-    """Return the files in the folder that are missing or differ from the report, each with the first difference."""
+    """Return the report's missing and different files, each with the first difference."""
     return [
         f"{out / name}: {difference}"
         for name, text in files.items()
@@ -73,7 +74,8 @@ def list_run_facts(data: ReportData) -> Iterator[tuple[str, str]]:
     """Yield the places, times and limits of the trials, as recorded in the results."""
     for setting, runs in data.runs.items():
         limits = dict.fromkeys(
-            f"{run.limits.seconds:g} s, {run.limits.effects} effects and {run.limits.calls} model calls a block"
+            f"{run.limits.seconds:g} s, {run.limits.effects} effects and {run.limits.calls} model"
+            " calls a block"
             for run in runs
         )
         versions = dict.fromkeys(map(describe_versions, runs))

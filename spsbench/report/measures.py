@@ -3,9 +3,10 @@
     summarize_method(setting, method, results, scope, uniform)
         -> MethodSummary("direct", rate=PassRate(0.71, sd=0.02, low=0.60, high=0.81), run_seconds=Spread(8.1, 0.9, 61.0), ...)
 
-Every program has the same weight: means are taken over each program's repeats, then over programs. The standard
-deviation is over complete repeats, with n - 1. The interval is the middle 95 % of a two-stage bootstrap: programs are
-drawn with replacement, then repeats of each. Not covered: the model, the machine, and the choice of the checks.
+Every program has the same weight: means are taken over each program's repeats, then over programs.
+The standard deviation is over complete repeats, with n - 1. The interval is the middle 95 % of a
+two-stage bootstrap: programs are drawn with replacement, then repeats of each. Not covered: the
+model, the machine, and the choice of the checks.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ class MethodSummary:
 
     @property
     def is_too_low(self) -> bool:
-        """Whether trials ran blocks that stay live as code, although data would do, as before 2026-11-28."""
+        """Whether trials ran live blocks as code although data would do, as before 2026-11-28."""
         return self.method == "auto" and any(each.started < "2026-11-28" for each in self.results)
 
     @property
@@ -188,7 +189,7 @@ def find_whole_repeats(results: Iterable[TrialResult], scope: MeasureScope) -> l
 def compute_bootstrap_interval(
     programs: Sequence[Sequence[float]], uniform: Uniform
 ) -> tuple[float, float]:
-    """Return the middle 95 % of the means of programs drawn with replacement, with repeats drawn likewise."""
+    """Return the middle 95 % of the means of programs drawn with replacement, repeats likewise."""
     means = sorted(  # `sum` adds floats differently before Python 3.12
         fmean(
             fmean(sample_with_replacement(repeats, uniform))
@@ -203,7 +204,7 @@ def compute_bootstrap_interval(
 def compute_difference_interval(
     one: MethodSummary, other: MethodSummary, uniform: Uniform
 ) -> tuple[float, float]:
-    """Return the interval of the lead of `one` over `other` in pass rate, over the programs that both have.
+    """Return the interval of `one`'s lead over `other` in pass rate, on their common programs.
 
     The interval is paired: programs are drawn, each with the difference of its two pass rates.
     """
@@ -222,7 +223,7 @@ def sample_with_replacement(values: Sequence[Sampled], uniform: Uniform) -> list
 
 
 def format_coverage(coverage: Coverage) -> str:
-    """Return the number of trials behind a mean as text, out of the expected number if some are missing."""
+    """Return a mean's number of trials as text, out of the expected number if some are missing."""
     scope = coverage.scope
     if coverage.is_whole:
         return f"{coverage.trials} trials"

@@ -3,8 +3,9 @@
     draw_rate_plots(rows, published, numbers)    pass rate against seconds: a numbered mark for each method
     draw_graph_plots(asked, numbers)             the growing graph: a line for each method
 
-A plot is 360 units wide, the width of a phone. Its colours come from the page's style, so that it follows light and
-dark mode: matplotlib draws with placeholders, which `render_svg` replaces. Text remains text, in the reader's fonts.
+A plot is 360 units wide, the width of a phone. Its colours come from the page's style, so that it
+follows light and dark mode: matplotlib draws with placeholders, which `render_svg` replaces. Text
+remains text, in the reader's fonts.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def make_rate_point(method: str, seconds: float, rate: float) -> Point:
 
 
 def draw_effect_plots(rows: Sequence[MethodSummary]) -> list[Plot]:
-    """Draw effects against seconds: a plot for each method that has effects, all with the same axes."""
+    """Draw effects against seconds: a plot per method with effects, all with the same axes."""
     shown = [row for row in rows if has_effects(row.method) and row.effects.high > 0]
     plots = []
     for row in shown:
@@ -286,7 +287,7 @@ def draw_numbered_marks(
     numbers: MethodNumbers,
     colours: Sequence[str],
 ) -> list[str]:
-    """Draw a numbered circle for each point, moved aside if it would cover another; return the descriptions.
+    """Draw a numbered circle per point, moved aside if covering another; return the descriptions.
 
     A line connects a moved circle to its point.
     """

@@ -1,4 +1,4 @@
-"""Reports on results files, with a section for each file: as text, or as Markdown that `--check` compares.
+"""Reports on results files, with a section each: as text, or as Markdown that `--check` compares.
 
 REPORT.format_text(results)                                        the tables as text
 report_files(REPORT, [Path("r.jsonl")], Path("r.md"), check=False)     writes the Markdown file
@@ -71,7 +71,7 @@ class ResultsReport:
 def report_files(
     report: ResultsReport, results: Sequence[Path], out: Path | None, check: bool
 ) -> None:
-    """Print reports as text, write them as Markdown or, with `check`, compare them with the Markdown file."""
+    """Print reports as text, write Markdown or, with `check`, compare it with the Markdown file."""
     found = [(path, read_results_file(path, report.kinds)) for path in results]
     if out is None:
         for path, read in found:
@@ -125,7 +125,7 @@ def describe_versions(run: RunLine) -> str:
 
 
 def describe_machines(runs: Iterable[RunLine], noun: str) -> str:
-    """Return the hardware of runs, and their number of jobs: `..., 2 cores; trials at a time: 1, 4 (threads)`."""
+    """Return runs' hardware and job counts: `..., 2 cores; trials at a time: 1, 4 (threads)`."""
     machines: dict[str, dict[str, dict[int, None]]] = {}
     for run in runs:
         hardware = run.hardware

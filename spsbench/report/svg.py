@@ -4,7 +4,8 @@
     axes.barh(0, 1, color=COLORS["bar"])
     render_svg(figure, "Pass rate", COLORS, {})            <svg ... fill: var(--bar) ...>
 
-The page's style defines `--ink` and `--bar`, so that drawings follow a light or dark setting. Text remains text.
+The page's style defines `--ink` and `--bar`, so that drawings follow a light or dark setting. Text
+remains text.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def render_svg(
 ) -> str:
     """Render a figure, to the same bytes each time.
 
-    `description` is its text alternative; the marks with the group id `marks` get `mark_descriptions` in order.
+    `description` is its text alternative; the marks with the group id `marks` get
+    `mark_descriptions` in order.
     """
     import matplotlib
 

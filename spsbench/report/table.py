@@ -1,4 +1,4 @@
-"""Text tables, with numbers where known, rendered as text and CSV; templates/table.md renders them as Markdown.
+"""Text tables, with numbers where known, rendered as text, CSV, and Markdown by templates/table.md.
 
 table = make_text_table(("model", "passed"), [("local", "0.71")])
 format_table(table)               aligned columns, numbers to the right

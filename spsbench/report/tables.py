@@ -1,8 +1,8 @@
 """The paper's tables with our rows next to theirs.
 
     build_suite_table(PUBLISHED_TABLES[4], summaries)
-        | paper    | GPT-4.1      | Nightjar           | 0.78 ± 0.03 | 19.6 (3.0-72.1) | ... |           |
-        | measured | openai/local | nightjar           | 0.52 ± 0.02 | 31.2 (4.1-96.0) | ... | 75 trials |
+        | paper    | GPT-4.1      | Nightjar     | 0.78 ± 0.03 | 19.6 (3.0-72.1) | ... |           |
+        | measured | openai/local | nightjar     | 0.52 ± 0.02 | 31.2 (4.1-96.0) | ... | 75 trials |
 
 Rows are sorted by method. The paper's numbers are quoted as printed.
 """
@@ -103,7 +103,7 @@ def has_effects(method: str) -> bool:
 def build_suite_table(
     published: PublishedTable, rows: Sequence[MethodSummary], notes: Sequence[str] = ()
 ) -> Table:
-    """Return a table of methods: the paper's rows, each followed by our rows for the same method."""
+    """Return a table of methods: the paper's rows, each followed by ours for the same method."""
     columns = ("source", *published.columns, "95 % interval", "trials")
     named_rows = [
         (
@@ -171,7 +171,8 @@ def build_full_table(rows: Sequence[MethodSummary]) -> Table:
 def list_reuse_notes(rows: Iterable[MethodSummary]) -> list[str]:
     """Return a note for each row with lower seconds, tokens and cost because of cached answers."""
     return [
-        f"{row.setting}, {row.method}: a cache answered {row.reused_calls:,} calls; seconds, tokens and cost exclude them."
+        f"{row.setting}, {row.method}: a cache answered {row.reused_calls:,} calls; seconds, tokens"
+        " and cost exclude them."
         for row in rows
         if row.reused_calls
     ]
@@ -193,9 +194,10 @@ def build_count_table(
     counts: Mapping[str, Mapping[str, int]],
     notes: Sequence[str] = (),
 ) -> Table:
-    """Return a table of counts, with a row for each category and a column for each paper model and method of ours.
+    """Return a table of counts: a row per category, a column per paper model and method of ours.
 
-    `names` maps the paper's categories to ours, or to "" if no rule detects one; `counts` are our counts by column.
+    `names` maps the paper's categories to ours, or to "" if no rule detects one; `counts` are our
+    counts by column.
     """
     printed = {title: tuple(map(parse_published_cell, cells)) for title, *cells in published.rows}
     blank = (EMPTY_CELL,) * (len(published.columns) - 1)

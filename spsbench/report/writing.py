@@ -125,13 +125,13 @@ def build_suite_tables(
 
 
 INTERPRETER_NOTE = (
-    "In manual-code-interpreter we use our own interpreter for every model; the paper uses the vendors' if they have "
-    "one."
+    "In manual-code-interpreter we use our own interpreter for every model; the paper uses the"
+    " vendors' if they have one."
 )
 REWRITTEN_NOTE = (
-    "For `rewritten`, eight programs were rewritten: in five, the prompts only judge, and Python changes the state; in "
-    "three (calendar, get_enemy, pos_tagging), prompts and types state more. The other methods run the programs as they "
-    "were."
+    "For `rewritten`, eight programs were rewritten: in five, the prompts only judge, and Python"
+    " changes the state; in three (calendar, get_enemy, pos_tagging), prompts and types state more."
+    " The other methods run the programs as they were."
 )
 TABLE_NOTES: Mapping[int, tuple[str, ...]] = {
     2: (INTERPRETER_NOTE, REWRITTEN_NOTE),
@@ -142,9 +142,9 @@ TABLE_NOTES: Mapping[int, tuple[str, ...]] = {
 
 
 FAILURE_NOTE = (
-    "Our category `wrong result` is shown as Reasoning. Incorrect State Op counts failed checks of the operation on the "
-    "state: the kind and the identity of objects. The paper's authors label most of the runs whose program raised as "
-    "Reasoning."
+    "Our category `wrong result` is shown as Reasoning. Incorrect State Op counts failed checks of"
+    " the operation on the state: the kind and the identity of objects. The paper's authors label"
+    " most of the runs whose program raised as Reasoning."
 )
 FindCategories = Callable[[TrialResult], Sequence[str]]
 FAILURE_ROWS = {
@@ -268,7 +268,7 @@ def render_report_markdown(report: Report, facts: Facts) -> str:
     )
 
 
-# ── the report as one self-contained page ──────────────────────────────────────────────────────────
+# ── the report as one self-contained page ─────────────────────────────────────────────────────────
 
 
 Facts = Sequence[tuple[str, str]]

@@ -1,6 +1,6 @@
 """The actions of a debugger, as steps between the states of a trace.
 
-    find_target(states, ActionStep(1, "step_over"))    the index of the next state that is not deeper
+    find_target(states, ActionStep(1, "step_over"))   the index of the next state that is not deeper
 
     forward  step_into      the next state
              step_over      the next state that is not deeper
@@ -79,7 +79,7 @@ def _stops_at(state: ProgramState, step: ActionStep, depth: int) -> bool:
 
 
 def list_steps(states: Sequence[ProgramState], action: Action) -> list[ActionStep]:
-    """Return all steps of a trace by one action that lead to a state; for a breakpoint, to each line ahead."""
+    """Return all steps of a trace by an action to a state; for a breakpoint, to each line ahead."""
     taken = (step for step in _take_steps(states, (action,)) if step.target is not None)
     return [ActionStep(step.index, action, step.line) for step in taken]
 
@@ -93,7 +93,7 @@ class TakenStep(ActionStep):
 
 
 def list_taken_steps(states: Sequence[ProgramState], *, is_cut: bool = False) -> list[TakenStep]:
-    """Return every step of a trace: each action in each state, with a breakpoint on each line that ran.
+    """Return every step of a trace: each action in each state, a breakpoint on each line that ran.
 
     In a cut trace, steps that lead past its end are left out, because their target is unknown.
     """
@@ -105,7 +105,7 @@ def list_taken_steps(states: Sequence[ProgramState], *, is_cut: bool = False) ->
 
 
 def _take_steps(states: Sequence[ProgramState], actions: Sequence[Action]) -> Iterator[TakenStep]:
-    """Yield the steps of all states; a return has no `step_return` and a call no `inv_step_call`."""
+    """Yield the steps of all states; a return has no `step_return`, a call no `inv_step_call`."""
     places = (index for index, state in enumerate(states) if state.event == "line")
     stops = group_by(places, lambda index: states[index].line)
     for index, state in enumerate(states):

@@ -5,8 +5,9 @@
         end                       line     total = int = 7
                                   return   completed
 
-Each run of a block becomes a function of a program generated for this purpose; its lines are the effects. A block
-that an effect's code ran is called by that line. Variables are texts, as shown to a model.
+Each run of a block becomes a function of a program generated for this purpose; its lines are the
+effects. A block that an effect's code ran is called by that line. Variables are texts, as shown to
+a model.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from spsbench.states.trace import ProgramState, StateTrace
 
 INDENT = "    "
 BlockRuns = Mapping[int, Sequence[Step]]
-"""The steps of each run of a block, starting with its entry; runs are in the order of their entries."""
+"""The steps of each run of a block, from its entry; runs are in the order of their entries."""
 CalledRuns = Mapping[int | None, Sequence[int]]
 """The runs called by the code of each run; under None, the runs that no other run called."""
 
 
 def read_block_traces(lines: Iterable[TraceLine]) -> Iterator[StateTrace]:
-    """Return a trace for each run of a block that no other block called, in the order of their starts."""
+    """Return a trace for each run of a block that no other block called, in the order of starts."""
     timeline = build_timeline(lines)
     for line in timeline.problems:
         if not line.problem.startswith("cut off"):
@@ -46,7 +47,7 @@ def read_block_traces(lines: Iterable[TraceLine]) -> Iterator[StateTrace]:
 
 
 def make_block_trace(runs: BlockRuns, called: CalledRuns, run: int) -> StateTrace:
-    """Return the states of a run and of the blocks that it called, with the program that they belong to."""
+    """Return the states of a run and the blocks that it called, with the program they belong to."""
     writer = _BlockWriter(runs, called)
     writer.add_run(run, 0)
     is_cut = runs[run][-1].kind != "exit"
@@ -90,7 +91,7 @@ class _BlockWriter:
         self.states.append(ProgramState("return", last, depth, value=value))
 
     def _add_text(self, *lines: str, indent: int = 0) -> int:
-        """Add lines to the program, all but the first indented further; return the first line's number."""
+        """Add lines to the program, later ones indented further; return the first line's number."""
         number = len(self.source) + 1
         self.source += [
             INDENT * (indent + bool(position)) + line for position, line in enumerate(lines)

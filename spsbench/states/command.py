@@ -45,9 +45,9 @@ def command(
 ) -> None:
     """Write the states of an execution.
 
-    FILE is a Python program, which is run with ARGUMENTS and with all rights of this process; or a trace file of
-    natural blocks; or states in one of the two forms. A program that is interrupted, or ended by --seconds, keeps its
-    states.
+    FILE is a Python program, which is run with ARGUMENTS and with all rights of this process; or a
+    trace file of natural blocks; or states in one of the two forms. A program that is interrupted,
+    or ended by --seconds, keeps its states.
     """
     from spsbench.journal import naming
     from spsbench.states.actions import list_taken_steps
@@ -124,15 +124,15 @@ def run_program(
         click.echo(f"only the first {count:,} states are kept; see --max-states", err=True)
     elif end.is_cut and end.error != "KeyboardInterrupt":
         click.echo(
-            f"the states end after {count:,}: the program came near the limit of recursion, set its own "
-            "trace function, or handled a signal",
+            f"the states end after {count:,}: the program came near the limit of recursion, set its"
+            " own trace function, or handled a signal",
             err=True,
         )
     return trace
 
 
 def read_traces(file: Path) -> list[StateTrace]:
-    """Return the traces in a file that has one of the two forms or is a trace file of natural blocks."""
+    """Return the traces in a file of either form or in a trace file of natural blocks."""
     from njc.trace_lines import read_trace
     from spsbench.journal import naming
     from spsbench.results import InputError

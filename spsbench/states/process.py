@@ -5,10 +5,12 @@
 
     FOLDER/task.json   ──main──>   FOLDER/started, states.jsonl (each state as it is recorded), end.json
 
-The states therefore survive any end of the process: a crash, `os._exit`, a signal. At the time limit, the child stops
-the program by an exception; a process still running two seconds later is killed with its child processes.
+The states therefore survive any end of the process: a crash, `os._exit`, a signal. At the time
+limit, the child stops the program by an exception; a process still running two seconds later is
+killed with its child processes.
 
-Not killed: child processes in another session, and all child processes if standard input is a terminal.
+Not killed: child processes in another session, and all child processes if standard input is a
+terminal.
 """
 
 from __future__ import annotations
@@ -145,14 +147,14 @@ def _describe_missing_end(task: ProgramTask, exit_code: int | None, has_states: 
     return ProgramEnd("lost", message=f"with exit code {exit_code}")
 
 
-# ── the child ──────────────────────────────────────────────────────────────────────────────────────
+# ── the child ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def main(name: str) -> None:
     """Record the program of a folder, in the child.
 
-    The program has the command's standard input, and its standard error in place of standard output. Processes that
-    the program creates with `os.fork` write nothing.
+    The program has the command's standard input, and its standard error in place of standard
+    output. Processes that the program creates with `os.fork` write nothing.
     """
     folder, process = Path(name), os.getpid()
     _end_with_parent()

@@ -3,7 +3,8 @@
     record_call("def f(n):\\n    return n + 1\\n", "f(3)")   ->  Recording(StateTrace(...), value=4, error=None)
     record_program(source, "prog.py", ["prog.py"])          the whole program, as `python prog.py` runs it
 
-The program runs in this process, with all its rights: record only trusted programs, or use a process with limits.
+The program runs in this process, with all its rights: record only trusted programs, or use a
+process with limits.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ def record_call(
 ) -> Recording:
     """Run a program, then record the states of its functions while an expression is evaluated.
 
-    At the maximum of states, the program continues unrecorded or, with `ends_program`, is ended by a
-    `StateLimitError`. `keep` is called with each state as it is recorded.
+    At the maximum of states, the program continues unrecorded or, with `ends_program`, is ended by
+    a `StateLimitError`. `keep` is called with each state as it is recorded.
     """
     program = compile(source, file, "exec", dont_inherit=True)
     expression = compile(call, "<call>", "eval", dont_inherit=True)
@@ -76,7 +77,7 @@ def record_program(
 
 @contextmanager
 def _installed_module(name: str, file: str) -> Iterator[dict[str, Any]]:
-    """Yield the namespace of a new importable module; files beside the program can be imported too."""
+    """Yield a new importable module's namespace; files beside the program can be imported too."""
     module = ModuleType(name)
     module.__file__ = file
     before, sys.modules[name] = sys.modules.get(name), module

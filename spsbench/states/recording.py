@@ -4,11 +4,13 @@
         f(3)
     recorder.states          [ProgramState("call", 1, 0, {"n": "3"}), ProgramState("line", 2, 0), ...]
 
-The states end early, marked as cut, at the maximum of states, near the recursion limit, or if the program sets
-another trace function or a signal handler raises. A comprehension without `await` is one line.
+The states end early, marked as cut, at the maximum of states, near the recursion limit, or if the
+program sets another trace function or a signal handler raises. A comprehension without `await` is
+one line.
 
-Not recorded: other threads; code in C; the insides of comprehensions and generator expressions; dunder names; items
-of an asynchronous generator. Before Python 3.13, a deleted object lives until the next state.
+Not recorded: other threads; code in C; the insides of comprehensions and generator expressions;
+dunder names; items of an asynchronous generator. Before Python 3.13, a deleted object lives until
+the next state.
 """
 
 from __future__ import annotations
@@ -76,7 +78,7 @@ class StateRecorder:
         ends_program: bool = False,
         keep: KeepState | None = None,
     ) -> None:
-        """Choose the code to record; with `ends_program`, a `StateLimitError` ends it at the maximum of states.
+        """Choose what to record; with `ends_program`, `StateLimitError` ends it at the state limit.
 
         `keep` is called with each state as it is recorded.
         """
@@ -128,7 +130,7 @@ class StateRecorder:
         return self._handle
 
     def _is_left_by_exception(self, frame: FrameType) -> bool:
-        """Return whether an exception leaves a function; `sys.settrace` reports None for this, too."""
+        """Return whether an exception leaves a function; `sys.settrace` reports None here, too."""
         if is_at_yield(frame):  # an exception was thrown into a generator, or it yields
             return self._is_unwinding(frame)
         return not is_at_exit(frame)
@@ -165,7 +167,7 @@ class StateRecorder:
             self._stack.pop()
 
     def _is_unwinding(self, frame: FrameType) -> bool:
-        """Return whether an exception leaves a generator at its `yield`, followed by no line or only a `with` line."""
+        """Return whether an exception leaves a generator at `yield`, then at most a `with` line."""
         last = self._stack[-1]
         is_behind = last.has_raised and last.line not in (0, self._get_line(frame))
         return is_behind or self.states[-1].event == "exception"
@@ -173,7 +175,8 @@ class StateRecorder:
     def _begins_line(self, frame: FrameType) -> bool:
         """Return whether a line event is a state; a comprehension counts as one line, its first.
 
-        Python 3.12 and later run it as part of the function, with separate line events from its iterable on.
+        Python 3.12 and later run it as part of the function, with separate line events from its
+        iterable on.
         """
         last, offset = self._stack[-1], frame.f_lasti
         is_forward, last.offset = offset > last.offset, offset
@@ -188,7 +191,7 @@ class StateRecorder:
         return before != here and last.line != 0 and not first <= last.line <= final
 
     def _find_comprehension(self, frame: FrameType) -> Span | None:
-        """Return the outermost comprehension around a frame's instruction that belongs to the same function."""
+        """Return the outermost comprehension around a frame's instruction in the same function."""
         if not self._comprehensions:
             return None
         at = list_spans(frame.f_code)[max(frame.f_lasti, 0) // 2]

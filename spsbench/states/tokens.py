@@ -7,9 +7,10 @@
     <|return_sep|><|action_sep|>    return n + 1<|arg_sep|>"4"<|frame_sep|><|end_of_text|>
 
 (Without line breaks between states.) The format is from "Trace Prediction" in PROMPTING_GUIDE.md of
-github.com/facebookresearch/cwm. Where that leaves the format open: `..` is the value that a variable had in the
-function's last state; duplicate lines end in a comment, `# line 7`; a return by an exception has the value `null`; a
-return with a line that changed variables has all variables; a cut trace has no end token. Reading is lossless.
+github.com/facebookresearch/cwm. Where that leaves the format open: `..` is the value that a
+variable had in the function's last state; duplicate lines end in a comment, `# line 7`; a return by
+an exception has the value `null`; a return with a line that changed variables has all variables; a
+cut trace has no end token. Reading is lossless.
 """
 
 from __future__ import annotations

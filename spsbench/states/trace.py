@@ -6,8 +6,8 @@
     f(3)                 {"kind": "state", "event": "return", "line": 2, "depth": 0, "value": "4", ...}
                          {"kind": "end", "states": 3, "is_cut": false}
 
-The states are in chronological order. With their depths they form a tree in preorder: a call is the parent of the
-states after it that are deeper than its caller's, up to its return.
+The states are in chronological order. With their depths they form a tree in preorder: a call is the
+parent of the states after it that are deeper than its caller's, up to its return.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def list_locals(states: Iterable[ProgramState]) -> list[Locals]:
     return found
 
 
-# ── the states as a debugger shows them: the whole stack of functions, with all their variables ────
+# ── the states as a debugger shows them: the whole stack of functions, with all their variables ───
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
-"""Trajectories: the states of an execution, and the steps that a debugger's actions take between them.
+"""Trajectories: an execution's states, and the steps that a debugger's actions take between them.
 
     {"kind": "source", ...}  {"kind": "state", ...} ...  {"kind": "end", ...}       the trace, as `trace` writes it
     {"steps": [[0, "step_over", null, 1], [0, "breakpoint", 3, 7], ...], "kind": "steps"}
 
-A step consists of a state's number, an action, the line of a breakpoint, and the number of the state it leads to,
-which is null at the end of the program.
+A step consists of a state's number, an action, the line of a breakpoint, and the number of the
+state it leads to, which is null at the end of the program.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def write_trajectory_lines(trajectories: Iterable[Trajectory]) -> Iterator[str]:
 
 
 def read_trajectory_lines(lines: Iterable[str]) -> Iterator[Trajectory]:
-    """Yield the trajectories of `write_trajectory_lines`; raise InputError if a line is damaged or missing."""
+    """Yield trajectories of `write_trajectory_lines`; raise InputError for bad or missing lines."""
     held: list[str] = []
     for number, line in enumerate(lines, 1):
         if not line.rstrip().endswith(ENDING):

@@ -3,9 +3,9 @@
     render_value(Point(1, 2))              Point(x=1, y=2)         its own attributes; `__repr__` is not called
     render_value("x" * 1000, 10)           'xxxxxxxxx...
 
-Values of Python's own types are rendered as Python writes them, so `ast.literal_eval` can read the text of a whole
-value; set elements are sorted by their text. Not shown: values of properties, and the state of iterators, views,
-slices, files and most other objects implemented in C.
+Values of Python's own types are rendered as Python writes them, so `ast.literal_eval` can read the
+text of a whole value; set elements are sorted by their text. Not shown: values of properties, and
+the state of iterators, views, slices, files and most other objects implemented in C.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _join(parts: Iterable[tuple[str, Any]], limit: int, outer: tuple[int, ...]) 
 
 
 def _make_repr_writer(cls: Any) -> WriteValue:
-    """Return a function that writes objects with the class's own `__repr__`, including objects of subclasses."""
+    """Return a function that writes objects with the class's `__repr__`, even of subclasses."""
 
     def write(value: Any, limit: int, outer: tuple[int, ...]) -> Pieces:
         yield cls.__repr__(value)

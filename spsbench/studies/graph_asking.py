@@ -3,9 +3,9 @@
     ask_graph_question(GraphTrial(1000, "direct", "openai/local", 1, "who"), model, StudyLimits())
         ->  GraphResult(passed=True, ...)
 
-`manual` is the program that passes by copy: the whole graph is in the prompt and, after an update, in the reply. With
-the other methods, the prompt works on the program's own graph. Only the program's `main` is timed, without building
-and checking the graph.
+`manual` is the program that passes by copy: the whole graph is in the prompt and, after an update,
+in the reply. With the other methods, the prompt works on the program's own graph. Only the
+program's `main` is timed, without building and checking the graph.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def list_graph_trials(
         yield GraphTrial(size, name, model, repeat, question)
 
 
-# ── the means over many questions, as a table: a row for each size and method ──────────────────────
+# ── the means over many questions, as a table: a row for each size and method ─────────────────────
 
 
 COLUMNS = (
@@ -105,7 +105,7 @@ def group_graph_results(results: Iterable[GraphResult]) -> Iterable[list[GraphRe
 
 
 def make_graph_row(group: Sequence[GraphResult]) -> tuple[str, ...]:
-    """Return the means of one group; prompts too long to be sent are left out of the usage columns."""
+    """Return the means of one group; the usage columns omit prompts too long to be sent."""
     first = group[0]
     sent = [result for result in group if result.calls]
     measured = (

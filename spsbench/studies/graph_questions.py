@@ -127,7 +127,7 @@ def build_questions(graph: CitationGraph) -> dict[str, GraphQuestion]:
 def make_question(
     name: str, query: str, code: str, left: CitationGraph, response: Response = None
 ) -> GraphQuestion:
-    """Return a question with a query that has an answer or, without a `response`, changes the graph."""
+    """Return a question whose query has an answer or, without a `response`, changes the graph."""
     if response is None:
         edges = sorted(left.edges.items())
         listed = [{"cited": paper, "citing": sorted(citing)} for paper, citing in edges]

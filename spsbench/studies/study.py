@@ -65,7 +65,7 @@ class StudyLimits:
     """The limits of one run of a program."""
 
     effects: int = 100
-    """The maximum number of effects in a block, and of model calls: the 100 steps of the paper's case study."""
+    """The most effects in a block and the most model calls: 100 steps in the paper's case study."""
     seconds: float = 1000.0
     context: int = MAX_CONTEXT
     temperature: float | None = None
@@ -217,14 +217,14 @@ def format_study_error(error: Exception) -> str:
 
 
 def is_prompt_too_long(error: Exception) -> bool:
-    """Return whether a request was rejected because of its length, which vendors report only in the error text."""
+    """Return whether a request was rejected for its length, which vendors report only in text."""
     return isinstance(error, PromptTooLongError) or (
         isinstance(error, RejectedRequestError)
         and any(words in str(error) for words in ("context", "too long"))
     )
 
 
-# ── common parts of the case study commands ────────────────────────────────────────────────────────
+# ── common parts of the case study commands ───────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ class RequestDefaults:
 
 @dataclass(slots=True)
 class CostLimit:
-    """A layer that refuses calls once the limit is spent (state: the cost so far, and whether it has refused a call).
+    """A layer that refuses calls once the limit is spent (state: the cost, and whether it refused).
 
     The last call may exceed the limit.
     """
@@ -111,7 +111,10 @@ To calculate, you may run Python first. To do so reply with nothing but a code b
 and ends with ```; you are told what it printed. It knows the standard library and nothing of the program \
 that asks. What you know without code, answer at once. Reply with the answer in exactly the form that is \
 asked for above, and nothing else."""
-CONTINUE_MESSAGE = "This is what the code gave. Now reply in exactly the form that was asked for at first, or run more code."
+CONTINUE_MESSAGE = (
+    "This is what the code gave. Now reply in exactly the form that was asked for at first, or run"
+    " more code."
+)
 CODE_BLOCK = re.compile(r"```run[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 
 
@@ -143,13 +146,13 @@ class InterpreterModel(ModelAround):
                 ran += len(pieces)
                 if ran > self.limits.effects:
                     raise EffectLimitError(
-                        f"a prompt of the program reached its limit of {self.limits.effects} pieces of "
-                        "code; allow more with `--effects`"
+                        f"a prompt of the program reached its limit of {self.limits.effects} pieces"
+                        " of code; allow more with `--effects`"
                     )
                 if request.turn >= self.limits.calls:
                     raise CallLimitError(
-                        f"a prompt of the program reached its limit of {self.limits.calls} model calls; "
-                        "allow more with `--max-calls`"
+                        f"a prompt of the program reached its limit of {self.limits.calls} model"
+                        " calls; allow more with `--max-calls`"
                     )
                 outputs = [self._run_code(code, request.turn, interpreter) for code in pieces]
                 answered = (reply.message, make_output_message(reply, outputs))

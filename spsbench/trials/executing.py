@@ -1,9 +1,9 @@
-"""Run a job in a separate process: start it, watch it, kill it when its time is up, and read its output.
+"""Run a job in its own process: start it, watch it, kill it at its time limit, and read its output.
 
     execute_job(job)   ->  TrialResult(...)
 
-The process has a temporary folder and a process group, which is killed as a whole: nothing that a program or a
-model's code starts in the group survives its trial.
+The process has a temporary folder and a process group, which is killed as a whole: nothing that a
+program or a model's code starts in the group survives its trial.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class TrialStoppedError(Exception):
 def execute_job(
     job: Job, stop: threading.Event | None = None, read_clock: Callable[[], float] = time.monotonic
 ) -> TrialResult:
-    """Run a job; `stop` ends it early with `TrialStoppedError`. `read_clock` returns seconds, for its time limit."""
+    """Run a job; `stop` raises `TrialStoppedError`; `read_clock` returns seconds for the limit."""
     with tempfile.TemporaryDirectory(prefix="spsbench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         started = read_timestamp()
@@ -100,7 +100,7 @@ def execute_job(
 def _run_process(
     folder: Path, job: Job, stop: threading.Event | None, read_clock: Callable[[], float]
 ) -> tuple[list[str], float, int | None]:
-    """Run the process of a trial; return its report, its seconds, and its exit code or None if its time was up.
+    """Run a trial's process; return its report, seconds, and exit code or None if its time was up.
 
     A process that ends by itself before it is killed is in time, even if this is noticed late.
     """
@@ -134,7 +134,7 @@ def _run_process(
 
 
 def make_trial_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a trial, without njc's settings except those for the model's server."""
+    """Return a trial's environment, without njc's settings except those for the model's server."""
     return {
         name: value
         for name, value in environ.items()
@@ -157,7 +157,7 @@ def _count_trace_file(file: Path) -> TraceCounts:
         return count_trace(lines)
 
 
-# ── from the output of a trial's process to its `TrialResult` ──────────────────────────────────────
+# ── from the output of a trial's process to its `TrialResult` ─────────────────────────────────────
 
 
 MAX_MESSAGE_CHARACTERS = 300
@@ -224,7 +224,7 @@ def build_trial_result(trial: Trial, task: Task, output: TrialOutput) -> TrialRe
 
 
 def find_failure(result: TrialResult, task: Task, output: TrialOutput) -> Failure | None:
-    """Return the reason for failed checks: how the trial ended, or else the problem in its first failed case."""
+    """Return why checks failed: how the trial ended, or the problem in its first failed case."""
     method, built = METHODS[result.method], output.report.built
     match result.ending:
         case "cost limit":
@@ -268,7 +268,7 @@ def truncate_first_line(text: str) -> str:
     return line if len(line) <= MAX_MESSAGE_CHARACTERS else f"{line[:MAX_MESSAGE_CHARACTERS]}..."
 
 
-# ── the trials of a run, and results that cannot be compared with them ─────────────────────────────
+# ── the trials of a run, and results that cannot be compared with them ────────────────────────────
 
 
 def list_trials(
@@ -276,8 +276,8 @@ def list_trials(
 ) -> tuple[Trial, ...]:
     """Return all trials of a run, in order.
 
-    Each repeat runs all programs and methods before the next repeat starts, and a program's methods are run together,
-    so a run that is stopped early has compared all methods on the same programs.
+    Each repeat runs all programs and methods before the next repeat starts, and a program's methods
+    are run together, so a run that is stopped early has compared all methods on the same programs.
     """
     places = product(range(1, repeats + 1), programs, tuple(methods))
     return tuple(Trial(program, method, model, repeat) for repeat, program, method in places)
@@ -321,7 +321,7 @@ def run_benchmark(values: Mapping[str, Any], plain: bool) -> int:
 
 
 def build_run(values: Mapping[str, Any]) -> BenchmarkRun:
-    """Return the run that the flags request, without the methods that the model does not support."""
+    """Return the run that the flags request, without methods that the model does not support."""
     known = tuple(name for name, method in METHODS.items() if not method.is_past)
     asked = [METHODS[name] for name in flags.list_names(values["methods"], known, "method")]
     programs = flags.list_names(values["programs"], TASK_NAMES, "program")
@@ -351,7 +351,7 @@ def list_writers(lock: Path | None) -> tuple[str, ...]:
 
 
 def refuse_unknown_model(model: str, limit_cost: float | None = None) -> None:
-    """Raise a `UsageError` for an unknown model or, if cost is limited, for a model without a known price."""
+    """Raise `UsageError` for an unknown model or, if cost is limited, one without a known price."""
     base_url = os.environ.get("NJC_BASE_URL")
     try:
         if load_model(model, base_url) is None:

@@ -1,10 +1,10 @@
-"""A resumable experiment: runs the trials missing from its file, and writes each result immediately.
+"""A resumable experiment: runs trials missing from its file, and writes each result immediately.
 
     run_experiment(Experiment("repairs", Path("repairs.jsonl"), REPAIR_KINDS, jobs, execute_repair, run), format_text)
         ->  0, the exit code
 
-The same experiment continues at the end of its file. Trials are run in the order of the jobs, which should be such
-that a run stopped early has compared all conditions on the same problems.
+The same experiment continues at the end of its file. Trials are run in the order of the jobs, which
+should be such that a run stopped early has compared all conditions on the same problems.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from spsbench.trials.workers import ExecuteJob, LostTrial, RunnableJob, Workers,
 JobT = TypeVar("JobT", bound=RunnableJob)
 
 EXIT_UNFINISHED, EXIT_COST_LIMIT = 1, 3
-"""Exit codes if trials are left because a cluster or a server failed, or because the limit on cost was reached."""
+"""Exit codes for trials left because a cluster or server failed, or the cost limit was reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Experiment(Generic[JobT]):
     refuse: Callable[[Results], object] = lambda found: None
     """Raises `InputError` for other reasons."""
     limit_cost: float | None = None
-    """The limit for the whole file, in US dollars. The jobs must then have a field `usd` for the remainder."""
+    """The limit for the file, in US dollars. The jobs then need a field `usd` for the remainder."""
     display: Callable[[RunProgress], AbstractContextManager[ShowResult]] = show_lines
 
 
@@ -124,7 +124,7 @@ def _run_jobs(
     budget: _Budget,
     lost: list[LostTrial],
 ) -> bool:
-    """Run jobs, append their results, and collect the lost trials; return whether too many failed in a row."""
+    """Run jobs, append results, collect lost trials; return whether too many failed in a row."""
     workers, failed = experiment.workers, 0
     final = [result for result in journal.read().results if result.is_final]
     progress = RunProgress([job.trial for job in experiment.jobs], final)
@@ -177,7 +177,8 @@ def refuse_other_settings(found: Results, run: RunLine, compared: Sequence[str],
         ]
         if differing:
             raise InputError(
-                f"the file has {noun} with {', '.join(differing)}; name another file by --out, or use the same settings"
+                f"the file has {noun} with {', '.join(differing)}; name another file by --out, or"
+                " use the same settings"
             )
 
 

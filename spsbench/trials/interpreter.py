@@ -61,7 +61,10 @@ class Interpreter:
             return self._fail("it ended the interpreter")
         text = reply["text"].rstrip("\n")
         if len(text) > MAX_OUTPUT_CHARACTERS:
-            text = f"{text[:MAX_OUTPUT_CHARACTERS]} ... (+{len(text) - MAX_OUTPUT_CHARACTERS} characters)"
+            text = (
+                f"{text[:MAX_OUTPUT_CHARACTERS]} ... (+{len(text) - MAX_OUTPUT_CHARACTERS}"
+                " characters)"
+            )
         return InterpreterOutput(text, reply["failed"])
 
     def _fail(self, reason: str) -> InterpreterOutput:
@@ -74,7 +77,7 @@ class Interpreter:
             worker.kill()
 
 
-# ── the process ────────────────────────────────────────────────────────────────────────────────────
+# ── the process ───────────────────────────────────────────────────────────────────────────────────
 
 
 def main() -> None:

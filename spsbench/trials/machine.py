@@ -1,4 +1,4 @@
-"""The machine of a run: processor, memory, versions and time. Names of machines and people are left out.
+"""A run's machine: processor, memory, versions and time. Names of machines and people are left out.
 
 BenchmarkRun(started=read_timestamp(), ..., **describe_machine())
 """
@@ -19,7 +19,7 @@ REPORTED_PACKAGES = ("njpy", "openai", "anthropic")
 
 
 def describe_machine() -> dict[str, Any]:
-    """Return the fields of a `RunLine` that describe this machine: its system, Python and the packages."""
+    """Return the fields of a `RunLine` for this machine: its system, Python and the packages."""
     return {
         "hardware": Hardware(_read_cpu_name(), os.cpu_count() or 1, _read_memory_gib()),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",

@@ -4,8 +4,8 @@
 
 It ends when the process that started it ends, so that it stops sending requests to a model.
 
-It builds the program, plays the cases, and writes the lines of `spsbench.trials.report` as it goes. The folder
-gets a trace for each case, and one for the build.
+It builds the program, plays the cases, and writes the lines of `spsbench.trials.report` as it goes.
+The folder gets a trace for each case, and one for the build.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class TrialRunner:
 
     @property
     def is_spent(self) -> bool:
-        """Whether a call was refused by the limit on cost; the program may have caught the error."""
+        """Whether a call was refused by the cost limit; the program may have caught the error."""
         return any(isinstance(layer, CostLimit) and layer.has_refused for layer in self.layers)
 
     def build(self, write_line: WriteReportLine) -> ModuleType | None:
@@ -184,7 +184,7 @@ def _make_model_and_layers(job: Job, folder: Path) -> tuple[Model | None, tuple[
     )
 
 
-# ── the input of a trial's process ─────────────────────────────────────────────────────────────────
+# ── the input of a trial's process ────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ class Job:
     """An njc.lock that has the code of static methods; None: the trial's model writes it."""
 
 
-# ── building the program of a trial for its method ─────────────────────────────────────────────────
+# ── building the program of a trial for its method ────────────────────────────────────────────────
 
 
 class NotBuiltError(Exception):
@@ -215,7 +215,7 @@ class NotBuiltError(Exception):
 def build_program(
     program: str, method: Method, folder: Path, lock: Path | None = None
 ) -> ModuleType:
-    """Return a program's module; in static modes with the code of a lock, or of the model of `njrt.using`."""
+    """Return a program's module; in static modes with code of a lock or of `njrt.using`'s model."""
     if not method.is_natural:
         return load_manual_program(program)
     if not method.is_static:

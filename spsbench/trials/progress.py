@@ -1,7 +1,7 @@
 """The progress of a run: a table that is updated on a terminal, or a line for each trial elsewhere.
 
-[ 23/150] menu direct 1: 4/4 checks, 12.3 s, $0.0131 (about 9 min left)
-[ 24/150] menu manual 1: 2/4 checks, 4.0 s, $0.0042 (wrong result: not so: without: two ramens ..., about 9 min left)
+[ 23/150] menu direct 1: 4/4 checks, 12.3 s, $0.0131 (about 9 min left) [ 24/150] menu manual 1: 2/4
+checks, 4.0 s, $0.0042 (wrong result: not so: without: two ramens ..., about 9 min left)
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def format_time_left(seconds: float) -> str:
 
 
 class Pace:
-    """How fast results arrive (state: when the running jobs were taken, and how long the others took)."""
+    """How fast results arrive (state: when the running jobs began, and how long others took)."""
 
     def __init__(self, read_clock: Callable[[], float]) -> None:
         self._read_clock = read_clock
@@ -105,7 +105,7 @@ class Pace:
         self._ended += 1
 
     def estimate_seconds_left(self, left: int) -> float:
-        """Return the estimated time until `left` jobs have ended; call this only after a job has ended."""
+        """Estimate the time until `left` jobs have ended; call this only after a job has ended."""
         now, mean = self._read_clock(), self._seconds / self._ended
         running = sum(max(0.0, mean - (now - taken)) for taken in self._taken.values())
         waiting = mean * (left - len(self._taken))

@@ -1,8 +1,7 @@
-"""The report of a trial's process, written line by line, so that a killed trial has reported its progress.
+"""The report of a trial's process, line by line, so that a killed trial has reported its progress.
 
-{"kind": "built", "seconds": 0.12, "problem": ""}
-{"kind": "case", "name": "one", "checks": {"one sushi is sold": true, ...}, "error": null, "seconds": 2.3}
-{"kind": "ended", "ending": "finished"}
+{"kind": "built", "seconds": 0.12, "problem": ""} {"kind": "case", "name": "one", "checks": {"one
+sushi is sold": true, ...}, "error": null, "seconds": 2.3} {"kind": "ended", "ending": "finished"}
 
 read_report(lines)      TrialReport(built=ProgramBuilt(0.12), cases={"one": CasePlayed(...)}, ending="finished")
 """

@@ -3,9 +3,10 @@
     for result in run_jobs(jobs, execute_job, 4, None): ...                        on this machine, 4 at a time
     for result in run_jobs(jobs, execute_job, None, "tcp://cluster:8786"): ...     on a cluster
 
-Jobs are taken one by one, when a slot is free and the last result has been handled. The caller may stop at any time;
-running jobs are then completed. After Ctrl-C or a job's exception, the results of the running jobs are yielded before
-it is raised; a second Ctrl-C drops them. If the cluster workers of a trial die repeatedly, it becomes a `LostTrial`.
+Jobs are taken one by one, when a slot is free and the last result has been handled. The caller may
+stop at any time; running jobs are then completed. After Ctrl-C or a job's exception, the results of
+the running jobs are yielded before it is raised; a second Ctrl-C drops them. If the cluster workers
+of a trial die repeatedly, it becomes a `LostTrial`.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ class RunnableJob(Protocol):
 JobT = TypeVar("JobT", bound=RunnableJob)
 ResultT = TypeVar("ResultT")
 ExecuteJob = Callable[[JobT, threading.Event], ResultT]
-"""A module-level function that runs a job; the event may end it early. On a cluster, it gets only the job."""
+"""A module-level job function; the event may end it early. On a cluster, it gets only the job."""
 MAX_SERVER_FAILURES = 3
-"""How many consecutive trials the model's server may fail before a run stops, with one job at a time."""
+"""How many trials in a row the model's server may fail before a run stops, with one job at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +50,17 @@ class Workers:
     """Where jobs run."""
 
     jobs: int | None = None
-    """The number of jobs at a time; by default one on this machine, or as many as a cluster has threads."""
+    """The number of jobs at a time; by default one on this machine, or a cluster's thread count."""
     scheduler: str | None = None
     """The address of a Dask scheduler."""
 
     @property
     def most_failures(self) -> int:
-        """How many jobs in a row may be lost; jobs that run at the same time may fail for the same reason."""
+        """How many jobs in a row may be lost; jobs run at the same time may fail for one reason."""
         return MAX_SERVER_FAILURES - 1 + (self.jobs or 1)
 
     def describe_start(self, executor: str = "threads") -> dict[str, Any]:
-        """Return the fields of a `RunLine` that are not options; `executor` applies without a cluster."""
+        """Return the `RunLine` fields besides options; `executor` applies without a cluster."""
         return {
             "started": read_timestamp(),
             "jobs": self.jobs or 1,

@@ -262,7 +262,7 @@ def test_the_page_of_prediction_has_the_figures_of_the_training() -> None:
         for turn in (0, 2)
         for condition in ("trace", "test")
     )
-    assert f"Of HumanEvalFix, {traced} passed with traces, and {plain} without;" in text
+    assert f"Of repairs of HumanEvalFix, {traced} passed with traces, and {plain} without;" in text
     assert f"as in NExT, {traced_after} and {plain_after}." in text
 
 

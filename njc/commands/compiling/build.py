@@ -202,7 +202,7 @@ def _check_answer(console: Console, file: Path, sources: Sequence[Path], project
 
 
 def _clean(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) -> int:
-    """Remove compiled files without a source; files that njc did not write, or that were edited, are kept."""
+    """Remove compiled files without a source, except edited ones and those not written by njc."""
     project = resolve_project(sources, flags)
     places = choose_places(sources, project)
     if wrong := [place for place in places if not place.is_dir()]:

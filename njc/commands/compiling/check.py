@@ -60,8 +60,8 @@ _STDIN = Path("-")
 def command(console: Console, sources: Sequence[Path], watch: bool, **flags: Any) -> int:
     """Report all findings; exit 1 if one is an error.
 
-    SRC are files or directories (default: `src` of [tool.njc] in pyproject.toml), or `-` for one source on
-    standard input. `njc explain CODE` describes a finding.
+    SRC are files or directories (default: `src` of [tool.njc] in pyproject.toml), or `-` for one
+    source on standard input. `njc explain CODE` describes a finding.
     """
     if _STDIN not in sources:
         refuse_options("names the source that `-` reads; add `-`", "stdin_filename")

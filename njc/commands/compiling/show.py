@@ -1,6 +1,6 @@
 """`njc show --stage blocks|lower FILE`: the natural blocks of a file, or its compiled form.
 
-njc show --line out/mail.py:41          src/mail.njpy:37, the source of a compiled line, or the reverse
+njc show --line out/mail.py:41       src/mail.njpy:37, the source of a compiled line, or the reverse
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def _parse_place(place: str) -> tuple[Path, int]:
 
 
 def find_counterpart(file: Path, line: int, project: Project) -> tuple[Path, int]:
-    """Map a compiled file's line to its source, or the reverse; raises ConfigurationError if the file is neither."""
+    """Map a compiled line to its source line or back; raises ConfigurationError for other files."""
     data = read_file(file)
     if line > (count := len(data.splitlines()) + 1):
         raise ConfigurationError(f"{format_path(file)} has no line {line}; its last is {count}")

@@ -1,4 +1,4 @@
-"""`njc batch mail.njpy:triage rows.csv --out results.jsonl`: call a function for every row of a file."""
+"""`njc batch mail.njpy:triage rows.csv --out results.jsonl`: call a function for every row."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def command(
 ) -> int:
     """Call FUNCTION for every row of the file ROWS.
 
-    A row has the arguments of one call: the columns of a CSV file, or a JSON object a line. An interrupted batch is
-    continued by the same command. Exit code 1: some rows have failed.
+    A row has the arguments of one call: the columns of a CSV file, or a JSON object a line. An
+    interrupted batch is continued by the same command. Exit code 1: some rows have failed.
     """
     asked = BatchFlags(**flags)
     if asked.executor is None:
@@ -119,7 +119,7 @@ def _open_executor(target: TargetFunction, asked: BatchFlags) -> AbstractContext
 def _showing_progress(
     console: Console, results: BatchResults, total: int
 ) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar on a terminal, rich's if it is installed, else click's; yield its update."""
+    """Show a progress bar on a terminal, rich's if installed, else click's; yield its update."""
     if not is_status_shown(console):
         yield lambda waiting: None
     elif find_spec("rich") is not None:

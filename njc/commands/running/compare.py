@@ -1,4 +1,4 @@
-"""`njc compare SRC -- pytest -q`: build in each mode, run a command on each build, and compare the results."""
+"""`njc compare SRC -- pytest -q`: run a command on a build in each mode and compare the results."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def command(
 ) -> int:
     """Build in each mode, run COMMAND on each build, and compare.
 
-    COMMAND imports the compiled files; `{out}` in it is their directory. A run passes if it exits with 0.
-    A run that did not import them ends the comparison.
+    COMMAND imports the compiled files; `{out}` in it is their directory. A run passes if it exits
+    with 0. A run that did not import them ends the comparison.
 
     Modes: live, static, reviewed. The default is all. The exit code is 1 if no mode can be built.
     """
@@ -132,7 +132,7 @@ def _compute_digest(units: Sequence[Unit], words: Sequence[str], project: Projec
 
 
 def copy_lock(file: Path, copy: Path) -> StaticLock:
-    """Copy the project's lock, and add the code that an earlier comparison wrote; return the first."""
+    """Copy the project's lock, and add code that an earlier comparison wrote; return the first."""
     lock, earlier = read_lock(file), read_lock(copy)
     added = [
         entry

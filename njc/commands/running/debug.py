@@ -1,4 +1,4 @@
-"""`njc debug prog.njpy ARGS`: step through natural code, forward and back, full-screen or line by line."""
+"""`njc debug prog.njpy ARGS`: step through natural code and back, full-screen or line by line."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def serve_predictions(predicted: str, program: Path | None, call: str | None) ->
 
 
 def check_program(program: Path) -> None:
-    """Raise NaturalSyntaxError if a program cannot be compiled, ConfigurationError if it is missing."""
+    """Raise NaturalSyntaxError if a program cannot compile, ConfigurationError if it is missing."""
     if program.is_dir():
         raise ConfigurationError(f"{program} is a directory; name the program, such as main.njpy")
     read_file(program)

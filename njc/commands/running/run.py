@@ -1,4 +1,4 @@
-"""`njc run prog.njpy ARGS` and `njc run -m package.prog ARGS`: compile a program in memory and run it."""
+"""`njc run prog.njpy ARGS` or `njc run -m package.prog ARGS`: run a program compiled in memory."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _warn_of_ignored_blocks(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def check_trace(file: Path) -> None:
-    """Raise ConfigurationError if a trace cannot be appended to a file; a file created by the check is removed."""
+    """Raise ConfigurationError if a trace cannot be appended to a file; leave no new one behind."""
     exists = os.path.lexists(file)
     if exists and not (file.is_file() or file.is_dir()):  # a pipe could block
         return

@@ -1,4 +1,4 @@
-"""`njc trace FILE`: the runs in a trace file; `njc trace FILE RUN`: a run's steps; `--html`: a page."""
+"""`njc trace FILE`: the runs in a file; `njc trace FILE RUN`: a run's steps; `--html`: a page."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def command(
 
 
 def _split_arguments(arguments: Sequence[str], run: str | None) -> tuple[list[Path], str | None]:
-    """Split the arguments into files and a run: the last argument is a run if there is no such file."""
+    """Split the arguments into files and a run: the last argument, if there is no such file."""
     files = list(arguments)
     is_stored = files[-1].startswith(PLACE_PREFIX)
     if run is None and len(files) > 1 and not is_stored and not Path(files[-1]).exists():
@@ -85,7 +85,7 @@ def _split_arguments(arguments: Sequence[str], run: str | None) -> tuple[list[Pa
 
 
 def open_trace(place: str) -> Path:
-    """Return a trace's file; a temporary copy if it is in the store, or in a pipe, which is read once."""
+    """Return a trace's file; a temporary copy if it is in the store or in a pipe, read once."""
     if place.startswith(PLACE_PREFIX):
         store = get_store_to_read(find_store_url(), os.environ)
         lines = store.read_log(make_trace_key(place.removeprefix(PLACE_PREFIX)))

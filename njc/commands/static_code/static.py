@@ -1,4 +1,4 @@
-"""`njc static --repair --test "pytest -q"`: repair static blocks' code until a test command passes."""
+"""`njc static --repair --test "pytest -q"`: repair static blocks until a test command passes."""
 
 from __future__ import annotations
 
@@ -52,8 +52,9 @@ def command(
 ) -> int:
     """Repair static code until a test command passes.
 
-    COMMAND imports the compiled files; `{out}` in it is their directory. The model writes a rationale before the code,
-    and both are kept in njc.lock if COMMAND then exits with 0. The exit code is 1 if it still fails.
+    COMMAND imports the compiled files; `{out}` in it is their directory. The model writes a
+    rationale before the code, and both are kept in njc.lock if COMMAND then exits with 0. The exit
+    code is 1 if it still fails.
     """
     if test is None or not repair:
         raise ConfigurationError("no test was given; use `--repair --test COMMAND`")
@@ -88,7 +89,8 @@ def _read_command(text: str) -> list[str]:
         raise ConfigurationError(f"the test command cannot be read: {error}") from None
     if found := next((word for word in words if word in _SHELL_OPERATORS), None):
         raise ConfigurationError(
-            f"no shell reads the test command, so that `{found}` means nothing in it; use `sh -c '...'`"
+            f"no shell reads the test command, so that `{found}` means nothing in it; use `sh -c"
+            " '...'`"
         )
     first = words[0] if words else ""
     if shutil.which(first) is None:
@@ -113,7 +115,7 @@ def _show_command_repair(console: Console, done: Sequence[CommandRepairResult]) 
     has_passed = any(result.after and result.after.result.has_passed for result in done)
     if not has_passed and sum(result.replies > 0 for result in done) > 1:
         console.note(
-            "no change in one block makes the command pass; if several are wrong, repair them one after the other "
-            "with tests of one block each"
+            "no change in one block makes the command pass; if several are wrong, repair them one"
+            " after the other with tests of one block each"
         )
     return not has_passed

@@ -40,7 +40,7 @@ INTERRUPTED_EXIT_CODE = 130
 
 @dataclass(slots=True)
 class Console:
-    """How much to print; the group and its commands share it, so flags may precede or follow a command's name."""
+    """How much to print; shared by the group and its commands, so that flags may follow either."""
 
     verbosity: int = 0
 
@@ -58,7 +58,7 @@ class Console:
             click.echo(colorize(text), err=True)
 
     def error(self, error: NaturalError) -> None:
-        """Print why the command failed: the message, or with -v the traceback if it is not the user's error."""
+        """Print the failure: the message, or with -v a traceback if it is not the user's error."""
         if self.verbosity > 0 and error.exit_code != ConfigurationError.exit_code:
             self.findings("".join(traceback.format_exception(error)).rstrip())
         else:
@@ -137,7 +137,7 @@ def _colorize_severity(match: re.Match[str]) -> str:
     return click.style(match[0].rstrip(" :"), fg=color, bold=True) + ": "
 
 
-# ── the flags -q, -v and --color for the group and each command ────────────────────────────────────
+# ── the flags -q, -v and --color for the group and each command ───────────────────────────────────
 
 
 CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
@@ -161,7 +161,7 @@ def console_flags(command: CommandFunction) -> CommandFunction:
 
 
 def with_console(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the console's flags, and pass it as the first argument; the returned value is the exit code."""
+    """Add the console's flags, and pass it as the first argument; the result is the exit code."""
 
     @functools.wraps(command)
     def run(console: Console, *arguments: Any, **flags: Any) -> None:
@@ -203,9 +203,10 @@ def _set_color(ctx: click.Context, parameter: click.Parameter, when: str | None)
 
 @contextmanager
 def ending_by_exception() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP raise SystemExit, so that temporary files are removed, and then end the process.
+    """Let SIGTERM and SIGHUP raise SystemExit to remove temporary files, and then end the process.
 
-    The signal itself ends it: threads that read a closed terminal never end. A second signal ends it immediately.
+    The signal itself ends it: threads that read a closed terminal never end. A second signal ends
+    it immediately.
     """
     received: list[int] = []
 

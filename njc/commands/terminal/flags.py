@@ -115,7 +115,7 @@ def project_flags(command: CommandFunction) -> CommandFunction:
 
 
 def resolve_project(places: Sequence[Path], flags: Mapping[str, FlagValue]) -> Project:
-    """Read the settings for sources at `places`: flags, environment, project file; raises ConfigurationError."""
+    """Read settings for `places`: flags, environment, project file; raises ConfigurationError."""
     folders = dict.fromkeys(it if it.is_dir() else it.parent for it in places or [Path()])
     projects = [find_project(folder, os.environ) for folder in folders]
     files = sorted({format_path(it.file) for it in projects if it.file})
@@ -131,7 +131,7 @@ def resolve_project(places: Sequence[Path], flags: Mapping[str, FlagValue]) -> P
 
 
 def refuse_options(problem: str, *names: str) -> None:
-    """Raise ConfigurationError if one of these parameters is on the command line; `problem` continues its name."""
+    """Raise ConfigurationError if one of the parameters is given; `problem` continues its name."""
     context = click.get_current_context()
     for parameter in context.command.params:
         name, shown = parameter.name or "", parameter.opts[-1]

@@ -43,7 +43,7 @@ def watch_sources(
     start = sources[0] if sources else Path()
 
     def run_once() -> tuple[Sequence[Path], SourceStates]:
-        """Act; return the places to watch, none if settings are wrong, and their earlier sources."""
+        """Act; return the places to watch, none for wrong settings, and their earlier sources."""
         before: SourceStates = {}
         try:
             before = _read_sources(sources, suffixes)

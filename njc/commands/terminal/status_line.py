@@ -2,8 +2,9 @@
 
     mailbox.njpy:17  gpt-4.1  12 s  5 calls  2,158 tokens  $0.0131  …elf.folders[topic].append(mail)
 
-It appears on standard error, if that is a terminal, half a second after a model is asked; the program's prints
-remove it first. Not detected: output from other processes and from code outside Python.
+It appears on standard error, if that is a terminal, half a second after a model is asked; the
+program's prints remove it first. Not detected: output from other processes and from code outside
+Python.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ MODEL_WIDTH = 30
 """Terminal columns for a model's name."""
 
 _SHOWN_TEXT_CHARS = 200
-"""Characters of an incoming reply; as many of the last characters are shown as fit the terminal's width."""
+"""Characters of an incoming reply; as many of the last are shown as fit the terminal's width."""
 
 _MAKE_ROOM = "\x1bD\x1b[A"
 """Scroll if the cursor is on the terminal's last line, and stay in the same column (ECMA-48)."""
 
 _WRITE_BELOW = "\x1b7\x1b[B\r\x1b[2K{}\x1b8"
-"""Replace the line below the cursor's line and return; saves and restores the cursor like DEC's VT100."""
+"""Replace the line below the cursor and return; saves and restores it like DEC's VT100."""
 
 
 @dataclass(slots=True)
@@ -211,7 +212,7 @@ def is_status_shown(console: Console) -> bool:
 def show_status(
     console: Console, follow: Callable[[StatusLine], Callable[[], None]] = add_listener
 ) -> Iterator[None]:
-    """Show the line while models are asked, by this process's blocks or by what `follow` reports until it ends."""
+    """Show the line while this process's blocks, or those that `follow` reports, ask models."""
     if not is_status_shown(console):
         yield
         return

@@ -1,7 +1,7 @@
 """Run a user's command that writes a trace, and show the status line meanwhile.
 
-choose_command([])                                              [python, "-m", "pytest", "-q"]
-run_traced(console, ["pytest"], trace, log, environment)        1: the exit code; the output is in `log`
+choose_command([])                                          [python, "-m", "pytest", "-q"]
+run_traced(console, ["pytest"], trace, log, environment)    1: the exit code; the output is in `log`
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from njrt.errors import ConfigurationError
 
 
 def choose_command(words: Sequence[str]) -> list[str]:
-    """Return the command in these words, perhaps after `--`, or pytest by default; may raise ConfigurationError."""
+    """Return the command in these words after any `--`, or pytest; may raise ConfigurationError."""
     given = words[1:] if words and words[0] == "--" else words
     chosen = list(given) or [sys.executable, "-m", "pytest", "-q"]
     if shutil.which(chosen[0]) is None:
@@ -48,7 +48,7 @@ def run_traced(
 
 
 def _follow_trace(trace: Path, line: StatusLine) -> Callable[[], None]:
-    """Show what another process writes to a trace, which may not exist yet; return a function that stops this."""
+    """Show what another process adds to a trace that may not exist yet; return a stop function."""
     reader, places, ended = TraceReader(trace), dict[str, str](), threading.Event()
 
     def follow() -> None:

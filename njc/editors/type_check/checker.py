@@ -51,7 +51,7 @@ class TypeReport:
 
 
 def check_types(arguments: Sequence[Path], command: Sequence[str], project: Project) -> TypeReport:
-    """Run a checker on the sources named by the arguments, or else on the project's; raises ConfigurationError."""
+    """Run a checker on the named sources, or else the project's; raises ConfigurationError."""
     places = [make_absolute(each) for each in choose_places(arguments, project)]
     program = _find_program(command[0])
     base, run_folder = _choose_folders(places)
@@ -79,7 +79,7 @@ def check_types(arguments: Sequence[Path], command: Sequence[str], project: Proj
 
 
 def _choose_folders(places: Sequence[Path]) -> tuple[Path, Path]:
-    """Return the directory to copy, and the one to run the checker in: the current one, if it is copied."""
+    """Return the directory to copy and the one for the checker: the current one if it is copied."""
     here = Path.cwd()
     for start in (here, places[0] if places[0].is_dir() else places[0].parent):
         configured = (
@@ -92,12 +92,13 @@ def _choose_folders(places: Sequence[Path]) -> tuple[Path, Path]:
         if all(place.is_relative_to(base) for place in places):
             return base, here if here.is_relative_to(base) else base
     raise ConfigurationError(
-        f"{format_path(places[-1])} is outside of {base}; check the sources of one project at a time"
+        f"{format_path(places[-1])} is outside of {base}; check the sources of one project at a"
+        " time"
     )
 
 
 def _find_sources(places: Sequence[Path], project: Project) -> list[Path]:
-    """Find the natural code to render: below the places, in their packages, and below the source roots."""
+    """Find natural code to render: below the places, in their packages, below the source roots."""
     found: dict[Path, None] = {}
     for place in (*places, *(root for root in project.src if root.is_dir())):
         if not place.exists():
@@ -127,14 +128,14 @@ def _find_program(name: str) -> str:
     found = shutil.which(name) or shutil.which(str(Path(sys.executable).parent / name))
     if found is None:
         raise ConfigurationError(
-            f"there is no command `{name}`; install the type checker, such as by `pip install mypy`, "
-            "or write its path"
+            f"there is no command `{name}`; install the type checker, such as by `pip install"
+            " mypy`, or write its path"
         )
     return os.path.abspath(found)
 
 
 def _make_environment(program: str, mirror: Mirror, project: Project) -> dict[str, str]:
-    """Return the variables of this process; a checker finds the modules of the source roots, and its own Python."""
+    """Return the variables with which a checker finds the source roots' modules and its Python."""
     roots = [
         str(mirror.locate(root)) for root in project.src if root.is_relative_to(mirror.project)
     ]
@@ -221,7 +222,7 @@ class Mirror:
         return place.with_suffix(".py") if path in self.files else place
 
     def find_source(self, path: Path) -> Path:
-        """Return the path in the project for a path in the copy; any other path is returned unchanged."""
+        """Return the path in the project for one in the copy; any other path unchanged."""
         if not path.is_relative_to(self.folder):
             return path
         own = self.project / path.relative_to(self.folder)
@@ -235,7 +236,8 @@ def open_mirror(
 ) -> Iterator[Mirror]:
     """Make the copy of a project, or bring it up to date, leaving out `ignored`.
 
-    In a read-only project, the copy is temporary. Raises ConfigurationError if there is no place for it.
+    In a read-only project, the copy is temporary. Raises ConfigurationError if there is no place
+    for it.
     """
     with ExitStack() as stack:
         folder = project / MIRROR_NAME
@@ -259,7 +261,7 @@ def open_mirror(
 
 
 def _update_folder(mirror: Mirror, folder: Path, above: set[Path], ignored: set[Path]) -> None:
-    """Fill a directory of the copy; all directories are links, except those `above` a rendered file."""
+    """Fill a directory of the copy; directories are links, except those `above` a rendered file."""
     copy = mirror.folder / folder.relative_to(mirror.project)
     if copy.is_symlink():
         copy.unlink()

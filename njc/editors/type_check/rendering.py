@@ -1,13 +1,13 @@
 '''A source as a type checker sees it: each reference is an expression, each output an assignment.
 
-        """natural                                   if _nj.bool(): break
-        Answer <query.text>, and save a              _nj.print(query.text); response: str = _nj.eval("")
+        """natural                               if _nj.bool(): break
+        Answer <query.text>, and save a          _nj.print(query.text); response: str = _nj.eval("")
         <:response: str>. Break at the end.
         """
 
-This text is never run. A block is on one line, except for its jumps and an f-string's literal, so that a comment
-after it (`# type: ignore`) applies to it. Not detected: the model's code, and references with the root `__class__`.
-'''
+This text is never run. A block is on one line, except for its jumps and an f-string's literal, so
+that a comment after it (`# type: ignore`) applies to it. Not detected: the model's code, and
+references with the root `__class__`.'''
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class RenderedSource:
         return tuple(starts)
 
     def find_source_offset(self, offset: int, *, is_end: bool = False) -> int:
-        """Return the source offset for an offset in the rendered text; `is_end` if a range ends before it."""
+        """Return the source offset for a rendered offset; `is_end` if a range ends before it."""
         if not self.pieces:
             return 0
         index = bisect_right(self._starts, max(offset - is_end, 0)) - 1
@@ -77,7 +77,7 @@ class RenderedSource:
         return piece.end if is_end else piece.start
 
     def starts_piece(self, offset: int) -> bool:
-        """Return whether a reference, a type or another part of the source starts at a rendered offset."""
+        """Return whether a reference, a type or other source text starts at a rendered offset."""
         index = bisect_right(self._starts, offset) - 1
         return self._starts[index] == offset and self.pieces[index].is_authors
 
@@ -105,7 +105,7 @@ def render_for_checker(analysis: Analysis, project: Options) -> RenderedSource:
 
 
 def _declare_globals(lowered: LoweredBlock, declared: set[str]) -> LoweredBlock:
-    """Declare a module's typed outputs that only blocks bind, so that other modules see their types."""
+    """Declare a module's typed outputs that only blocks bind, so other modules see their types."""
     scope = lowered.block.scope
     if scope.kind != "module":
         return lowered
@@ -164,7 +164,7 @@ def _render_block(
 
 
 def _ends_function(block: NaturalBlock) -> bool:
-    """Return whether nothing in the function follows a block, so that a block that may return must do so."""
+    """Return whether a block ends its function, so that a block that may return must do so."""
     waiting = [block.scope.node.body] if block.scope.is_function else []
     while waiting:
         last = waiting.pop()[-1:]

@@ -3,8 +3,9 @@
     src/shop/mail.py:7:15: error: "User" has no attribute "nmae"  [attr-defined]
     src/shop/mail.njpy:9:20: error: "User" has no attribute "nmae"  [attr-defined]
 
-It reads the text and JSON output of mypy (one object per line) and pyright (one document), and the text output of
-other checkers that write `FILE:LINE:COLUMN`. Lines that name no place in a rendered file are kept as they are.
+It reads the text and JSON output of mypy (one object per line) and pyright (one document), and the
+text output of other checkers that write `FILE:LINE:COLUMN`. Lines that name no place in a rendered
+file are kept as they are.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ Place = tuple[int, int]
 def find_source_place(
     file: RenderedSource, place: Place, unit: ColumnUnit, *, is_end: bool = False
 ) -> Place:
-    """Return the source place for a place in the rendered text; `is_end` if a range ends before it."""
+    """Return the source place for a rendered place; `is_end` if a range ends before it."""
     rendered = file.rendered
     line = min(max(place[0], 1), len(rendered.line_starts))
     start = rendered.line_starts[line - 1]

@@ -3,7 +3,8 @@
     total: int                    # from a block that binds <:total: int>
     def greet(name: str) -> str: ...
 
-mypy's stubgen makes them from the rendered source; like compiled files, they have a header and a digest.
+mypy's stubgen makes them from the rendered source; like compiled files, they have a header and a
+digest.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _STUBGEN = "from mypy.stubgen import main; main()"
 
 
 def plan_stubs(units: Iterable[Unit], project: Project, *, force: bool) -> list[OutputChange]:
-    """Make the stubs that are missing or out of date, without writing them; raises ConfigurationError."""
+    """Make the missing and outdated stubs without writing them; raises ConfigurationError."""
     stubs = [
         replace(unit, output=unit.output.with_suffix(STUB_SUFFIX))
         for unit in units

@@ -2,10 +2,11 @@
 
     environment = make_build_environment(build, out, folder)
     subprocess.run(words, env=environment)
-    find_import_problem(build, folder)                  "it executed src/mail.njpy in place of out/mail.py; ..."
+    find_import_problem(build, folder)      "it executed src/mail.njpy in place of out/mail.py; ..."
 
-A run measures the build if it executed at least one of the build's files unchanged, and no source or other compiled
-form. Not detected: processes that do not inherit the environment, and `python -I`, `-E` and `-S`.
+A run measures the build if it executed at least one of the build's files unchanged, and no source
+or other compiled form. Not detected: processes that do not inherit the environment, and `python
+-I`, `-E` and `-S`.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from njrt.records import asdict, record
 _SETTINGS, _ACCOUNT = "build.json", "imports.jsonl"
 _IN_PLACE_HINT = "import it by its name, or run `{out}/FILE.py`"
 _NOTHING_HINT = (
-    "have the command import them by name or run `{out}/FILE.py`, and keep PYTHONPATH and NJC_BUILD_IMPORTS in the "
-    "environment of the processes that it starts, without `python -I`, `-E` or `-S`"
+    "have the command import them by name or run `{out}/FILE.py`, and keep PYTHONPATH and"
+    " NJC_BUILD_IMPORTS in the environment of the processes that it starts, without `python -I`,"
+    " `-E` or `-S`"
 )
 
 
@@ -57,7 +59,7 @@ def describe_build(units: Iterable[Unit]) -> tuple[BuiltFile, ...]:
 
 
 def make_build_environment(build: Sequence[BuiltFile], out: Path, folder: Path) -> dict[str, str]:
-    """Return the environment for processes that use the build in `out` and record their imports in `folder`."""
+    """Return an environment that imports the build in `out` and records the imports in `folder`."""
     account, settings = folder / _ACCOUNT, folder / _SETTINGS
     account.unlink(missing_ok=True)
     listed = {"account": account, "files": [asdict(file) for file in build]}
@@ -65,7 +67,9 @@ def make_build_environment(build: Sequence[BuiltFile], out: Path, folder: Path) 
     child = Path(__file__).parent / "child"
     paths = [str(child), str(out), os.environ.get("PYTHONPATH", "")]
     return {
-        "NJC_RECORD": "off",  # the pytest plugin would replay recordings instead of asking the model
+        "NJC_RECORD": (
+            "off"
+        ),  # the pytest plugin would replay recordings instead of asking the model
         **os.environ,
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
         "NJC_BUILD_IMPORTS": str(settings),

@@ -2,8 +2,8 @@
 
     NJC_TRACE_BLOCK={"file": "/tmp/x/shop.py", "first": 12, "last": 20, "folder": "/tmp/y"}
 
-When the process ends by an exit, `os._exit`, an interrupt or SIGTERM, the steps are written to a file in the folder;
-forked processes do the same. Not detected: processes killed by another signal.
+When the process ends by an exit, `os._exit`, an interrupt or SIGTERM, the steps are written to a
+file in the folder; forked processes do the same. Not detected: processes killed by another signal.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ _STOPPING = (
     *(ConfigurationError, AuthenticationError, ModelNotFoundError, ServerError),
     *(BudgetError, RecordingError, StoreError),
 )
-"""Errors of the setup rather than of a case: the command ends, and next time continues with this case."""
+"""Errors of the setup, not of a case: the command ends, and next time continues with this case."""
 
 MAX_SHOWN = 200
 """Characters of a value in a problem."""
@@ -191,7 +191,7 @@ def _cut(text: str, start: int = 0) -> str:
 
 
 def _cut_both(expected: Any, got: Any) -> tuple[str, str]:
-    """Return two values as texts of limited length, starting shortly before their first difference."""
+    """Return two values as texts of limited length, from shortly before their first difference."""
     texts = repr(expected), repr(got)
     at = len(os.path.commonprefix(texts))  # noqa: RUF071, these are texts
     start = max(0, at - MAX_SHOWN // 2) if max(map(len, texts)) > MAX_SHOWN else 0

@@ -71,7 +71,7 @@ def format_block_rows(rows: Sequence[ModeSummary]) -> list[tuple[str, ...]]:
 
 
 def write_advice(rows: Sequence[ModeSummary]) -> list[str]:
-    """Return what to know before choosing a mode; a mode that passed no run is never recommended."""
+    """Return what to know before choosing a mode; a mode that passed no run is not recommended."""
     # Run times vary too much to break ties between modes.
     good = [row for row in rows if row.passes.passed]
     good.sort(key=lambda row: (-row.passes.rate, row.tokens))
@@ -92,7 +92,7 @@ def write_advice(rows: Sequence[ModeSummary]) -> list[str]:
 
 
 def _compute_break_even(good: Sequence[ModeSummary]) -> Iterator[str]:
-    """Yield the number of runs after which each mode's code has saved, compared with live, the tokens it cost."""
+    """Yield the number of runs after which each mode's code has saved its token cost over live."""
     live = next((row.tokens for row in good if row.name == "live"), 0)
     runs = {
         row.name: math.ceil(row.build.tokens / (live - row.tokens))

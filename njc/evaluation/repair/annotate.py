@@ -5,7 +5,8 @@
             break                       # not reached
         total += price                  # (2) total = 3; (4) total = 7; ... (8) total = 15
 
-The numbers are step numbers. In such a text, models find mistakes that they overlook in the code alone.
+The numbers are step numbers. In such a text, models find mistakes that they overlook in the code
+alone.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def annotate_code(
 
 
 def remove_step_comments(code: str) -> str:
-    """Return the code without step comments, which models tend to copy; unchanged if it is not Python."""
+    """Return code without step comments, which models tend to copy; unchanged if not Python."""
     lines = code.split("\n")
     try:
         for token in tokenize.generate_tokens(io.StringIO(code).readline):
@@ -71,7 +72,7 @@ def remove_step_comments(code: str) -> str:
 
 
 def _is_traceable(statement: ast.stmt) -> bool:
-    """Return whether running this statement is certain to be traced; docstrings and declarations do nothing."""
+    """Return whether a statement is certain to be traced; docstrings and declarations are not."""
     match statement:
         case ast.Expr(ast.Constant()) | ast.AnnAssign(value=None) | ast.Global() | ast.Nonlocal():
             return False

@@ -1,9 +1,9 @@
 """Repairing locked code using the user's test command: `njc static --repair --test "pytest -q"`.
 
-The command is run on a build with the locked code. If it fails and a block's code ran, the code is repaired: the
-model is sent the end of the command's output and the code's last run, and its new code is tried in a separate build.
-Code is locked, with its rationale, if the command then exits with 0 twice. Blocks are tried one by one. Not detected:
-mistakes that need changes in two blocks.
+The command is run on a build with the locked code. If it fails and a block's code ran, the code is
+repaired: the model is sent the end of the command's output and the code's last run, and its new
+code is tried in a separate build. Code is locked, with its rationale, if the command then exits
+with 0 twice. Blocks are tried one by one. Not detected: mistakes that need changes in two blocks.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class TestedProgram:
     seconds: float
 
     def test_entry(self, file: StaticFile, hole: Hole, entry: LockEntry) -> CommandEvaluation:
-        """Run the command on a build with this entry; raises ConfigurationError if building needs a model."""
+        """Run the command on this entry's build; raises ConfigurationError if it needs a model."""
         build = fill_holes(self.files, self.lock.with_entries([entry]), HoleRequest(locked=True))
         if build.findings:
             raise ConfigurationError(format_finding_messages(build.findings))
@@ -149,7 +149,7 @@ class TestedProgram:
 
 
 def _cut_code(text: str, numbers: Sequence[int]) -> tuple[str, int, int]:
-    """Return a block's code in a compiled text, without prompt, declarations and comments, and its first and last line."""
+    """Return a block's code in a compiled text, without scaffold, and its first and last line."""
     lines = text.split("\n")
     code = [number for number in numbers if not _SCAFFOLD.match(lines[number - 1])] or list(numbers)
     first, last = code[0], code[-1]
@@ -157,7 +157,7 @@ def _cut_code(text: str, numbers: Sequence[int]) -> tuple[str, int, int]:
 
 
 _SCAFFOLD = re.compile(r"\s*(?:#.*|\w+: [^=]+|\w+ = \w+\.a?llm_at\(.*|)$")
-"""Lines not written by a model: comments, bare annotations, the helper call that asks a model, blank lines."""
+"""Lines not from a model: comments, bare annotations, the helper call to a model, blank lines."""
 
 
 def repair_by_command(

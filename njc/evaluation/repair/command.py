@@ -3,9 +3,9 @@
     run_test_command(["pytest", "-q"], out, build, BlockLines(out / "shop.py", 12, 20), seconds=300)
         ->  CommandResult(exit_code=1, output="... assert 10 == 6 ...", trace=ExecutionTrace(...))
 
-At the time limit its processes are interrupted, then killed. pytest stops at the first failure (`PYTEST_ADDOPTS=-x`),
-so that the last run of the block belongs to the failed test. Not detected: runs in other threads, in processes that
-a signal kills, and by a Python without njc.
+At the time limit its processes are interrupted, then killed. pytest stops at the first failure
+(`PYTEST_ADDOPTS=-x`), so that the last run of the block belongs to the failed test. Not detected:
+runs in other threads, in processes that a signal kills, and by a Python without njc.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def name_signal(number: int) -> str:
 def run_test_command(
     words: Sequence[str], out: Path, build: Sequence[BuiltFile], block: BlockLines, seconds: float
 ) -> CommandResult:
-    """Run a command on the compiled files in `out`; raises OSError, or ConfigurationError if it did not use them."""
+    """Run a command on files in `out`; raises OSError, or ConfigurationError if it used none."""
     with tempfile.TemporaryDirectory() as folder:
         exit_code, tail = _run(
             [word.replace("{out}", str(out)) for word in words],

@@ -1,4 +1,4 @@
-"""The repair of one block's locked code: the request that describes a failure, and the entry for new code.
+"""The repair of a block's locked code: the request that describes a failure, and the new entry.
 
 HoleRepair(hole, check, evaluate, describe)         what `repair_code` asks, reads, checks and runs
 make_repaired_entry(hole, began, repaired, ...)     the entry of njc.lock, with the rationale and the total cost
@@ -47,7 +47,7 @@ class HoleRepair(Generic[EvaluationT]):
         turn: int,
         temperature: float | None,
     ) -> Request:
-        """Return a request that describes the failure, and the proposal refused since then, if any."""
+        """Return a request that describes the failure and the proposal refused since, if any."""
         refusal: tuple[Message, ...] = ()
         if refused and refused.code:
             refusal = make_refusal_messages(refused.code, refused.refusals)
@@ -62,8 +62,8 @@ class HoleRepair(Generic[EvaluationT]):
 
 
 RATIONALE_INSTRUCTION = (
-    "Write the rationale first, then the code, corrected and without these comments: only the statements for "
-    "the marked place."
+    "Write the rationale first, then the code, corrected and without these comments: only the"
+    " statements for the marked place."
 )
 
 
@@ -71,7 +71,10 @@ def make_hint(hole: Hole, code: str) -> str:
     """Return a hint for code that does not ask a model."""
     if hole.helper in code:
         return ""
-    return f" If it takes understanding of a text, ask for what the text says: {format_question_form(hole)}."
+    return (
+        " If it takes understanding of a text, ask for what the text says:"
+        f" {format_question_form(hole)}."
+    )
 
 
 def keep_repair_attempts(hole: Hole, repaired: Repaired[Any], request: HoleRequest) -> None:
@@ -97,7 +100,7 @@ def make_repaired_entry(
     repaired: Repaired[Any],
     date: str,
 ) -> LockEntry:
-    """Return the entry for repaired code, with its total cost; unchanged code keeps its author and evidence."""
+    """Return repaired code's entry, with all costs; unchanged code keeps author and evidence."""
     cost = repaired.cost
     kept = replace(
         began,

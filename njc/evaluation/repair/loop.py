@@ -2,9 +2,9 @@
 
     code ─> evaluation ─> request ─> reply ─> proposal ─> evaluation ─> the better code ─> request ─> ...
 
-A `CodeRepair` defines the tests, the prompts and the reading of replies: for static blocks tested by a command, and
-for programs with tests (`spsbench.repair`). The best code so far is sent to the model; code that is not better is
-dropped.
+A `CodeRepair` defines the tests, the prompts and the reading of replies: for static blocks tested
+by a command, and for programs with tests (`spsbench.repair`). The best code so far is sent to the
+model; code that is not better is dropped.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class CodeRepair(Protocol[EvaluationT]):
         turn: int,
         temperature: float | None,
     ) -> Request:
-        """Return a request for better code than `code`; `refused` is the last proposal, if it was not tested."""
+        """Return a request to improve `code`; `refused` is the last proposal if not tested."""
 
     def read_reply(self, text: str) -> Proposal:
         """Return the proposal in a reply."""

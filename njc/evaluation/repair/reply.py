@@ -19,7 +19,7 @@ _LEAD_IN = re.compile(r"(?:^|\n+)[^\n]*:[*\s]*$")
 
 
 def read_rationale(text: str) -> str:
-    """Return the bounded text before the first piece of code, without a heading such as `Rationale:` or a lead-in.
+    """Return the bounded text before the first code, without a heading (`Rationale:`) or a lead-in.
 
     A lead-in is a last line that ends with a colon, such as `Here is the corrected program:`.
     """
@@ -30,7 +30,7 @@ def read_rationale(text: str) -> str:
 
 
 def find_program(text: str, entry_point: str) -> str:
-    """Return the last piece of code that defines `entry_point`, or else the last piece; empty if there is no code."""
+    """Return the last piece of code, preferably one defining `entry_point`; empty without code."""
     blocks = []
     # A piece that was cut off ends where the text ends.
     for piece in text.replace("\r\n", "\n").split(_FENCE)[1::2]:
@@ -74,7 +74,7 @@ def _list_definitions(code: str) -> Iterator[tuple[str, frozenset[str]]]:
 
 
 def _list_bound_names(statement: ast.stmt) -> Iterator[str]:
-    """Yield the names that a statement binds in its own scope, including those inside `if` and `try`."""
+    """Yield the names that a statement binds in its own scope, even those inside `if` and `try`."""
     match statement:
         case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
             yield name

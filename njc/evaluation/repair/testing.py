@@ -1,11 +1,11 @@
-"""Running a program's tests in a process with limits, which inherits no keys and works in an empty folder.
+"""Running a program's tests in a process with limits, no inherited keys and an empty folder.
 
     run_tests("def total(prices): return 0", "assert total([3]) == 3", seconds=5.0)
         ->  FailedTests("assert total([3]) == 3", "`total([3])` is 0, but should be 3", ExecutionTrace(...))
 
-The process is `python -m njc.evaluation.repair.testing`; the first test statement that fails ends it. A failed test
-is run again to record its steps, because recording is slow. An audit hook refuses network access, processes and
-changes to files: it prevents accidents, but is not a sandbox.
+The process is `python -m njc.evaluation.repair.testing`; the first test statement that fails ends
+it. A failed test is run again to record its steps, because recording is slow. An audit hook refuses
+network access, processes and changes to files: it prevents accidents, but is not a sandbox.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _refuse_effects(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def run_task(code: str, tests: str, seconds: float, traces: bool) -> Mapping[str, Any]:
-    """Run a program's tests once; return whether they passed, or else the failed statement and the reason."""
+    """Run a program's tests once; return whether they passed, or the failed statement and why."""
     tree = ast.parse(tests)
     starts = {node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt)}
     recorder = StepRecorder(
@@ -187,7 +187,7 @@ def _describe_failure(error: BaseException, tests: str, seconds: float) -> tuple
 
 
 def _find_statement(tests: str, line: int) -> str:
-    """Return the innermost test statement at or around a line; of a compound statement, only the head."""
+    """Return the innermost test statement at or around a line; only the head of a compound one."""
     around = [
         node
         for node in ast.walk(ast.parse(tests))

@@ -2,8 +2,8 @@
 
     with limit_time(5): exec(code)                       raises TimeLimitError after 5 seconds
 
-Not limited: other threads, Windows, and C code that does not return to Python. If a bare `except:` or a finalizer
-swallows the error, it is raised again a few seconds later.
+Not limited: other threads, Windows, and C code that does not return to Python. If a bare `except:`
+or a finalizer swallows the error, it is raised again a few seconds later.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     {"command": "launch", "arguments": {"program": "mail.njpy"}}    RunController(RunSettings(...))
     Stopped(step, "effect Run")                                     {"event": "stopped", "body": {...}}
 
-An adapter serves one client, one request at a time. Another thread sends the program's events between requests, so a
-response comes before the events that its request causes. Not detected: lines of Python. Protocol:
-https://microsoft.github.io/debug-adapter-protocol/specification
+An adapter serves one client, one request at a time. Another thread sends the program's events
+between requests, so a response comes before the events that its request causes. Not detected: lines
+of Python. Protocol: https://microsoft.github.io/debug-adapter-protocol/specification
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class Adapter:
                 self._confirm_stop()
 
     def _make_handlers(self) -> Mapping[str, tuple[type[BaseModel], Callable[[Any], Any]]]:
-        """Return each request's arguments and handler; it returns the body, or a call to make after the response."""
+        """Return each request's arguments and handler, which returns a body or a call for later."""
         none = requests.Arguments
         return {
             "initialize": (requests.InitializeArguments, self._initialize),
@@ -313,7 +313,10 @@ class Adapter:
             case OutputWritten(stream=stream, text=text):
                 self._send_output(stream, text)
             case InputWanted():
-                text = "the program waits for input: `/input TEXT` in the console gives it a line, `/eof` ends it\n"
+                text = (
+                    "the program waits for input: `/input TEXT` in the console gives it a line,"
+                    " `/eof` ends it\n"
+                )
                 self._send_output("important", text)
             case Diverged():
                 self._has_diverged, self._divergence = True, str(happening)
@@ -411,7 +414,7 @@ In TEXT, \\n is a new line; `/edit` alone shows the text."""
 
 
 def run_console_command(run: RunController, line: str) -> str:
-    """Run a console command and return its text; raises RunControlError if it is unknown or currently impossible."""
+    """Run a command and return its text; raises RunControlError if it is unknown or impossible."""
     name, _, words = line[1:].partition(" ")
     if name == "help":
         return HELP

@@ -3,7 +3,8 @@
     LaunchArguments.model_validate({"program": "mail.njpy", "stopOnEntry": True})
     BreakpointSets().set_functions(...)      {"breakpoints": [{"name": "effect Run"}]} sets Breakpoint("effect", "Run")
 
-Names and meanings come from the protocol, except the arguments of `launch`. Unknown fields are ignored.
+Names and meanings come from the protocol, except the arguments of `launch`. Unknown fields are
+ignored.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class InitializeArguments(Arguments):
 
 
 class LaunchArguments(Arguments):
-    """What to run: a natural program, its arguments and environment, and where replies come from."""
+    """What to run: a natural program, its arguments and environment, and the source of replies."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -221,7 +222,8 @@ class BreakpointSets:
             block = find_block_at(file, line)
             if block is None:
                 raise ValueError(
-                    "no natural block has this line; use a Python debugger for breakpoints in Python"
+                    "no natural block has this line; use a Python debugger for breakpoints in"
+                    " Python"
                 )
             return Breakpoint("line", f"{file}:{line}", place=f"{file}:{block.first}")
 
@@ -261,7 +263,7 @@ class BreakpointSets:
         )
 
     def _set(self, key: str, wanted: Sequence[Any], read: Callable[[Any], Breakpoint]) -> Any:
-        """Replace the breakpoints of a key; `read` raises ValueError for a breakpoint that cannot be set."""
+        """Replace a key's breakpoints; `read` raises ValueError for one that cannot be set."""
         answers: list[dict[str, Any]] = []
         found: list[Breakpoint] = []
         for each in wanted:
@@ -278,7 +280,7 @@ class BreakpointSets:
         return {"breakpoints": answers}
 
     def collect(self) -> tuple[Breakpoint, ...]:
-        """Return the breakpoints, except those set before the launch that turned out to have no block."""
+        """Return the breakpoints, except those set before the launch that have no block."""
         found = []
         for breakpoint in itertools.chain.from_iterable(self._breakpoints.values()):
             with suppress(RunControlError):
@@ -327,7 +329,8 @@ class MessageReader:
     def read(self) -> dict[str, Any] | None:
         """Return the next message; None at the end of the stream.
 
-        Lines that are not headers are skipped. Raises MessageError if the message is too long or not a JSON object.
+        Lines that are not headers are skipped. Raises MessageError if the message is too long or
+        not a JSON object.
         """
         length = self._read_header()
         if length is None:

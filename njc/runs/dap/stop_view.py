@@ -61,7 +61,7 @@ def choose_stop_reason(reason: str, is_entry: bool = False) -> str:
 
 
 def describe_failure(steps: Sequence[Step], reason: str) -> Mapping[str, str]:
-    """Return the response to `exceptionInfo`: the last refusal or error in these steps, else why the run stopped."""
+    """Return the `exceptionInfo` response: the last refusal or error, else why the run stopped."""
     failed = next((step for step in reversed(steps) if step.is_refused or step.error), None)
     if failed is None and choose_stop_reason(reason) != "exception":
         raise RequestError("the program is not stopped at a failure")
@@ -211,7 +211,8 @@ class StopView:
             raise RequestError("only variables of the stopped block can be set")
         if handle.names:
             raise RequestError(
-                "only variables can be set, not parts of them; evaluate an expression that changes the part"
+                "only variables can be set, not parts of them; evaluate an expression that changes"
+                " the part"
             )
         variable = self._run.set_variable(arguments.name, arguments.value)
         shown = self._show_variable(variable, (arguments.name,))

@@ -2,8 +2,8 @@
 
     DebugApp(session, events).run()
 
-Commands and program events share one queue. A thread serves it, queries the program and updates the screen, so
-the screen never waits for the program. The console has the same lines as `--plain`.
+Commands and program events share one queue. A thread serves it, queries the program and updates the
+screen, so the screen never waits for the program. The console has the same lines as `--plain`.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def edit_effect(session: DebugSession, text: str) -> Said:
 
 
 def get_step(session: DebugSession) -> Step:
-    """Return the step that the run is stopped before; raises RunControlError if it is not stopped."""
+    """Return the step before which the run is stopped; raises RunControlError if it is not."""
     step = session.run.step if session.run.state == "stopped" else None
     if step is None:
         way = "; `N` goes back" if session.run.state == "ended" else ""

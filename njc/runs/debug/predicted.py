@@ -5,7 +5,8 @@
     (njc) set n = 3                  later answers start from this value
     (njc) check                      run the program, take the same steps, and compare
 
-`open_predictor` loads a plug-in: a module with a function of the same name, which returns a `Predictor`.
+`open_predictor` loads a plug-in: a module with a function of the same name, which returns a
+`Predictor`.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class Predictor(Protocol):
 
 
 def read_program(program: Path) -> str:
-    """Return a program's text, in its declared encoding; raises ValueError if its bytes are not text."""
+    """Return a program's text, decoded as declared; raises ValueError if its bytes are not text."""
     try:
         return SourceFile(str(program), read_file(program)).text
     except SourceDecodeError as problem:
@@ -148,13 +149,13 @@ class PredictedSession:
         return list(HELP)
 
     def take(self, action: str, line: int | None = None) -> None:
-        """Have the model take an action, unless the program has ended; raises ValueError if there is no answer."""
+        """Have the model act unless the program has ended; raises ValueError without an answer."""
         if self.state is not None:
             self.state = self.predictor.predict(self.source, self.state, action, line)
             self.steps = (*self.steps, (action, line))
 
     def set_variable(self, name: str, text: str) -> bool:
-        """Change a variable, unless the program has ended; raises ValueError for an unreadable value."""
+        """Set a variable unless the program has ended; raises ValueError for an unreadable text."""
         if self.state is None or not name or not text:
             return False
         changed = self.predictor.replace(self.state, name, text)

@@ -1,8 +1,8 @@
 """A stop as data, for the full-screen and the line-based debugger.
 
     report = make_stop_report(run, {})
-    report.title            "citations.njpy:10, step 1: before Run"
-    report.variables        (VariableRow("total", "int = 12", before="int = 0", mark="changed"), ...)
+    report.title           "citations.njpy:10, step 1: before Run"
+    report.variables       (VariableRow("total", "int = 12", before="int = 0", mark="changed"), ...)
 
 An effect belongs to a whole prompt, so the current line is the same for all effects of a block.
 """
@@ -157,7 +157,7 @@ def describe_result(step: Step) -> str:
 
 
 def describe_missing_reply(error: str) -> list[str]:
-    """Return advice if a program failed because its recording lacks a reply; nothing for other errors."""
+    """Return advice if a program failed because its recording lacks a reply; otherwise nothing."""
     is_missing = error.startswith(("RecordingMismatchError", "RecordingMissingError"))
     return ["the recording has no reply for this; go back, then `live` asks a model"] * is_missing
 

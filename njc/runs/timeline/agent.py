@@ -77,7 +77,7 @@ class Agent:
         """Exit code and the error of the program."""
         self.variables = RunVariables()
         self._pending: Counter[RunId] = Counter()
-        """Number of unfinished effects of each run: effects of the code of an effect are inside it."""
+        """Number of unfinished effects of each run: effects of an effect's code are inside it."""
 
     # ── events of the program ────────────────────────────────────────────────────────────────────
 
@@ -134,7 +134,7 @@ class Agent:
     intercept.is_observer = True  # type: ignore[attr-defined]
 
     def _trace_call(self, frame: FrameType, event: str, argument: object) -> Any:
-        """Trace the model's code, and no other code; this is a trace function for `sys.settrace`."""
+        """Trace the model's code and no other code; this is a trace function for `sys.settrace`."""
         is_ours = event == "call" and is_snippet(frame.f_code.co_filename)
         return self._trace_line if is_ours else None
 
@@ -275,7 +275,7 @@ class Agent:
 
     @contextmanager
     def _evaluate_freely(self) -> Iterator[None]:
-        """Evaluate the user's code in this thread: its blocks are not steps, and it has no input."""
+        """Evaluate the user's code in this thread: its blocks are no steps, and it has no input."""
         self._evaluating = threading.get_ident()
         try:
             yield
@@ -360,7 +360,7 @@ class Agent:
 
 
 def find_running_file(place: str) -> str:
-    """Return the file path of a block that this thread is running; "" if it was not compiled in memory."""
+    """Return the file of a block running in this thread; "" if it was not compiled in memory."""
     name = place.rpartition(":")[0]
     paths = (frame.f_code.co_filename for frame, _ in traceback.walk_stack(sys._getframe()))
     found = (it for it in paths if os.path.isabs(it) and is_place(f"{it}:0", f"{name}:0"))

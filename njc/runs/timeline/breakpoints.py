@@ -1,10 +1,11 @@
 """Breakpoints of a controlled run.
 
-    Breakpoint("line", "mail.njpy:14")             a line of a prompt: at the entry of its block
-    Breakpoint("effect", "Run", "n > 3")           before an effect of this kind, if the condition holds
-    Breakpoint("variable", "total")                after an effect that bound or changed a variable
+    Breakpoint("line", "mail.njpy:14")         a line of a prompt: at the entry of its block
+    Breakpoint("effect", "Run", "n > 3")       before an effect of this kind, if the condition holds
+    Breakpoint("variable", "total")            after an effect that bound or changed a variable
 
-A breakpoint on an effect's result stops before the next step; a breakpoint on a block's result stops at its exit.
+A breakpoint on an effect's result stops before the next step; a breakpoint on a block's result
+stops at its exit.
 """
 
 from __future__ import annotations
@@ -35,13 +36,14 @@ BreakpointKind = Literal[
 class Breakpoint:
     """A reason to stop a run.
 
-    At a block's entry: `line`, `block`. Before an effect: `effect`, or `tokens` if its reply took more than `target`.
-    After an effect: `variable`, `refusal`, `type` if an output does not fit its type. At an exit: `jump`, `limit`, `type`.
+    At a block's entry: `line`, `block`. Before an effect: `effect`, or `tokens` if its reply took
+    more than `target`. After an effect: `variable`, `refusal`, `type` if an output does not fit its
+    type. At an exit: `jump`, `limit`, `type`.
     """
 
     kind: BreakpointKind
     target: str = ""
-    """A line or block (`mail.njpy:14`), a kind of effect, a jump, a variable, a number of tokens; "" matches all."""
+    """A place (`mail.njpy:14`), kind of effect, jump, variable or token count; "" matches all."""
     condition: str = ""
     """An expression over the block's variables; "" is always true."""
     place: str = ""
@@ -54,7 +56,7 @@ class Breakpoint:
         return f"{text} if {self.condition}" if self.condition else text
 
     def is_hit(self, step: Step) -> bool:
-        """Return whether a step, in its present state, hits the breakpoint; the condition is ignored."""
+        """Return whether a step in its present state hits the breakpoint; ignores the condition."""
         target, place = self.target, self.place
         is_effect = step.kind == "effect"
         match self.kind:
@@ -84,7 +86,8 @@ class Breakpoint:
     def locate(self, folders: Iterable[Path]) -> Breakpoint:
         """Return the breakpoint with its block; raises RunControlError for a line without a block.
 
-        For the kind `block`, the file may be elsewhere, with an imported module; such a breakpoint is not changed.
+        For the kind `block`, the file may be elsewhere, with an imported module; such a breakpoint
+        is not changed.
         """
         if self.kind not in ("line", "block") or not self.target or self.place:
             return self
@@ -110,7 +113,7 @@ _TYPE_REFUSAL = re.compile(r"does not fit its type|does not have the form")
 
 
 def is_at(step: Step, wanted: str) -> bool:
-    """Return whether a step belongs to the block at a place; if the step's file is known, it must match too."""
+    """Return whether a step belongs to the block at a place; its file, if known, must match too."""
     file, _, line = wanted.rpartition(":")
     if not step.file or not is_place(step.place, wanted):
         return is_place(step.place, wanted)
@@ -121,7 +124,7 @@ def is_at(step: Step, wanted: str) -> bool:
 
 
 def is_place(place: str, wanted: str) -> bool:
-    """Return whether a place such as `shop/mail.njpy:12` matches `wanted`: `mail.njpy:12`, or an absolute path."""
+    """Return whether `shop/mail.njpy:12` matches `wanted`: `mail.njpy:12`, or an absolute path."""
     file, _, line = place.rpartition(":")
     wanted_file, _, wanted_line = wanted.rpartition(":")
     parts = file.replace("\\", "/").split("/")
@@ -159,8 +162,8 @@ _STATEMENTS = {"break": "broke", "continue": "continued", "return": "returned", 
 
 
 BREAKPOINT_FORMS = (
-    "line FILE:LINE, block [FILE:LINE], effect [KIND], jump [KIND], variable NAME, refusal, type, limit, "
-    "tokens above N; each with `if EXPRESSION`"
+    "line FILE:LINE, block [FILE:LINE], effect [KIND], jump [KIND], variable NAME, refusal, type,"
+    " limit, tokens above N; each with `if EXPRESSION`"
 )
 
 
@@ -219,7 +222,7 @@ def find_block_lines(file: Path, first: int) -> BlockLines | None:
 
 
 def list_block_lines(file: Path) -> tuple[BlockLines, ...]:
-    """Return the lines of all blocks in a file; none for a device or a pipe, which may never end."""
+    """Return the lines of all blocks in a file; none for a device or pipe, which may never end."""
     try:
         return _parse_block_lines(file, file.stat().st_mtime_ns) if file.is_file() else ()
     except (OSError, ValueError):  # a path with NUL

@@ -1,4 +1,4 @@
-"""The channel between a debugger and the program that it controls: JSON messages over a local socket.
+"""A debugger's channel to the program that it controls: JSON messages over a local socket.
 
 channel = connect(address, key)            the program connects; both sides check the key
 channel.send({"hello": "program"})

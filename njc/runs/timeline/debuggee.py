@@ -1,9 +1,10 @@
-"""The process of a controlled program: `python -m njc.runs.timeline.debuggee`, started by a `RunController`.
+"""A controlled process: `python -m njc.runs.timeline.debuggee`, started by a `RunController`.
 
     {"command": "start", "program": "mail.njpy", "arguments": [], ...}        the first message
     {"ended": 0}                                                              the last one
 
-The program runs as with `njc run`, but blocks have no time limit, so that the user can take time to think.
+The program runs as with `njc run`, but blocks have no time limit, so that the user can take time to
+think.
 """
 
 from __future__ import annotations

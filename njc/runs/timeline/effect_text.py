@@ -1,4 +1,4 @@
-"""Effects, messages and replies from traces as text; the text of an effect can be edited and parsed again.
+"""Effects, messages and replies from traces as text; an effect's text can be edited and parsed.
 
 format_effect({"kind": "Run", "code": "x = 1", "done": True})         "x = 1"
 read_effect_text({"kind": "Run", ...}, "x = 2")                       {"kind": "Run", "code": "x = 2", "done": True}
@@ -53,9 +53,12 @@ def format_messages(messages: Iterable[Any]) -> str:
                 parts += [format_attached(file) for file in files if isinstance(file, Mapping)]
             case {"results": [*results]}:
                 parts += [
-                    f"{format_field(result.get('name', ''))}: {format_field(result.get('text', ''))}"
-                    if isinstance(result, Mapping)
-                    else format_field(result)
+                    (
+                        f"{format_field(result.get('name', ''))}:"
+                        f" {format_field(result.get('text', ''))}"
+                        if isinstance(result, Mapping)
+                        else format_field(result)
+                    )
                     for result in results
                 ]
             case _:
@@ -87,7 +90,7 @@ _UNPARSABLE = (SyntaxError, ValueError, MemoryError, RecursionError)
 
 
 def read_effect_text(effect: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """Parse an effect as written by `format_effect`; raises RunControlError if the text has another form."""
+    """Parse the text of `format_effect`; raises RunControlError if it has another form."""
     changed = dict(effect) | _read_fields(effect, text)
     if unknown := changed.keys() - effect.keys():
         raise RunControlError(f"not an effect: there is no field `{min(unknown)}`")
@@ -162,7 +165,8 @@ NO_CHANGE = "nothing"
 def summarize_variables(texts: Mapping[str, str | None], known: Collection[str] = ()) -> str:
     """Return variables on one line; a variable that is no longer bound has None.
 
-    A long value of a variable in `known`, which was bound before, is omitted: its start seldom shows the change.
+    A long value of a variable in `known`, which was bound before, is omitted: its start seldom
+    shows the change.
     """
     parts = []
     for name, text in texts.items():

@@ -35,14 +35,18 @@ class RunSettings:
 
 
 def choose_recording(setting: str, program: Path) -> tuple[Path | None, bool]:
-    """Return the recording in NJC_RECORD and whether to only replay it; raises ConfigurationError for other modes."""
+    """Return the recording in NJC_RECORD, and whether to only replay it.
+
+    Raises ConfigurationError for other modes.
+    """
     mode, _, name = setting.partition(":")
     if mode in ("", "off"):
         return None, False
     path = Path(name or Path("recordings") / f"{program.stem}.jsonl")
     if mode not in ("none", "once", "new"):
         raise ConfigurationError(
-            f"the debugger cannot do NJC_RECORD={setting}, as it replays the recorded replies; use none, once, new or off"
+            f"the debugger cannot do NJC_RECORD={setting}, as it replays the recorded replies; use"
+            " none, once, new or off"
         )
     if name.startswith("store:") or "://" in name:
         raise ConfigurationError(f"the debugger needs a file as recording, not {name}")
@@ -51,7 +55,7 @@ def choose_recording(setting: str, program: Path) -> tuple[Path | None, bool]:
 
 @record
 class StepEdit:
-    """A change by the user at a stop, reapplied whenever the program reaches this position again."""
+    """A user's change at a stop, reapplied whenever the program reaches this position again."""
 
     position: Position
     kind: Literal["set", "decide"]
@@ -60,7 +64,7 @@ class StepEdit:
 
 @record
 class Stopped:
-    """The program is stopped before `step`; `reason` is "step", "pause", "back" or a breakpoint in words."""
+    """A stop before `step`; `reason` is "step", "pause", "back" or a breakpoint in words."""
 
     step: Step
     reason: str
@@ -93,7 +97,8 @@ class InputWanted:
 class Diverged:
     """The program did not repeat its steps; this step and all later ones are forgotten.
 
-    `what` names the first difference: a variable, "effect", "result", "end", ...; `before` and `now` are both texts.
+    `what` names the first difference: a variable, "effect", "result", "end", ...; `before` and
+    `now` are both texts.
     """
 
     step: Step
@@ -103,8 +108,9 @@ class Diverged:
 
     def __str__(self) -> str:
         return (
-            f"step {self.step.number} differs when repeated: {self.what} was {self.before}, "
-            f"now {self.now}; the program depends on more than its recording (clock, random, network, files, threads)"
+            f"step {self.step.number} differs when repeated: {self.what} was {self.before}, now"
+            f" {self.now}; the program depends on more than its recording (clock, random, network,"
+            " files, threads)"
         )
 
 

@@ -3,7 +3,8 @@
     expand(variables, ("prices",), redactor)     [ShownVariable("[0]", "int = 3", False), ...]
     evaluate("len(prices)", variables)           2
 
-Listing and expanding run none of the program's code except a custom `__repr__`, as when a value is shown to a model.
+Listing and expanding run none of the program's code except a custom `__repr__`, as when a value is
+shown to a model.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def expand(
 
 
 def list_parts(value: Any) -> Iterator[tuple[str, UserValue]]:
-    """Yield the items and attributes of a value with their labels, slightly more than `MAX_CHILDREN`."""
+    """Yield a value's items and attributes with their labels, slightly more than `MAX_CHILDREN`."""
     if is_exactly(value, *_ATOMS) or is_a(value, type):
         return
     if is_a(value, dict):
@@ -103,7 +104,7 @@ def evaluate(
     scope: Scope | None = None,
     seconds: float = EVALUATION_SECONDS,
 ) -> UserValue:
-    """Return the value of an expression over variables, builtins and the module's names; raises EvaluationError."""
+    """Evaluate an expression over variables, builtins and module names; raises EvaluationError."""
     names = {"__builtins__": builtins, **(scope.module if scope else {}), **variables}
     try:
         tree = ast.parse(expression.strip(), "<debugger>", "eval")

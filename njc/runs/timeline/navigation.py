@@ -71,7 +71,7 @@ NOTHING = "(nothing)"
 
 
 def find_step_back_over(timeline: Timeline, position: Position) -> Position | None:
-    """Return the previous step that is not inside a block called from here; at a line, the previous line."""
+    """Return the previous step outside blocks called from here; at a line, the previous line."""
     here = timeline.at(position)
     if here is not None and here.kind == "line":
         before = timeline.before(position)
@@ -86,7 +86,7 @@ def find_step_back_over(timeline: Timeline, position: Position) -> Position | No
 
 
 def find_step_back_out(timeline: Timeline, position: Position) -> Position | None:
-    """Return the entry of the block; at the entry, the effect that called the block, or the previous step."""
+    """Return the block's entry; at the entry, the effect that called it, or the previous step."""
     here = timeline.at(position)
     if here is None:
         return Position(len(timeline) - 1) if len(timeline) else None
@@ -100,7 +100,7 @@ def find_step_back_out(timeline: Timeline, position: Position) -> Position | Non
 
 
 def find_difference(known: Step, repeated: Step) -> Diverged | None:
-    """Return the first difference between a step and its repetition; results count only if both have finished."""
+    """Return how a step and its repetition first differ; results count only if both finished."""
     pairs = [
         ("kind", known.kind, repeated.kind),
         ("place", known.place, repeated.place),

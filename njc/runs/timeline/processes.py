@@ -3,7 +3,8 @@
     pool = ProcessPool(settings, receive)
     pool.start({"command": "start", ...})          a fresh process
 
-`receive` is called, in a thread, with each message of the running process, and with None when the process ends.
+`receive` is called, in a thread, with each message of the running process, and with None when the
+process ends.
 """
 
 from __future__ import annotations

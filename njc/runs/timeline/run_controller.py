@@ -6,8 +6,8 @@
     controller.evaluate("len(mails)")      ShownVariable("", "int = 3")
     controller.step_back_over()
 
-Forward movements return immediately, backward movements when the program has arrived; each is followed by a `Stopped`
-or a `ProgramEnded`. Call all methods except `pause` from one thread.
+Forward movements return immediately, backward movements when the program has arrived; each is
+followed by a `Stopped` or a `ProgramEnded`. Call all methods except `pause` from one thread.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class RunController:
     # ── forward ──────────────────────────────────────────────────────────────────────────────────
 
     def start(self, stops: bool = True) -> None:
-        """Start the program; if `stops`, it stops at the first block's entry, otherwise only at breakpoints."""
+        """Start the program; stop at the first block's entry if `stops`, else at breakpoints."""
         if self.state != "new":
             raise RunControlError("the program has been started already; restart() starts it again")
         self._start_process({"mode": "into" if stops else "run"})
@@ -109,7 +109,7 @@ class RunController:
         self._go("run")
 
     def run_to(self, position: Position) -> None:
-        """Go to a step, forward or back; if it does not exist, go to the next step or to the end, with a notice."""
+        """Go to a step, forward or back; if it is missing, to the next or the end with a notice."""
         self._check_state("stopped", "ended")
         if position <= self.position:
             self._go_back(position)
@@ -155,7 +155,7 @@ class RunController:
         self._go_back(self.timeline.before(here))
 
     def step_back_over(self) -> None:
-        """Go back to the previous step in this block or outside it; at a line, to the previous line."""
+        """Go back to the previous step in or outside the block; at a line, to the previous line."""
         self._check_state("stopped", "ended")
         self._go_back(find_step_back_over(self.timeline, self.position))
 
@@ -175,7 +175,7 @@ class RunController:
     # ── at a stop ────────────────────────────────────────────────────────────────────────────────
 
     def set_breakpoints(self, breakpoints: tuple[Breakpoint, ...]) -> tuple[Breakpoint, ...]:
-        """Replace all breakpoints; return them as set. Raises RunControlError for a line outside all blocks."""
+        """Replace all breakpoints; return them. Raises RunControlError for lines outside blocks."""
         self.breakpoints = tuple(each.locate(self.folders) for each in breakpoints)
         if self.state in ("running", "stopped"):
             self._pool.channel.send({"command": "breakpoints", **self._format_breakpoints()})
@@ -192,7 +192,7 @@ class RunController:
         return self._list({"command": "variables"})
 
     def expand(self, *path: str) -> list[ShownVariable]:
-        """Return the items and attributes of a variable, or of the part of it at a path of names."""
+        """Return the items and attributes of a variable, or of its part at a path of names."""
         return self._list({"command": "expand", "path": list(path)})
 
     def evaluate(self, expression: str) -> ShownVariable:
@@ -221,7 +221,7 @@ class RunController:
         self._decide({"decision": "accept"})
 
     def go_live(self) -> None:
-        """From here on, ask a model when a reply is not recorded; a replay-only recording is copied first."""
+        """Ask a model from now on when no reply is recorded; copy a replay-only recording first."""
         self._check_state("stopped")
         if self._record_mode == "new":
             return
@@ -370,7 +370,7 @@ class RunController:
         self._add_edit("decide", fields)
 
     def find_effect(self, step: Step) -> Mapping[str, Any] | None:
-        """Return the effect at a step, or the effect that contains a line, after the user's decisions."""
+        """Return the effect at a step, or the one around a line, after the user's decisions."""
         here = ("decide", Position(step.number))
         decided = [it.fields for it in self.edits if (it.kind, it.position) == here]
         return choose_executed_effect(step.executed, decided)

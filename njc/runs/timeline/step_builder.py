@@ -39,7 +39,7 @@ from njrt.records import record
 
 @dataclass(slots=True)
 class OpenRun:
-    """An unfinished run: the fields that its steps share, and its variables so far (state: all except `base`)."""
+    """An unfinished run: its steps' shared fields, and variables so far (state: all but `base`)."""
 
     base: Step
     """A step with the fields that all steps of the run share."""
@@ -68,7 +68,7 @@ class PendingLine:
 
 @record
 class CodeLine:
-    """In a controlled run: a line of the model's code is about to run; the changes were made before it."""
+    """In a controlled run: a line of the model's code is next; the changes were made before it."""
 
     run: str
     line: int
@@ -89,7 +89,10 @@ class StepBuilder:
     """Makes steps from the lines of a trace or of a controlled run (state: the unfinished runs)."""
 
     has_one_run: bool = False
-    """Whether all lines are of one run: its model calls without an effect are steps, and its start may be missing."""
+    """Whether all lines are of one run.
+
+    Its model calls without an effect are steps, and its start may be missing.
+    """
     next: Position = field(default_factory=lambda: Position(0))
     """The position of the next step."""
     runs: dict[str, OpenRun] = field(default_factory=dict)
@@ -269,7 +272,7 @@ def build_timeline(lines: Iterable[TraceLine]) -> Timeline:
 
 
 def build_steps(lines: Iterable[EventLine]) -> Iterator[Step]:
-    """Yield the finished steps of one run in the order of their ends, also if its start is missing."""
+    """Yield the finished steps of one run in the order of their ends, even without its start."""
     builder = StepBuilder(has_one_run=True)
     for line in lines:
         yield from (step for step in builder.add(line) if step.is_done)
@@ -277,7 +280,7 @@ def build_steps(lines: Iterable[EventLine]) -> Iterator[Step]:
 
 
 def read_results(line: PerformedLine | EndedLine, variables: Variables) -> dict[str, Any]:
-    """Return the fields of a step that are known once it has finished, given the variables before it."""
+    """Return the fields of a step known once it has finished, given the variables before it."""
     changes = line.changes or {}
     return {
         "is_done": True,
@@ -291,7 +294,7 @@ def read_results(line: PerformedLine | EndedLine, variables: Variables) -> dict[
 
 
 def is_call(effect: Mapping[str, Any] | None) -> bool:
-    """Return whether an effect is a call of a gated function, made by the code of another effect."""
+    """Return whether an effect is a call of a gated function, made by another effect's code."""
     return effect is not None and effect.get("kind") == "Touch"
 
 

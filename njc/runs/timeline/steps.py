@@ -3,8 +3,8 @@
     timeline[1]                                     Step(effect, "mail.njpy:12", ...)
     timeline.variables_before(Position(1))          {"mail": "str = 'Hello'"}
 
-Block runs and their steps are numbered as they start, so the steps of a block that an effect calls come after that
-effect. In a trace of several processes, this is the order of the lines.
+Block runs and their steps are numbered as they start, so the steps of a block that an effect calls
+come after that effect. In a trace of several processes, this is the order of the lines.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from njrt.rendering.writer import remove_unstable_parts
 StepKind = Literal["enter", "effect", "line", "call", "exit"]
 """A model `call` without an effect is a step only in the steps of a single run."""
 ResultKind = Literal["", "answer", "refusal", "outcome", "error"]
-"""How a step ended: `outcome` if its effect ended the block, `error` if the model or the block failed."""
+"""How a step ended: `outcome` if it ended the block, `error` if the model or the block failed."""
 
 JUMPS = frozenset({"broke", "continued", "returned", "raised"})
 """The outcomes of blocks that end by a jump."""
@@ -45,7 +45,7 @@ Variables = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Position:
-    """A place between steps: before step `number`, or before the `line`-th line of code since that step."""
+    """A place between steps: before step `number` or before the `line`-th line of code since it."""
 
     number: int
     line: int = 0
@@ -57,7 +57,7 @@ class Position:
 
 @record
 class ModelCall:
-    """A model call. `at` is its start in seconds since the epoch; `error` is empty if it was answered."""
+    """A model call. `at` is its start in seconds since the epoch; `error` is empty if answered."""
 
     at: float
     seconds: float = 0.0
@@ -103,7 +103,7 @@ class Step:
     """The answer to the model; for an exit, the outcome."""
     error: str = ""
     changes: Mapping[str, str | None] = field(default_factory=dict)
-    """The changed variables, each described on one line; None for a variable that is no longer bound."""
+    """The changed variables, each described on one line; None for one that is no longer bound."""
     before: Mapping[str, str] = field(default_factory=dict)
     """The previous values of the changed variables that were bound before."""
     parts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -191,7 +191,7 @@ class Step:
 
     @property
     def comparable_digest(self) -> bytes:
-        """A digest that is equal for equal steps; it leaves out times, tokens, model names and addresses."""
+        """A digest, equal for equal steps; it omits times, tokens, model names and addresses."""
         start = (self.place, self.instruction) if self.kind == "enter" else ()
         parts = [self.kind, self.call and self.shown, self.effect, self.changes, self.printed]
         text = _ENCODER.encode([*parts, *start, self.ending])
@@ -215,7 +215,7 @@ class Step:
 
     @property
     def jump(self) -> str:
-        """The outcome of an exit, unless it is the normal one: broke, continued, returned, raised, failed."""
+        """An exit's outcome, unless it is normal: broke, continued, returned, raised, failed."""
         return self.result if self.kind == "exit" and self.result != "completed" else ""
 
 
@@ -230,7 +230,7 @@ def choose_executed_effect(
 
 
 class Timeline(Sequence[Step]):
-    """The steps so far: `timeline[k]` is step `k`; lines of code are `timeline.at(Position(k, n))`."""
+    """The steps: `timeline[k]` is step `k`; lines of code are `timeline.at(Position(k, n))`."""
 
     def __init__(self) -> None:
         self._steps: list[Step] = []
@@ -287,7 +287,7 @@ class Timeline(Sequence[Step]):
         return Position(number, len(self._lines.get(number, ())))
 
     def variables_before(self, position: Position) -> Variables:
-        """Return the variables of the step's run as text, as they were before the step; empty for an entry."""
+        """Return the variables of the step's run as text before the step; empty for an entry."""
         here = self.at(position)
         if here is None:
             return {}

@@ -4,8 +4,8 @@
     index.runs          RunSummary(1, "9f3c-1", place="mail.njpy:12", calls=2, seconds=4.2, ...), ... as a tree
     index.problems      "line 812 is cut off: the program was still writing, or was killed"
 
-Only summaries and line offsets are kept in memory. The lines of several processes and runs may be interleaved. A
-`TraceReader` returns the lines of a file that is still being written.
+Only summaries and line offsets are kept in memory. The lines of several processes and runs may be
+interleaved. A `TraceReader` returns the lines of a file that is still being written.
 """
 
 from __future__ import annotations
@@ -39,15 +39,16 @@ from njrt.errors import ConfigurationError
 from njrt.records import record
 
 _CLOCK_TOLERANCE = 0.05
-"""How many seconds times in a run may go back: threads may write in a different order than they read the clock."""
+"""Seconds that times may go back in a run: threads may not write in the order of clock reads."""
 
 
 @record
 class RunSummary:
     """A block run. `number` counts from 1 in the order of the tree; `parent` is such a number, too.
 
-    `model` is the last model that replied, or else the chosen one. `start` is in seconds since the epoch; `usd` is only
-    known with a price. `outcome` is empty if the trace lacks the run's end. `digest` is equal for equal runs.
+    `model` is the last model that replied, or else the chosen one. `start` is in seconds since the
+    epoch; `usd` is only known with a price. `outcome` is empty if the trace lacks the run's end.
+    `digest` is equal for equal runs.
     """
 
     number: int
@@ -107,7 +108,7 @@ def _read_line_at(file: BinaryIO, offset: int) -> bytes:
 
 
 def read_index(path: Path, search: str = "") -> TraceIndex:
-    """Return the runs of a trace, searched case-insensitively for a text; raises ConfigurationError."""
+    """Return a trace's runs, searched case-insensitively for a text; raises ConfigurationError."""
     with explaining_failure(f"read the trace {path}"), open(path, "rb") as file:
         return _IndexReader(path, search).read(file)
 
@@ -157,18 +158,20 @@ class _IndexReader:
                     yield f"line {number:,} is cut off: the program is still writing, or was ended"
                 case "newer":
                     yield (
-                        f"{format_count(count, 'line')} of a kind that this version of njc does not know, the first is "
-                        f"line {number:,}"
+                        f"{format_count(count, 'line')} of a kind that this version of njc does not"
+                        f" know, the first is line {number:,}"
                     )
                 case _:
                     yield (
-                        f"{format_count(count, 'line')} cannot be read and {'is' if count == 1 else 'are'} left out, the "
-                        f"first is line {number:,}"
+                        f"{format_count(count, 'line')} cannot be read and"
+                        f" {'is' if count == 1 else 'are'} left out, the first is line {number:,}"
                     )
         if no_begin := sum(not run.has_begun for run in self._runs):
             yield f"{format_count(no_begin, 'run')} started before this trace"
         if back := sum(run.went_back for run in self._runs):
-            yield f"the clock went back during {format_count(back, 'run')}; their times are not exact"
+            yield (
+                f"the clock went back during {format_count(back, 'run')}; their times are not exact"
+            )
 
 
 @dataclass(slots=True)
@@ -256,7 +259,7 @@ class _RunBuilder:
 
 
 def order_runs(runs: Sequence[tuple[RunSummary, str | None]]) -> tuple[RunSummary, ...]:
-    """Return the runs in tree order: each run is followed by the runs that it called. Cycles are cut."""
+    """Return the runs in tree order: each run precedes the runs that it called. Cycles are cut."""
     by_id = {run.id: position for position, (run, _) in enumerate(runs)}
     children: dict[int | None, list[int]] = {}
     for position, (_, parent_id) in enumerate(runs):
@@ -300,7 +303,7 @@ class TraceReader:
         self._number = 0
 
     def read_new(self) -> list[TraceLine]:
-        """Return the lines added since the last call; an unfinished line is kept for the next call."""
+        """Return the lines added since the last call; an unfinished one is kept for the next."""
         with open(self.path, "rb") as file:
             file.seek(self._position)
             lines = list(takewhile(lambda line: line.endswith(b"\n"), file))
@@ -311,7 +314,7 @@ class TraceReader:
 
 
 def has_text(step: Step, wanted: str) -> bool:
-    """Return whether a step's place, models or texts (code, values, messages, ...) contain a text, ignoring case."""
+    """Return whether a step's place, models or texts (code, ...) contain a text, ignoring case."""
     texts = [step.code, step.ending, step.shown_text, step.reply_text, step.printed, step.place]
     texts += [f"{name}: {after or ''}" for name, after in step.changes.items()]
     texts += [step.model, step.call.model if step.call else ""]
@@ -332,7 +335,7 @@ def explain_other_file(path: Path, first_line: bytes) -> str:
 
 @record
 class Selection:
-    """Conditions on runs; unset conditions are true. `slow` is in seconds, `expensive` in US dollars."""
+    """Conditions on runs; unset ones are true. `slow` is in seconds, `expensive` in US dollars."""
 
     refusals: bool = False
     unchanged: bool = False

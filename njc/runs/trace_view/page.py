@@ -2,9 +2,10 @@
 
     write_page(Path("trace.html"), [read_index(Path("trace.jsonl"))], Selection())
 
-The page contains names and columns of numbers as gzipped data, the viewer, and chunks with the texts of steps, which
-are unpacked when they are shown. Neither this process nor the page holds all texts. The viewer writes values of a
-trace as text nodes, and the page's policy allows no script except its own.
+The page contains names and columns of numbers as gzipped data, the viewer, and chunks with the
+texts of steps, which are unpacked when they are shown. Neither this process nor the page holds all
+texts. The viewer writes values of a trace as text nodes, and the page's policy allows no script
+except its own.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ class _Names(dict[str, int]):
 
 
 class _PageData:
-    """The data of a page, collected run by run; the chunks go to a file (state: everything except the chunks)."""
+    """The data of a page, collected by run; chunks go to a file (state: everything but chunks)."""
 
     def __init__(self, chunks: IO[str]) -> None:
         self.runs = Columns(RUN_COLUMN_TYPES)
@@ -229,7 +230,10 @@ def pack(data: str | bytes) -> str:
 
 
 def write_page(target: Path, indexes: Sequence[TraceIndex], selection: Selection) -> None:
-    """Write the page of one or two traces; on ConfigurationError the old page is kept. Needs the extra `trace`."""
+    """Write the page of one or two traces; on ConfigurationError the old page is kept.
+
+    Needs the extra `trace`.
+    """
     require_packages("the page", "njpy[trace]", "jinja2")
     import jinja2
 

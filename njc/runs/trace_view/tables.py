@@ -33,7 +33,7 @@ class TableColumn:
 def format_table(
     columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], width: int | None
 ) -> Iterator[str]:
-    """Yield the lines of a table, header first, at most `width` terminal columns wide if `width` is given."""
+    """Yield a table's lines, header first, at most `width` terminal columns wide if it is given."""
     widths = [
         max([len(column.name), *(measure_text(row[index]) for row in rows)])
         for index, column in enumerate(columns)

@@ -3,8 +3,9 @@
     run  block            came in           changed        calls  tokens     cost  seconds  refused  outcome
       1  mailbox.njpy:14  mail='Can we ta…  topic='bills'      1     215  $0.0002     1.02           completed
 
-Two traces are paired by block: the third run of `mail.njpy:12` in one with the third in the other. Texts from a trace
-are escaped, so that they cannot control the terminal. Not detected: a different order of runs of different blocks.
+Two traces are paired by block: the third run of `mail.njpy:12` in one with the third in the other.
+Texts from a trace are escaped, so that they cannot control the terminal. Not detected: a different
+order of runs of different blocks.
 """
 
 from __future__ import annotations
@@ -137,7 +138,8 @@ def format_run(
         format_cost(run.usd),
     ]
     yield from _wrap(
-        f"run {run.number}, {escape_unprintable(run.place)}: {describe_outcome(run)} in {run.seconds:.2f} s",
+        f"run {run.number}, {escape_unprintable(run.place)}: {describe_outcome(run)} in"
+        f" {run.seconds:.2f} s",
         width,
     )
     yield from _wrap(", ".join(filter(None, facts)), width)
@@ -232,7 +234,8 @@ def format_pair(
         return
     number, step, other_step = found
     yield from _wrap(
-        f"first difference: {place}, step {number} of run {pair.a.number} in A and run {pair.b.number} in B",
+        f"first difference: {place}, step {number} of run {pair.a.number} in A and run"
+        f" {pair.b.number} in B",
         width,
     )
     yield ""
@@ -256,7 +259,7 @@ def _format_side_by_side(
 
 
 def _list_parts(number: int, step: Step | None, other: Step | None, width: int) -> list[list[str]]:
-    """Return the parts of a step, including the messages to the model if they differ from the other step's."""
+    """Return a step's parts, including messages to the model if they differ from the other's."""
     if step is None:
         return [["(no such step)"]]
     parts = list(format_step_parts(number, step, width))
@@ -300,7 +303,7 @@ class RunPair:
 
 
 def pair_runs(first: Iterable[RunSummary], second: Iterable[RunSummary]) -> tuple[RunPair, ...]:
-    """Return the runs in pairs, in the first trace's order; runs found only in the second trace come last."""
+    """Return pairs of runs in the first trace's order; runs of only the second trace come last."""
     others: defaultdict[str, deque[RunSummary]] = defaultdict(deque)
     for run in second:
         others[run.place].append(run)
@@ -314,7 +317,7 @@ def pair_runs(first: Iterable[RunSummary], second: Iterable[RunSummary]) -> tupl
 def find_first_difference(
     a: Iterable[Step], b: Iterable[Step]
 ) -> tuple[int, Step | None, Step | None] | None:
-    """Return the first steps that differ, with their number, counted from 0; None if the runs are equal."""
+    """Return the first steps that differ and their number from 0; None if the runs are equal."""
     for number, (step, other) in enumerate(zip_longest(a, b)):
         if not step or not other or step.comparable_digest != other.comparable_digest:
             return number, step, other

@@ -4,9 +4,10 @@
         for mail in mails:              mail is a Mail
             ...                         mail.kind    `mail` is a `Mail`, which has no `kind`; it has sender, text
 
-Only certain problems are reported: for names with one plain type that the program binds once, and classes in the same
-file with known bases, in a program that sets no attributes by name. Not detected: attributes of other expressions, unions
-and quoted types. An attribute that the program sets on any object in the file counts for every class.
+Only certain problems are reported: for names with one plain type that the program binds once, and
+classes in the same file with known bases, in a program that sets no attributes by name. Not
+detected: attributes of other expressions, unions and quoted types. An attribute that the program
+sets on any object in the file counts for every class.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def _list_attributes_by_blocks(types: TypeReader) -> Iterator[str]:
 
 
 def _find_certain_type(name: str, scope: NameScope, types: TypeReader) -> Typed | None:
-    """Return a function variable's type if it is a parameter, annotated or a loop variable, and bound once."""
+    """Return the type of a function's parameter, annotated or loop variable if it is bound once."""
     bindings, statements = scope.bindings, types.find_statements_binding(name, scope)
     is_parameter = name in bindings.parameters and name not in bindings.annotations
     if (
@@ -87,7 +88,7 @@ def _has_attribute(attribute: str, known: frozenset[str]) -> bool:
 
 
 def find_type_attributes(typed: Typed, types: TypeReader) -> frozenset[str] | None:
-    """Return a type's attributes; None if they are unknown. `model_*` means all names with this prefix."""
+    """Return a type's attributes; None if unknown. `model_*` means all names with this prefix."""
     expanded = types.expand(typed)
     found = types.class_of_type(expanded)
     if found is not None:

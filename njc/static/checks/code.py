@@ -3,8 +3,9 @@
     parsed -> not the program around it -> visible, read-only, jumps, guard -> attributes -> bound -> ends
         -> questions -> in place
 
-The first checks also apply to the code of a live model at run time; they read the block's interface from a scope like
-the running block's, without values. Not detected: valid code that does not fulfil the prompt.
+The first checks also apply to the code of a live model at run time; they read the block's interface
+from a scope like the running block's, without values. Not detected: valid code that does not fulfil
+the prompt.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def find_code_refusals(
 
 
 def _blank_known_imports(code: str, hole: Hole) -> tuple[str, list[str]]:
-    """Blank imports that are already at the head of the file; return also the names that they bind."""
+    """Blank imports that are already at the file's head; return also the names that they bind."""
     lines, tree = code.split("\n"), ast.parse(code)
     names: list[str] = []
     for statement in list_imports_on_own_lines(tree):
@@ -91,7 +92,7 @@ def _blank_known_imports(code: str, hole: Hole) -> tuple[str, list[str]]:
 
 
 def make_static_scope(hole: Hole, imported: Sequence[str] = ()) -> Scope:
-    """Return the scope that a running block in this hole would have, with the helper but without values."""
+    """Return a running block's scope in this hole, with the helper but without values."""
     class_name, in_class = hole.class_name, hole.block.scope.kind == "class"
     names = [mangle(name, class_name) for name in (*hole.visible, *imported, hole.helper)]
     names += [name for name in ("__class__", hole.first_parameter) if hole.first_parameter and name]
@@ -146,8 +147,8 @@ def _find_unbound_outputs(tree: ast.Module, hole: Hole) -> Iterator[str]:
         return
     if hole.block.binds and not can_reach_end(tree.body):
         yield (
-            f"every path leaves by a jump, so `{hole.block.binds[0]}` is of no use: let the code end normally, "
-            "and jump only where the instruction says so"
+            f"every path leaves by a jump, so `{hole.block.binds[0]}` is of no use: let the code"
+            " end normally, and jump only where the instruction says so"
         )
     for path, reason in find_unbound_at_end(tree.body, hole.writes, hole.bound_before).items():
         yield (
@@ -208,7 +209,7 @@ def _find_foreign_names(analysis: SnippetAnalysis, hole: Hole) -> Iterator[str]:
 
 
 def _find_early_reads(tree: ast.Module, hole: Hole) -> Iterator[str]:
-    """Yield the code's own variables that are read or deleted above each statement that binds them."""
+    """Yield the code's own variables read or deleted above each statement that binds them."""
     bindings = collect_bindings(tree, None)
     own = bindings.bound - {*hole.block.binds, *hole.visible}
     for name in sorted(own & bindings.only_deleted):
@@ -226,7 +227,7 @@ def _find_early_reads(tree: ast.Module, hole: Hole) -> Iterator[str]:
         bound |= names.bound.keys()
 
 
-# ── whether outputs are bound to values of their types ─────────────────────────────────────────────
+# ── whether outputs are bound to values of their types ────────────────────────────────────────────
 
 
 _TEXT_METHODS = {
@@ -286,7 +287,7 @@ def _find_wrong_values(nodes: Sequence[ast.AST], hole: Hole, types: TypeReader) 
 
 
 def _find_other_type(value: ast.expr, declared: str, hole: Hole, types: TypeReader) -> str:
-    """Return the builtin type of a value if it is certain and does not fit, otherwise an empty text."""
+    """Return a value's builtin type if it is certain and does not fit, otherwise an empty text."""
     if isinstance(value, ast.BinOp | ast.BoolOp | ast.UnaryOp | ast.IfExp | ast.Subscript):
         return ""  # operators and items may have another type
     typed = types.infer(value, hole.block.scope)
@@ -327,7 +328,7 @@ def _describe_wrong_value(value: ast.expr, choices: Sequence[str]) -> str:
     return ""
 
 
-# ── whether the questions that generated code asks a model at run time are well-formed ─────────────
+# ── whether the questions that generated code asks a model at run time are well-formed ────────────
 
 
 _SCHEMA_ALTERNATIVES: Mapping[str, str] = {
@@ -362,7 +363,10 @@ def find_question_problems(
         match node:
             case ast.Call(func=ast.Name(id=name)) if name == helper:
                 if is_async and id(node) in dropped - awaited:
-                    yield f"line {node.lineno}: `{helper}(...)` must be awaited: `await {helper}(...)`"
+                    yield (
+                        f"line {node.lineno}: `{helper}(...)` must be awaited: `await"
+                        f" {helper}(...)`"
+                    )
                 for problem in _check_call(node, helper, names, {**classes, **defined}):
                     yield f"line {node.lineno}: {problem}"
 
@@ -388,7 +392,7 @@ def _check_call(
 
 
 def _check_type(node: ast.expr, classes: Classes, around: frozenset[str]) -> Iterator[str]:
-    """Yield the parts of a type that JSON cannot represent; types from elsewhere are assumed to be representable."""
+    """Yield a type's parts that JSON cannot represent; types from elsewhere are assumed to fit."""
     match node:
         case ast.Name(id=name) if name in classes and name not in around:
             for field in classes[name].body:
@@ -396,7 +400,9 @@ def _check_type(node: ast.expr, classes: Classes, around: frozenset[str]) -> Ite
                     for problem in _check_type(field.annotation, classes, around | {name}):
                         yield f"in `{name}`: {problem}"
         case ast.Name(id=name) | ast.Attribute(attr=name) if name in _EXAMPLES:
-            yield f"`{name}` must say what its items are: {_EXAMPLES[name].format(name)}, for example"
+            yield (
+                f"`{name}` must say what its items are: {_EXAMPLES[name].format(name)}, for example"
+            )
         case ast.Name(id=name) | ast.Attribute(attr=name) if name in _SCHEMA_ALTERNATIVES:
             yield f"JSON does not carry `{name}`; ask for a {_SCHEMA_ALTERNATIVES[name]}"
         case ast.Subscript(value=base, slice=inner):
@@ -410,7 +416,9 @@ def _check_type(node: ast.expr, classes: Classes, around: frozenset[str]) -> Ite
         case ast.Constant(value=str(text)):
             yield f"the schema must be a type, not the text {text!r}"
         case ast.List() | ast.Tuple() | ast.Set():
-            yield "the schema must be a type: for a choice write Literal[...], for several list[...]"
+            yield (
+                "the schema must be a type: for a choice write Literal[...], for several list[...]"
+            )
 
 
 def _check_subscript(

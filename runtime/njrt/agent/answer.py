@@ -64,7 +64,7 @@ Alternative = tuple[Json, str]
 
 @record
 class AnswerForm:
-    """The allowed replies to one block: `schema` for servers that enforce one, `text` for the model.
+    """The allowed replies to a block: `schema` for servers that enforce one, `text` for the model.
 
     There is no schema if the model reasons in text before it answers: a server that enforces one
     would suppress the text.
@@ -124,7 +124,7 @@ def _make_answer_form(
     may_need_code: bool,
     is_reasoned: bool,
 ) -> AnswerForm:
-    """Return the form for a block's outputs, labels and named exceptions; cached for blocks that run again."""
+    """Return the form for a block's outputs, labels and named exceptions, cached for later runs."""
     definitions: dict[str, Json] = {}
     outputs = dict(forms)
     alternatives = [
@@ -152,7 +152,7 @@ def describe_form(
     raising: Sequence[str] = (),
     is_reasoned: bool = False,
 ) -> str:
-    """Return the reply form as text for the model: alternatives and meanings of enum members, then exceptions."""
+    """Return the reply form as text: alternatives and enum members' meanings, then exceptions."""
     first, *jumps = examples
     start = REASONED_FORM if is_reasoned else ANSWER_FORM
     if jumps and first == PASS_EXAMPLE:
@@ -167,7 +167,7 @@ def describe_form(
 
 
 def list_meanings(kinds: Iterable[DeclaredType]) -> list[str]:
-    """Return the meanings of the members of the enums in some types: texts that are the values of members."""
+    """Return the meanings of the members of enums in some types: texts that are members' values."""
     return [
         f'- "{member.name}": {member.value}'
         for kind in find_shown_classes((), kinds)
@@ -180,8 +180,11 @@ def list_meanings(kinds: Iterable[DeclaredType]) -> list[str]:
 PASS_EXAMPLE = '{"pass": true}'
 """The reply that does nothing, for a block without outputs."""
 
-COPIED_EXAMPLE = "Reply with the answer. Only if it is impossible, raise `{}`, and write the reason into `message`."
-"""The answer to a reply that merely copies the exception example, as small models do after a mistake."""
+COPIED_EXAMPLE = (
+    "Reply with the answer. Only if it is impossible, raise `{}`, and write the reason into"
+    " `message`."
+)
+"""The answer to a mere copy of the exception example, as small models send after a mistake."""
 
 _STRING: Json = {"type": "string"}
 _TRUE: Json = {"const": True}
@@ -217,12 +220,12 @@ def find_output_form(scope: Scope, path: str, numbered: frozenset[type]) -> Json
 
 
 def _find_form(scope: Scope, path: str, numbered: frozenset[type], what: str, way: str) -> JsonForm:
-    """Return a declared type's JSON form; one that cannot be evaluated is an error, as not every value would fit."""
+    """Return a declared type's JSON form, or raise ConfigurationError if it cannot be evaluated."""
     types = scope.types
     if path not in types and scope.has_unresolved_type(path):
         raise ConfigurationError(
-            f"{what} cannot be evaluated: some name in it is not defined at run time, such as one imported "
-            'under `if TYPE_CHECKING:`; import it outside, or use effects="direct"'
+            f"{what} cannot be evaluated: some name in it is not defined at run time, such as one"
+            ' imported under `if TYPE_CHECKING:`; import it outside, or use effects="direct"'
         )
     declared = types.get(path, UNTYPED)
     try:
@@ -235,7 +238,7 @@ def _find_form(scope: Scope, path: str, numbered: frozenset[type], what: str, wa
 
 
 def find_exception(scope: Scope, name: str) -> type[BaseException] | None:
-    """Return the exception class with this name: any that the prompt names, or a builtin `Exception`."""
+    """Return the exception class with this name: one in the prompt, or a builtin `Exception`."""
     value = scope.find_value(name)
     if is_exception_class(value) and (name in scope.names or issubclass(value, Exception)):
         return value
@@ -248,7 +251,8 @@ _FENCED_JSON = re.compile(r"^```\w*[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 def parse_answer(reply: Reply, form: AnswerForm) -> tuple[Effect | Refusal, ...]:
     """Read a reply as one effect; return nothing if it has no text.
 
-    If it is reasoned, the answer is the last JSON object in the text. An output may be named `needs_code`.
+    If it is reasoned, the answer is the last JSON object in the text. An output may be named
+    `needs_code`.
     """
     for call in reply.message.calls:
         if not call.arguments:
@@ -273,7 +277,7 @@ def _refuse_code(form: AnswerForm) -> Refusal:
 
 
 def unfence(text: str) -> str:
-    """Return the text inside the first fence, or the whole text if it has no fence or starts like an object."""
+    """Return the text in the first fence; all of it without one or if it starts like an object."""
     fenced = None if text.lstrip().startswith("{") else _FENCED_JSON.search(text)
     return (fenced[1] if fenced else text).strip()
 
@@ -310,7 +314,7 @@ def _make_effect(value: Any, form: AnswerForm) -> Effect | Refusal:
 
 
 def find_name_problem(names: Collection[str], outputs: Collection[str]) -> str | None:
-    """Describe an output that is missing from a reply, or a name that is not an output; None if they agree."""
+    """Describe an output missing from a reply, or a name that is no output; None if they agree."""
     for name in names:
         if name not in outputs:
             known = ", ".join(outputs) or "none"

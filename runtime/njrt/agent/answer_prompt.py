@@ -5,8 +5,9 @@
     items = [#1 Item(name='apple', price=1.25), #2 Item(name='fries', price=3.0)]
     Reply with {"best": Item number | {"name": string, "price": number}}
 
-A model that answers with data sees nothing but this text, so nothing in it is shortened. If a value cannot be shown
-whole, or the prompt is longer than `max_prompt_chars`, there is a `PromptProblem` in its place.
+A model that answers with data sees nothing but this text, so nothing in it is shortened. If a value
+cannot be shown whole, or the prompt is longer than `max_prompt_chars`, there is a `PromptProblem`
+in its place.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ _READ = re.compile(r"<([^\W\d]\w*)((?:\.[^\W\d]\w*)*)>")
 
 @lru_cache(maxsize=256)
 def findread_parts(instruction: str) -> Mapping[str, tuple[str, ...]]:
-    """Return the paths of attributes that a text reads, by variable, unless it also reads all of the variable."""
+    """Return the attribute paths in a text by variable, unless it also reads the whole variable."""
     paths: dict[str, dict[str, None]] = {}
     for found in _READ.finditer(instruction):
         paths.setdefault(found[1], {})[found[1] + found[2]] = None
@@ -170,9 +171,10 @@ def _explain(path: str, value: UserValue, reason: str, most: int) -> PromptProbl
 
 
 def find_data_outputs(block: Block, scope: Scope, opening: str) -> tuple[str, ...]:
-    """Return a block's outputs if it has code only because some have no types: then data changes as much as code.
+    """Return a block's outputs if it has code only for those without types: data changes as much.
 
-    The block sets no attribute and cannot jump, and its inputs, which are shown whole, cannot be changed.
+    The block sets no attribute and cannot jump, and its inputs, which are shown whole, cannot be
+    changed.
     """
     is_typed = [path in scope.types or scope.has_unresolved_type(path) for path in scope.outputs]
     if block.labels or all(is_typed) or any("." in path for path in scope.outputs):
@@ -189,7 +191,7 @@ def find_data_outputs(block: Block, scope: Scope, opening: str) -> tuple[str, ..
 def _describe_class(
     path: str, cls: type, answered: Iterable[type], writer: WholeWriter
 ) -> Iterator[str]:
-    """Yield a class that the text names, or only its docstring if the form has its fields or members."""
+    """Yield a class that the text names, or its docstring if the form has its fields or members."""
     if any(cls is known for known in answered):
         doc = next(describe_doc(cls, is_whole=True), "")
         yield from [path + doc.removeprefix(get_class_name(cls))] if doc else []
@@ -200,7 +202,10 @@ def _describe_class(
 def _describe_other_classes(
     scope: Scope, named: Container[int], answered: Iterable[type], writer: WholeWriter
 ) -> Iterator[str]:
-    """Yield the docstrings of the classes in the form, and of enums in it and in values, that the text does not name."""
+    """Yield the docstrings of classes in the form, and of enums in it and in values.
+
+    Those that the text names are left out.
+    """
     declared = (scope.lookup(name) for name in scope.type_names)
     known = {id(cls) for cls in answered}
     in_form = [it.value for it in declared if isinstance(it, Bound) and id(it.value) in known]
@@ -219,7 +224,8 @@ def _make_choosing_form(
 
     Raises CannotShow if JSON confuses the objects that it offers.
 
-    Raises ConfigurationError if an output must be one of the program's objects, but they hold no such object.
+    Raises ConfigurationError if an output must be one of the program's objects, but they hold no
+    such object.
     """
     chosen = {cls for cls in candidates if any(is_a(each, cls) for each in objects)}
     for path in scope.outputs:

@@ -3,13 +3,14 @@
     photo = Image.from_path("a.png")            Attachment("photo", <Image ...>)
     claim = Claim(3, photos=[first, second])    Attachment("claim.photos[0]", ...), Attachment("claim.photos[1]", ...)
 
-Files are `njrt.Image`, `Document` and `Audio`, and their counterparts in Pillow and PydanticAI. They are found in
-variables, in lists, tuples and dicts, and in the attributes of the program's objects. Redacted files are left out:
-those named like a secret, in fields with `repr=False`, or in objects that one of the program's functions describes.
-A file that is reached in several ways is sent once.
+Files are `njrt.Image`, `Document` and `Audio`, and their counterparts in Pillow and PydanticAI.
+They are found in variables, in lists, tuples and dicts, and in the attributes of the program's
+objects. Redacted files are left out: those named like a secret, in fields with `repr=False`, or in
+objects that one of the program's functions describes. A file that is reached in several ways is
+sent once.
 
-Not detected: files in sets or properties, more than `MAX_DEPTH` levels deep or beyond `MAX_SEARCHED_ITEMS`, and files
-that the block's code produces.
+Not detected: files in sets or properties, more than `MAX_DEPTH` levels deep or beyond
+`MAX_SEARCHED_ITEMS`, and files that the block's code produces.
 """
 
 from __future__ import annotations
@@ -87,7 +88,8 @@ class FileSearch:
             return
         if len(self.found) == MAX_ATTACHMENTS:
             raise ConfigurationError(
-                f"`{path}` is one file more than the {MAX_ATTACHMENTS} that a block may show; pass fewer at a time"
+                f"`{path}` is one file more than the {MAX_ATTACHMENTS} that a block may show; pass"
+                " fewer at a time"
             )
         self.found.append(Attachment(path, media))
 
@@ -103,11 +105,11 @@ class FileSearch:
 
 
 _PLAIN_TYPES = frozenset(map(id, (str, bytes, bytearray, bool, int, float, complex, type(None))))
-"""The ids of classes without parts: ids, because a metaclass may define how classes are compared."""
+"""The ids of classes without parts: ids, as a metaclass may define how classes are compared."""
 
 
 def list_parts(path: str, value: UserValue) -> Iterator[tuple[str, UserValue, str]]:
-    """Yield the items or attributes that may hold a file, each as its path, its value, and its name or ""."""
+    """Yield the items or attributes that may hold a file, each as path, value and name or ""."""
     if is_exactly(value, list, tuple):
         for index, item in enumerate(value[:MAX_SEARCHED_ITEMS]):
             if id(type(item)) not in _PLAIN_TYPES:
@@ -143,7 +145,7 @@ def read_media(value: Any) -> Media | None:
 
 
 def read_picture(picture: Any) -> Image:
-    """Return a Pillow picture as PNG, with a digest of its pixels: the bytes of a PNG depend on the version."""
+    """Return a Pillow picture as PNG with its pixels' digest: PNG bytes depend on the version."""
     if picture.mode not in ("1", "L", "LA", "P", "RGB", "RGBA"):
         picture = picture.convert("RGB")
     pixels = hashlib.sha256(f"{picture.mode} {picture.size}".encode())

@@ -119,7 +119,7 @@ class BlockEnd:
         return self.find_breach(self.contract) if self.contract else Completed()
 
     def find_breach(self, contract: Contract) -> Completed | Refusal:
-        """Refuse outputs that break an assert after the block; the last time, leave it to Python."""
+        """Refuse outputs breaking an assert after the block; the last time, leave it to Python."""
         if contract.breaches >= MAX_TYPE_MISFITS:
             return Completed()
         find_secrets(self.scope, self.redactor)
@@ -134,7 +134,7 @@ class BlockEnd:
         return Refusal(str(breach), restart=breach.requirement + again)
 
     def render(self, name: str, value: UserValue, most: int = MAX_PART_CHARS) -> str:
-        """Return a value as text of at most `most` characters, redacted if it is named as a secret."""
+        """Return a value as text of at most `most` characters, redacted if named as a secret."""
         return self.redactor.write_named(
             name, value, lambda: render_value(value, most, self.redactor)
         )
@@ -166,7 +166,7 @@ class BlockEnd:
         return Refusal(f"`{label}` is not possible here; the labels are {known}")
 
     def check_returned(self, outcome: Outcome) -> Outcome | Refusal:
-        """Return the outcome, or refuse a value that does not fit the type that the function returns.
+        """Return the outcome, or refuse a value that does not fit the function's return type.
 
         `-> None` is not checked: it is often written for functions whose result nobody reads.
         """

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def call_in_time(seconds: float | None, action: Callable[[], T]) -> T | Refusal:
-    """Call one of the program's functions in at most `seconds`; return its exception as a refusal."""
+    """Call a function of the program in at most `seconds`; return its exception as a refusal."""
     try:
         return limit_time(seconds, action)
     except Exception as error:
@@ -45,7 +45,7 @@ async def await_refusing_errors(awaitable: Awaitable[T]) -> T | Refusal:
 
 
 def make_refusal(error: Exception) -> Refusal:
-    """Return an exception of the program as a refusal, or re-raise it if it must leave the block."""
+    """Return an exception of the program as a refusal; re-raise it if it must leave the block."""
     is_ours = isinstance(error, NaturalError) or is_interruption(error)
     if is_ours or (isinstance(error, RecursionError) and is_stack_deep()):
         raise error

@@ -38,7 +38,7 @@ class CodeRunner:
     def execute(
         self, code: str, silent: str, refer: Callable[[UserValue], str] = lambda _: ""
     ) -> EffectGenerator:
-        """Run code on the scope; `silent` is the answer if the code has no value and prints nothing.
+        """Run code on the scope; `silent` is the answer if it has no value and prints nothing.
 
         `refer` returns a text that is shown below the code's value.
         """

@@ -4,8 +4,8 @@
     Snippet   ──yielded──>  the driver runs the code  ──sent back──>  Execution
     PendingEffect  ──────>  interceptors are asked    ──sent back──>  Interception
 
-It returns the block's `Outcome`. One generator serves both the synchronous and the asynchronous driver; it uses
-neither network nor clock, so a test can drive it by hand.
+It returns the block's `Outcome`. One generator serves both the synchronous and the asynchronous
+driver; it uses neither network nor clock, so a test can drive it by hand.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ MAX_UNUSABLE_REPLIES = 3
 """The number of consecutive replies without an effect after which the block fails."""
 
 MAX_REPEATS = 4
-"""The number of equal mistakes after which the block fails: consecutive equal answers, or equal refusals."""
+"""The number of equal mistakes that fail the block: consecutive equal answers or equal refusals."""
 
 
 ConversationStep = Request | Snippet | PendingEffect
@@ -158,7 +158,7 @@ def make_request(
     turn: int,
     form: AnswerForm | InterfaceForm | None,
 ) -> Request:
-    """Return the next request to the model: the conversation so far under a byte-stable system prompt."""
+    """Return the next request to the model: the conversation under a byte-stable system prompt."""
     options, schema = block.options, None
     tools: tuple[Tool, ...] = ()
     match form:
@@ -187,7 +187,7 @@ def read_effects(
     protocol: Protocol,
     messages: tuple[Message, ...],
 ) -> tuple[Effect | Refusal, ...]:
-    """Return the effects that a reply requests, in order; in the text protocol they are parsed from its text.
+    """Return a reply's requested effects, in order; in the text protocol, parsed from its text.
 
     A fenced block that only repeats one of the `messages` shown to the model is not an effect.
     """
@@ -205,7 +205,7 @@ def read_effects(
 
 
 def read_data(reply: Reply, block: Block) -> tuple[Effect, ...]:
-    """Return the code that binds the outputs to the values in a reply, if it is one JSON object with just these."""
+    """Return code that binds the outputs to a reply's values, if it is one JSON object of these."""
     outputs = block.data_outputs
     if not outputs:
         return ()
@@ -257,7 +257,7 @@ def format_retry_advice(
 
 
 def keep_reply_text(reply: Reply) -> tuple[Message, ...]:
-    """Return the text of a reply as a message, unless it is empty or a call would be left unanswered."""
+    """Return a reply's text as a message, unless it is empty or would leave a call unanswered."""
     text = reply.message.text.strip()
     is_kept = text and not reply.message.calls and not is_too_long(reply)
     return (ModelMessage(text),) if is_kept else ()
@@ -280,7 +280,10 @@ _COUNTED = re.compile(r"^(?:again|refused \d+ times): ")
 
 
 def make_results_message(reply: Reply, results: list[EffectResult], ending: str = "") -> Message:
-    """Return results as a message: one per call (extra calls share the last), or text; `ending` follows a refusal."""
+    """Return results as a message: one per call (extra calls share the last), or text.
+
+    `ending` follows a refusal.
+    """
     if not reply.message.calls:
         texts = [format_result(result) for result in results]
         if ending and isinstance(results[-1], Refusal):
@@ -307,7 +310,7 @@ def format_result(result: EffectResult) -> str:
 
 
 class RepeatDetector:
-    """Raises the temperature when a model sends the same failing answer again (state: the last failure)."""
+    """Raises the temperature when a model repeats a failing answer (state: the last failure)."""
 
     def __init__(self, temperature: float | None) -> None:
         self.temperature = temperature

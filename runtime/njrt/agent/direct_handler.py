@@ -22,7 +22,7 @@ _LINE_PREFIX = re.compile(r"^line \d+: ")
 
 
 class DirectHandler:
-    """Runs code for a model (state: whether the last effect was refused, and the refusals by reason)."""
+    """Runs code for a model (state: whether the last effect was refused, refusals by reason)."""
 
     def __init__(self, end: BlockEnd, runner: CodeRunner) -> None:
         self.end = end

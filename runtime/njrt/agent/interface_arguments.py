@@ -81,7 +81,7 @@ Decode = Callable[[WireValue, KnownObjects], UserValue]
 
 @record
 class Argument:
-    """One argument of a handler: how the model sends it, and how it becomes a value of the program."""
+    """An argument of a handler: how a model sends it, and how it becomes a value of the program."""
 
     parameter: Parameter
     decode: Decode
@@ -94,7 +94,7 @@ class Argument:
 
 
 def make_output_argument(path: str, scope: Scope) -> Argument:
-    """Return the `done` argument for an output: JSON if its type has a JSON form, else a reference."""
+    """Return an output's `done` argument: JSON if its type has a JSON form, else a reference."""
     declared = scope.types.get(path, Any if scope.has_unresolved_type(path) else UNTYPED)
     try:
         if declared is not Any:
@@ -166,7 +166,7 @@ _SCALAR_TYPES = ("string", "integer", "number", "boolean", "null")
 
 
 def _make_mixed_argument(name: str, declared: DeclaredType) -> Argument:
-    """Return an argument of a type without JSON form: references, also inside lists, and JSON members of unions."""
+    """Return an argument without JSON form: references, even in lists, and JSON union members."""
     definitions: dict[str, Json] = {}
     schema = move_definitions(make_mixed_schema(declared), definitions)
     choices = schema.get("anyOf", [schema])
@@ -239,7 +239,7 @@ def _decode_reference(declared: DeclaredType, value: WireValue, known: KnownObje
 
 
 def _decode_mixed(declared: DeclaredType, value: WireValue, known: KnownObjects) -> UserValue:
-    """Return a value with objects in place of references; a string that the type does not allow names a variable."""
+    """Return a value with objects for references; a string not of the type names a variable."""
     found = _decode_part(declared, value, known)
     if problem := find_type_mismatch(found, declared, known.scope.module):
         is_sent = isinstance(value, list | Mapping) and get_address(value) is None

@@ -36,7 +36,7 @@ from njrt.scope.scope import Scope
 
 @record
 class InterfaceEffect:
-    """One effect of an interface, ready to be requested; without a `handler` it is the `done` that binds the outputs."""
+    """An effect of an interface; without a `handler`, the `done` that binds the outputs."""
 
     operation: Operation
     arguments: Mapping[str, Argument]
@@ -44,7 +44,7 @@ class InterfaceEffect:
     takes_handling: bool = False
 
     def decode(self, sent: Mapping[str, WireValue], known: KnownObjects) -> dict[str, UserValue]:
-        """Return the arguments as values of the program, by name; raise ValueError if one does not fit."""
+        """Return the arguments as program values by name; raise ValueError if one does not fit."""
         if unknown := sent.keys() - self.arguments.keys():
             raise ValueError(f"`{self.operation.name}` takes no `{min(unknown)}`")
         values = {}
@@ -90,9 +90,10 @@ class OpenInterface:
         return self.effects.get(effect) if name == self.interface.name else None
 
     def close(self, outcome: Outcome | BaseException) -> None:
-        """Call the interface's `finally_` under the time limit of code, and check the outputs that it may have bound.
+        """Call the interface's `finally_` in the time limit of code, and check outputs it may bind.
 
-        Raises CodeTimeLimitError, or OutputTypeError if an output of a completed block no longer fits its type.
+        Raises CodeTimeLimitError, or OutputTypeError if an output of a completed block no longer
+        fits its type.
         """
         self.handling.outcome = outcome
         if self.interface.finally_ is None:
@@ -106,7 +107,8 @@ class OpenInterface:
 def open_interface(interface: Interface, block: Block, scope: Scope) -> OpenInterface:
     """Open an interface for a new run, with fresh state.
 
-    Raises ConfigurationError if a handler cannot be used, or an output cannot be an argument of `done`.
+    Raises ConfigurationError if a handler cannot be used, or an output cannot be an argument of
+    `done`.
     """
     effects = make_interface_effects(interface, scope)
 

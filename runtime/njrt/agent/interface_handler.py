@@ -1,9 +1,9 @@
 """The handler of an interface: it calls the function for an effect, and does what that asks.
 
-Perform("shop.reserve", {...})     Answer("reserved")                     the function returned this
-                                   Refusal("ValueError: only 2 left")     it raised an exception
-                                   Raised(SoldOut())                      it returned a jump
-                                   Answer("3")                            it returned Run("prices[0]")
+Perform("shop.reserve", {...})     Answer("reserved")                   the function returned this
+                                   Refusal("ValueError: only 2 left")   it raised an exception
+                                   Raised(SoldOut())                    it returned a jump
+                                   Answer("3")                          it returned Run("prices[0]")
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The model's prompts: a system prompt for each effect set and protocol, and an opening for each block.
+"""The model's prompts: a system prompt per effect set and protocol, and an opening per block.
 
     Put the sum of <prices> into <:total>.       the instruction
     ---
@@ -6,8 +6,8 @@
     total: float, to be bound                    an output
     Allowed jumps: `break`, `continue`           the legal jumps
 
-The system prompts are byte-stable, so that a vendor's prompt cache can hold them. They are short because a small
-model reads them, at about a hundred tokens a second, before every first call.
+The system prompts are byte-stable, so that a vendor's prompt cache can hold them. They are short
+because a small model reads them, at about a hundred tokens a second, before every first call.
 """
 
 from __future__ import annotations
@@ -82,7 +82,10 @@ tone = "friendly"
 ```
 """
 
-ANSWER_ROLE = "You are a function in a Python program: <x> is an input, <:x> an output. Follow the instruction"
+ANSWER_ROLE = (
+    "You are a function in a Python program: <x> is an input, <:x> an output. Follow the"
+    " instruction"
+)
 
 ANSWER_RULES = """\
 - Judge, extract, compute, translate and write yourself.
@@ -149,7 +152,7 @@ def build_direct_prompt(protocol: Protocol, reasoning: Reasoning | None = None) 
 def build_interface_prompt(
     rules: str, calls: Sequence[str], protocol: Protocol, has_references: bool
 ) -> str:
-    """Return the system prompt of a block with an interface; `calls` describes its effects as text."""
+    """Return the system prompt of a block with an interface; `calls` has its effects as text."""
     parts = [INTERFACE_PROMPT + REFERENCE_RULE * has_references]
     if rules := inspect.cleandoc(rules):
         parts.append(rules)
@@ -166,7 +169,7 @@ REASONED_FORM = "First reason step by step, in at most six short lines without c
 def join_opening(
     instruction: str, lines: Sequence[str], form: str, fixed: Sequence[str] = ()
 ) -> str:
-    """Return the text of a first message; `lines` has its values, `fixed` the parts that are the same in all runs.
+    """Return a first message's text; `lines` has its values, `fixed` the parts shared by all runs.
 
     A long form of the reply precedes the values: after it, a small model would lose sight of them.
     """
@@ -180,7 +183,7 @@ def join_opening(
 
 
 def build_opening(block: Block, scope: Scope, redactor: Redactor | None = None) -> str:
-    """Return the first message of a block: its instruction, then a line for each input, each output and the jumps.
+    """Return a block's first message: its instruction, then lines for inputs, outputs and jumps.
 
     Classes come first: they are the same in every run, which helps a prompt cache.
     """
@@ -277,7 +280,7 @@ def list_offered_jumps(block: Block) -> list[str]:
 
 
 def choose_rule(instruction: str) -> str:
-    """Return the line that ends the instruction: longer than any such line in it, so that no value can imitate it."""
+    """Return the instruction's end line: longer than any in it, so that no value can imitate it."""
     return "-" * (max(map(len, _RULE.findall(instruction)), default=2) + 1)
 
 

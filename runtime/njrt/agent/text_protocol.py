@@ -1,4 +1,4 @@
-"""The effects in a plain-text reply, for models without tool calls: fenced Python is code to run, fenced JSON a call.
+"""Effects in text replies of models without tool calls: fenced Python is code, fenced JSON a call.
 
     ```python                          ──parse_text_effects──>   Run(code='total = 3', done=True)
     total = 3
@@ -6,7 +6,8 @@
     {"name": "find", "arguments": {"text": "tea"}}          the call; several, or a list of them, in their order
     total = 3                                               Run(code='total = 3', done=True)
 
-A fence counts only at the start of a line, and only if it does not repeat a fenced block from the messages to the
+A fence counts only at the start of a line, and only if it does not repeat a fenced block from the
+messages to the
 model: code in a mail that the reply quotes is not run. Not detected: a quotation that changes the code.
 """
 
@@ -37,10 +38,10 @@ PYTHON_WORD = re.compile(rf"(?:{'|'.join(JSON_WORDS)})\b")
 def parse_text_effects(
     text: str, operations: tuple[Operation, ...], shown: Sequence[str] = ()
 ) -> tuple[Effect | Refusal, ...]:
-    """Read a plain-text reply: fenced Python is code to run, fenced JSON is a call, and bare code counts too.
+    """Read a plain-text reply: fenced Python is code, fenced JSON a call; bare code counts too.
 
-    In the text protocol a block of code ends the instruction, unless its first line is `# look`. `shown` are the
-    texts that the model was sent, the block's opening first.
+    In the text protocol a block of code ends the instruction, unless its first line is `# look`.
+    `shown` are the texts that the model was sent, the block's opening first.
     """
     text = textwrap.dedent(text)
     all_fenced, parts = split_at_fences(text)
@@ -66,9 +67,10 @@ def parse_text_effects(
 
 
 def split_at_fences(text: str) -> tuple[list[tuple[str, str]], list[str]]:
-    """Split a reply into its fenced blocks (language, body), and into the parts between its unpaired fences.
+    """Split a reply into its fenced blocks (language, body) and the parts between unpaired fences.
 
-    A line with the same fence and nothing else closes a block. Takes time linear in the length of the text.
+    A line with the same fence and nothing else closes a block. Takes time linear in the length of
+    the text.
     """
     lines = text.split("\n")
     fences = {
@@ -100,7 +102,8 @@ def split_at_fences(text: str) -> tuple[list[tuple[str, str]], list[str]]:
 
 
 QUOTED_ONLY = Refusal(
-    "nothing was carried out: this block repeats one in the data that you were shown; write your own code"
+    "nothing was carried out: this block repeats one in the data that you were shown; write your"
+    " own code"
 )
 
 
@@ -158,8 +161,8 @@ def make_call_effect(
 def parse_text_calls(text: str) -> tuple[ToolCall | Refusal, ...]:
     """Return the tool calls that a text consists of, or none if it contains anything else.
 
-    If one is not quite JSON, it and everything after it become one refusal. Small models like to put
-    code into triple quotes, as in Python: such a string is accepted, and dedented.
+    If one is not quite JSON, it and everything after it become one refusal. Small models like to
+    put code into triple quotes, as in Python: such a string is accepted, and dedented.
     """
     text = text.strip()
     calls = parse_json_calls(text)
@@ -172,7 +175,7 @@ def parse_text_calls(text: str) -> tuple[ToolCall | Refusal, ...]:
 
 
 def parse_json_calls(text: str) -> tuple[ToolCall | Refusal, ...]:
-    """Return the calls of a stripped text: `{"name": ..., "arguments": {...}} {...}`, or a list of them."""
+    """Return a stripped text's calls: `{"name": ..., "arguments": {...}} {...}`, or a list."""
     calls: list[ToolCall] = []
     position = 0
     while position < len(text):
@@ -207,7 +210,7 @@ def make_tool_call(written: Any) -> ToolCall | None:
 
 
 def explain_json_error(slip: json.JSONDecodeError) -> Refusal:
-    """Return a refusal that explains the mistake in a call that is not quite JSON, with the correct form."""
+    """Return a refusal that explains the mistake in an almost-JSON call, with the correct form."""
     if word := PYTHON_WORD.match(slip.doc, slip.pos):
         way = f"write {JSON_WORDS[word[0]]} for {word[0]}"
     else:
@@ -218,7 +221,7 @@ def explain_json_error(slip: json.JSONDecodeError) -> Refusal:
 
 
 def is_code(text: str) -> bool:
-    """Return whether a whole reply is Python rather than prose that happens to parse, such as `Done`."""
+    """Return whether a whole reply is Python, not prose that happens to parse, such as `Done`."""
     try:
         tree = parse_python(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -44,8 +44,8 @@ REFERENCE_SCHEMA: Json = make_object_schema(
 
 RUN = Operation(
     "run",
-    "Run Python in the program's scope. done=true ends the instruction once the code has run without "
-    "error; done=false shows the value of the last expression and goes on.",
+    "Run Python in the program's scope. done=true ends the instruction once the code has run"
+    " without error; done=false shows the value of the last expression and goes on.",
     (Parameter("code", TEXT_SCHEMA), Parameter("done", {"type": "boolean"}, default=False)),
     Run,
 )
@@ -62,7 +62,7 @@ def make_tools(operations: tuple[Operation, ...]) -> tuple[Tool, ...]:
 
 
 def make_arguments_schema(operation: Operation) -> Json:
-    """Return the strict JSON schema of an operation's arguments: every property required, no others allowed."""
+    """Return the strict JSON schema of operation arguments: all required, no others allowed."""
     definitions: dict[str, Json] = {}
     parameters = {p.name: move_definitions(p.schema, definitions) for p in operation.parameters}
     schema = make_object_schema(parameters)
@@ -89,7 +89,8 @@ def parse_tool_call(call: ToolCall, operations: tuple[Operation, ...]) -> Effect
 def make_effect(operation: Operation, arguments: Json) -> Effect | Refusal:
     """Make the effect of an operation from its arguments, by name, alias and type.
 
-    Arguments to an operation without parameters, such as `done(status="ok")`, are ignored: they can mean nothing else.
+    Arguments to an operation without parameters, such as `done(status="ok")`, are ignored: they can
+    mean nothing else.
     """
     rest, values = dict(arguments), {}
     for parameter in operation.parameters:
@@ -119,7 +120,7 @@ def find_argument_problem(parameter: Parameter, value: Any) -> str | None:
 
 
 def get_address(wire: Any) -> Any:
-    """Return the address in `{"type": "Ref", "addr": N}` (or a bare N), or None for anything else."""
+    """Return the address in `{"type": "Ref", "addr": N}` or a bare N, or None for anything else."""
     if isinstance(wire, Mapping) and wire.get("type") == "Ref":
         wire = wire.get("addr")
     return wire if isinstance(wire, int) and not isinstance(wire, bool) else None

@@ -1,9 +1,9 @@
 """Checks of a snippet against its block before it runs, with a hint for each problem.
 
-yield x                  a block cannot yield
-break                    `break` is not possible here; possible are: raise, return
-answer = respones        `respones` is not visible in this block; did you mean `response`? Visible are ...
-item = 1                 `item` is read-only in this block: the prompt says `<item>`, not `<:item>` ...
+yield x            a block cannot yield
+break              `break` is not possible here; possible are: raise, return
+answer = respones  `respones` is not visible in this block; did you mean `response`? Visible are ...
+item = 1           `item` is read-only in this block: the prompt says `<item>`, not `<:item>` ...
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ def find_snippet_problems(
         yield f"{format_line_prefix(node)}a block cannot yield"
     if not is_async or scope.namespace is not None:
         for node in names.awaits:
-            yield f"{format_line_prefix(node)}this block does not run in an async function: it cannot await"
+            yield (
+                f"{format_line_prefix(node)}this block does not run in an async function: it cannot"
+                " await"
+            )
     for jump in analysis.jumps:
         if problem := _explain_illegal_jump(jump, labels):
             yield problem
@@ -43,7 +46,10 @@ def find_snippet_problems(
     yield from _find_nested_finally(nodes)
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
-            yield f"{format_line_prefix(node)}`import *` is not possible in a block; import the names you need"
+            yield (
+                f"{format_line_prefix(node)}`import *` is not possible in a block; import the names"
+                " you need"
+            )
     yield from _find_bare_supers(nodes, names, scope)
     yield from _find_invisible_names(names, scope)
     yield from _find_hidden_names(names, scope)
@@ -58,7 +64,10 @@ def _explain_illegal_jump(jump: HostJump, labels: Collection[str]) -> str | None
             label = "continue"
         case ast.Return(value=value):
             if value is not None and "bare_return" in labels:
-                return f"{format_line_prefix(jump)}only a bare `return`, without a value, is possible here"
+                return (
+                    f"{format_line_prefix(jump)}only a bare `return`, without a value, is possible"
+                    " here"
+                )
             label = "bare_return" if "bare_return" in labels else "return"
     if label in labels:
         return None
@@ -74,7 +83,10 @@ def _find_unawaited_questions(nodes: Sequence[ast.AST]) -> Iterator[str]:
         if isinstance(node, ast.Call) and id(node) not in awaited:
             match node.func:
                 case ast.Name("ask"):
-                    yield f"{format_line_prefix(node)}write `await ask(...)`: this block is asynchronous"
+                    yield (
+                        f"{format_line_prefix(node)}write `await ask(...)`: this block is"
+                        " asynchronous"
+                    )
 
 
 _MAX_COPIES = 1_000
@@ -82,7 +94,7 @@ _MAX_COPIES = 1_000
 
 
 def _find_nested_finally(nodes: Sequence[ast.AST]) -> Iterator[str]:
-    """Refuse deeply nested `finally` blocks: Python compiles each once for every way into it, so they multiply."""
+    """Refuse deep `finally` nesting: Python compiles each per way into it, so they multiply."""
     copies: dict[ast.AST, int] = {}
     for node in reversed(nodes):  # inner nodes come after outer ones
         if isinstance(node, ast.Try | ast.TryStar) and node.finalbody:
@@ -94,7 +106,9 @@ def _find_nested_finally(nodes: Sequence[ast.AST]) -> Iterator[str]:
             nested = (copies.get(inner, 1) for part in node.finalbody for inner in ast.walk(part))
             copies[node] = ways * max(nested)
             if copies[node] > _MAX_COPIES:
-                yield f"{format_line_prefix(node)}too many `finally` blocks are nested in each other"
+                yield (
+                    f"{format_line_prefix(node)}too many `finally` blocks are nested in each other"
+                )
                 return
 
 
@@ -103,11 +117,13 @@ def _find_bare_supers(nodes: Sequence[ast.AST], names: SnippetNames, scope: Scop
         return
     for node in nodes:
         if is_bare_super(node) and scope.namespace is not None:
-            yield f"{format_line_prefix(node)}`super()` needs a method: a class body has no instance"
+            yield (
+                f"{format_line_prefix(node)}`super()` needs a method: a class body has no instance"
+            )
         elif is_bare_super(node):
             yield (
-                f"{format_line_prefix(node)}`super()` works in a block only if its prompt names <super>; "
-                "name the class instead"
+                f"{format_line_prefix(node)}`super()` works in a block only if its prompt names"
+                " <super>; name the class instead"
             )
 
 
@@ -115,11 +131,14 @@ def _find_invisible_names(names: SnippetNames, scope: Scope) -> Iterator[str]:
     for name, node in names.read.items():
         if name in scope.own and name in names.nested and name not in scope.scratch:
             yield (
-                f"{format_line_prefix(names.nested[name])}`{name}` belongs to a class body: as always in Python, "
-                "functions and comprehensions in it cannot see it; use a loop"
+                f"{format_line_prefix(names.nested[name])}`{name}` belongs to a class body: as"
+                " always in Python, functions and comprehensions in it cannot see it; use a loop"
             )
         if not is_visible(name, names, scope):
-            yield f"{format_line_prefix(node)}`{unmangle(name, scope.class_name)}` is not visible in this block{_format_name_hint(name, names, scope)}"
+            yield (
+                f"{format_line_prefix(node)}`{unmangle(name, scope.class_name)}` is not visible in"
+                f" this block{_format_name_hint(name, names, scope)}"
+            )
 
 
 def is_visible(name: str, names: SnippetNames, scope: Scope) -> bool:
@@ -137,8 +156,9 @@ def is_visible(name: str, names: SnippetNames, scope: Scope) -> bool:
 def _find_hidden_names(names: SnippetNames, scope: Scope) -> Iterator[str]:
     for name, node in names.hidden.items():
         yield (
-            f"{format_line_prefix(node)}`global {unmangle(name, scope.class_name)}` means the block's variable, but a function "
-            "around it has one of the same name; rename one of them"
+            f"{format_line_prefix(node)}`global {unmangle(name, scope.class_name)}` means the"
+            " block's variable, but a function around it has one of the same name; rename one of"
+            " them"
         )
 
 
@@ -167,7 +187,7 @@ _DEFINITION_NODES = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.Im
 
 
 def _is_same_import(name: str, node: ast.AST, scope: Scope) -> bool:
-    """Return whether an import binds the value that the program's variable of the same name already has."""
+    """Return whether an import binds what the program's variable of that name already has."""
     found = scope.lookup(name)
     if not isinstance(found, Bound):
         return False
@@ -192,7 +212,7 @@ _SUGGESTED_BUILTINS = [
 
 
 def _format_name_hint(name: str, names: SnippetNames, scope: Scope) -> str:
-    """Return a hint with a similar name of the same kind (a class for a class) and the visible names."""
+    """Return a hint with a similar name of its kind (a class for a class) and the visible names."""
     shown = (*scope.names, *scope.type_names)
     visible = dict.fromkeys((*shown, *scope.lent, *scope.scratch))
     plain = [unmangle(visible_name, scope.class_name) for visible_name in visible]

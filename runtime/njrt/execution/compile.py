@@ -51,7 +51,7 @@ from njrt.scope.scope import Bound, Scope
 from njrt.timeouts import DeadlineExceeded, call_with_timeout
 
 MAX_CHARACTERS = 100_000
-"""Longer code is refused unparsed: Python's compiler needs more than linear time, and cannot be stopped."""
+"""Longer code is refused unparsed: compiling takes more than linear time and cannot be stopped."""
 
 _MAX_SECONDS = 10.0
 """How long checking and compiling may take."""
@@ -77,7 +77,10 @@ class Snippet:
     labels: frozenset[str] = frozenset()
     """The jumps besides `raise` that the block lets its code make."""
     raises_mistakes: bool = False
-    """Whether all its exceptions are the program's, as in static code; else only the ones that it raises itself."""
+    """Whether all its exceptions are the program's, as in static code.
+
+    Otherwise only the ones that it raises itself are.
+    """
 
 
 class RaiseTracker(RaisedError):
@@ -206,7 +209,7 @@ _PRIVATE_CELLS = {
 
 @lru_cache(maxsize=64)
 def compile_snippet(source: str, place: str, layout: ScopeLayout, future_flags: int) -> CodeType:
-    """Compile a snippet for all scopes of this layout, from a fresh tree because lowering changes it."""
+    """Compile a snippet for all scopes of this layout, from a fresh tree as lowering changes it."""
     new = analyze_snippet.__wrapped__(source, layout.class_name, future_flags)
     return lower_snippet(new.tree, new.names, layout, register_source(place, source), new.flags)
 
@@ -247,7 +250,7 @@ def _make_layout(
 
 
 def _provide_cells(names: SnippetNames, scope: Scope, policy: CodePolicy) -> None:
-    """Make cells for the block's own names, and for builtins that are replaced or that the program shadows."""
+    """Make cells for the block's own names, and for builtins that are replaced or shadowed."""
     for name in names.bound:
         if not scope.is_referenced(name):
             scope.ensure_own_cell(name)
@@ -279,7 +282,7 @@ def find_carried_functions(names: SnippetNames, scope: Scope) -> dict[str, CellT
 
 
 def make_lister(name: str, scope: Scope) -> Callable[..., UserValue]:
-    """Return a block's `dir`, `locals` or `vars`; without arguments it lists the block's variables."""
+    """Return a block's `dir`, `locals` or `vars`; without arguments it lists its variables."""
     builtin: Callable[..., UserValue] = getattr(builtins, name)
 
     def list_names(*arguments: UserValue) -> UserValue:

@@ -1,4 +1,4 @@
-"""The asserts that follow a block, checked when it ends: a reply that breaks one goes back to the model.
+"""The asserts after a block, checked when it ends: a reply that breaks one goes back to the model.
 
     assert plan.end > plan.start, "it ends early"
 

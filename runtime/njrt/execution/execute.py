@@ -5,10 +5,10 @@
                                                                      or Jumped(Broke(), printed="")
                                                                      or Failed("TypeError: ...", printed="")
 
-At the top level of a snippet, `break`, `continue`, `return` and `raise` act on the program. An exception from a
-top-level `raise` is the block's own and is raised in the program; any other is the model's mistake and is reported
-to the model. Some exceptions propagate: KeyboardInterrupt, the exit or cancellation of the program, and an error of
-the runtime in a nested block.
+At the top level of a snippet, `break`, `continue`, `return` and `raise` act on the program. An
+exception from a top-level `raise` is the block's own and is raised in the program; any other is the
+model's mistake and is reported to the model. Some exceptions propagate: KeyboardInterrupt, the exit
+or cancellation of the program, and an error of the runtime in a nested block.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ __all__ = [
 def execute(snippet: Snippet, *, seconds: float | None = None) -> Execution:
     """Run a snippet that does not await, for at most `seconds`.
 
-    Raises exceptions that are not the model's mistakes: KeyboardInterrupt, SystemExit, GeneratorExit, cancellation,
-    an error of the runtime from a nested block, and `CodeTimeLimitError` when the time is up.
+    Raises exceptions that are not the model's mistakes: KeyboardInterrupt, SystemExit,
+    GeneratorExit, cancellation, an error of the runtime from a nested block, and
+    `CodeTimeLimitError` when the time is up.
     """
     try:
         if snippet.is_contained:
@@ -67,7 +68,7 @@ async def aexecute(snippet: Snippet, *, seconds: float | None = None) -> Executi
 
 
 def start_snippet(snippet: Snippet) -> Callable[[], Any]:
-    """Make the function that runs the code; `end_by_result` or `end_by_error` must handle its end."""
+    """Make a function that runs the code; `end_by_result` or `end_by_error` must handle its end."""
     if snippet.is_contained:
         raise AssertionError("contained code runs in a child")
     code, scope = snippet.code, snippet.scope
@@ -78,7 +79,7 @@ def start_snippet(snippet: Snippet) -> Callable[[], Any]:
 
 
 def end_by_error(snippet: Snippet, error: BaseException) -> Execution:
-    """Return how an exception ends a snippet; re-raise it unless it is the model's mistake (see `execute`)."""
+    """Return how a model's mistake ends a snippet; re-raise other exceptions (see `execute`)."""
     try:
         if isinstance(error, DeadlineExceeded):
             raise make_time_limit_error(error) from None
@@ -137,8 +138,8 @@ def _classify_error(error: BaseException, snippet: Snippet) -> Execution:
 class ClassNamespace:
     """A class namespace as the snippet's code sees it, without the names that the compiler sets.
 
-    The code of a class body sets `__module__` and `__qualname__` first, and other names last. The program's own
-    class body has already done so.
+    The code of a class body sets `__module__` and `__qualname__` first, and other names last. The
+    program's own class body has already done so.
     """
 
     __slots__ = ("_hidden", "_ignored_once", "_names")
@@ -150,7 +151,7 @@ class ClassNamespace:
         self._ignored_once = {"__module__", "__qualname__", "__firstlineno__"}
 
     def __getitem__(self, name: str) -> UserValue:
-        # A class body looks here first even for names that are declared nonlocal; the block's own names are in cells.
+        # A class body looks here first, even for nonlocal names; a block's own names are in cells.
         if name in self._hidden:
             raise KeyError(name)
         return self._names[name]

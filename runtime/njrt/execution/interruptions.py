@@ -8,13 +8,14 @@
         with suppress(Exception):                     with .manager(suppress(Exception)):
             wait()                                        wait()
 
-These are the end of the code's time, KeyboardInterrupt, the cancellation of the program's task, and exceptions raised
-by the program's signal handlers. They leave the code, and the block, as if the code had no handlers.
-A CancelledError while nobody has cancelled the program's task is a mistake of the code.
+These are the end of the code's time, KeyboardInterrupt, the cancellation of the program's task, and
+exceptions raised by the program's signal handlers. They leave the code, and the block, as if the
+code had no handlers. A CancelledError while nobody has cancelled the program's task is a mistake of
+the code.
 
-Not detected: a signal handler that is no longer installed when its exception is caught; exceptions that a function of
-the program catches itself. A `finally` that ends with `return`, `break` or `continue` discards every exception except
-the end of the code's time.
+Not detected: a signal handler that is no longer installed when its exception is caught; exceptions
+that a function of the program catches itself. A `finally` that ends with `return`, `break` or
+`continue` discards every exception except the end of the code's time.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ ExceptionTypes = type[BaseException] | tuple[Any, ...]
 
 
 def select_catchable(kinds: ExceptionTypes = BaseException) -> ExceptionTypes:
-    """Return the operand of an `except` clause, or an empty tuple if the current exception comes from outside."""
+    """Return an `except` clause's operand, or an empty tuple if the error comes from outside."""
     error = sys.exception()
     return () if error is not None and is_interruption(error) else kinds
 
@@ -106,7 +107,7 @@ class _Manager:
 def wrap_manager(
     manager: UserValue, enter: str = "__enter__", leave: str = "__exit__"
 ) -> UserValue:
-    """Wrap the operand of `with`; return anything but a context manager unchanged, for Python's own error."""
+    """Wrap `with`'s operand; return anything but context managers unchanged, for Python's error."""
     kind = type(manager)
     return _Manager(manager) if hasattr(kind, enter) and hasattr(kind, leave) else manager
 

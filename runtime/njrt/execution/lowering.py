@@ -12,9 +12,10 @@
                                                    tmp = y
                                                    return (1, tmp + 1)
 
-Only the code of `body` is kept; its free variables are then bound to the program's cells. Every exit returns a pair
-(exit kind, value), which the snippet's own `try`, `finally` and `with` treat like a break or continue. A class body
-cannot return, so there the snippet is wrapped in a loop that runs once.
+Only the code of `body` is kept; its free variables are then bound to the program's cells. Every
+exit returns a pair (exit kind, value), which the snippet's own `try`, `finally` and `with` treat
+like a break or continue. A class body cannot return, so there the snippet is wrapped in a loop that
+runs once.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ BOUND_NAME = ".bound"
 
 
 def find_host_jumps(statements: Iterable[ast.AST]) -> Iterator[HostJump]:
-    """Find the jumps that act on the program rather than on the snippet's own loops and functions."""
+    """Find the jumps that act on the program, not on the snippet's own loops and functions."""
     return (found for found in find_exits(statements) if not isinstance(found, ast.Raise))
 
 
@@ -81,7 +82,7 @@ def find_exits(
 
 @record
 class ScopeLayout:
-    """The parts of a scope that lowering needs: how the code around the snippet declares its names."""
+    """The parts of a scope that lowering needs: how code around the snippet declares its names."""
 
     class_name: str | None
     """The class for name mangling."""
@@ -127,7 +128,7 @@ def _build_scaffold(layout: ScopeLayout, body: list[ast.stmt]) -> ast.Module:
     """Build the functions around the snippet that make the compiler resolve its names as needed."""
     private_class = layout.class_name or "_"  # a class named `_` mangles nothing
     inner = f"class {private_class}" if layout.in_class else "def body()"
-    # The class around the body is only for mangling: the name `Box` still means the program's class.
+    # The class around the body is only for mangling: `Box` still means the program's class.
     is_program_name = private_class not in layout.cells
     text = "\n".join(
         [
@@ -144,7 +145,7 @@ def _build_scaffold(layout: ScopeLayout, body: list[ast.stmt]) -> ast.Module:
     module = parse_python(text)
     for node in ast.walk(module):
         if isinstance(node, ast.stmt | ast.expr):
-            # Python 3.14 gives trace functions wrong numbers of lines above the first line of their function.
+            # Python 3.14 gives trace functions wrong numbers for lines above their function.
             node.lineno = node.end_lineno = 1
             node.col_offset = node.end_col_offset = 0
     outer = module.body[0]
@@ -162,7 +163,7 @@ def _build_scaffold(layout: ScopeLayout, body: list[ast.stmt]) -> ast.Module:
     ]  # fmt: skip
     declared.targets[-1:] = [ast.Name(name, ast.Store()) for name in private]
     host.body[0].names[-1:] = private
-    # A function declared global has its bare name as its qualified name, so its own functions are `f.<locals>.g`.
+    # A function declared global has a bare qualified name, so its functions are `f.<locals>.g`.
     if not (layout.in_class and layout.class_name):
         host.name = layout.host or "<natural>"
     as_global.names = [host.name]
@@ -171,7 +172,7 @@ def _build_scaffold(layout: ScopeLayout, body: list[ast.stmt]) -> ast.Module:
 
 
 class _Lowerer(ast.NodeTransformer):
-    """Rewrites the snippet's own scope, and the `global` and `nonlocal` statements of nested scopes."""
+    """Rewrites the snippet's own scope and nested scopes' `global` and `nonlocal` statements."""
 
     def __init__(self, names: SnippetNames, layout: ScopeLayout, jumps: set[int]) -> None:
         self.names = names
@@ -203,7 +204,7 @@ class _Lowerer(ast.NodeTransformer):
         return [ast.copy_location(statement, node) for statement in made]
 
     def visit(self, node: ast.AST) -> Any:
-        """Lower a node; report the watched outputs that a statement binds, with `if .bound("y"): pass`."""
+        """Lower a node; report the watched outputs that it binds, with `if .bound("y"): pass`."""
         if not self.layout.watched or self.nested or not isinstance(node, ast.stmt):
             return super().visit(node)
         bound = find_bound_names(node, self.layout.class_name) & self.layout.watched
@@ -221,9 +222,10 @@ class _Lowerer(ast.NodeTransformer):
         return report + statements if isinstance(node, ast.Expr) else statements + report
 
     def report_patterns(self, node: ast.Match) -> set[str]:
-        """Report in each case the names that its pattern binds; return the names to report after the statement.
+        """Report the names of each case's pattern; return the names to report after the statement.
 
-        These are the names in the subject, and in cases with a guard, which may fail after the names are bound.
+        These are the names in the subject, and in cases with a guard, which may fail after the
+        names are bound.
         """
         names = find_bound_names(node.subject, self.layout.class_name)
         for case in node.cases:
@@ -255,7 +257,7 @@ class _Lowerer(ast.NodeTransformer):
         return self.make_exit(ExitKind.CONTINUE, None, node) if id(node) in self.jumps else node
 
     def visit_Raise(self, node: ast.Raise) -> ast.AST | list[ast.stmt]:
-        """`raise error` -> `raise .raised(error)`, which records the exception as the block's own."""
+        """`raise error` -> `raise .raised(error)`, which records the exception as the block's."""
         self.generic_visit(node)
         if self.nested:
             return node
@@ -265,7 +267,7 @@ class _Lowerer(ast.NodeTransformer):
         return [ast.copy_location(ast.Expr(_make_call(RAISED_NAME)), node), node]
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
-        """`except KINDS:` -> `except .catchable(KINDS):`, which does not catch exceptions from outside."""
+        """`except KINDS:` -> `except .catchable(KINDS):`, but not for exceptions from outside."""
         self.generic_visit(node)
         kinds = [node.type] if node.type else []
         node.type = ast.copy_location(_make_call(CATCHABLE_NAME, *kinds), node.type or node)
@@ -283,7 +285,7 @@ class _Lowerer(ast.NodeTransformer):
     visit_AsyncWith = visit_With
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        """Drop the annotation of a variable: an annotated name can be neither nonlocal nor global."""
+        """Drop a variable's annotation: an annotated name can be neither nonlocal nor global."""
         self.generic_visit(node)
         own = isinstance(node.target, ast.Name) and node.target.id in self.layout.own
         if self.nested or (self.layout.in_class and own):
@@ -296,9 +298,10 @@ class _Lowerer(ast.NodeTransformer):
         return ast.copy_location(ast.Pass(), node) if node.module == "__future__" else node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """`super()` -> `super(__class__, self)`: the code has no first argument that `super()` could take.
+        """`super()` -> `super(__class__, self)`: the code lacks a first argument for `super()`.
 
-        In methods that a class body defines, it becomes `super(.class, self)`: their class is the program's.
+        In methods that a class body defines, it becomes `super(.class, self)`: their class is the
+        program's.
         """
         self.generic_visit(node)
         if not is_bare_super(node) or "super" in self.names.bound:
@@ -352,7 +355,7 @@ def is_bare_super(node: ast.AST) -> bool:
 
 
 def _wrap_in_loop(body: list[ast.stmt]) -> ast.While:
-    """`while True: BODY; .exit_kind = 0; break`: a loop that the jumps of a class body can leave."""
+    """`while True: BODY; .exit_kind = 0; break`: a loop that a class body's jumps can leave."""
     fell_off = _make_assignment(EXIT_KIND_NAME, ast.Constant(int(ExitKind.FELL_OFF)))
     return ast.While(ast.Constant(True), [*body, fell_off, ast.Break()], [])
 

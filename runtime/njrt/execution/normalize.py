@@ -6,17 +6,18 @@
     if text == 'four': a = 1   if text == 'four': a = 1          the rest cannot run
     else: a = nine
 
-Small models often restate the inputs first. A statement that binds an input to its own value is replaced by `pass`,
-for plain values only (text, numbers, bytes, truth values, None). So is the restated class of an input, if it has no
-member that the original lacks, and its methods do nothing but fill attributes.
+Small models often restate the inputs first. A statement that binds an input to its own value is
+replaced by `pass`, for plain values only (text, numbers, bytes, truth values, None). So is the
+restated class of an input, if it has no member that the original lacks, and its methods do nothing
+but fill attributes.
 
 They also write a branch for each value that they can think of. The code runs once: if it begins
 with an `if` that compares an input with its whole value, the other branches are removed.
 
-Python allows `import *` in modules only. For a module that blocks may import, it is replaced by an import of the
-public names that the code reads, names of builtins included, as in Python; a variable that the prompt names keeps
-its value. In functions, and for other modules, `import *` stays, and is refused. Not detected: names in strings, as in
-`List["Any"]`.
+Python allows `import *` in modules only. For a module that blocks may import, it is replaced by an
+import of the public names that the code reads, names of builtins included, as in Python; a variable
+that the prompt names keeps its value. In functions, and for other modules, `import *` stays, and is
+refused. Not detected: names in strings, as in `List["Any"]`.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ def _is_current_class(definition: ast.ClassDef, scope: Scope) -> bool:
 
 
 def _is_known_member(statement: ast.stmt, known: Collection[str]) -> bool:
-    """Return whether a statement of a class body declares one of the `known` members without adding behaviour."""
+    """Return whether a class body's statement declares a `known` member and adds no behaviour."""
     match statement:
         case (
             ast.AnnAssign(target=ast.Name(name), value=value)
@@ -139,7 +140,7 @@ def _is_trivial(statement: ast.stmt) -> bool:
 
 
 def _is_current_value(literal: ast.expr, name: str, scope: Scope) -> bool:
-    """Return whether an expression is a literal equal to this variable's value, or the variable itself."""
+    """Return whether an expression is a literal equal to this variable's value, or the variable."""
     if isinstance(literal, ast.Name) and literal.id == name:
         return True
     found = scope.lookup(name)

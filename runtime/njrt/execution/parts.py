@@ -41,7 +41,9 @@ def find_part_problems(tree: ast.Module, scope: Scope) -> Iterator[str]:
         elif not any(path.startswith(f"{part}.") for part in named):
             parts = ", ".join(f"`{part}`" for part in named)
             line = format_line_prefix(node)
-            yield f"{line}the prompt names only {parts} of `{root}`, and no other part; use just that"
+            yield (
+                f"{line}the prompt names only {parts} of `{root}`, and no other part; use just that"
+            )
 
 
 def _find_assignment_problem(node: ast.Attribute, path: str, scope: Scope) -> Iterator[str]:

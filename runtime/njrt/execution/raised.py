@@ -3,7 +3,8 @@
     raise OutOfStock("tea")        at the top level of a snippet: recorded, and raised in the program
     prices["tee"]                  a KeyError that no `raise` has recorded: a mistake, reported to the model
 
-This module imports only the standard library, because contained code records exceptions in a separate process.
+This module imports only the standard library, because contained code records exceptions in a
+separate process.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from typing import Any
 class RaisedError:
     """Records the exception last raised by the snippet's own `raise` statements.
 
-    `handled` is the exception that the program handles around the block; `reraises` is true if the last `raise` was
-    bare and re-raised exactly that exception.
+    `handled` is the exception that the program handles around the block; `reraises` is true if the
+    last `raise` was bare and re-raised exactly that exception.
     """
 
     def __init__(self) -> None:
@@ -34,7 +35,7 @@ class RaisedError:
         return error
 
     def is_own_error(self, error: BaseException) -> bool:
-        """Return whether the snippet raised `error`, or the exceptions that `except*` put into this group."""
+        """Return whether the snippet raised `error`, or the exceptions that `except*` put in it."""
         if self.last is None:
             return False
         if isinstance(error, BaseExceptionGroup):

@@ -19,7 +19,7 @@ from njrt.scope.scope import Absent, Bound
 
 @record
 class Ran:
-    """The code ran to its end; `value` is the value of its last statement, if this is an expression."""
+    """The code ran to its end; `value` is its last statement's value, if that is an expression."""
 
     value: UserValue
     printed: str
@@ -61,7 +61,7 @@ def make_execution(exit_kind: int, value: UserValue, printed: str) -> Execution:
 def make_failure(
     snippet: Snippet, error: BaseException, text: str, name: str | None, printed: str, *called: Any
 ) -> Failed:
-    """Return the mistake that `text` describes, with advice; of a variable `name` without a value, that it is not bound.
+    """Return the mistake that `text` describes, with advice, or that variable `name` is not bound.
 
     `called` is what `find_called_function` returns.
     """

@@ -1,8 +1,9 @@
-"""The analysis of a snippet that depends only on its text, made once per text: its tree, names and jumps.
+"""The analysis of a snippet by its text alone, made once per text: its tree, names and jumps.
 
     "if n > 3: break"      ──analyze_snippet──>      SnippetAnalysis(tree, names.read: n, jumps: the `break`)
 
-A block in a loop often runs the same code again; then only the checks that depend on its variables are repeated.
+A block in a loop often runs the same code again; then only the checks that depend on its variables
+are repeated.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
     code = compile(tree, register_source("mailbox.njpy:12", "y = 1"), "exec")
     linecache.getline(code.co_filename, 1)      'y = 1'
 
-All code objects of a compilation share one file name object, which is deleted with its lines after the last of them.
+All code objects of a compilation share one file name object, which is deleted with its lines after
+the last of them.
 """
 
 from __future__ import annotations

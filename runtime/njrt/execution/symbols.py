@@ -1,13 +1,14 @@
-"""The names that a snippet binds and reads, scope by scope, following the rules of Python's compiler.
+"""The names that a snippet binds and reads, scope by scope, by the rules of Python's compiler.
 
     y = [k * x for k in xs]         bound: y         read: xs, and nested: x
     def inc():
         global n                    declared: n reaches the block's own scope
         n += step                   bound: n         read, nested: n, step
 
-`symtable` is not used because from Python 3.12 on it lists the variables of an inlined comprehension (PEP 709) in
-the enclosing scope. Names are mangled, as the compiler stores them. Not detected: names bound by `import *` (refused
-elsewhere) and by code that changes `globals()` or a namespace at run time.
+`symtable` is not used because from Python 3.12 on it lists the variables of an inlined
+comprehension (PEP 709) in the enclosing scope. Names are mangled, as the compiler stores them. Not
+detected: names bound by `import *` (refused elsewhere) and by code that changes `globals()` or a
+namespace at run time.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ class SnippetNames:
     """The names of a snippet that its own scope, or the program around it, must provide."""
 
     bound: dict[str, ast.AST]
-    """Names bound in the block's scope, also by `global` and `nonlocal` in nested functions, with the first node."""
+    """Names bound in the block, also by nested `global` and `nonlocal`, with the first node."""
     read: dict[str, ast.AST]
     """Names read from the block's scope or beyond it, with the first node."""
     nested: dict[str, ast.AST]
     """The names among these that nested scopes read or bind, with the first node."""
     declared: dict[Declaration, tuple[str, ...]]
-    """For each `global` and `nonlocal` in a nested scope: the names that reach the block's own scope."""
+    """For each `global` or `nonlocal` in a nested scope: the names that reach the block's scope."""
     hidden: dict[str, ast.AST]
     """Names in a nested `global` that are variables of a function in between."""
     awaits: list[ast.AST]
@@ -121,7 +122,7 @@ def _resolve_names(collector: _NameCollector) -> SnippetNames:
 
 
 def _find_owner(table: _SymbolTable, name: str) -> _SymbolTable | None:
-    """Find the table that holds the variable `name` of `table`; the block's also means the program's."""
+    """Find the table that holds `name` of `table`; the block's also means the program's."""
     if name in table.bound and name not in table.declared:
         return table
     if isinstance(table.declared.get(name), ast.Global):
@@ -318,9 +319,10 @@ def _list_arguments(arguments: ast.arguments) -> list[ast.arg]:
 
 
 def find_bound_names(part: ast.AST, class_name: str | None) -> set[str]:
-    """Return the names (mangled) that a statement, or a part of one, binds itself, excluding those its body binds.
+    """Return the mangled names that a statement, or a part of one, binds itself, not in its body.
 
-    A function counts as binding the names that it declares `nonlocal` or `global`, because it may be called.
+    A function counts as binding the names that it declares `nonlocal` or `global`, because it may
+    be called.
     """
     names: set[str] = set()
     waiting = [part]

@@ -3,8 +3,9 @@
     tree = parse_python("n += 1")
     code = compile_tree(tree, "mailbox.njpy:12")
 
-CPython before 3.12.2 counts the depth of a tree in a variable shared by all threads. If two threads parse at the same
-time, it may raise `SystemError: AST constructor recursion depth mismatch` for valid code; a second call succeeds.
+CPython before 3.12.2 counts the depth of a tree in a variable shared by all threads. If two threads
+parse at the same time, it may raise `SystemError: AST constructor recursion depth mismatch` for
+valid code; a second call succeeds.
 """
 
 from __future__ import annotations

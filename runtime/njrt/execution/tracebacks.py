@@ -7,8 +7,8 @@
       in your code, line 1: price_of('b')
       in price_of (shop.py:12): return prices[name]
 
-The runtime's frames are left out, and long texts and deep stacks are cut. If an exception's message cannot be
-computed, only its type is shown.
+The runtime's frames are left out, and long texts and deep stacks are cut. If an exception's message
+cannot be computed, only its type is shown.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def format_failure(error: BaseException, body: CodeType) -> str:
 
 
 def format_error(error: BaseException) -> str:
-    """Format an exception's type, message and notes; never raises, and is bounded in length and time."""
+    """Format an exception's type, message and notes, bounded in length and time; never raises."""
     name = type(error).__qualname__.rpartition("<locals>.")[2]
     try:
         message = call_with_timeout(_MESSAGE_SECONDS, lambda: str(error))
@@ -64,7 +64,7 @@ def format_error(error: BaseException) -> str:
 
 
 def has_left_block(error: BaseException) -> bool:
-    """Return whether an exception passed through another block's run, which makes it an exception of the program.
+    """Return whether an exception passed through another block's run, so that it is the program's.
 
     The first frame, which handles it, belongs to the run of this snippet itself.
     """
@@ -73,7 +73,7 @@ def has_left_block(error: BaseException) -> bool:
 
 
 def leaves_block(error: BaseException) -> bool:
-    """Return whether an exception is not a mistake of the model's code: it comes from outside, or is of the runtime or the program."""
+    """Return whether an exception is external, or of the runtime or program, not of model code."""
     if isinstance(error, RecursionError):
         return is_stack_deep() or has_left_block(error)
     if is_cancellation(error):
@@ -102,7 +102,7 @@ def cut_middle(text: str, most: int) -> str:
 def format_program_frames(
     error: BaseException, body: CodeType | None = None, outer: Iterable[str] = ()
 ) -> list[str]:
-    """Return the lines `outer`, and of the program's functions and `body` that an exception has passed through."""
+    """Return `outer`, and the lines of the program and `body` that an exception passed through."""
     frames = [*outer, *_format_frames(error.__traceback__, body)]
     if len(frames) <= _MAX_FRAMES:
         return frames
@@ -126,9 +126,10 @@ def _format_frames(trace: TracebackType | None, body: CodeType | None) -> Iterat
 
 
 def find_called_function(error: BaseException, body: CodeType) -> tuple[UserValue, str] | None:
-    """Return the program's function that the snippet `body` called and that failed, with the name of its owner.
+    """Return the failed program function that the snippet `body` called, with its owner's name.
 
-    Methods are looked up in the class of their first argument, functions among their module's names; None for others.
+    Methods are looked up in the class of their first argument, functions among their module's
+    names; None for others.
     """
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     pairs = itertools.pairwise(frames)
@@ -155,7 +156,10 @@ def format_syntax_error(error: SyntaxError) -> str:
         line = error.text.rstrip("\n")
         text += f"\n    {line.expandtabs(1)}\n    {' ' * (error.offset - 1)}^"
         if found := _ASSIGNED_JUMP.match(line):
-            text += f"\n    `{found[1]}` is a statement: write it alone, without `{found[0][: found.start(1)].strip()}`"
+            text += (
+                f"\n    `{found[1]}` is a statement: write it alone, without"
+                f" `{found[0][: found.start(1)].strip()}`"
+            )
     return text
 
 

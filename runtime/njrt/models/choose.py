@@ -7,8 +7,9 @@
     model="openai/gpt-4.1,anthropic/…"                FallbackModel((OpenAI(…), Anthropic(…)))
     no option, ANTHROPIC_API_KEY=…                    Anthropic(DEFAULT_MODELS["anthropic"])
 
-Equal choices share one model and its connections. A key is sent only to the server that it was configured for:
-OPENAI_API_KEY to OPENAI_BASE_URL or else to OpenAI, ANTHROPIC_API_KEY likewise, NJC_API_KEY to NJC_BASE_URL.
+Equal choices share one model and its connections. A key is sent only to the server that it was
+configured for: OPENAI_API_KEY to OPENAI_BASE_URL or else to OpenAI, ANTHROPIC_API_KEY likewise,
+NJC_API_KEY to NJC_BASE_URL.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ DEFAULT_MODELS: Mapping[str, str] = {"anthropic": "claude-sonnet-5-5", "openai":
 """The model to use for each vendor if its key is set and no model is configured."""
 
 NO_MODEL_MESSAGE = (
-    "no model is configured; set one of ANTHROPIC_API_KEY, OPENAI_API_KEY or NJC_BASE_URL (the URL of an "
-    "OpenAI-compatible server, such as http://127.0.0.1:8000/v1), name a model in NJC_MODEL, in "
-    "`[tool.njc] model` or on the block, or replay a recording"
+    "no model is configured; set one of ANTHROPIC_API_KEY, OPENAI_API_KEY or NJC_BASE_URL (the URL"
+    " of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1), name a model in NJC_MODEL,"
+    " in `[tool.njc] model` or on the block, or replay a recording"
 )
 
 _models: dict[tuple[object, ...], Model] = {}
@@ -39,7 +40,7 @@ _models_lock = free_in_child(threading.RLock())
 
 
 def get_model(name: str | None = None, *, base_url: str | None = None) -> Model:
-    """Return the model with this name, or the model that the environment configures, shared by the whole process.
+    """Return the model with this name, or the environment's model, shared by the whole process.
 
     Raises `ConfigurationError` if no model has this name, and `NoModelError` if none is configured.
     """
@@ -49,7 +50,7 @@ def get_model(name: str | None = None, *, base_url: str | None = None) -> Model:
 
 
 def choose_model(options: Options, environ: Mapping[str, str]) -> Model:
-    """Return the model that `options` choose, or else the first with a key or a server in `environ`."""
+    """Return the model that `options` choose, else the first with a key or server in `environ`."""
     if not (names := list_model_names(options, environ)):
         return _choose_default(options.base_url, environ)
     models = tuple(_choose_named(name, options.base_url, environ) for name in names)
@@ -57,7 +58,7 @@ def choose_model(options: Options, environ: Mapping[str, str]) -> Model:
 
 
 def list_model_names(options: Options, environ: Mapping[str, str]) -> list[str]:
-    """Return the configured models' names, the fallbacks after the first; empty for a vendor's default."""
+    """Return the configured model names, with fallbacks last; empty for a vendor's default."""
     names = [name for part in (options.model or "").split(",") if (name := part.strip())]
     old, _, new = environ.get("NJC_REPLACE_MODEL", "").partition("=")
     if new and not old:
@@ -97,8 +98,10 @@ def _choose_named(name: str, base_url: str | None, environ: Mapping[str, str]) -
     if base_url:
         return _get_openai(name, base_url, environ)
     raise ConfigurationError(
-        f"no vendor is known for model `{name}`; write openai/NAME, anthropic/NAME, pydantic-ai:VENDOR:NAME or "
-        "python:MODULE:NAME" + _suggest_name(name) + ", or set a base_url for your own server"
+        f"no vendor is known for model `{name}`; write openai/NAME, anthropic/NAME,"
+        " pydantic-ai:VENDOR:NAME or python:MODULE:NAME"
+        + _suggest_name(name)
+        + ", or set a base_url for your own server"
     )
 
 

@@ -1,6 +1,6 @@
 """The protocol of models, and layers that add a capability to one.
 
-model = LayeredModel(OpenAI("gpt-4.1"), (trace, limits, cache))      the first layer is the outermost
+model = LayeredModel(OpenAI("gpt-4.1"), (trace, limits, cache))     the first layer is the outermost
 reply = model.ask(request)              reply = await model.aask(request)
 
 async def answer(self, request, ask):       a layer, written once for threads and event loops alike
@@ -117,7 +117,7 @@ def run_without_waiting(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 def answer_all(questions: Generator[Asked, Answered, T], answer: Callable[[Asked], Answered]) -> T:
-    """Answer a generator's questions and return its result; an error from `answer` is raised in the generator."""
+    """Answer a generator's questions and return its result; it receives the errors of `answer`."""
     try:
         question = next(questions)
         while True:

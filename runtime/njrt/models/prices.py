@@ -12,7 +12,7 @@ from njrt.messages import Usage
 
 
 def compute_cost(name: str, usage: Usage, cache_writes: int = 0) -> float | None:
-    """Return the price of one call of the model `name`, such as `openai/gpt-4.1`; None if it is not known.
+    """Return the price of one call of the model `name`, such as `openai/gpt-4.1`; None if unknown.
 
     `cache_writes` of the input tokens were written to the vendor's prompt cache.
     """

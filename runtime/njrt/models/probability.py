@@ -2,8 +2,8 @@
 
     {"team": "billing"}, probability 0.97      the product of the probabilities of the tokens of "billing"
 
-Servers with OpenAI's API return the tokens (`logprobs`). Only answers with a schema have a probability; for free text
-it means little.
+Servers with OpenAI's API return the tokens (`logprobs`). Only answers with a schema have a
+probability; for free text it means little.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"(?P<key>\s*:)?|-?\d[\d.eE+-]*|true|f
 
 
 def compute_probability(text: str, tokens: Iterable[tuple[str, float]]) -> float | None:
-    """Return the probability of the values in the JSON `text`, from its tokens and their log probabilities.
+    """Return the probability of the values in the JSON `text`, from its tokens' log probabilities.
 
-    Names and punctuation do not count, because a schema fixes them. None if the tokens do not contain the text; they
-    may contain more, because some servers remove a fence from the text.
+    Names and punctuation do not count, because a schema fixes them. None if the tokens do not
+    contain the text; they may contain more, because some servers remove a fence from the text.
     """
     tokens = list(tokens)
     text = text.strip()

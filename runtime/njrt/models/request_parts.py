@@ -4,7 +4,8 @@
     model ""             ──>
     user  "please answer"
 
-Vendors reject empty messages, and some models' chat templates reject two consecutive messages with the same role.
+Vendors reject empty messages, and some models' chat templates reject two consecutive messages with
+the same role.
 """
 
 from __future__ import annotations
@@ -39,16 +40,17 @@ def read_text(attachment: Attachment) -> str:
 
 
 def make_unsupported_file_error(attachment: Attachment, taken: str) -> RejectedRequestError:
-    """Return the error for a file that cannot be sent to a model; `taken` lists the supported files."""
+    """Return the error for a file that cannot be sent to a model; `taken` lists supported files."""
     media = attachment.media
     what = f"{media.media_type} by its URL" if media.url else media.media_type
     return RejectedRequestError(
-        f"`{attachment.name}` is {what}, which this model cannot be sent: {taken}; convert it, or ask another model"
+        f"`{attachment.name}` is {what}, which this model cannot be sent: {taken}; convert it, or"
+        " ask another model"
     )
 
 
 def parse_arguments(raw: str) -> Json | None:
-    """Return the arguments of a tool call; None if `raw` is not a JSON object. Blank text means no arguments."""
+    """Return a tool call's arguments; None if `raw` is not a JSON object. Blank text means none."""
     if not raw.strip():
         return {}
     try:
@@ -61,6 +63,7 @@ def parse_arguments(raw: str) -> Json | None:
 def make_sendable_arguments(call: ToolCall) -> Json:
     """Return the arguments of `call` as an object, even if the model sent something else.
 
-    Servers that render a conversation with a chat template read earlier calls as JSON and fail on anything else.
+    Servers that render a conversation with a chat template read earlier calls as JSON and fail on
+    anything else.
     """
     return call.arguments if call.arguments is not None else {"malformed": call.raw}

@@ -133,7 +133,7 @@ def _make_decision(given: Mapping[str, Any], question: Question, model: str) -> 
 
 
 def _format_last_answer(request: Request) -> str:
-    """Return the answer to a script's last reply, such as why it was refused; empty before the first reply."""
+    """Return the answer to a script's last reply, such as why it was refused; empty without one."""
     match request.messages[1:] and request.messages[-1]:
         case UserMessage(text):
             answer = text

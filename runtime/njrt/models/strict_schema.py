@@ -3,10 +3,11 @@
     {"anyOf": [...]}   ──make_strict_schema──>   {"type": "object", "properties": {"reply": {"anyOf": [...]}}, ...}
     {"reply": {"n": 3}}   ──restore_reply──>     {"n": 3}
 
-A strict schema has an object at its root, requires all properties, allows no others, and has one schema for all items
-of an array. So an optional property may be null, a dict is a list of entries, and a tuple is an array of any of its
-items. Limits are left out, because the reply is checked against the plain schema afterwards.
-(platform.openai.com/docs/guides/structured-outputs; docs.anthropic.com, strict tool use.)
+A strict schema has an object at its root, requires all properties, allows no others, and has one
+schema for all items of an array. So an optional property may be null, a dict is a list of entries,
+and a tuple is an array of any of its items. Limits are left out, because the reply is checked
+against the plain schema afterwards. (platform.openai.com/docs/guides/structured-outputs;
+docs.anthropic.com, strict tool use.)
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def restore_reply(value: JsonValue, schema: Json) -> JsonValue:
 
 
 def restore_strict_reply(reply: Reply, schema: Json) -> Reply:
-    """Return the reply with its JSON in the plain form of `schema`, as text; unchanged if it is not JSON."""
+    """Return the reply with its JSON as text in `schema`'s plain form; unchanged if not JSON."""
     text = next((call.raw for call in reply.message.calls), reply.message.text)
     try:
         restored = write_json(restore_reply(parse_json(text), schema))
@@ -141,7 +142,7 @@ class _Restorer:
                 return value
 
     def choose(self, value: JsonValue, parts: Sequence[Json]) -> Json | None:
-        """Return the alternative of a value in strict form, in which a dict is a list of entries."""
+        """Return the alternative of a value in strict form, where a dict is a list of entries."""
         arrays = [part for part in parts if part.get("type") == "array"]
         if isinstance(value, list) and all(map(is_entry, value)) and (value or not arrays):
             dicts = (it for it in parts if it.get("type") == "object" and is_dict_schema(it))

@@ -50,7 +50,7 @@ _MAX_RESULT_CHARS = 4000
 
 @record
 class ModelCall:
-    """One request to the model, and its reply or error; `attempts` are its calls, if there were several."""
+    """One request to the model, and its reply or error; `attempts` are its calls, if several."""
 
     request: Request
     reply: Reply | None
@@ -85,7 +85,7 @@ def format_cost(usd: float, unpriced: int) -> str:
 
 @record
 class Totals:
-    """The usage of one or more runs. `usd` does not count calls without a known price; cached replies are free."""
+    """The usage of one or more runs. `usd` omits calls of unknown price; cached ones are free."""
 
     runs: int = 0
     calls: int = 0
@@ -129,9 +129,9 @@ class Totals:
 class RunAccount:
     """The account of one finished block run.
 
-    `outcome` is `completed`, `broke`, `continued`, `returned` or `raised`, or `failed` if the runtime raised an error or
-    was cancelled; `error` is then its message. `parent` is the run that called this block from code, if any.
-    `warnings` are the signs that the block did nothing.
+    `outcome` is `completed`, `broke`, `continued`, `returned` or `raised`, or `failed` if the
+    runtime raised an error or was cancelled; `error` is then its message. `parent` is the run that
+    called this block from code, if any. `warnings` are the signs that the block did nothing.
     """
 
     id: RunId
@@ -186,11 +186,11 @@ class Watch:
     def __init__(self) -> None:
         self.runs: list[RunAccount] = []
         self.errors: list[NaturalError] = []
-        """Errors of the runtime that ended a run, or kept one from starting, even if the program caught them."""
+        """The runtime's errors that ended or prevented a run, even if the program caught them."""
 
     @property
     def totals(self) -> Totals:
-        """The usage of all runs together; `seconds` is the sum over the runs, even if they ran in parallel."""
+        """The usage of all runs; `seconds` is their sum, even if they ran in parallel."""
         return sum((run.totals for run in self.runs), Totals())
 
     @property

@@ -192,7 +192,7 @@ _added: tuple[Listener, ...] = ()
 
 
 def add_listener(listener: Listener) -> Callable[[], None]:
-    """Add a listener to all blocks of this process that start from now on; return a function that removes it."""
+    """Add a listener to all later blocks of this process; return a function that removes it."""
     global _added
     _added = (*_added, SafeListener(listener))
     added = _added[-1]
@@ -207,12 +207,12 @@ def add_listener(listener: Listener) -> Callable[[], None]:
 
 
 def make_added_listener() -> Listener | None:
-    """Return the added listeners alone, for questions to a model outside of a block; None without any."""
+    """Return the added listeners, for questions to a model outside a block; None without any."""
     return combine_listeners(*_added) if _added else None
 
 
 def make_listener(trace: str | None = None) -> Listener:
-    """Return the listener for a block that starts now, which also writes to the file `trace` if given.
+    """Return the listener for a starting block, which also writes to the file `trace` if given.
 
     It includes the log if the program has set it up, and OpenTelemetry if it has imported it.
     """
@@ -232,7 +232,7 @@ def _make_listener(trace: str | None, has_log: bool, has_telemetry: bool) -> Lis
 
 
 class SafeListener:
-    """A listener that logs its first failure as a warning and never raises (state: whether it has failed)."""
+    """A listener that never raises and warns of its first failure (state: whether it failed)."""
 
     def __init__(self, listener: Listener) -> None:
         self.wants_states = wants_states(listener)

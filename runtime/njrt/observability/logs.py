@@ -25,7 +25,7 @@ _places: dict[RunId, str] = {}
 
 @cache
 def get_logger() -> Logger:
-    """Return this package's logger; until the program configures logging, Python prints its warnings."""
+    """Return the package's logger; until the program configures logging, Python prints warnings."""
     import logging
 
     return logging.getLogger("njrt")
@@ -61,7 +61,10 @@ def describe_event(event: Event) -> str:
             return f"asks the model, turn {request.turn}"
         case Replied(reply=reply, seconds=seconds):
             usage = reply.usage
-            return f"is answered by the {reply.source} in {seconds:.2f} s, {usage.input} + {usage.output} tokens"
+            return (
+                f"is answered by the {reply.source} in {seconds:.2f} s, {usage.input} +"
+                f" {usage.output} tokens"
+            )
         case Unanswered(error=error):
             return f"is not answered: {format_error_line(error)}"
         case Performed(effect=effect, result=result):

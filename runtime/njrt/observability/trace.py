@@ -4,8 +4,8 @@
     {"event": "asked", "run": "9f3c-1", "at": ..., "turn": 1, "shown": [{"user": ["Sort <mail>.", ...]}]}
     {"event": "ended", ..., "outcome": "completed", "seconds": 2.31}
 
-docs/reference/tracing.md lists all fields. Every event is one append, so threads and processes may share the file. If
-it cannot be written, the log gets one warning and the program continues.
+docs/reference/tracing.md lists all fields. Every event is one append, so threads and processes may
+share the file. If it cannot be written, the log gets one warning and the program continues.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from njrt.private_files import lacks_line_end, open_private
 MAX_PART_CHARS = 20_000
 """The maximal number of characters of text in one part of a line; the rest is cut."""
 MIN_FIELDS = 1_000
-"""How many fields of an object are kept beyond the limit, with cut values, because readers need the names."""
+"""How many fields of an object stay beyond the limit, with cut values: readers need the names."""
 
 
 class TraceFile:
@@ -92,7 +92,7 @@ class TraceFile:
 
 
 def _is_cut_off(path: Path) -> bool:
-    """Return whether a file's last line has no end, as after a kill; another process may be writing it now."""
+    """Return whether a file's last line has no end, after a kill or as another process writes."""
     before, waits = -1, 0
     while lacks_line_end(path):
         size = path.stat().st_size
@@ -163,7 +163,7 @@ def event_to_json(event: Event) -> dict[str, Any]:
 
 
 def state_to_json(state: StateChange | None, name: str) -> dict[str, Any]:
-    """Return the changes of the state under a name, with the digest of all variables; empty if not computed."""
+    """Return the state's changes under a name, with a digest of all variables; empty if unknown."""
     if state is None:
         return {}
     changes = {name: dict(state.changes), "digest": state.digest}

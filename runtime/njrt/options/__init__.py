@@ -5,8 +5,8 @@
     [tool.njc] model = "openai/gpt-4.1"                      in the project
     NJC_MODEL=openai/gpt-4.1                                 in the environment
 
-The nearest wins: block, file, environment, project, and then the default in `DEFAULTS`. Every field of `Options`
-is an option with the same name; `None` means that it is not set.
+The nearest wins: block, file, environment, project, and then the default in `DEFAULTS`. Every field
+of `Options` is an option with the same name; `None` means that it is not set.
 """
 
 from __future__ import annotations
@@ -42,9 +42,12 @@ class Options:
     """The options set by a block, a file, a project or the environment; None means not set."""
 
     model: str | None = None
-    """`openai/NAME`, `anthropic/NAME`, `pydantic-ai:VENDOR:NAME`, `python:MODULE:NAME`, or a NAME that the server at `base_url` knows."""
+    """The model: `openai/NAME`, `anthropic/NAME`, `pydantic-ai:VENDOR:NAME`, `python:MODULE:NAME`.
+
+    Or a NAME that the server at `base_url` knows.
+    """
     writer: str | None = None
-    """The model that writes the code of static blocks when the program is built, by default `model`; or
+    """The model that writes static blocks' code when the program is built, by default `model`; or
     `folder:DIR`, where whoever is at hand answers.
     """
     base_url: str | None = None
@@ -54,13 +57,13 @@ class Options:
     effects: EffectSet | Literal["interface"] | None = None
     """`answer`: data, no code, the compiler's choice if possible; `direct`: Python code."""
     authority: Authority | None = None
-    """Which blocks get code. `least`: all that may need it; `strict`: the same, but other blocks must not ask for
+    """Blocks with code. `least`: all that may need it; `strict`: these, but others must not ask for
     code; `code`: all.
     """
     jumps: Jumps | None = None
-    """`named`: a block is offered the jumps that its text names; `all`: every jump that is legal in its place."""
+    """`named`: a block gets the jumps named in its text; `all`: every jump legal in its place."""
     mode: Mode | None = None
-    """`live`: a model runs the block; `static`, `static-raw`: code that a model writes at build time; `reviewed`:
+    """`live`: a model runs it; `static`, `static-raw`: a model's code from build time; `reviewed`:
     data live, and code as `static`.
     """
     fallback: FallbackMode | None = None
@@ -76,9 +79,9 @@ class Options:
     and the name of a model asks that model.
     """
     reasoning: Reasoning | None = None
-    """`text`: the model reasons in text before its reply; `ask`: its code asks it for each judgement; `none`: neither."""
+    """`text`: reasoning before the reply; `ask`: code asks the model to judge; `none`: neither."""
     temperature: float | None = None
-    """Sampling temperature, which Anthropic's and OpenAI's thinking models do not accept. If a failing answer is
+    """Temperature, which Anthropic's and OpenAI's thinking models refuse. If a failing answer is
     repeated, it rises for the next request by 0.5, up to 1.0.
     """
     max_reply_tokens: int | None = None
@@ -100,7 +103,7 @@ class Options:
     show_chars: int | None = None
     """Characters of each variable that are shown to a model that writes code."""
     max_prompt_chars: int | None = None
-    """Characters of the prompt of a block that answers with data: its inputs are shown whole. A block with more
+    """Characters of a prompt for a data answer: its inputs are shown whole. A block with more
     runs as code if it may, and fails if not.
     """
     policy: Policy | None = None
@@ -113,7 +116,10 @@ class Options:
     those of the block's package are.
     """
     redact: bool | Callable[[str, str], str | None] | None = None
-    """False shows secrets to the model; in `njrt.using` it may also be a function (name, text) -> text or None."""
+    """False shows secrets to the model.
+
+    In `njrt.using` it may also be a function (name, text) -> text or None.
+    """
     on_error: OnError | None = None
     """`rollback` restores the bindings if the block ends with an exception."""
     budget: str | None = None
@@ -122,7 +128,7 @@ class Options:
     """The URL of the store of cache, budgets, traces, recordings (docs/reference/storage.md)."""
 
     def __hash__(self) -> int:
-        """Hash only a few fields, because every run of a block looks up the objects cached for its options."""
+        """Hash only a few fields, as each block run looks up the objects cached for its options."""
         return hash((self.model, self.effects, self.temperature, self.max_calls, self.max_usd))
 
 
@@ -161,7 +167,7 @@ OFF_WORDS = ("off", "0", "false", "no")
 
 
 def find_option_problem(name: str, value: Any) -> str | None:
-    """Describe the problem with `name=value` as an option, in one short lower-case line; None if it is valid."""
+    """Describe the problem with option `name=value` in one short lower-case line; None if valid."""
     if removed := find_removed(name):
         return f"option {removed}"
     if name not in OPTION_NAMES:
@@ -249,7 +255,7 @@ NO_OPTIONS = Options()
 ENVIRONMENT_VARIABLES: Mapping[str, str] = {f"NJC_{name.upper()}": name for name in OPTION_NAMES}
 """The environment variable of each option."""
 BUILD_OPTIONS = ("jumps", "mode", "fallback", "writer")
-"""Options that only a build reads; no variable changes them, so that a build does not depend on who runs it."""
+"""Options that only builds read; no variable changes them, so a build is the same for everyone."""
 
 
 def read_environment_options(environ: Mapping[str, str]) -> Options:

@@ -3,8 +3,8 @@
     njrt.using(votes=3)              warns once, and the program runs as if `votes` were not there
     njrt.using(tenant="acme")        raises ConfigurationError, because it restricted what the program may spend
 
-A name that only chose how a model is asked is dropped; a name that restricted a program is an error, because
-ignoring it would lift the restriction.
+A name that only chose how a model is asked is dropped; a name that restricted a program is an
+error, because ignoring it would lift the restriction.
 """
 
 from __future__ import annotations
@@ -74,13 +74,13 @@ def find_removed(name: str) -> str | None:
 
 
 def refuse_removed_name(name: str) -> None:
-    """Raise ImportError if a public name has left; `from njrt import NAME` would hide an AttributeError's text."""
+    """Raise ImportError for a removed name: `from njrt import NAME` hides AttributeError texts."""
     if name in NAMES:
         raise ImportError(f"{name} was removed in njc 0.3: {NAMES[name]}", name=name)
 
 
 def drop_removed(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return the settings without names that have left; each is warned about once, with the place `where`.
+    """Return the settings without names that have left; warn once of each, with the place `where`.
 
     Raises:
         ConfigurationError: a name that restricted the program.

@@ -188,10 +188,9 @@ class Recorder:
             then = "\n    (its arguments differ in a part that is not shown)"
         return self._make_mismatch_error(
             asked.place,
-            f"the code makes another call than the recording {self.place.name} has:{then}\n"
-            f"    now:      {format_call(asked.effect)}\n"
-            "the program must do the same each time; calls that a recording has were made, and another "
-            "recording makes them again",
+            f"the code makes another call than the recording {self.place.name} has:{then}\n    now:"
+            f"      {format_call(asked.effect)}\nthe program must do the same each time; calls that"
+            " a recording has were made, and another recording makes them again",
         )
 
     def record_call(self, index: int | None, call: RecordedTouch) -> int:

@@ -139,7 +139,7 @@ class Recording:
 
 
 def read_recording(place: RecordingPlace, is_continued: bool = False) -> Recording:
-    """Read and check a recording; if it is continued or unfinished, a last line that was cut off is left out."""
+    """Read and check a recording; if continued or unfinished, a cut-off last line is left out."""
     text = place.read()
     try:
         return _read_lines(text, place.name, is_continued)

@@ -6,8 +6,9 @@
         Item: An article of the shop.
         Item.discount(percent: float) -> None  # Lower the price.
 
-The same state gives the same text in every process. Of the program's own code, only handwritten `__repr__` methods
-run, and their failures stay in this module. The work depends on the budget, never on the size of the value.
+The same state gives the same text in every process. Of the program's own code, only handwritten
+`__repr__` methods run, and their failures stay in this module. The work depends on the budget,
+never on the size of the value.
 """
 
 from __future__ import annotations
@@ -127,13 +128,13 @@ _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
 
 
 def describe_size(value: UserValue) -> str:
-    """Return the type and size of a value, such as `list[str], 201 items` or `str, 45,000 characters`."""
+    """Return a value's type and size, like `list[str], 201 items` or `str, 45,000 characters`."""
     length = f", {str.__len__(value):,} characters" if is_a(value, str) else ""
     return _format_title(value) + length
 
 
 def describe_function(path: str, function: UserValue, budget: int, redactor: Redactor) -> str:
-    """Describe a function that a prompt names in a module: its signature, and as much of its docstring as fits."""
+    """Describe a module function named by a prompt: its signature and as much docstring as fits."""
     title = _format_function_title(function, ValueWriter(find_write_function, redactor))
     doc = function.__doc__ if type(function.__doc__) is str else ""
     return _join_lines(
@@ -146,7 +147,8 @@ def describe_on_one_line(
 ) -> str:
     """Describe a variable's value as in the first line of `describe_variable`, without the name.
 
-    Objects are written with as many of their attributes as fit: `Item = Item(name='lamp', price=20)`.
+    Objects are written with as many of their attributes as fit: `Item = Item(name='lamp',
+    price=20)`.
     """
     redactor = redactor or Redactor()
     description = _describe_value(value, budget, redactor)
@@ -161,7 +163,7 @@ def describe_on_one_line(
 
 
 def render_value(value: UserValue, budget: int = 1000, redactor: Redactor | None = None) -> str:
-    """Write an expression's result: its value alone if all of it fits, else as `describe_variable` does."""
+    """Write an expression's result: only its value if it fits, else as `describe_variable` does."""
     description = _describe_value(value, budget, redactor or Redactor())
     if description.is_whole:
         return clip(escape_unprintable(description.text), budget)
@@ -298,7 +300,7 @@ def _format_value_type(value: UserValue) -> str:
 
 
 def _format_item_types(items: Any) -> str:
-    """Return the types of all items of a collection as a union, or an empty string if there are too many."""
+    """Return the types of a collection's items as a union, or an empty string if too many."""
     if not 0 < len(items) <= MAX_TYPED_ITEMS:
         return ""
     # Classes are compared by identity: a metaclass may define __hash__ or __eq__.
@@ -311,7 +313,7 @@ def _format_item_types(items: Any) -> str:
 
 
 def _find_explained_classes(value: UserValue) -> list[type]:
-    """Return the program's classes that are described with a value: its own class, or the classes of its items."""
+    """Return the program's classes described with a value: its own class, or those of its items."""
     if is_user_class(type(value)) or is_a(type(value), EnumMeta):
         return [type(value)]
     if not is_exactly(value, dict, list, tuple, deque):
@@ -334,7 +336,10 @@ def _format_class_title(cls: type) -> str:
 
 
 def _format_function_title(value: Any, writer: ValueWriter) -> str:
-    return f"{describe_function_kind(value)} {get_function_name(value)}{format_signature(value, lambda name, default: writer.write_named(name, default, 40))}"
+    return (
+        f"{describe_function_kind(value)}"
+        f" {get_function_name(value)}{format_signature(value, lambda name, default: writer.write_named(name, default, 40))}"
+    )
 
 
 def _read_doc_lines(value: Any) -> Iterator[str]:

@@ -4,8 +4,9 @@
     DataFrame(...)                  {'city' (str): ['Rome', 'Oslo'], 'people' (float64): [2.8, 0.7]}
     Book.objects.filter(year=1999)  <QuerySet of Book, not evaluated>
 
-Only the first few items are read, and no query runs: the `__repr__` of an object that holds a mapped object is not
-called. Not detected: mapped objects that a program's `__repr__` reaches other than by attributes, and other mappers.
+Only the first few items are read, and no query runs: the `__repr__` of an object that holds a
+mapped object is not called. Not detected: mapped objects that a program's `__repr__` reaches other
+than by attributes, and other mappers.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ MAX_LABEL_CHARS = 40
 
 
 def find_library_kind(cls: type) -> str:
-    """Return the name of `cls` if it is a known class, such as `numpy.ndarray`, else an empty string.
+    """Return the name of `cls` if it is known, such as `numpy.ndarray`, else an empty string.
 
     A class that only has that name does not count.
     """
@@ -106,7 +107,7 @@ def _write_series(writer: ValueWriter, value: Any, room: int, exact: bool) -> st
 
 
 def _count_shown(writer: ValueWriter, rows: int, room: int, exact: bool) -> int:
-    """Return how many rows are read; raise `DoesNotFit` if that is not all of them, as it must be."""
+    """Return how many rows are read; raise `DoesNotFit` if that is not all, as it must be."""
     most = room if writer.is_whole else MAX_SHOWN_ITEMS
     if exact and rows > most:
         raise DoesNotFit
@@ -156,7 +157,7 @@ def has_mappers() -> bool:
 
 
 def is_orm_class(cls: type) -> bool:
-    """Return whether Django or SQLAlchemy maps a class to rows, so that reading an attribute may run a query."""
+    """Return whether Django or SQLAlchemy maps a class to rows, so an attribute may run a query."""
     if find_member(cls, "_sa_class_manager") is not None:
         return True
     model = getattr(sys.modules.get("django.db.models.base"), "Model", None)
@@ -174,7 +175,7 @@ def is_lazy_class(cls: type) -> bool:
 
 
 def has_lazy_parts(attributes: Mapping[str, Any]) -> bool:
-    """Return whether any of these attributes holds, directly or in a collection, a value that may run a query."""
+    """Return whether attributes hold, directly or in a collection, a value that may run a query."""
     for held in islice(attributes.values(), _MAX_LAZY_ITEMS):
         items: Any = held.values() if type(held) is dict else held
         inside = islice(items, _MAX_LAZY_ITEMS) if is_exactly(held, dict, list, tuple, set) else ()
@@ -202,7 +203,7 @@ _CLASS_NAMES = {kind.rpartition(".")[2] for kind in LIBRARY_WRITERS}
 
 
 def format_library_title(value: Any, kind: str) -> str:
-    """Return the type and size of an instance of a known class: `numpy.ndarray, shape (2, 2), dtype float64`."""
+    """Return the type and size of a known object: `numpy.ndarray, shape (2, 2), dtype float64`."""
     match kind:
         case "numpy.ndarray":
             return f"{kind}, shape {value.shape}, dtype {value.dtype}"

@@ -4,8 +4,8 @@
         def __init__(self, name: str, price=0)     Item(name: str, price: int = 0)
         def discount(self, percent: float)         Item.discount(percent: float) -> None  # Lower the price.
 
-Private names, and members inherited from Python's own classes and well-known libraries, are left out. Not detected:
-members that a metaclass or `__getattr__` provides.
+Private names, and members inherited from Python's own classes and well-known libraries, are left
+out. Not detected: members that a metaclass or `__getattr__` provides.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def describe_members(classes: Iterable[type], writer: ValueWriter, *, own: bool)
 
 
 def describe_class(cls: type, writer: ValueWriter) -> Iterator[str]:
-    """Yield a class's members as in `describe_members`, its constructor or fields, and its constants."""
+    """Yield a class's members as in `describe_members`, its constructor or fields and constants."""
     yield from describe_doc(cls, is_whole=writer.is_whole)
     if abstract := list_abstract_methods(cls):
         yield f"class NAME({get_class_name(cls)}):"
@@ -92,7 +92,7 @@ def describe_class(cls: type, writer: ValueWriter) -> Iterator[str]:
 
 
 def list_abstract_methods(value: Any) -> tuple[str, ...]:
-    """Return the methods that a concrete subclass must define; empty unless the value is an abstract class."""
+    """Return the methods that a subclass must define; empty if the value is no abstract class."""
     if not is_a(value, type):
         return ()
     methods = get_class_namespace(value).get("__abstractmethods__")
@@ -100,7 +100,7 @@ def list_abstract_methods(value: Any) -> tuple[str, ...]:
 
 
 def _format_method_stub(name: str, member: Any, writer: ValueWriter) -> str:
-    """Return the first line of a method's or property's definition: `def total(self) -> float: ...`."""
+    """Return the first line of a method or property definition: `def total(self) -> float: ...`."""
     kind = type(member)
     is_decorated = kind is property or kind is classmethod or kind is staticmethod
     decorator = f"@{kind.__name__} " if is_decorated else ""
@@ -125,11 +125,13 @@ def describe_module(module: types.ModuleType, writer: ValueWriter) -> Iterator[s
         if type(value) is types.FunctionType and value.__module__ == name:
             yield f".{public}{_format_member_signature(value, writer)}{_format_doc_comment(value)}"
         elif is_a(value, type) and get_class_namespace(value).get("__module__") == name:
-            yield f".{public}: class{_format_doc_comment(get_class_namespace(value).get('__doc__'))}"
+            yield (
+                f".{public}: class{_format_doc_comment(get_class_namespace(value).get('__doc__'))}"
+            )
 
 
 def describe_doc(cls: type, *, is_whole: bool = False) -> Iterator[str]:
-    """Yield a line with the docstring of one of the program's classes: its first line, or all of it."""
+    """Yield a line with the docstring of a class of the program: its first line, or all of it."""
     written = get_class_namespace(cls).get("__doc__")
     doc = get_doc_summary(written)
     if is_whole and type(written) is str:
@@ -148,7 +150,8 @@ def format_enum_members(cls: type, writer: ValueWriter) -> str:
     members: Namespace = get_class_namespace(cls).get("_member_map_") or {}
     most = len(members) if writer.is_whole else MAX_MEMBERS
     shown = [
-        f"{name} = {writer.write_named(name, read_attributes(member).get('_value_'), _DEFAULT_CHARS)}"
+        f"{name} ="
+        f" {writer.write_named(name, read_attributes(member).get('_value_'), _DEFAULT_CHARS)}"
         for name, member in islice(members.items(), most)
     ]
     more = ", ..." if len(members) > most else ""
@@ -156,16 +159,20 @@ def format_enum_members(cls: type, writer: ValueWriter) -> str:
 
 
 def describe_constructor(cls: type, writer: ValueWriter, name: str = "") -> Iterator[str]:
-    """Yield the class's constructor, or its fields if they have more detail, under `name` if given."""
+    """Yield the class's constructor, or its fields if more detailed, under `name` if given."""
     name, fields = name or get_class_name(cls), find_member(cls, "__pydantic_fields__")
     if type(fields) is dict:
-        yield f"{name}({', '.join(_format_field(key, field, writer) for key, field in fields.items())})"
+        yield (
+            f"{name}({', '.join(_format_field(key, field, writer) for key, field in fields.items())})"
+        )
         return
     if type(get_class_namespace(cls).get("__total__")) is bool:  # a TypedDict
         yield f"keys: {', '.join(_format_annotated_names(cls))}"
         return
     if type(get_class_namespace(cls).get("_fields")) is tuple:  # a named tuple
-        yield f"{name}({', '.join(_format_annotated_names(cls) or get_class_namespace(cls)['_fields'])})"
+        yield (
+            f"{name}({', '.join(_format_annotated_names(cls) or get_class_namespace(cls)['_fields'])})"
+        )
         return
     constructor = find_member(cls, "__init__")
     if type(constructor) is not types.FunctionType:
@@ -218,7 +225,7 @@ def _describe_constants(cls: type, writer: ValueWriter) -> Iterator[str]:
 def _describe_methods(
     cls: type, writer: ValueWriter, owner: str, left_out: Collection[str] = ()
 ) -> Iterator[str]:
-    """Yield a line for each public method and property, then one for the operators that the class supports."""
+    """Yield a line for each public method and property, then one for the class's operators."""
     members = collect_members(cls)
     for name, member in islice(members.items(), 10 * MAX_MEMBERS):
         if name.startswith("_") or name in left_out:

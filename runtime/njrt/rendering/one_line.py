@@ -77,7 +77,7 @@ def _write_int(writer: ValueWriter, value: int, room: int, exact: bool) -> str:
 
 
 def _make_quoted_writer(written: Callable[[Any], str], noun: str) -> WriteFunction:
-    """Make the function that writes a str or bytes: quoted whole, or its start, its end and its length."""
+    """Make the function that writes a str or bytes: quoted whole, or its start, end and length."""
 
     def cut(value: Any, room: int) -> str:
         text = written(value[: max(0, room)])
@@ -152,7 +152,7 @@ def write_brief(value: UserValue, room: int) -> str:
 
 
 def _make_collection_writer(cls: type, opening: str, closing: str) -> WriteFunction:
-    """Make the function that writes a list-like class; instances of a subclass are written as `Basket([...])`."""
+    """Make the function that writes a list-like class; a subclass is written as `Basket([...])`."""
 
     def write(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
         head, tail = (
@@ -172,7 +172,7 @@ def _make_collection_writer(cls: type, opening: str, closing: str) -> WriteFunct
 
 
 def _estimate_min_chars(values: Iterable[UserValue]) -> int:
-    """Return the least number of characters of each value: of their class name, if they have the same class."""
+    """Return each value's least number of characters: of its class name, if all have one class."""
     classes = {identify(cls): cls for cls in map(type, values)}
     if len(classes) != 1:
         return 1
@@ -244,7 +244,7 @@ def _write_dict(writer: ValueWriter, value: dict[Any, Any], room: int, exact: bo
 
 
 def _write_mapping_proxy(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
-    """Write the dict that a proxy protects; other mappings, which may run the program's code, are not read."""
+    """Write the dict that a proxy protects; other mappings, which may run code, are not read."""
     behind = gc.get_referents(value)[0]
     if type(behind) is not dict:
         return "<mappingproxy>" if writer.is_whole else "mappingproxy({...})"
@@ -348,11 +348,11 @@ _MASK = re.compile(r"\*{3}|\u2022{3}|x{5}|redact|mask|hidden|secret", re.IGNOREC
 
 
 def list_hidden_attributes(value: UserValue, writer: ValueWriter) -> set[str]:
-    """Return the attributes that an object's class keeps out of its `repr`, or that its `__repr__` masks.
+    """Return the attributes that a class keeps out of its `repr`, or that its `__repr__` masks.
 
-    If the program defines `__repr_args__`, which pydantic calls, the attributes that it leaves out are hidden.
-    If the text of a `__repr__` shows signs of masking, such as `***`, an attribute counts as masked unless its
-    value is in that text.
+    If the program defines `__repr_args__`, which pydantic calls, the attributes that it leaves out
+    are hidden. If the text of a `__repr__` shows signs of masking, such as `***`, an attribute
+    counts as masked unless its value is in that text.
     """
     cls, attributes = type(value), read_attributes(value)
     hidden = set(list_hidden_fields(cls))

@@ -4,9 +4,10 @@
     'key sk-proj-4f8a9c0d1e2f'                   'key <redacted>'                           by shape
     print(client.password)                       <redacted>                 a value with such a name elsewhere
 
-A function given as the option `redact` gets a value's name (empty for a whole text) and its text; it returns the text
-to show, or None to apply the rules here. False negatives: secrets of unknown shape under innocent names, encoded ones,
-and values more than `MAX_SCANNED_OBJECTS` objects away. False positives: other texts under a name such as `secret`.
+A function given as the option `redact` gets a value's name (empty for a whole text) and its text;
+it returns the text to show, or None to apply the rules here. False negatives: secrets of unknown
+shape under innocent names, encoded ones, and values more than `MAX_SCANNED_OBJECTS` objects away.
+False positives: other texts under a name such as `secret`.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _MAX_SCANNED_ITEMS = 100
 MIN_SECRET_CHARS = 5
 """Shorter secrets are not replaced inside other texts: they occur by chance."""
 
-# ── names ────────────────────────────────────────────────────────────────────────────────────────────
+# ── names ─────────────────────────────────────────────────────────────────────────────────────────
 
 _SECRET_WORDS = re.compile(
     r"[a-z]passw(?:or)?d$|^sshpass$|(?:^|_)(?:pass(?:word|wd|phrase|code)|passw|pwd|secret|credential|private_?key|api_?key|authorization|jwt"
@@ -59,7 +60,7 @@ _HARMLESS_END = re.compile(
     r"|(?<!session)_id$"
 )
 _AMBIGUOUS_NAMES = {"token", "cookie", "cookies", "auth", "bearer", "sid", "pin"}
-"""Names of secrets in some programs and of ordinary words in others; plain words under these names are shown."""
+"""Names of secrets in some programs, ordinary in others; plain words under them are shown."""
 _PLAIN_WORDS = re.compile(r"[^\W\d_]+(?:[ '-][^\W\d_]+)*|\W{0,3}|\d{1,3}")
 _WORD_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-. ]+")
 ADDRESS_NAME = "netloc"
@@ -71,7 +72,7 @@ _AMBIGUOUS_TYPES = (str, bytes, dict, tuple)
 
 @lru_cache(maxsize=4096)
 def classify_name(label: str) -> Literal["secret", "ambiguous", ""]:
-    """Return whether a name, or a label such as `apiKey=` or `'API-Key': `, is likely to mean a secret."""
+    """Return whether a name or label, such as `apiKey=` or `'API-Key': `, likely means a secret."""
     name = label.partition(" (")[0].strip("\"'=: ")
     if not 1 < len(name) <= 64:
         return ""
@@ -95,7 +96,7 @@ def is_secret(label: str, value: UserValue) -> bool:
     return False
 
 
-# ── shapes ───────────────────────────────────────────────────────────────────────────────────────────
+# ── shapes ────────────────────────────────────────────────────────────────────────────────────────
 
 _ASSIGNMENT = re.compile(
     r"""(?P<head>(?<![\w.-])-{0,2}(?P<name>[a-z_][\w.-]{1,60})\\*['"]?\s{0,3}
@@ -107,7 +108,10 @@ _EMPTY_TEXTS = {"", "None", "True", "False", "null", "true", "false", "..."}
 
 
 def _redact_assignments(text: str) -> str:
-    """Redact `password='x'`, `"password": "x"`, `PASSWORD=x`, and `password: x1` unless `x1` is a plain word."""
+    """Redact `password='x'`, `"password": "x"` and `PASSWORD=x`.
+
+    Also `password: x1`, unless `x1` is a plain word.
+    """
     parts, copied, start = [], 0, 0
     while found := _ASSIGNMENT.search(text, start):
         quoted, bare = found["quoted"], found["bare"]
@@ -129,7 +133,7 @@ _NAMED_BEFORE = re.compile(
         | (?P<open>[(\[])\s*\\*b?['"](?P<name>[a-z_][\w-]{1,60})\\*['"],\s*\\*b?['"](?P<other>[^'"]+)(?=['"]\s*[)\]])""",
     re.VERBOSE | re.IGNORECASE,
 )
-"""`--password X`, `'--password', 'X'` and `('password', 'X')`: a secret named by the word before it."""
+"""`--password X`, `'--password', 'X'`, `('password', 'X')`: a secret named by a word before it."""
 
 
 def redact_named_before(text: str) -> str:
@@ -216,7 +220,7 @@ def redact_shapes(text: str) -> str:
     return redact_named_before(text) if is_named else text
 
 
-# ── one run ──────────────────────────────────────────────────────────────────────────────────────────
+# ── one run ───────────────────────────────────────────────────────────────────────────────────────
 
 
 class Redactor:
@@ -284,7 +288,7 @@ class Redactor:
 
 
 def _list_named_parts(inherited: str, value: Any) -> Iterable[tuple[str, UserValue]]:
-    """Return the items and attributes of an object with their names; the items of a secret inherit its name."""
+    """Return an object's items and attributes with names; a secret's items inherit its name."""
     if is_a(value, dict):
         return (
             (inherited or (key if type(key) is str else ""), item)
@@ -306,7 +310,7 @@ def _list_named_parts(inherited: str, value: Any) -> Iterable[tuple[str, UserVal
 
 
 def _name_items(inherited: str, values: Any) -> Iterable[tuple[str, UserValue]]:
-    """Return the items of a list or tuple with names: field names, the first of a pair, or a preceding option."""
+    """Return a sequence's items with names: field names, a pair's first, or a preceding option."""
     items = list(
         islice((list if is_a(values, list) else tuple).__iter__(values), _MAX_SCANNED_ITEMS)
     )
@@ -322,5 +326,5 @@ def _name_items(inherited: str, values: Any) -> Iterable[tuple[str, UserValue]]:
 
 
 def _select_texts(names: Mapping[str, Any]) -> list[tuple[str, UserValue]]:
-    """Return the str and bytes values in the namespace of a class or module; other values are not scanned."""
+    """Return the str and bytes values in the namespace of a class or module; others are skipped."""
     return [(name, item) for name, item in list(names.items()) if is_exactly(item, str, bytes)]

@@ -38,7 +38,7 @@ def has_custom_repr(cls: type) -> bool:
     if type(method) is not types.FunctionType:
         return False
     function = unwrap_function(method)
-    # Dataclasses and attrs compile their methods from text; dataclasses wrap them against recursion.
+    # Dataclasses and attrs compile methods from text; dataclasses wrap them against recursion.
     file = function.__code__.co_filename
     if file.startswith("<attrs"):
         return any(callable(field.repr) for field in find_member(cls, "__attrs_attrs__"))
@@ -53,7 +53,7 @@ def has_custom_repr(cls: type) -> bool:
 
 
 def list_shown_attributes(value: UserValue) -> list[tuple[str, UserValue]]:
-    """Return the shown attributes of an object: its fields if its class has any, else all, public ones first.
+    """Return an object's shown attributes: its class's fields if any, else all, public ones first.
 
     Fields that the class keeps out of its `repr`, such as a password, are left out here too.
     """
@@ -61,7 +61,7 @@ def list_shown_attributes(value: UserValue) -> list[tuple[str, UserValue]]:
 
 
 def order_attributes(held: Namespace, fields: list[str] | None) -> list[tuple[str, UserValue]]:
-    """Return the attributes of an object to show: these fields if given, else all, public ones first."""
+    """Return an object's attributes to show: these fields if given, else all, public ones first."""
     if fields is not None:
         extra = held.get("__pydantic_extra__")
         others = list(extra.items()) if type(extra) is dict else []
@@ -81,7 +81,7 @@ def list_hidden_fields(cls: type) -> frozenset[str]:
 
 
 def list_shown_fields(cls: type) -> list[str] | None:
-    """Return the field names of a dataclass, pydantic model, attrs class or mapped class; None for other classes."""
+    """Return the field names of a dataclass, pydantic model, attrs or mapped class, else None."""
     if (fields := _read_fields(cls)) is not None:
         return [name for name, in_repr in fields.items() if in_repr]
     if has_mappers() and find_member(cls, "_sa_class_manager") is not None:

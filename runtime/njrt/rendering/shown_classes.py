@@ -68,7 +68,7 @@ def _list_shown_annotations(cls: type) -> Iterator[Any]:
 
 
 def find_signature_classes(functions: Iterable[FunctionType]) -> list[type]:
-    """Return the program's own classes in functions' annotations, and in the fields of these classes."""
+    """Return the program's own classes in functions' annotations and in these classes' fields."""
     declared = [
         part
         for function in functions
@@ -92,7 +92,7 @@ def _list_classes(value: Any) -> list[type]:
 
 
 def _resolve_names(annotation: Any, owner: str) -> list[Any]:
-    """Return an annotation or, for a string, the values of its names in the owner's module, without running code."""
+    """Return an annotation or, for a string, its names' values in its module; run no code."""
     if not isinstance(annotation, str):
         return [annotation]
     module = sys.modules.get(owner)

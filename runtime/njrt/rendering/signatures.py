@@ -152,7 +152,7 @@ def read_annotations(holder: FunctionType | type) -> dict[str, Any]:
             return holder.__annotations__
         found = get_class_namespace(holder).get("__annotations__")
         if found is None and sys.version_info >= (3, 14):
-            # Before 3.14, reading them from the class itself would write an empty dict into the class.
+            # Before 3.14, reading them from the class would write an empty dict into the class.
             found = vars(type)["__annotations__"].__get__(holder)
         return found if type(found) is dict else {}
     except Exception:
@@ -172,7 +172,7 @@ def describe_function_kind(function: UserValue) -> str:
 
 
 def get_function_name(function: UserValue) -> str:
-    """Return the qualified name of a function or method, without enclosing functions: `Graph.add`."""
+    """Return a function's or method's qualified name without enclosing functions: `Graph.add`."""
     if type(function) is MethodType:
         function = function.__func__
     function = uncache(function)

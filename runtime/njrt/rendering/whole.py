@@ -5,8 +5,9 @@
     writer.objects              both items: a reply may name their numbers
     writer.write(generator)     CannotShow("holds `<generator names>`, which does not show its content")
 
-A text in angle brackets is Python's form for an object that it does not show. Not detected: state that a class's own
-`__repr__` omits. Fields without `repr` are secrets; an object inside itself is shown as `Node(...)`.
+A text in angle brackets is Python's form for an object that it does not show. Not detected: state
+that a class's own `__repr__` omits. Fields without `repr` are secrets; an object inside itself is
+shown as `Node(...)`.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ class CannotShow(DoesNotFit):
 class WholeWriter(ValueWriter):
     """Writes values whole, in at most `room` characters each (state: the objects and enums so far).
 
-    Instances of `classes` are numbered in the order of their first places. Values that `is_attached` accepts are
-    files, which are sent beside the text.
+    Instances of `classes` are numbered in the order of their first places. Values that
+    `is_attached` accepts are files, which are sent beside the text.
     """
 
     is_whole = True

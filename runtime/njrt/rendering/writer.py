@@ -3,8 +3,9 @@
     writer.write_brief(value, 40)      at most 40 characters, shortened if necessary
     writer.write_whole(value, 40)      all of the value in at most 40 characters, or None
 
-`one_line.py` has a function for each kind of value; a writer is given the function that looks them up. A value
-that cannot fit is not written at all, so the work depends on the room, never on the size of the value.
+`one_line.py` has a function for each kind of value; a writer is given the function that looks them
+up. A value that cannot fit is not written at all, so the work depends on the room, never on the
+size of the value.
 """
 
 from __future__ import annotations
@@ -22,14 +23,15 @@ from njrt.values.introspection import get_class_name, identify, is_a
 REPR_SECONDS, TOTAL_REPR_SECONDS = 0.2, 1.0
 """The time limit of one `__repr__` of the program, and of all that one text needs."""
 MIN_SHOWN_ITEMS, MAX_SHOWN_ITEMS = 3, 8
-"""Items shown of a collection that does not fit: a few, shortened if necessary, and more if they are short."""
+"""Items shown of a collection that does not fit: a few, shortened if needed, and more if short."""
 ATOMIC_TYPES = frozenset({type(None), type(...), bool, int, float, complex, str, bytes})
 """Classes with instances that hold no other objects."""
 MAX_DEPTH_WHOLE, MAX_DEPTH_BRIEF = 8, 4
 """Levels of nesting shown for a value that fits, and for one that does not."""
 
 _UNSTABLE_TEXT = re.compile(
-    r" at 0x[0-9A-Fa-f]+| owner=\d+(?= count)| id='\d+'|(?<=started) \d+(?=\)>)|(?<=daemon) \d+(?=\)>)"
+    r" at 0x[0-9A-Fa-f]+| owner=\d+(?= count)| id='\d+'|(?<=started) \d+(?=\)>)|(?<=daemon)"
+    r" \d+(?=\)>)"
 )
 _LITERAL = r"(?:'[^'\\{}]*'|-?[0-9][\w.]*)"
 _SET_DISPLAY = re.compile(rf"\{{{_LITERAL}(?:, {_LITERAL})+\}}")
@@ -40,7 +42,7 @@ class DoesNotFit(Exception):
 
 
 def escape_unprintable(text: str) -> str:
-    """Escape control characters, lone surrogates and the like, so that any terminal or encoder accepts the text."""
+    """Escape control characters, lone surrogates and the like for any terminal or encoder."""
     if text.isprintable():
         return text
     return "".join(
@@ -55,7 +57,7 @@ def clip(text: str, room: int) -> str:
 
 
 def remove_unstable_parts(text: str) -> str:
-    """Remove the parts of a repr that differ between processes: addresses, identities, the order of sets."""
+    """Remove the parts of a repr that vary between processes: addresses, identities, set order."""
     text = _UNSTABLE_TEXT.sub("", text)
     return _SET_DISPLAY.sub(
         lambda found: "{" + ", ".join(sorted(found[0][1:-1].split(", "))) + "}", text
@@ -63,7 +65,7 @@ def remove_unstable_parts(text: str) -> str:
 
 
 class ValueWriter:
-    """Writes a value with all its parts (state: the objects around it, the classes with a slow `__repr__`)."""
+    """Writes a value with all its parts (state: outer objects, classes with a slow `__repr__`)."""
 
     is_whole = False
     """Whether nothing is shortened, however long."""
@@ -131,7 +133,7 @@ class ValueWriter:
         return self.redactor.write_named(name, value, lambda: self.write_brief(value, room))
 
     def write_part(self, value: UserValue, room: int, exact: bool) -> str:
-        """Write a part of the value being written: all of it if `exact` (or raise `DoesNotFit`), else shortened."""
+        """Write a part of the value: all if `exact` (or raise `DoesNotFit`), else shortened."""
         return self._write(value, room, True) if exact else self.write_brief(value, room)
 
     def write_row(
@@ -144,9 +146,10 @@ class ValueWriter:
         exact: bool,
         least: int = 1,
     ) -> str:
-        """Write `opening part, part, ... closing`, each part after its label, as far as the parts fit.
+        """Write `opening part, part, ... closing`, each part after its label, as far as they fit.
 
-        `least` is the least number of characters per part, which lets a row that cannot fit fail early.
+        `least` is the least number of characters per part, which lets a row that cannot fit fail
+        early.
         """
         left = room - len(opening) - len(closing)
         if exact and (least + 2) * length - 2 > left:
@@ -184,7 +187,7 @@ class ValueWriter:
         return opening + ", ".join(written) + closing
 
     def _write_item(self, value: UserValue, room: int, exact: bool, count: int) -> str | None:
-        """Write the part of a row after `count` others; the later parts of an abbreviated row only if they fit."""
+        """Write a row's part after `count` others; in an abbreviated row, later ones must fit."""
         if exact:
             return self._write(value, room, True)
         return (self.write_brief if count < MIN_SHOWN_ITEMS else self.write_whole)(value, room)

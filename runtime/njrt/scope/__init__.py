@@ -1,1 +1,1 @@
-"""The program's variables as a block sees them: cells and namespaces, the types of outputs, printed text."""
+"""The program's variables as a block sees them: cells, namespaces, output types, printed text."""

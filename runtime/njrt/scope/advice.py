@@ -31,7 +31,7 @@ from njrt.values.introspection import (
 
 
 def format_read_only_error(name: str, value: UserValue = None) -> str:
-    """Return the message to a model that binds a name that is only read, with the way to change such a value."""
+    """Return the message to a model that binds a read-only name, on how to change its value."""
     way = "bind another name instead (changing the object itself is allowed)"
     for kind, form in _CHANGES.items():
         if is_exactly(value, kind):
@@ -52,7 +52,7 @@ _CHANGES: Mapping[type, str] = {
 def format_redefinition_error(
     name: str, value: UserValue = None, others: Sequence[str] = ()
 ) -> str:
-    """Return the message to a model that defines or imports a name of the prompt again, with the way to use it.
+    """Return the message to a model that defines or imports a prompt's name again, on its use.
 
     `others` are names that the same code defines again: named at once, they cost one reply.
     """
@@ -60,7 +60,10 @@ def format_redefinition_error(
     if others:
         named = ", ".join(f"`{other}`" for other in others[:_MAX_ATTRIBUTES])
         verb = "do" if len(others) > 1 else "does"
-        error = f"`{name}` exists already, and so {verb} {named}: leave these definitions out and use the program's own"
+        error = (
+            f"`{name}` exists already, and so {verb} {named}: leave these definitions out and use"
+            " the program's own"
+        )
     if methods := list_abstract_methods(value):
         return f"{error}: {format_subclass(name, methods)}"
     if is_a(value, type):
@@ -70,11 +73,14 @@ def format_redefinition_error(
 
 def format_subclass(name: str, methods: Sequence[str]) -> str:
     """Return how a concrete subclass of an abstract class is written."""
-    return f"write `class NAME({name}):` and define {' and '.join(f'`{method}`' for method in methods)} in it"
+    return (
+        f"write `class NAME({name}):` and define"
+        f" {' and '.join(f'`{method}`' for method in methods)} in it"
+    )
 
 
 def explain_mistake(error: BaseException, source: str, lookup: Callable[[str], UserValue]) -> str:
-    """Return the correct code if an exception from the model's code reveals it, else an empty string.
+    """Return the correct code if an exception from the model's code shows it, else an empty string.
 
     `lookup` returns the value of a name in the code, or None.
     """

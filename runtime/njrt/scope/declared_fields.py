@@ -1,9 +1,9 @@
 """The declared types of objects' attributes, and attributes that code has set to something else.
 
-    class Enemy: health: int              find_field_problem("none", 3, "health", Enemy, ...)
-                                          "`Enemy.health: int`: expected int, got str"
-    before = read_fields([enemies])       the attributes with a declared type, of all objects reachable
-    restore_misfits(before)               the problems that code has made; those attributes are as before
+    class Enemy: health: int         find_field_problem("none", 3, "health", Enemy, ...)
+                                     "`Enemy.health: int`: expected int, got str"
+    before = read_fields([enemies])  the attributes with a declared type, of all objects reachable
+    restore_misfits(before)          the problems that code has made; those attributes are as before
 
 An attribute that did not fit before is not checked: there the program breaks its declaration.
 Not detected: items of containers, objects that the code makes, and more than `MAX_OBJECTS` objects.

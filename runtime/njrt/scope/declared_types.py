@@ -1,8 +1,8 @@
 """The declared types of a block's outputs, evaluated, as of `lambda: {"rows": "list[Row]"}`.
 
-    {"rows": "list[Row]"}                      list[Row], if the text stands in the program's source
-    {"x": kind}, and kind = "list[Row]"        OutputTypeError: the text of a variable is data
-    {"x": list["check(Row)"]}                  no type, unless the text stands in the declaration itself
+    {"rows": "list[Row]"}                  list[Row], if the text stands in the program's source
+    {"x": kind}, and kind = "list[Row]"    OutputTypeError: the text of a variable is data
+    {"x": list["check(Row)"]}              no type, unless the text stands in the declaration itself
 
 Not detected: a type that the program has made of data itself, as by `list[text]`.
 """
@@ -34,8 +34,8 @@ def resolve_types(
     """Evaluate declared types and the strings in them, leaving out types that cannot be evaluated.
 
     Names are looked up in the `namespace` of a class body, then in the module. The name of one of
-    the `outputs` (mangled), as in `<:date: date>`, means the same name outside, not the output's value.
-    Raises OutputTypeError for a variable that holds text: data is not read as a type.
+    the `outputs` (mangled), as in `<:date: date>`, means the same name outside, not the output's
+    value. Raises OutputTypeError for a variable that holds text: data is not read as a type.
     """
     resolved = {}
     resolver = Resolver(module, namespace, declare, frozenset(outputs))
@@ -210,8 +210,8 @@ class Resolver:
             is_text = is_a(value, str) and value == text and name not in self.outputs
             if is_text and not _is_alias(name, declare):
                 raise OutputTypeError(
-                    f"the type of an output names `{name}`, a variable that holds text: text is not "
-                    "read as a type; let the variable hold a type, such as `list[int]`"
+                    f"the type of an output names `{name}`, a variable that holds text: text is not"
+                    " read as a type; let the variable hold a type, such as `list[int]`"
                 )
         if text not in _list_written(declare):
             nodes = ast.walk(ast.parse(text, mode="eval"))

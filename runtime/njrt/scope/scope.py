@@ -4,8 +4,8 @@
     scope.lookup("item")      Bound(3)
     scope.assign("seen", 4)   the program's own variable is 4 from here on, for closures and threads too
 
-The lambda's `__closure__` holds the enclosing function's own cells, and its `__globals__` is the module's dictionary.
-Names that the block introduces live in separate cells and end with the block.
+The lambda's `__closure__` holds the enclosing function's own cells, and its `__globals__` is the
+module's dictionary. Names that the block introduces live in separate cells and end with the block.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Inherited(Bound):
 
 
 class Absent(enum.Enum):
-    """Why a name has no value: the variable exists but is unbound, or the name does not exist here."""
+    """Why a name has no value: the variable is unbound, or the name does not exist here."""
 
     UNBOUND = "unbound"
     UNKNOWN = "unknown"
@@ -111,14 +111,15 @@ find_block_names = lru_cache(maxsize=1024)(BlockNames)
 
 
 class Scope:
-    """The variables of one run of a block. Names are as in the source unless a docstring has the word "mangled".
+    """The variables of a block run. Names are as in the source unless a docstring says "mangled".
 
-    The public attributes hold mangled names: `cells` are the host function's own, `global_names` resolve in
-    `module`, `own` are names in the class `namespace`, `scratch` the block's own variables, and `borrowed` the
-    builtins that the block must see although the program shadows them. The classes that only the types of outputs
-    name are the `type_names`: `<:order: Order>` lets the block make an `Order`. `lent` are the names that the
-    runtime gives the block: the classes that it is shown with values and types, as by `items: list[Item]`, and the
-    function `ask`.
+    The public attributes hold mangled names: `cells` are the host function's own, `global_names`
+    resolve in `module`, `own` are names in the class `namespace`, `scratch` the block's own
+    variables, and `borrowed` the builtins that the block must see although the program shadows
+    them. The classes that only the types of outputs name are the `type_names`: `<:order: Order>`
+    lets the block make an `Order`. `lent` are the names that the runtime gives the block: the
+    classes that it is shown with values and types, as by `items: list[Item]`, and the function
+    `ask`.
     """
 
     def __init__(
@@ -152,7 +153,7 @@ class Scope:
         self.packages: frozenset[str] = frozenset()
         """The packages whose classes are the program's own, besides the block's."""
         self.find_shown_classes: Callable[[], Iterable[type]] | None = None
-        """Finds classes that the block may use by name, unless the program uses the name for anything else.
+        """Finds classes that the block may use by name, unless the program uses the name otherwise.
 
         It is called when code first uses a name that could be one of theirs.
         """
@@ -183,7 +184,7 @@ class Scope:
         return self._lent
 
     def is_lent(self, name: str) -> bool:
-        """Return whether the runtime gives the block this name; no shown class is named like a builtin."""
+        """Return whether the runtime lends this name; no shown class is named like a builtin."""
         return name in self._lent or (not hasattr(builtins, name) and name in self.lent)
 
     def lend(self, name: str, value: UserValue) -> None:
@@ -192,13 +193,13 @@ class Scope:
             self._lent[name] = value
 
     def can_bind(self, name: str) -> bool:
-        """Return whether binding this name (mangled) binds a variable of the program or one of the block's own."""
+        """Return whether binding this mangled name binds a variable of the program or the block."""
         if name in self.bindable or name in self.scratch:
             return True
         return not (self.is_referenced(name) or is_a(self.lent.get(name), type))
 
     def find_cell(self, name: str) -> CellType | None:
-        """Return the cell of a mangled name, if it lives in one: the block's own first, then the program's."""
+        """Return a mangled name's cell, if it lives in one: the block's own, else the program's."""
         return self.scratch.get(name) or self.cells.get(name)
 
     def lookup(self, name: str) -> Bound | Absent:
@@ -227,7 +228,7 @@ class Scope:
         return Absent.UNBOUND if self.is_referenced(name) else Absent.UNKNOWN
 
     def list_variables(self, names: Iterable[str] | None = None) -> dict[str, UserValue]:
-        """Return the bound variables among these names: by default the prompt's, then the block's."""
+        """Return the bound variables of these names: by default the prompt's, then the block's."""
         found: dict[str, UserValue] = {}
         for name in (*self.names, *self.scratch) if names is None else names:
             value = self.find_value(name)
@@ -248,7 +249,7 @@ class Scope:
         return found
 
     def list_named(self, name: str, value: UserValue) -> dict[str, UserValue]:
-        """Return a variable as the prompt names it: itself, or the parts of a module that the prompt reads."""
+        """Return a variable as the prompt names it: itself, or a module's parts that it reads."""
         if not self.uses:
             return {name: value}
         parts = {
@@ -261,7 +262,7 @@ class Scope:
         return parts or {name: value}
 
     def list_inputs(self, reads: Collection[str]) -> dict[str, UserValue]:
-        """Return the bound variables that the prompt reads, as it names them; `reads` are outputs that it also reads."""
+        """Return the bound inputs as the prompt names them; it also reads the outputs `reads`."""
         inputs: dict[str, UserValue] = {}
         for name in self.names:
             if name not in self.outputs or name in reads:
@@ -291,9 +292,10 @@ class Scope:
         return is_found and type(_read_path(found.value, attributes)) is not Absent
 
     def assign(self, name: str, value: UserValue) -> Refusal | None:
-        """Bind `name`: an output in the program, any other name in the block. Return the refusal, if any.
+        """Bind `name`: an output in the program, another in the block. Return the refusal, if any.
 
-        An output such as `self.total` sets an attribute; exceptions from the object's `__setattr__` propagate.
+        An output such as `self.total` sets an attribute; exceptions from the object's `__setattr__`
+        propagate.
         """
         if "." in name and name in self.outputs:
             owner, _, attribute = name.rpartition(".")
@@ -310,7 +312,7 @@ class Scope:
         return None
 
     def rebind(self, name: str, value: UserValue) -> None:
-        """Bind a variable as a debugger does, even one of the program's that the prompt only reads."""
+        """Bind a variable as a debugger does, even if it is the program's and only read."""
         name = mangle(name, self.class_name)
         if name in self.bindable or not self.is_referenced(name):
             self._bind(name, value)
@@ -387,7 +389,7 @@ class Scope:
                 self.watched |= {name[max(0, name.rfind(".")) :]}
 
     def note_binding(self, name: str) -> None:
-        """Record that the block has bound a watched output (mangled name), or set an attribute (`.name`)."""
+        """Record that the block bound a watched output (mangled), or set an attribute (`.name`)."""
         is_meant = str.endswith if name.startswith(".") else str.__eq__
         if self._earlier:
             self._earlier = {
@@ -395,7 +397,7 @@ class Scope:
             }
 
     def _read_output(self, path: str) -> Bound | Absent:
-        """Return the binding of an output, or the value of an attribute, without running code of its object.
+        """Return an output's binding, or an attribute's value, without running code of its object.
 
         Where only such code returns the value, as for a property, the object is returned instead.
         """
@@ -437,7 +439,7 @@ class Scope:
         return tuple(filterfalse(self._is_set, self.outputs))
 
     def misfits(self, checked: Mapping[str, UserValue]) -> list[str]:
-        """Return a line for each bound output that does not fit its type and is not its `checked` value."""
+        """Return a line per bound output that neither fits its type nor is its `checked` value."""
         lines: list[str] = []
         for path, declared in self.types.items():
             value = self.find_value(path)
@@ -461,7 +463,7 @@ class Scope:
         return value
 
     def close(self) -> None:
-        """Release the program's variables, so that the block keeps no frame, cell or value alive."""
+        """Release the program's variables, so the block keeps no frame, cell or value alive."""
         self._declared_types = self.namespace = None
         vars(self).pop("types", None)
         self._earlier.clear()
@@ -544,7 +546,7 @@ _FUTURE_ANNOTATIONS = 0x1000000
 
 
 def _find_part(value: UserValue, attributes: Iterable[str]) -> UserValue | None:
-    """Return the value at a path of attributes of modules, without running their code; None if it does not exist."""
+    """Return the value at a path of attributes of modules, without running code; None if absent."""
     for attribute in attributes:
         if not is_a(value, ModuleType):
             return None
@@ -553,7 +555,7 @@ def _find_part(value: UserValue, attributes: Iterable[str]) -> UserValue | None:
 
 
 def _read_attribute(owner: UserValue, name: str) -> Bound | Absent:
-    """Return the value of an attribute or its class default, or the object itself if only code returns the value."""
+    """Return an attribute's value or class default, or the object itself if only code gives it."""
     cls = type(owner)
     own = list(map(get_class_namespace, get_mro(owner))) if is_a(owner, type) else [read_attributes(owner)]  # fmt: skip
     for namespace in own:
@@ -585,7 +587,7 @@ def _read_path(value: UserValue, attributes: list[str]) -> UserValue | Absent:
     return value
 
 
-# ── the names in the lambdas of compiled code, which are inspected but never called ──────────────────
+# ── the names in the lambdas of compiled code, which are inspected but never called ───────────────
 
 
 @lru_cache(maxsize=1024)
@@ -604,9 +606,10 @@ def list_loaded_names(code: CodeType) -> tuple[str, ...]:
 def find_named_classes(
     types: Callable[[], Mapping[str, Any]] | None, known: Collection[str]
 ) -> dict[str, CellType | None]:
-    """Return the classes that `lambda: {"y": T}` names beyond the `known` names, with the cell of each local one.
+    """Return the classes named by `lambda: {"y": T}` beyond `known` names, with local ones' cells.
 
-    Only classes: a module named in a type, as in `<:path: os.PathLike>`, is not handed to the block.
+    Only classes: a module named in a type, as in `<:path: os.PathLike>`, is not handed to the
+    block.
     """
     if not isinstance(types, FunctionType):
         return {}
@@ -646,8 +649,8 @@ MAX_CHARS = 4_000
 class Transcript:
     """The text printed since it was last taken, up to `MAX_CHARS`; `last` is the text last taken.
 
-    Only the block's own calls to `print` without a `file` are recorded: its code is given this `print`, but
-    `sys.stdout`, which belongs to the program and all its threads, is not replaced.
+    Only the block's own calls to `print` without a `file` are recorded: its code is given this
+    `print`, but `sys.stdout`, which belongs to the program and all its threads, is not replaced.
     """
 
     def __init__(self) -> None:

@@ -4,10 +4,10 @@
     find_type_mismatch(3, float)               None: an int fits a declared float
     find_type_mismatch(len, Callable[[], int]) "...; it does not take 0 arguments"
 
-Values are never converted, and iterators are never advanced. Unlike in type checkers, a bool is not an int, a str is
-not a `Sequence[str]`, and an instance of a generic class is checked only for its class. Not checked: items of
-iterators, the types of parameters and results of functions, Protocols without `runtime_checkable`,
-and unresolvable names.
+Values are never converted, and iterators are never advanced. Unlike in type checkers, a bool is not
+an int, a str is not a `Sequence[str]`, and an instance of a generic class is checked only for its
+class. Not checked: items of iterators, the types of parameters and results of functions, Protocols
+without `runtime_checkable`, and unresolvable names.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _format_mismatch(value: UserValue, declared: Any) -> str:
 
 
 def check_type(place: str, path: str, value: UserValue, declare: Callable[[], Any]) -> None:
-    """Raise OutputTypeError unless the output of static code fits its type, if that can be evaluated."""
+    """Raise OutputTypeError unless static code's output fits its type, if that can be evaluated."""
     assert isinstance(declare, FunctionType)
     module, code = declare.__globals__, declare.__code__
     declared = evaluate_declarations(declare, {*code.co_freevars, *code.co_names})
@@ -96,12 +96,12 @@ def check_type(place: str, path: str, value: UserValue, declare: Callable[[], An
         raise error
 
 
-# ── values ───────────────────────────────────────────────────────────────────────────────────────────
+# ── values ────────────────────────────────────────────────────────────────────────────────────────
 
 
 @record
 class _TypeChecker:
-    """Compares one value with one type; `open_pairs` are the comparisons in progress, by identity."""
+    """Compares a value with a type; `open_pairs` are the comparisons in progress, by identity."""
 
     module: dict[str, Any]
     open_pairs: set[tuple[int, str]] = field(default_factory=set)
@@ -167,7 +167,7 @@ class _TypeChecker:
     def find_union_problems(
         self, value: UserValue, declared: Any, alternatives: tuple[Any, ...]
     ) -> Iterator[Problem]:
-        """Check a union; if no alternative fits, yield the deepest problem, which belongs to the intended type."""
+        """Check a union; if no alternative fits, yield the deepest problem, the intended type's."""
         problems = [next(self.find_problems(value, one), None) for one in alternatives]
         if None not in problems:
             path, message = max((one for one in problems if one), key=lambda one: len(one[0]))
@@ -228,7 +228,7 @@ def _put_under(part: str, problems: Iterator[Problem]) -> Iterator[Problem]:
 
 
 def _expand_unpacked(arguments: tuple[Any, ...], length: int) -> Iterator[Any]:
-    """Yield the item types of a tuple of this length; `*tuple[int, ...]` is repeated to fill the rest."""
+    """Yield the item types of a tuple of this length; repeated `*tuple[int, ...]` fill the rest."""
     for argument in arguments:
         is_unpacked = typing.get_origin(argument) is typing.Unpack
         if not is_unpacked and not getattr(argument, "__unpacked__", False):
@@ -244,7 +244,7 @@ def _expand_unpacked(arguments: tuple[Any, ...], length: int) -> Iterator[Any]:
 def _is_instance(
     value: UserValue, declared: Any, name: str | None, arguments: tuple[Any, ...]
 ) -> bool:
-    """Return whether `value` is an instance of a class, or of a special form without items; True if unknown."""
+    """Return whether `value` is of a class, or a special form without items; True if unknown."""
     cls = typing.get_origin(declared) or declared
     if cls is None:
         return value is None
@@ -281,7 +281,7 @@ def _takes(function: Any, count: int) -> bool:
 
 
 def _is_of_placeholder(value: UserValue, cls: type) -> bool:
-    """Return whether a class that has no instances, such as EmailStr, accepts a value without converting it."""
+    """Return whether a class without instances, such as EmailStr, accepts a value unconverted."""
     try:
         made = get_adapter(cls).validate_python(value, strict=True)
     except ValueError:
@@ -292,7 +292,7 @@ def _is_of_placeholder(value: UserValue, cls: type) -> bool:
 
 
 def _is_file(value: UserValue, cls: Any, arguments: tuple[Any, ...]) -> bool:
-    """Return whether a value is an open text or binary file; a wrapper is recognized by its methods."""
+    """Return whether a value is an open text or binary file; a wrapper is known by its methods."""
     is_text = cls is typing.TextIO or arguments == (str,)
     is_binary = cls is typing.BinaryIO or arguments == (bytes,)
     if isinstance(value, io.IOBase):

@@ -1,1 +1,1 @@
-"""One block run: settings, limits, the model with its layers, and the loop that drives the conversation."""
+"""One block run: settings, limits, the layered model, and the loop that drives the conversation."""

@@ -223,7 +223,7 @@ class BlockRun(DecidingRun):
         return served if self.gate is None else self.serve_at_gate(self.gate, served, turn)
 
     def serve_at_gate(self, gate: RunGate, served: EffectGenerator, turn: int) -> EffectGenerator:
-        """Serve an effect with the gate open; raise the error of an interceptor that ends the block."""
+        """Serve an effect with the gate open; raise an interceptor's error that ends the block."""
         gate.turn = turn
         try:
             with open_gate(gate, self.block.is_async):
@@ -300,7 +300,7 @@ class BlockRun(DecidingRun):
 
 
 def open_block(call: BlockCall, prompt: str, interface: object, session: Session) -> Block:
-    """Return the block of a call with its instruction and options, and its interface if it has one."""
+    """Return a call's block with its instruction and options, and its interface if it has one."""
     fixed = call.names.place, call.is_async, call.labels, call.reads, call.chooses, call.code
     block = make_block(prompt, session.options, session.protocol, fixed)
     if interface is NO_INTERFACE and not call.code:

@@ -62,7 +62,7 @@ def _show(value: Any, redactor: Redactor, depth: int = 0) -> Any:
 
 
 def digest_arguments(arguments: Mapping[str, Any], redactor: Redactor) -> str:
-    """Return a digest of the content of arguments; of objects with unknown state, their shown texts."""
+    """Return a digest of arguments' content; of objects with unknown state, their shown texts."""
     digests: dict[str, Any] = {}
     for name, value in arguments.items():
         try:

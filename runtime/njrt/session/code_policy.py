@@ -57,7 +57,8 @@ def find_block_obstacle(scope: Scope) -> str | None:
 def choose_policy(policy: Policy | None, scope: Scope, reason: str, place: str) -> CodePolicy:
     """Return how code runs, and start the server of contained code.
 
-    `reason` is the compiler's for "guarded". Raises PolicyError for "contained" if it is impossible.
+    `reason` is the compiler's for "guarded". Raises PolicyError for "contained" if it is
+    impossible.
     """
     if policy is None:
         if not _warned and sys.platform != "emscripten":  # a browser contains the whole program
@@ -68,7 +69,8 @@ def choose_policy(policy: Policy | None, scope: Scope, reason: str, place: str) 
     for name, kind in scope.list_local_types():
         if (typing.get_origin(kind) or kind) in MADE_BY_CODE:
             raise PolicyError(
-                f"the type of an output is what `{name}` holds, a type of functions, classes or iterators: "
+                f"the type of an output is what `{name}` holds, a type of functions, classes or"
+                " iterators: "
                 f'with policy="{policy}", write it in the prompt'
             )
     problem = find_system_obstacle() or find_block_obstacle(scope)

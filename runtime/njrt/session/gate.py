@@ -1,4 +1,4 @@
-"""The gate of one block run: each call of a gated function is decided, made once, recorded and reported.
+"""One block run's gate: each call of a gated function is decided, made once, recorded and reported.
 
 pay(order)    rule  ->  interceptors  ->  recorded before?  ->  begun  ->  pay(order)  ->  done  ->  Performed(Touch(...))
 
@@ -113,10 +113,10 @@ class RunGate:
         return self._session.asks_changes
 
     def call(self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Make a call if it is allowed; return its result, which for a coroutine function is an awaitable.
+        """Make a call if it is allowed; return its result, an awaitable for a coroutine function.
 
-        Raises PermissionError if the call is refused, and NaturalError if an interceptor ended the block or the
-        recording has a different call.
+        Raises PermissionError if the call is refused, and NaturalError if an interceptor ended the
+        block or the recording has a different call.
         """
         is_async = inspect.iscoroutinefunction(gated.function)
         made: Any = self._call(_Call(gated, args, named, is_async))
@@ -188,7 +188,7 @@ class RunGate:
         )
 
     async def _check_ending(self, call: _Call) -> None:
-        """Raise the error that ends the block, but first wait until the results of running calls are recorded."""
+        """Raise the error that ends the block, once the results of running calls are recorded."""
         if self.ending is None:
             return
         if call.is_async:
@@ -199,7 +199,7 @@ class RunGate:
         raise self.ending
 
     def wait_for_calls(self) -> None:
-        """If an interceptor ended the block, wait until the running calls in other threads are recorded.
+        """If an interceptor ended the block, wait until other threads' running calls are recorded.
 
         This waits as long as a piece of code may run. An event loop does not wait here.
         """
@@ -242,7 +242,7 @@ class RunGate:
         return replace(pending, is_async=call.is_async, arguments=arguments, digest=digest)
 
     async def _decide(self, call: _Call, pending: PendingEffect) -> None:
-        """Ask the interceptors, unless the rule or the recording decides; apply their edits to the call."""
+        """Ask the interceptors, unless the rule or recording decides; apply their edits."""
         session = self._session
         if session.record is not None:
             call.record = session.record.take_call(pending, is_alone=self._running == 0)
@@ -255,8 +255,9 @@ class RunGate:
             interceptors = tuple(opened for opened in interceptors if opened.asks_again)
         elif all(map(is_observer, interceptors)) and not (record and record.decisions):
             raise PermissionError(
-                f"nobody decides about calls of {call.gated.name}: the program must open njrt.using(intercept=...) "
-                'around the block, such as intercept=njrt.approve(calls=True), or write @njrt.gated(decide="allow")'
+                f"nobody decides about calls of {call.gated.name}: the program must open"
+                " njrt.using(intercept=...) around the block, such as"
+                ' intercept=njrt.approve(calls=True), or write @njrt.gated(decide="allow")'
             )
         if record and record.is_replay and record.recorded.state == "pending":
             raise record.make_unmade_error()
@@ -278,8 +279,8 @@ class RunGate:
             and digest_arguments(pending.arguments, self._redactor) != pending.digest
         ):
             raise PermissionError(
-                f"an object among the arguments of {call.gated.name} was changed while the call was "
-                "decided; call it again"
+                f"an object among the arguments of {call.gated.name} was changed while the call was"
+                " decided; call it again"
             )
         for made in decisions:
             if isinstance(made.decision, Edit):
@@ -301,9 +302,9 @@ class RunGate:
                 bound.arguments[name] = given[name] if is_same else new
                 if not is_same and REDACTED in json.dumps(new, ensure_ascii=False, default=str):
                     raise InterceptorError(
-                        f"the interceptor `{interceptor}` edited a call of {after.function}: a text "
-                        f"with {REDACTED} would be passed on; leave the argument {name} as it is, or "
-                        "replace all of it"
+                        f"the interceptor `{interceptor}` edited a call of {after.function}: a text"
+                        f" with {REDACTED} would be passed on; leave the argument {name} as it is,"
+                        " or replace all of it"
                     )
         if unknown := after.arguments.keys() - signature.parameters.keys():
             raise InterceptorError(
@@ -326,11 +327,11 @@ class RunGate:
         if record is not None and record.recorded.state == "begun":
             if find is None:
                 raise CallInDoubtError(
-                    f"{self._session.place}: the call {format_call(record.recorded.effect)} (key "
-                    f"{record.recorded.id}) was interrupted by a crash, and may have been made; it is "
-                    "not made again. Give njrt.gated a function `find` that looks the call up and "
-                    "returns its result; only if you know that it was not made, remove its lines from "
-                    f"{record.path}"
+                    f"{self._session.place}: the call {format_call(record.recorded.effect)} (key"
+                    f" {record.recorded.id}) was interrupted by a crash, and may have been made; it"
+                    " is not made again. Give njrt.gated a function `find` that looks the call up"
+                    " and returns its result; only if you know that it was not made, remove its"
+                    f" lines from {record.path}"
                 )
             found = await self._find_result(call, find, record.recorded.id)
         if record is not None and record.is_replay and found is None:
@@ -370,8 +371,9 @@ class RunGate:
                 return await found if inspect.isawaitable(found) else found
         except Exception as error:
             raise CallInDoubtError(
-                f"{self._session.place}: the call {call.gated.name} (key {key}) was interrupted by a crash, and `find` failed "
-                f"to look whether it was made: {format_error_line(error)}; it is not made again"
+                f"{self._session.place}: the call {call.gated.name} (key {key}) was interrupted by"
+                " a crash, and `find` failed to look whether it was made:"
+                f" {format_error_line(error)}; it is not made again"
             ) from error
 
     @contextmanager
@@ -389,7 +391,7 @@ class RunGate:
 
 @contextmanager
 def _stopped_clock(is_async: bool) -> Iterator[None]:
-    """Stop the time limits while waiting for a decision; if the event loop continues, only the waiting code's."""
+    """Stop the time limits for a decision; if the event loop goes on, only the waiting code's."""
     if is_async:
         with stopped_alarms():
             yield
@@ -418,13 +420,14 @@ def write_call_result(value: Any) -> dict[str, Any]:
 
 
 def read_call_result(recorded: RecordedTouch) -> Any:
-    """Return an earlier call's result, or raise its exception; raise CallInDoubtError if it could not be stored."""
+    """Return or raise an earlier call's outcome; raise CallInDoubtError if it was not stored."""
     result = recorded.result
     if recorded.state == "failed":
         raise failure_from_json(dict(result))
     if "text" not in result:
         raise CallInDoubtError(
-            f"{recorded.place}: the call {format_call(recorded.effect)} was made before, but its result could not be stored "
-            f"({result.get('lost', 'it is missing')}); let the function return plain values"
+            f"{recorded.place}: the call {format_call(recorded.effect)} was made before, but its"
+            f" result could not be stored ({result.get('lost', 'it is missing')}); let the function"
+            " return plain values"
         )
     return decode_values({"result": result["text"]}, {}, result.get("classes", {}))["result"]

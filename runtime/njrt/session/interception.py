@@ -3,8 +3,9 @@
     inner: Edit(effect)          outer is asked about the edited effect
     inner: Reject, Abort, Pause  this is final; outer is not asked
 
-`BaseRun.serve` yields a `PendingEffect`; the driver passes it to `intercept` and sends back the `Interception`.
-An interceptor is not asked about blocks that it runs itself, nor if the recording has its decision.
+`BaseRun.serve` yields a `PendingEffect`; the driver passes it to `intercept` and sends back the
+`Interception`. An interceptor is not asked about blocks that it runs itself, nor if the recording
+has its decision.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def list_interceptors(opened: Sequence[OpenInterceptor]) -> tuple[OpenIntercepto
 
 
 class DecisionRecord:
-    """The recorded decisions about one run's effects (state: the conversation so far, which it sees as a layer)."""
+    """The recorded decisions about one run's effects (state: the conversation, seen as a layer)."""
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
@@ -96,7 +97,7 @@ class DecisionRecord:
         return RecordedSlot(self.recorder, index, found or asked, self.recorder.record_decision)
 
     def take_call(self, pending: PendingEffect, is_alone: bool) -> RecordedSlot[RecordedTouch]:
-        """Return a gated function call's place in the recording; `is_alone` means that no other call is running.
+        """Return a gated call's place in the recording; `is_alone` means that no other call runs.
 
         Raises RecordingMismatchError if other calls are recorded in its place.
         """
@@ -155,8 +156,8 @@ async def intercept(
     question = None if record is None else record.take(pending)
     if record is not None and question is not None and question.is_pending and not interceptors:
         raise Paused(
-            f"{pending.place}: the recording {record.path} ends before this effect, about which nothing was "
-            "decided; run the program with its interceptor to continue"
+            f"{pending.place}: the recording {record.path} ends before this effect, about which"
+            " nothing was decided; run the program with its interceptor to continue"
         )
     decisions, asked, pending = apply_recorded_decisions(pending, interceptors, question)
     if not asked:
@@ -178,7 +179,7 @@ async def ask_interceptors(
     interceptors: Sequence[OpenInterceptor],
     record: RecordedSlot[RecordedTouch] | None,
 ) -> list[InterceptorDecision]:
-    """Return the decisions about a call: the recorded ones that hold, then the other interceptors' new decisions."""
+    """Return a call's decisions: the recorded that hold, then the other interceptors' new ones."""
     decisions, asked, pending = apply_recorded_decisions(pending, interceptors, record)
     return decisions + await _ask_all(pending, asked, interceptors)
 
@@ -193,7 +194,7 @@ def apply_recorded_decisions(
     interceptors: Sequence[OpenInterceptor],
     question: RecordedSlot[Any] | None,
 ) -> tuple[list[InterceptorDecision], list[OpenInterceptor], PendingEffect]:
-    """Return the recorded decisions that hold, the interceptors that must be asked, and the edited effect."""
+    """Return the recorded decisions that hold, the interceptors to ask, and the edited effect."""
     decisions = [] if question is None else list(question.decisions)
     asked = []
     for interceptor in interceptors:
@@ -239,8 +240,8 @@ async def call_interceptor(decide: Interceptor, name: str, pending: PendingEffec
                     answer.close()
                 what = pending.effect.function if isinstance(pending.effect, Touch) else "the block"
                 raise ConfigurationError(
-                    f"{pending.place}: the interceptor `{name}` is a coroutine function, but {what} is not async; "
-                    "use a plain function"
+                    f"{pending.place}: the interceptor `{name}` is a coroutine function, but {what}"
+                    " is not async; use a plain function"
                 )
             answer = await answer
     except NaturalError:
@@ -251,8 +252,8 @@ async def call_interceptor(decide: Interceptor, name: str, pending: PendingEffec
     decision = cast(object, answer)
     if not isinstance(decision, Decision):
         raise InterceptorError(
-            f"the interceptor `{name}` returned {type(decision).__name__}, not Accept(), Edit(...), Reject(...), "
-            "Abort(...) or Pause()"
+            f"the interceptor `{name}` returned {type(decision).__name__}, not Accept(), Edit(...),"
+            " Reject(...), Abort(...) or Pause()"
         )
     if isinstance(decision, Edit):
         check_edit(name, decision, pending)

@@ -1,9 +1,10 @@
 """The model that a block asks, behind its layers.
 
-    make_layered_model(settings, options, recorder, outer)    outer(Recorder(Cache(Budgeted(model))))
+    make_layered_model(settings, options, recorder, outer)   outer(Recorder(Cache(Budgeted(model))))
 
-A layer exists only if configured: a recording and a cache by `using` or the environment, budgets also by options.
-Replies come from the outermost layer that has one; a model behind a complete recording is never chosen.
+A layer exists only if configured: a recording and a cache by `using` or the environment, budgets
+also by options. Replies come from the outermost layer that has one; a model behind a complete
+recording is never chosen.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 def find_recorder(settings: Settings, environ: Mapping[str, str]) -> Recorder | None:
     """Return this block's recorder, from `with using` or NJC_RECORD.
 
-    NJC_RECORD=off means no recorder. NJC_RECORD does not apply to blocks with a model from `using(model=...)`.
+    NJC_RECORD=off means no recorder. NJC_RECORD does not apply to blocks with a model from
+    `using(model=...)`.
     """
     if settings.recorder is not None or settings.model is not None:
         return settings.recorder
@@ -42,7 +44,7 @@ def find_recorder(settings: Settings, environ: Mapping[str, str]) -> Recorder | 
 
 @record
 class DeferredModel:
-    """A model that is chosen when it is first asked, which never happens behind a complete recording."""
+    """A model that is chosen when first asked, which never happens behind a complete recording."""
 
     choose: Callable[[], Model]
     protocol: Protocol
@@ -97,7 +99,7 @@ def make_layered_model(
 
 
 def identify_model(model: Any) -> str:
-    """Return what distinguishes the replies of a model: names, servers and settings, also of the models in it."""
+    """Return what distinguishes a model's replies: names, servers, settings, inner models' too."""
     if isinstance(model, DeferredModel):
         return identify_model(model.choose())
     server = getattr(getattr(model, "server", None), "url", "")
@@ -109,7 +111,7 @@ def identify_model(model: Any) -> str:
 def make_budget_layer(
     settings: Settings, options: Options, choose: Callable[[], Model], environ: Mapping[str, str]
 ) -> Budgeted | None:
-    """Return the layer of all budgets here: from `with using`, from the option, and always from NJC_BUDGET."""
+    """Return the layer of all budgets here: of `with using`, the option and, always, NJC_BUDGET."""
     texts = {options.budget, environ.get("NJC_BUDGET")} - {None, ""}
     if not settings.budgets and not texts:
         return None
@@ -127,7 +129,8 @@ def find_cache_place(
 ) -> str | None:
     """Return the cache's folder, or its store's URL; None without a cache.
 
-    The cache is off unless `using(cache=...)` or NJC_CACHE=on turns it on. A model given by `using(model=...)` is cached only by `using(cache=...)`.
+    The cache is off unless `using(cache=...)` or NJC_CACHE=on turns it on. A model given by
+    `using(model=...)` is cached only by `using(cache=...)`.
     """
     cache = settings.cache
     if cache is None:

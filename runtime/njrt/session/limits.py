@@ -75,8 +75,8 @@ class MeterReading:
 class Meter:
     """Counts one run's usage, also on the enclosing meters, and stops the run at the first limit.
 
-    Thread-safe: a meter around several blocks counts them all. `option` is the setting that messages name, such as
-    `max_{}`, with the limit's name filled in.
+    Thread-safe: a meter around several blocks counts them all. `option` is the setting that
+    messages name, such as `max_{}`, with the limit's name filled in.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Meter:
         return MeterReading(**self._counts, seconds=seconds, tokens=self._tokens, usd=self._usd)
 
     def seconds_left(self) -> float | None:
-        """Return the seconds that the tightest limit leaves, at least 0.0; None if there is no limit."""
+        """Return the seconds left by the tightest limit, at least 0.0; None without a limit."""
         left = [
             max(0.0, meter._began + meter.limits.seconds - meter._clock())
             for meter in (self, *self._around)
@@ -184,7 +184,7 @@ class Meter:
             raise self._make_limit_error(kind, name, _format_count(most, noun))
 
     def _check_own_time(self, spare: float = 0.0) -> tuple[float, ...]:
-        """Return the seconds that are left, if there is a limit; raise if they are at most `spare`."""
+        """Return the seconds left, if there is a limit; raise if they are at most `spare`."""
         most = self.limits.seconds
         if most is None:
             return ()
@@ -194,7 +194,7 @@ class Meter:
         return (left,)
 
     def _check_budget(self, used: Usage = NO_USAGE, over: bool = False) -> None:
-        """Raise if tokens or dollars are used up; with `over`, only if more was used than allowed."""
+        """Raise if tokens or dollars are spent; with `over`, only if more was used than allowed."""
         tokens, usd = self.limits.tokens, self.limits.usd
         if tokens is not None and self._tokens + used.input + used.output >= tokens + over:
             raise self._make_limit_error(TokenLimitError, "tokens", _format_count(tokens, "token"))
@@ -222,7 +222,7 @@ def _format_count(number: int, noun: str) -> str:
 
 @record
 class Metered:
-    """A layer that counts calls, tokens and cost, and lets no call take longer than the run has left."""
+    """A layer that counts calls, tokens and cost, and lets no call outlast the run's time."""
 
     meter: Meter
 

@@ -1,11 +1,11 @@
 """Ask a model a question: one value of a given type.
 
-    njrt.llm(f"Is this mail spam? {mail.body}", bool)                  True or False
-    await njrt.allm(f"Read this order: {letter}", Order)               a dataclass, pydantic model, list, ...
-    ask(f"Is this an insult? {item}", bool)                            the same in a block's code
+    njrt.llm(f"Is this mail spam? {mail.body}", bool)         True or False
+    await njrt.allm(f"Read this order: {letter}", Order)      a dataclass, pydantic model, list, ...
+    ask(f"Is this an insult? {item}", bool)                   the same in a block's code
 
-A question is repeated if its answer does not fit. In compiled files `llm_at("mail.njpy:12", model=...)` gives the
-function its place and options.
+A question is repeated if its answer does not fit. In compiled files `llm_at("mail.njpy:12",
+model=...)` gives the function its place and options.
 """
 
 from __future__ import annotations
@@ -60,8 +60,9 @@ MAX_ANSWERS = 2
 def llm(prompt: str, schema: AnswerType = None) -> UserValue:
     """Ask the model `prompt`; give text, or a value that fits `schema`.
 
-    `schema` is a type with a JSON form (`bool`, an Enum, a dataclass, `dict[str, int]`, ...), as for the outputs of
-    blocks that answer, or a JSON schema. Raises `ReplyError` if the second answer does not fit either.
+    `schema` is a type with a JSON form (`bool`, an Enum, a dataclass, `dict[str, int]`, ...), as
+    for the outputs of blocks that answer, or a JSON schema. Raises `ReplyError` if the second
+    answer does not fit either.
     """
     return llm_at("")(prompt, schema)
 
@@ -188,7 +189,7 @@ class SchemaForm(JsonForm):
 
 
 def make_question_form(wanted: AnswerType) -> JsonForm | None:
-    """Return the form of an answer; None for text. Raise TypeError for a type without a JSON form."""
+    """Return an answer's form; None for text. Raise TypeError for a type without a JSON form."""
     if wanted is None or wanted is str:
         return None
     if isinstance(wanted, Mapping):
@@ -216,7 +217,7 @@ def check_schema(schema: Mapping[str, Any]) -> None:
 
 
 def ask_until_valid(prompt: str, form: JsonForm | None, session: Session) -> Conversation:
-    """Yield the conversation: a question, which is repeated with the reason if the answer does not fit."""
+    """Yield the conversation: a question, repeated with the reason if the answer does not fit."""
     options, question, schema = session.options, prompt, None
     if form is not None:
         example = describe_form([describe_object({"value": form})], list_meanings([form.declared]))
@@ -252,7 +253,7 @@ def ask_until_valid(prompt: str, form: JsonForm | None, session: Session) -> Con
 
 
 def read_answer(reply: Reply, form: JsonForm | None) -> UserValue:
-    """Return a reply's value, given as JSON, with or without the object around it, or as plain text.
+    """Return a reply's value, as JSON with or without the object around it, or as plain text.
 
     Raises ValueError, with a message for the model, if it does not fit.
     """
@@ -270,7 +271,7 @@ def read_answer(reply: Reply, form: JsonForm | None) -> UserValue:
         answer = text
     if not (isinstance(answer, dict) and answer.keys() == {"value"}):
         return form.decode(answer)
-    # The value in an object with `value`, or that object itself if the type has that name; the likelier first.
+    # The value in an object with `value`, or the object if its type has that name; likelier first.
     inner = answer["value"]
     parts = list(flatten_alternatives([form.schema], form.schema))
     known = {name for part in parts for name in part.get("properties", ())}

@@ -193,8 +193,8 @@ def make_ending_error(decision: Abort | Pause, interceptor: str, session: Sessio
 
 
 RECURSION_NOTE = (
-    "natural blocks that call each other use Python's stack; sys.setrecursionlimit(...) allows more "
-    "levels"
+    "natural blocks that call each other use Python's stack; sys.setrecursionlimit(...) allows more"
+    " levels"
 )
 
 
@@ -211,8 +211,9 @@ def complete_error(error: NaturalError | RecursionError) -> None:
 
 
 LIMIT_ELSEWHERE = (
-    "this runs in a thread or context without the settings of the code that started it, while a limit "
-    "or budget is open in the process; start it with njrt.carry(function) if the limit counts it"
+    "this runs in a thread or context without the settings of the code that started it, while a"
+    " limit or budget is open in the process; start it with njrt.carry(function) if the limit"
+    " counts it"
 )
 
 

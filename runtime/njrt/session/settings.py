@@ -3,7 +3,7 @@
     with njrt.using(record="recordings/triage.jsonl", max_calls=3):
         triage(mailbox)
 
-    NJC_RECORD=none:recordings/triage.jsonl          a recording for a whole process, set from outside
+    NJC_RECORD=none:recordings/triage.jsonl        a recording for a whole process, set from outside
 
 A `with` statement takes precedence over a block, its file, the environment and the project.
 """
@@ -245,8 +245,8 @@ def check_arguments(given: GivenSettings, name: str) -> None:
     options = {*given.options, *(["mode"] if given.mode in get_args(Mode) else ())}
     if ignored := [option for option in BUILD_OPTIONS if option in options]:
         raise ConfigurationError(
-            f"{name}: the option `{ignored[0]}` counts when a program is compiled; set it on the block, "
-            "or in [tool.njc]"
+            f"{name}: the option `{ignored[0]}` counts when a program is compiled; set it on the"
+            " block, or in [tool.njc]"
         )
     record, cache, trace = given.record, given.cache, given.trace
     interface = given.interface
@@ -265,7 +265,7 @@ def check_arguments(given: GivenSettings, name: str) -> None:
 
 
 def anchor(place: str | Path) -> str:
-    """Make a path, also in `sqlite:///FILE`, absolute so that it does not follow `os.chdir`; keep other URLs."""
+    """Make a path, also in `sqlite:///FILE`, absolute and safe from `os.chdir`; keep other URLs."""
     text = str(place)
     if text.startswith("sqlite:///") and (path := unquote(text[10:])):
         return f"sqlite:///{quote(anchor(path))}"
@@ -359,7 +359,7 @@ def open_recorder(path: str | Path, mode: RecordMode, store: str | None = None) 
 
 @lru_cache(maxsize=64)
 def get_environment_recorder(text: str) -> Recorder:
-    """Return the process's recorder for `NJC_RECORD=MODE[:PATH]`; the path is in `recordings/` by default."""
+    """Return the process's recorder for `NJC_RECORD=MODE[:PATH]`, by default in `recordings/`."""
     from njrt.persistence.recorder import RecordMode
 
     mode, _, path = text.partition(":")
@@ -383,7 +383,7 @@ def resolve_options(
     place: str,
     environ: Mapping[str, str] | None = None,
 ) -> Options:
-    """Return all options of a block: `using`, then the block and its file, environment, project, defaults."""
+    """Return a block's options: `using`, the block, its file, environment, project, defaults."""
     environ = read_environment() if environ is None else environ
     layers = (
         using,
@@ -401,7 +401,8 @@ def resolve_options(
 def read_environment() -> Mapping[str, str]:
     """Return the environment variables of njrt that are set.
 
-    `os.environ` internally raises an exception for each name that is not set; the dict that it wraps does not.
+    `os.environ` internally raises an exception for each name that is not set; the dict that it
+    wraps does not.
     """
     wrapped = getattr(os.environ, "_data", None)
     if wrapped is None:

@@ -1,11 +1,11 @@
 """The variables that a block sees, as text, for listeners that want them.
 
     observe = StateObserver(scope).observe
-    observe()                     StateChange({"prices": "list[int], 2 items = [3, 4]"}, "6d0c…")
-    observe()                     StateChange({"total": "int = 7"}, "91aa…", "7\n"): the model's code ran in between
+    observe()     StateChange({"prices": "list[int], 2 items = [3, 4]"}, "6d0c…")
+    observe()     StateChange({"total": "int = 7"}, "91aa…", "7\n"): the model's code ran in between
 
-Not detected: a change of an object beyond the `DIGEST_CHARS` characters of it that are compared, and what functions of the
-program print.
+Not detected: a change of an object beyond the `DIGEST_CHARS` characters of it that are compared,
+and what functions of the program print.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Observe = Callable[[], StateChange | None]
 
 
 ScopeWatcher = Callable[[RunId, Scope, RedactRule | None], None]
-"""Called with the scope of each run that has its states observed; it may be used until the run ends."""
+"""Called with the scope of each run whose states are observed; it is usable until the run ends."""
 _scope_watchers: list[ScopeWatcher] = []
 
 
@@ -75,7 +75,7 @@ class StateObserver:
         self, scope: Scope, rule: RedactRule | None = None, ledger: Ledger | None = None
     ) -> None:
         self._scope, self._ledger = scope, ledger
-        # A separate redactor, because the secrets that it finds must not change the texts for the model.
+        # A separate redactor, so that the secrets it finds do not change the texts for the model.
         self._redactor = Redactor(True if rule is None else rule)
         self._details: dict[str, str] = {}
 

@@ -39,7 +39,7 @@ def get_adapter(declared: DeclaredType) -> Any:
 
 
 def convert_typed_dicts(declared: DeclaredType) -> DeclaredType:
-    """Return the type with each TypedDict remade by typing_extensions: before 3.12 pydantic accepts no other."""
+    """Return a type with TypedDicts remade by typing_extensions, as pydantic needs before 3.12."""
     made: dict[DeclaredType, DeclaredType] = {}
 
     def convert(kind: type) -> DeclaredType:
@@ -72,7 +72,7 @@ def _convert_typed_dict(
     made: dict[DeclaredType, DeclaredType],
     convert: Callable[[type], DeclaredType],
 ) -> None:
-    """Remake a TypedDict; it is in `made` before its keys are converted, which may lead back to it."""
+    """Remake a TypedDict; it is in `made` before its keys are converted, as they may lead back."""
     from typing_extensions import TypedDict, get_type_hints
 
     presence: tuple[Any, ...] = (typing.Required, typing.NotRequired)
@@ -92,7 +92,7 @@ def _convert_typed_dict(
 
 
 def format_validation_errors(error: Any, most: int = 3) -> str:
-    """Return the first few errors of a pydantic `ValidationError`, each with its location, on one line."""
+    """Return the first few errors of a pydantic `ValidationError`, with locations, on one line."""
     return "; ".join(
         ": ".join(filter(None, [".".join(map(str, problem["loc"])), problem["msg"]]))
         for problem in error.errors(include_url=False, include_context=False)[:most]

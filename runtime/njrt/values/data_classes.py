@@ -1,7 +1,7 @@
 """Classes whose objects are data: no more than their fields.
 
-is_data_class(Point)                 True for a named tuple, or a frozen class without public methods
-is_unchangeable((1, Point(1, 2)))    True: nothing in it can change
+is_data_class(Point)                True for a named tuple, or a frozen class without public methods
+is_unchangeable((1, Point(1, 2)))   True: nothing in it can change
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from njrt.values.introspection import VALUE_CLASSES, is_user_class, read_attribu
 
 
 def is_data_class(kind: type) -> bool:
-    """Return whether a class's objects are no more than their fields: they are frozen, and have no public methods."""
+    """Return whether a class's objects are only their fields: frozen, without public methods."""
     config = getattr(kind, "model_config", {})
     is_frozen = config.get("frozen") if hasattr(kind, "__pydantic_fields__") else is_record(kind)
     hooks = getattr(kind, "__pydantic_decorators__", None)
@@ -33,7 +33,7 @@ def is_data_class(kind: type) -> bool:
 
 
 def is_record(kind: type) -> bool:
-    """Return whether a class is a named tuple, or a frozen dataclass with the constructor of its fields."""
+    """Return whether a class is a named tuple or a frozen dataclass constructed from its fields."""
     if is_dataclass(kind):
         parameters: Any = getattr(kind, "__dataclass_params__", None)
         return bool(parameters.frozen) and not has_own_constructor(kind)
@@ -41,7 +41,7 @@ def is_record(kind: type) -> bool:
 
 
 def is_unchangeable(value: UserValue) -> bool:
-    """Return whether a value is known to be data that nothing can change, with everything that it holds."""
+    """Return whether a value is known to be unchangeable data, with everything that it holds."""
     kind = type(value)
     if kind in _UNCHANGEABLE or isinstance(value, enum.Enum):
         return True
@@ -66,7 +66,7 @@ def list_shown_fields(kind: Any) -> tuple[str, ...]:
 
 
 def has_own_constructor(made: type) -> bool:
-    """Return whether a dataclass has a custom `__init__` or `__new__`, which pydantic would bypass."""
+    """Return whether a dataclass customizes `__init__` or `__new__`, which pydantic bypasses."""
     if hasattr(made, "__pydantic_validator__"):
         return False
     init: Any = made.__init__  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Digest values by content, to distinguish calls with different arguments without storing the arguments."""
+"""Digest values by content, to tell calls with different arguments apart without storing these."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ _DIGITS = 16
 
 
 def digest_value(value: UserValue) -> str:
-    """Return a digest that is the same for equal values in every process, even if they share different parts.
+    """Return a digest, the same for equal values in every process, even if they share other parts.
 
-    Raises NotEncodableError for objects with unknown state, and the exceptions of the program's own code.
+    Raises NotEncodableError for objects with unknown state, and the exceptions of the program's own
+    code.
     """
     return _Digester("").digest(value)[:_DIGITS]
 

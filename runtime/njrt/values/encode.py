@@ -1,12 +1,13 @@
-"""Encode values as Python expressions, and decode equal values from the expressions without evaluating them.
+"""Encode values as Python expressions, and decode equal values from these without evaluating them.
 
     encode_values({"graph": graph, "first": graph.nodes[0]}, own="__main__")
 
         texts    {"graph": "Graph(nodes=[(_1 := Node(name='a', next=None))])", "first": "_1"}
-        classes  {"Graph": "", "Node": ""}                    with their modules; "" is the program's own file
-        lost     {}                                           {"log": "a TextIOWrapper"} if there were a file
+        classes  {"Graph": "", "Node": ""}          with their modules; "" is the program's own file
+        lost     {}                                 {"log": "a TextIOWrapper"} if there were a file
 
-Keywords are an instance's state (its `__init__` does not run); positional arguments go to a constructor. Not
+Keywords are an instance's state (its `__init__` does not run); positional arguments go to a
+constructor. Not
 detected: state held by an extension type or a weak reference.
 """
 
@@ -95,7 +96,7 @@ class Encoder:
     kept: list[UserValue] = field(default_factory=list)
 
     def count(self, value: UserValue) -> None:
-        """Count the objects of a value; raise NotEncodableError if a part of it cannot be encoded."""
+        """Count a value's objects; raise NotEncodableError if a part of it cannot be encoded."""
         waiting = [value]
         while waiting:
             value = waiting.pop()
@@ -191,7 +192,7 @@ _OPENING_BRACKETS: Mapping[type, str] = {list: "[", tuple: "(", dict: "{", set: 
 
 
 def _find_constructor_arguments(value: UserValue) -> tuple[UserValue, ...] | None:
-    """Return the constructor arguments that make an equal object, for standard classes, files that a model is shown,
+    """Return the constructor arguments of an equal object for standard classes, files for models,
     and strings with `__getnewargs__`; None for other classes.
     """
     cls = type(value)
@@ -265,7 +266,7 @@ def _read_state(value: UserValue) -> dict[str, UserValue]:
 def decode_values(
     texts: Mapping[str, str], namespace: Mapping[str, Any], classes: Mapping[str, str]
 ) -> dict[str, UserValue]:
-    """Decode the values; `namespace` is the program's file. Raises whatever the constructors raise."""
+    """Decode the values; `namespace` is the program's file. Raises what the constructors raise."""
     decoder = _Decoder(namespace, classes)
     return {name: decoder.decode(ast.parse(text, mode="eval").body) for name, text in texts.items()}
 

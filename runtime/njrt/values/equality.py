@@ -2,8 +2,8 @@
 
     is_same_value(Order(total=0.3), Order(total=0.1 + 0.2))      True: floats nearly, instances by their attributes
 
-Instances of a class that defines `__eq__` are compared with it. Not detected: sets of instances without `__eq__`, and
-objects with state in extension types, which are equal only to themselves.
+Instances of a class that defines `__eq__` are compared with it. Not detected: sets of instances
+without `__eq__`, and objects with state in extension types, which are equal only to themselves.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RELATIVE_ERROR = 1e-9
 def is_same_value(
     one: UserValue, other: UserValue, around: frozenset[tuple[int, int]] = frozenset()
 ) -> bool:
-    """Return whether two values are equal; `around` are the pairs of objects that hold these two."""
+    """Return whether two values are equal; `around` are the pairs of objects that hold them."""
     pair = (id(one), id(other))
     if one is other or pair in around:
         return True

@@ -2,9 +2,10 @@
 
     ShopError("closed", 7)     {"module": "shop", "name": "ShopError", "args": ["closed", 7], "fields": {}, "at": "shop.py:12"}
 
-Values in slots and attributes of built-in exceptions, such as `ImportError.name`, are `members`. If a class cannot be
-imported or parts are not JSON, the program gets, if possible, an exception of a subclass with the JSON attributes, else
-a `StepFailedError` with name and message. Cause and traceback are not stored.
+Values in slots and attributes of built-in exceptions, such as `ImportError.name`, are `members`. If
+a class cannot be imported or parts are not JSON, the program gets, if possible, an exception of a
+subclass with the JSON attributes, else a `StepFailedError` with name and message. Cause and
+traceback are not stored.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class StepFailedError(NaturalError):
 
 
 def failure_to_json(error: Exception) -> dict[str, Any]:
-    """Return an exception's stored form; of one that cannot be stored whole, the class and the JSON attributes."""
+    """Return an exception's stored form: whole, or else its class and its JSON attributes."""
     kind = type(error)
     fields = {name: value for name, value in vars(error).items() if name not in UNSTORED}
     failure = {
@@ -57,7 +58,7 @@ def failure_to_json(error: Exception) -> dict[str, Any]:
 
 
 def read_members(error: Exception) -> dict[str, Any]:
-    """Return the values that an exception holds outside its namespace; for built-in classes, only JSON."""
+    """Return an exception's values outside its namespace; for built-in classes, only JSON."""
     found: dict[str, Any] = {}
     for name, member in list_members(type(error)).items():
         is_built_in = member.__objclass__.__module__ == "builtins"
@@ -100,7 +101,7 @@ def failure_from_json(failure: dict[str, Any]) -> Exception:
 
 
 def make_similar(module: str, name: str, text: str, fields: dict[str, Any]) -> Exception | None:
-    """Make an exception of a subclass with this name, text and JSON attributes; None if the class does not allow it."""
+    """Make an exception of a subclass with this name, text and JSON attributes; None if refused."""
     kind = find_class(module, name)
     if kind is None:
         return None
@@ -142,7 +143,7 @@ def find_class(module: str, name: str) -> type[Exception] | None:
 
 
 def find_place(error: Exception) -> str:
-    """Return the place that raised an exception: the one in its note, or the innermost in its traceback."""
+    """Return the place that raised an exception: from its note, or innermost in its traceback."""
     for note in vars(error).get("__notes__", ()):
         if note.startswith(CALL_NOTE):
             return str(note.removeprefix(CALL_NOTE))
@@ -153,7 +154,7 @@ def find_place(error: Exception) -> str:
 
 
 def add_place(error: Exception, place: str) -> None:
-    """Add a note with an exception's place, unless it has one; `add_note` is avoided, as classes may make it fail."""
+    """Note an exception's place on it if it has none; avoid `add_note`, which classes may break."""
     notes = vars(error).get("__notes__", [])
     if not any(note.startswith(CALL_NOTE) for note in notes):
         vars(error)["__notes__"] = [*notes, place]

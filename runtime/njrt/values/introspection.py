@@ -4,7 +4,8 @@
         total = property(...)           collect_members(Item)       {"total": <property>, "__init__": ...}
         def __getattr__(self, n): ...   never called
 
-Not detected: attributes that exist only through a property or `__getattr__`, and the fields of extension types.
+Not detected: attributes that exist only through a property or `__getattr__`, and the fields of
+extension types.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ VALUE_CLASSES = {
     "fractions": ("Fraction",),
     "uuid": ("UUID",),
 }
-"""Classes of the standard library, by their modules: their instances are values that cannot change."""
+"""Standard library classes by module, whose instances are values that cannot change."""
 
 T = TypeVar("T")
 Namespace = dict[str, Any]
@@ -55,7 +56,7 @@ Slot = tuple[str, MemberDescriptorType]
 """The name of a slot, mangled if it is private, and the descriptor that reads and sets it."""
 
 identify: Callable[[UserValue], int] = object.__hash__
-"""Return the same number as `id`, in another order of its bits, without the audit event of each call of `id`."""
+"""Return `id` with its bits in another order, without the audit event of each call of `id`."""
 
 get_mro: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
 """Return the classes that a class inherits from, itself first and `object` last."""
@@ -71,7 +72,7 @@ get_class_namespace: Callable[[type], Namespace] = type.__dict__["__dict__"].__g
 
 
 def get_class_name(cls: type) -> str:
-    """Return the name of a class as written near its definition: `Order.Line`, not `f.<locals>.Order.Line`."""
+    """Return a class's name as near its definition: `Order.Line`, not `f.<locals>.Order.Line`."""
     qualified: str = _get_qualified_name(cls)
     return str.rpartition(qualified, "<locals>.")[2]
 
@@ -83,7 +84,7 @@ def get_module_name(cls: type) -> str:
 
 
 def is_standard_module(name: str) -> bool:
-    """Return whether a loaded module of this name is one of Python's library, not the program's own `calendar.py`.
+    """Return whether the loaded module of this name is Python's, not the program's `calendar.py`.
 
     A module that is not loaded is judged by its name, an extension module too.
     """
@@ -99,7 +100,7 @@ def is_standard_module(name: str) -> bool:
 
 
 def is_standard_origin(origin: Any) -> bool:
-    """Return whether a module with this origin (`ModuleSpec.origin`) and a library module's name is Python's own."""
+    """Return whether a library-named module with this origin (`ModuleSpec.origin`) is Python's."""
     if type(origin) is not str:
         return False
     is_installed = "-packages" in origin.removeprefix(_STANDARD_FOLDER)
@@ -116,7 +117,7 @@ def is_user_class(cls: type) -> bool:
 
 
 def find_member(cls: type, name: str) -> Any:
-    """Return the member `name`, unbound, of a class or its nearest ancestor that has it; else None."""
+    """Return the member `name`, unbound, of a class or its nearest ancestor with it; else None."""
     for base in get_mro(cls):
         namespace = get_class_namespace(base)
         if name in namespace:
@@ -130,7 +131,7 @@ def list_user_ancestors(cls: type) -> tuple[type, ...]:
 
 
 def collect_members(cls: type) -> Namespace:
-    """Return everything that a class and its own ancestors define, by name; the class's members come first."""
+    """Return everything that a class and its own ancestors define, the class's members first."""
     members: Namespace = {}
     for base in list_user_ancestors(cls):
         for name, member in get_class_namespace(base).items():
@@ -155,7 +156,7 @@ def make_attribute_reader(cls: type) -> Callable[[UserValue], Namespace]:
 
 
 def make_namespace_reader(cls: type, missing: T) -> Callable[[UserValue], Namespace | T]:
-    """Find the real `__dict__` of the instances of a class; the function returns `missing` for an instance without one."""
+    """Make a reader of a class's instances' real `__dict__`; it returns `missing` without one."""
     for base in get_mro(cls):
         descriptor = get_class_namespace(base).get("__dict__")
         if is_exactly(descriptor, GetSetDescriptorType, MemberDescriptorType):
@@ -185,7 +186,8 @@ def read_slots(slots: tuple[Slot, ...], value: UserValue) -> Iterator[tuple[str,
 def has_known_state(cls: type) -> bool:
     """Return whether all state of a class's instances is in attributes and slots.
 
-    This holds if the class leaves pickling to `object` and has no extension type among its ancestors.
+    This holds if the class leaves pickling to `object` and has no extension type among its
+    ancestors.
     """
     own_size = cls.__basicsize__ - 8 * len(list_slots(cls))
     is_extension = own_size > object.__basicsize__ + 16 or not cls.__flags__ & _HEAP_TYPE
@@ -205,7 +207,7 @@ def is_exactly(value: UserValue, *classes: type) -> bool:
 
 
 def is_a(value: UserValue, cls: type) -> bool:
-    """`isinstance` that checks only the real type, because an object's `__class__` may be a property."""
+    """`isinstance` that checks only the real type: an object's `__class__` may be a property."""
     return type.__subclasscheck__(cls, type(value))
 
 
@@ -219,7 +221,7 @@ CacheWrapperType: Final = type(functools.cache(is_exactly))
 
 
 def uncache(value: Any) -> Any:
-    """Return the function that `functools.cache` or `lru_cache` has wrapped; any other value unchanged."""
+    """Return a function wrapped by `functools.cache` or `lru_cache`; any other value unchanged."""
     if type(value) is not CacheWrapperType:
         return value
     wrapped = value.__dict__.get("__wrapped__")
@@ -227,7 +229,7 @@ def uncache(value: Any) -> Any:
 
 
 def unwrap_function(function: FunctionType) -> FunctionType:
-    """Return the function that decorators have wrapped with `functools.wraps`, at most a few layers down."""
+    """Return the function wrapped with `functools.wraps`, at most a few layers down."""
     for _ in range(8):
         wrapped = function.__dict__.get("__wrapped__")
         if type(wrapped) is not FunctionType:

@@ -1,4 +1,4 @@
-"""Read JSON values of a type: alternatives of unions, enum members by name, and objects by their numbers.
+"""Read JSON values of a type: alternatives of unions, enum members by name, and objects by number.
 
     "RED", schema of Color | None            ──ChoiceReader──>   Color.RED
     [2], schema of list[Item]                ──ChoiceReader──>   [items[1]]
@@ -53,14 +53,14 @@ READ_KEY = "x-read-key"
 """The key under which a dict's schema holds the function that converts its keys."""
 
 SAME = "x-same"
-"""The key under which a class's schema holds the class and the fields that distinguish its numbered objects."""
+"""The schema key for a class and the fields that distinguish its numbered objects."""
 
 _DATES = ("date", "date-time", "time")
 
 
 @dataclass(slots=True)
 class ChoiceReader:
-    """Reads values of one schema (`root`), which may choose from `objects` by numbers counted from 1."""
+    """Reads values of one schema (`root`), which may choose from `objects` by numbers from 1."""
 
     root: Json
     objects: Sequence[UserValue] = ()
@@ -68,7 +68,7 @@ class ChoiceReader:
     def read(
         self, value: JsonValue, schema: JsonValue, place: Place = (), in_union: bool = False
     ) -> UserValue:
-        """Replace the texts of members of enums, and of dates and the like in unions; return the same value without any.
+        """Replace texts of enum members, and of dates and the like in unions; keep other values.
 
         Numbers are replaced by the objects that they choose, and so are objects' fields if repeated
         in full. With `in_union`, dates and the like, bytes, tuples and sets are made everywhere:
@@ -169,7 +169,7 @@ class ChoiceReader:
         return self.objects[value - 1]
 
     def find_same(self, fields: Json, kind: type, names: Sequence[str]) -> UserValue:
-        """Return the known object with these fields, or else a new one; the fields themselves if they do not fit."""
+        """Return the known object with these fields, or a new one; the fields if they are unfit."""
         try:
             made = get_adapter(kind).validate_python(fields)
         except ValueError:  # pydantic's own message has the place
@@ -192,7 +192,7 @@ class ChoiceReader:
 
 
 def read_member(value: JsonValue, members: Mapping[str, Any], place: Place) -> UserValue:
-    """Return the member of this name; other values are left to pydantic, which also knows members by value."""
+    """Return the member with this name; pydantic reads other values, also members by value."""
     found = find_member(value, members)
     if found is not None:
         return found
@@ -268,7 +268,7 @@ def _make_validator(kind: str) -> Any:
 
 
 def read_kind(kind: str, text: str | float) -> UserValue:
-    """Read text or a number as a kind in pydantic's core, such as `date`; raise ValueError if it does not fit."""
+    """Read text or a number as a pydantic core kind, such as `date`; raise ValueError if unfit."""
     return _make_validator(kind).validate_python(text)
 
 

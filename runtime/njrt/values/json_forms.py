@@ -5,8 +5,9 @@
     make_json_form(list[date])             schema {"type": "array", "items": {"type": "string", "format": "date"}}
     make_json_form(Callable[[], int])      TypeError: JSON does not carry functions
 
-Scalars, literals, enums (by name), dataclasses, named tuples, TypedDicts, pydantic models, unions, collections,
-dates and the like have a form. Functions, iterators, `Any` and classes without declared fields have none.
+Scalars, literals, enums (by name), dataclasses, named tuples, TypedDicts, pydantic models, unions,
+collections, dates and the like have a form. Functions, iterators, `Any` and classes without
+declared fields have none.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ class JsonForm:
 def make_json_form(declared: DeclaredType, numbered: frozenset[type] = frozenset()) -> JsonForm:
     """Return the JSON form of a type; raise TypeError, with the reason, for a type that has none.
 
-    Objects of the `numbered` classes are chosen by their numbers; if they are data, they may also be new.
+    Objects of the `numbered` classes are chosen by their numbers; if they are data, they may also
+    be new.
     """
     try:
         return _make_json_form(declared, numbered)
@@ -163,7 +165,7 @@ def _clean_part(value: JsonValue) -> JsonValue:
 
 
 def move_definitions(schema: Json, definitions: dict[str, Json]) -> Json:
-    """Move the `$defs` of a schema's parts to their shared root, renaming different classes of the same name."""
+    """Move the `$defs` of schema parts to their root; rename different classes of the same name."""
     own = schema.get("$defs", {})
     for number in count(1):
         names = {name: name if number == 1 else f"{name}_{number}" for name in own}
@@ -194,9 +196,10 @@ def _move(value: Any, definitions: dict[str, Json], names: Mapping[str, str]) ->
 
 
 def describe_schema(schema: Json) -> str:
-    """Return a schema as an example that people and small models grasp immediately: `{"name": string}`.
+    """Return a schema as an example that people and small models grasp quickly: `{"name": string}`.
 
-    Definitions that are used more than once, or in themselves, follow by name; `= VALUE` is an optional part's default.
+    Definitions that are used more than once, or in themselves, follow by name; `= VALUE` is an
+    optional part's default.
     """
     definitions, counts = schema.get("$defs", {}), Counter(_list_references(schema))
     written: dict[str, str] = {}

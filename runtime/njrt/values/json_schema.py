@@ -35,15 +35,15 @@ from njrt.values.json_unions import (
 class SchemaGenerator(GenerateJsonSchema):
     """Writes enums by name and named tuples as objects; refuses types that JSON does not have.
 
-    A subclass for each type has the classes whose objects are chosen by number, and collects the names of enum
-    members by the values that appear in pydantic's errors.
+    A subclass for each type has the classes whose objects are chosen by number, and collects the
+    names of enum members by the values that appear in pydantic's errors.
     """
 
     numbered: ClassVar[frozenset[type]] = frozenset()
     spelled: ClassVar[dict[str, str]]
 
     def offer(self, kind: type, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Return the form of a class's objects: the number of one of the program's, or its fields."""
+        """Return the form of a class's objects: the number of one in the program, or its fields."""
         if kind not in self.numbered:
             return make()
         number = {"type": "integer", NUMBERED: kind, "description": f"n of {kind.__name__} #n"}
@@ -171,7 +171,7 @@ _KINDS_WITHOUT_TEXT = frozenset(
 
 
 def _are_texts(keys: Any) -> bool:
-    """Return whether names in a JSON object can represent all the keys in a schema of pydantic's core."""
+    """Return whether names in a JSON object can represent all keys of a pydantic core schema."""
     match keys["type"]:
         case "literal":
             return all(isinstance(value, str | enum.Enum) for value in keys["expected"])
@@ -183,7 +183,7 @@ def _are_texts(keys: Any) -> bool:
 
 
 class _Members(dict[str, enum.Enum]):
-    """An enum's members by name, inside a schema; pydantic copies schemas, but members must not be copied."""
+    """An enum's members by name in a schema; pydantic copies schemas but must not copy members."""
 
     def __deepcopy__(self, memo: Any) -> _Members:
         return self

@@ -1,9 +1,10 @@
-"""Unions in JSON schemas: the alternative that a value has, and the unions that JSON does not tell apart.
+"""Unions in JSON schemas: the alternative of a value, and the unions that JSON does not tell apart.
 
     choose_alternative("RED", [schema of Color, schema of int])      the schema of Color
     find_equal_alternatives(schema of date | str)                    ("date", "string")
 
-The alternatives of a union have different kinds of JSON values, constants, or objects with different names.
+The alternatives of a union have different kinds of JSON values, constants, or objects with
+different names.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ JsonValue = Any
 """A value as returned by `json.loads`."""
 
 MEMBERS = "x-members"
-"""The key under which a schema holds an enum's members by name, until the schema is sent anywhere."""
+"""The key under which a schema holds an enum's members by name, until it is sent anywhere."""
 
 CONTAINER = "x-container"
-"""Schema key for the class of a value that is not a list, dict or text, such as a tuple or dataclass."""
+"""Schema key for a value's class, unless a list, dict or text: for example a tuple or dataclass."""
 
 KEYS = "x-keys"
 """The key under which a dict's schema holds the kind of its keys, as named in pydantic's core."""
@@ -137,7 +138,7 @@ def _has_names(value: Json, schema: Json) -> bool:
 
 
 def find_equal_alternatives(schema: Json) -> tuple[str, str] | None:
-    """Return the names of two alternatives of a union that a JSON value may both have; else None."""
+    """Return the names of two alternatives of a union that a JSON value may both have, or None."""
     for union in _list_unions(schema):
         for one, other in combinations(union, 2):
             if are_alike(one, other, schema):
@@ -168,7 +169,7 @@ def get_name(part: Json) -> str:
 
 
 def are_alike(one: Json, other: Json, root: Json) -> bool:
-    """Return whether a JSON value may have both of two alternatives, and mean another value in each."""
+    """Return whether a JSON value may have two alternatives, and mean another value in each."""
     parts, forms = (list(flatten_alternatives([side], root)) for side in (one, other))
     return any(_are_parts_alike(part, form) for part in parts for form in forms)
 

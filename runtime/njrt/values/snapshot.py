@@ -7,8 +7,9 @@
     state = read_state(graph)                   every reachable object, with its parts
     is_same_state(state, read_state(graph))     False once any of them holds other objects
 
-Not restored: files, arrays and other objects of extension types; the contents of modules, classes, functions and
-methods; attributes of a class that defines `__dict__` itself. Above `MAX_SNAPSHOT_OBJECTS`, nothing is copied.
+Not restored: files, arrays and other objects of extension types; the contents of modules, classes,
+functions and methods; attributes of a class that defines `__dict__` itself. Above
+`MAX_SNAPSHOT_OBJECTS`, nothing is copied.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ _CONTAINERS = (list, OrderedDict, dict, set, deque, bytearray)
 
 
 def _get_method(value: UserValue, name: str) -> Callable[..., UserValue]:
-    """Return a method of the built-in type, because a subclass's method may check, log or refuse changes."""
+    """Return a method of the built-in type: a subclass's may check, log or refuse changes."""
     for kind in _CONTAINERS:
         if issubclass(type(value), kind):
             return partial(getattr(kind, name), value)
@@ -174,7 +175,7 @@ _SHALLOW_TYPES = (
 
 
 def read_state(value: UserValue, most: int = MAX_COMPARED_PARTS) -> State | None:
-    """Return everything reachable from a value, without running its code; None if it is too much, or not known.
+    """Return everything reachable from a value, without running code; None if too much or unknown.
 
     The contents of functions, classes and modules are read only for the value itself.
     """
@@ -220,7 +221,7 @@ def is_same_state(one: State | None, other: State | None) -> bool:
 
 
 def _make_part_reader(cls: type) -> PartReader:
-    """Return a function that lists the parts of a class's instances, or None if they are too many or unknown."""
+    """Return a function listing the parts of a class's instances; None if too many or unknown."""
     read = make_attribute_reader(cls)
     kind: Any = next((one for one in _COMPARED_CONTAINERS if issubclass(cls, one)), None)
     if kind is not None:
@@ -245,13 +246,13 @@ def _is_shallow(cls: type) -> bool:
 
 
 def _is_changeable(cls: type) -> bool:
-    """Return whether instances of an extension type may change, which they do not if they are hashed by value."""
+    """Return whether an extension type's instances may change; not if they are hashed by value."""
     is_by_value = find_member(cls, "__eq__") is not vars(object)["__eq__"]
     return not is_by_value or find_member(cls, "__hash__") is None
 
 
 def _list_bytes(value: Any, most: int) -> list[UserValue] | None:
-    """Return the bytes of an array as numbers; None for other objects, such as iterators and files."""
+    """Return an array's bytes as numbers; None for other objects, such as iterators and files."""
     try:
         with memoryview(value) as view:
             is_known = view.nbytes <= most and "O" not in view.format

@@ -99,7 +99,7 @@ def _declare(
 def _annotate_outputs(
     document: Document, reading: Reading, finding: Diagnostic, span: Span
 ) -> Iterator[Correction]:
-    """Give the block's outputs the types that the hint names, unless the prompt's words state another type."""
+    """Give the block's outputs the types that the hint names, unless the prompt states others."""
     block = reading.find_block(span[0])
     stated = {get_span(document, each)[0] for each in document.findings if each.code == "NJ308"}
     wanted = dict(re.findall(r"(?:write|as in) `<:([\w.]+): ([^`]+)>`", finding.hint or ""))

@@ -112,7 +112,7 @@ def _suggest_names(document: Document, opened: re.Match[str], offset: int) -> li
 
 
 def _find_block(document: Document, offset: int) -> tuple[Reading, NaturalBlock] | None:
-    """Return the block at an offset; if the text is unreadable, the nearest block above it in the last version."""
+    """Return the block at an offset; for unreadable text, the nearest above in the last version."""
     reading = document.read_at(offset)
     if reading is not None and (block := reading.find_block(offset)) is not None:
         return reading, block

@@ -11,7 +11,7 @@ from njrt.records import record
 
 
 def list_folds(document: Document) -> list[tuple[int, int]]:
-    """Return the first and last line, from 0, of functions, classes and blocks, as far as the text can be read."""
+    """Return the first and last line, from 0, of functions, classes and blocks that can be read."""
     folds = {fold for fold in _list_spans(document) if fold[1] > fold[0]}
     return sorted(folds)
 
@@ -29,7 +29,7 @@ def _list_spans(document: Document) -> Iterator[tuple[int, int]]:
 
 @record
 class BlockLens:
-    """A title above a block; a click runs the program on its recording (`runs_recording`) or a function's cases."""
+    """A title above a block; clicks run the recording (`runs_recording`) or a function's cases."""
 
     block: NaturalBlock
     title: str
@@ -44,7 +44,7 @@ def list_lenses(
     recorded: Collection[str],
     tested: Collection[str] = (),
 ) -> list[BlockLens]:
-    """Return the lenses. `costs` and `recorded` go by places such as `mail.njpy:12`, `tested` by functions."""
+    """Return lenses. `costs` and `recorded` go by place (`mail.njpy:12`), `tested` by function."""
     reading = document.reading
     lenses: list[BlockLens] = []
     for block in reading.blocks if reading is not None else ():

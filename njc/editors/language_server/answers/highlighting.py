@@ -28,7 +28,7 @@ _OPTION_NAME = re.compile(r"(\w+)\s*=")
 
 @record
 class SemanticToken:
-    """A part of the text on one line, with a type of TOKEN_TYPES and modifiers of TOKEN_MODIFIERS."""
+    """A part of one line, with a type of TOKEN_TYPES and modifiers of TOKEN_MODIFIERS."""
 
     start: int
     end: int
@@ -90,7 +90,7 @@ def _split_lines(reading: Reading, start: int, end: int, type: str) -> Iterator[
 def encode_tokens(
     tokens: Sequence[SemanticToken], lines: LineIndex, encoding: PositionEncoding
 ) -> list[int]:
-    """Return five numbers per token, relative to the previous token, as the protocol encodes them."""
+    """Return five numbers per token, relative to the previous one, as the protocol encodes them."""
     data: list[int] = []
     last_line = last_column = 0
     for token in tokens:

@@ -34,13 +34,13 @@ class VisibleName:
 
 
 def list_names_at(reading: Reading, block: NaturalBlock) -> list[VisibleName]:
-    """Return the names that a block could refer to, nearest scope first; Python's own names are left out."""
+    """Return the names that a block could refer to, nearest scope first, without Python's own."""
     names = block.scope.list_visible_names(reading.outputs)
     return [describe_name(reading, block.scope, name) for name in names if not _is_private(name)]
 
 
 def _is_private(name: str) -> bool:
-    """Return whether a name is stored under a different name than is written, as `__x` in a class is."""
+    """Return whether a name is stored differently than written, as `__x` in a class is."""
     return name.startswith("_") and "__" in name[1:] and not name.startswith("__")
 
 
@@ -115,7 +115,7 @@ def list_members(reading: Reading, block: NaturalBlock, path: str) -> Iterator[V
 
 
 def list_variables(reading: Reading, block: NaturalBlock) -> Iterator[VisibleName]:
-    """Yield the names that may be an output's type: the file's classes and imports, and Python's types."""
+    """Yield names that may be an output's type: the file's classes and imports, Python's types."""
     for visible in list_names_at(reading, block):
         if visible.kind in ("class", "module"):
             yield visible
@@ -129,7 +129,7 @@ Span = tuple[int, int]
 
 
 def find_definitions(document: Document, offset: int) -> list[Span]:
-    """Return the bindings of the name at an offset; for a field in a prompt, its place in the class."""
+    """Return the bindings of the name at an offset; for a prompt's field, its place in a class."""
     reading, places = document.read_at(offset), find_references(document, offset)
     if not places:
         return _find_field(reading, offset) if reading is not None else []

@@ -86,6 +86,6 @@ class Converter:
 
 
 def choose_encoding(offered: Sequence[str] | None) -> PositionEncoding:
-    """Return the position encoding: the first one offered by the client that is known; UTF-16 by default."""
+    """Return the position encoding: the client's first known one; UTF-16 by default."""
     known: dict[str, PositionEncoding] = {"utf-8": "utf-8", "utf-16": "utf-16", "utf-32": "utf-32"}
     return next((known[name] for name in map(str, offered or ()) if name in known), "utf-16")

@@ -1,8 +1,8 @@
 """Each protocol request with the function that answers it; `make_server` puts them together.
 
-textDocument/hover          _hover              njc.editors.language_server.answers.hover
-njc/compiledText            _get_compiled_text  the compiled text and its line map, for a server of Python
-njc.runOnRecording          the command of a lens: runs a block's program on its recording
+textDocument/hover    _hover              njc.editors.language_server.answers.hover
+njc/compiledText      _get_compiled_text  the compiled text and its line map, for a server of Python
+njc.runOnRecording    the command of a lens: runs a block's program on its recording
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def make_server() -> NaturalLanguageServer:
 def _bind_to_place(
     answer: Callable[[RequestedPlace, Params], Answer],
 ) -> Callable[[NaturalLanguageServer, Params], Answer]:
-    """Return a function that answers requests about a document, with None if there is no such document."""
+    """Return a function that answers requests about a document, with None if there is none."""
 
     def handle(ls: NaturalLanguageServer, params: Params) -> Answer:
         document = ls.get_document(params.text_document.uri)
@@ -227,7 +227,7 @@ def _list_lenses(at: RequestedPlace, params: lsp.CodeLensParams) -> Answer:
 
 
 def _get_compiled_text(ls: NaturalLanguageServer, params: Params) -> Mapping[str, Answer]:
-    """Return a document's compiled text and its line map; if there are errors, there is no `text`."""
+    """Return a document's compiled text and its line map; without `text` if there are errors."""
     try:  # lsprotocol does not know this request
         uri = str(params.textDocument.uri)
     except AttributeError:
@@ -238,7 +238,7 @@ def _get_compiled_text(ls: NaturalLanguageServer, params: Params) -> Mapping[str
     compilation, text = document.compilation, None
     if compilation.output is not None and document.is_python:
         text = compilation.output.decode(compilation.source.encoding, "replace")
-    # Lines count from 0: those from `compiled` on map to the lines from `source` on, or all to line `source`.
+    # Lines count from 0: those from `compiled` on map to those from `source` on or all to `source`.
     segments = [
         {"compiled": it.compiled - 1, "source": it.source - 1, "isAuthors": it.running}
         for it in (compilation.line_map.segments if text is not None else ())

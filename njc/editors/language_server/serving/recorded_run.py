@@ -27,7 +27,7 @@ _MOST_OUTPUT = 2_000
 async def run_on_recording(
     file: Path, place: str, recording: Path, environ: Mapping[str, str]
 ) -> str:
-    """Run a program on a recording, without a model; return the steps of the block at `place` as text."""
+    """Run a program on a recording without a model; return the block's steps at `place` as text."""
     with tempfile.TemporaryDirectory(prefix="njc-lsp-") as folder:
         trace = Path(folder) / "trace.jsonl"
         environment = {**environ, "NJC_RECORD": f"none:{recording}", "NJC_TRACE": str(trace)}
@@ -60,7 +60,7 @@ async def _run_limited(
     seconds: float,
     stdout: int = asyncio.subprocess.DEVNULL,
 ) -> tuple[int | None, bytes, bytes] | None:
-    """Run a command; return its exit code, output and errors, or None if it reached the time limit."""
+    """Run a command; return its exit code, output and errors, or None after the time limit."""
     process = await asyncio.create_subprocess_exec(
         *command,
         cwd=folder,

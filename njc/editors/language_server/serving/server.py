@@ -1,11 +1,11 @@
 """A server for one client: the open texts, and when to publish findings.
 
-    didOpen, didChange      a new version of the Document
-    10 ms later             its findings are published; findings of the compiled form keep their places
-    700 ms later            all findings and hints are published
+    didOpen, didChange   a new version of the Document
+    10 ms later          its findings are published; findings of the compiled form keep their places
+    700 ms later         all findings and hints are published
 
-Answers about a place are computed on the main thread; all findings, and answers about a whole text, on a second one.
-A request about a text that is not open is answered from the file.
+Answers about a place are computed on the main thread; all findings, and answers about a whole text,
+on a second one. A request about a text that is not open is answered from the file.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from njrt.errors import ConfigurationError
 DEBOUNCE_SECONDS = 0.01
 """Seconds without changes before findings are published."""
 PAUSE_SECONDS = 0.7
-"""Seconds without changes before the text is compiled, for hints and the findings of the compiled form."""
+"""Seconds without changes before compiling the text, for hints and the compiled form's findings."""
 
 
 T = TypeVar("T")
@@ -77,7 +77,7 @@ class NaturalProtocol(LanguageServerProtocol):
 
 
 class NaturalLanguageServer(LanguageServer):
-    """A server for one client (state: the open documents, the client's encoding, the pending findings)."""
+    """A server for one client (state: open documents, the client's encoding, pending findings)."""
 
     protocol: NaturalProtocol
 

@@ -1,6 +1,7 @@
 """The files around an open document: its project, the newest trace, recordings.
 
-Read files are cached until they change. Without a project, only the files in the same folder are used.
+Read files are cached until they change. Without a project, only the files in the same folder are
+used.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ MAX_BYTES = 20_000_000
 
 @record
 class RunFile:
-    """The data on blocks in a JSON Lines file: costs if it is a trace, places if it is a recording."""
+    """The data on blocks in a JSON Lines file: costs in a trace, places in a recording."""
 
     costs: Mapping[str, str] = field(default_factory=dict)
     recorded: frozenset[str] = frozenset()
@@ -57,7 +58,7 @@ class WorkspaceFiles:
             return file.name
 
     def read_runs(self, file: Path) -> RunFile:
-        """Return the costs and recorded places of a project's runs; newer traces override older ones."""
+        """Return costs and recorded places of a project's runs; newer traces take precedence."""
         costs: dict[str, str] = {}
         recorded: set[str] = set()
         for other in self._list_run_files(file):
@@ -128,7 +129,7 @@ def _read_run_file(file: Path) -> RunFile:
 
 
 def read_file(file: Path) -> bytes | None:
-    """Return a file's contents; None if it is too long, unreadable, or a pipe, which would block."""
+    """Return a file's contents; None if it is too long, unreadable, or a pipe that would block."""
     with suppress(OSError):
         if file.is_file() and file.stat().st_size <= MAX_BYTES:
             return file.read_bytes()
@@ -136,7 +137,7 @@ def read_file(file: Path) -> bytes | None:
 
 
 def get_file(uri: str) -> Path | None:
-    """Return the file of a URI; None if it names none, such as `untitled:1` or a path that no file can have."""
+    """Return a URI's file; None if it has none, as for `untitled:1` or a path that cannot exist."""
     try:
         path = to_fs_path(uri) if uri.startswith("file:") else None
     except ValueError:

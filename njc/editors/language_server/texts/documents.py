@@ -2,9 +2,9 @@
 
     Document("file:///src/mail.njpy", "mail.njpy", text, version=3).names       the names in program and prompts
 
-A `Document` is one version of a text. If it is not valid Python because it is being typed, it is read without the
-lines that stop the parser; an unclosed prompt is closed at the end of its line, and earlier offsets do not change.
-Not detected: the names on omitted lines.
+A `Document` is one version of a text. If it is not valid Python because it is being typed, it is
+read without the lines that stop the parser; an unclosed prompt is closed at the end of its line,
+and earlier offsets do not change. Not detected: the names on omitted lines.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class LineIndex:
         return self.text[self.starts[number] : end].rstrip("\r\n")
 
     def get_offset(self, line: int, column: int, encoding: PositionEncoding) -> int:
-        """Return the offset of a place; places before the text mean its start, places after it mean its end."""
+        """Return a place's offset; places before the text mean its start, ones after it its end."""
         if line < 0:
             return 0
         if line >= len(self.starts):
@@ -205,7 +205,7 @@ class Document:
         return self.read_at(None)
 
     def read_at(self, offset: int | None) -> Reading | None:
-        """Read the text; with an `offset`, a prompt may be unclosed there, and no findings are computed."""
+        """Read the text; with an `offset`, allow an open prompt there and compute no findings."""
         if not self.is_natural:
             return None
         if offset is None or "analysis" in vars(self):
@@ -301,7 +301,7 @@ def recover(source: SourceFile, offset: int | None = None) -> Module | None:
 
 
 def find_open_prompt(text: str, offset: int) -> re.Match[str] | None:
-    """Return the opening of the prompt that contains an offset; None if all prompts before it are closed."""
+    """Return the opening of the prompt around an offset; None if all before it are closed."""
     openings = list(OPENING.finditer(text, 0, offset))
     is_open = openings and openings[-1]["quotes"] not in text[openings[-1].end() : offset]
     return openings[-1] if is_open else None
@@ -334,7 +334,7 @@ def _parse_without_errors(source: SourceFile) -> Module | None:
 
 
 def _choose_line(source: SourceFile, error: Diagnostic, blanked: dict[int, int]) -> int | None:
-    """Return the line to blank: the line of the error, or a line above it if that is already blank."""
+    """Return the line to blank: the line of the error, or one above it if that is already blank."""
     if header := _HEADER_LINE.search(error.message):
         return int(header[1])
     line = error.line

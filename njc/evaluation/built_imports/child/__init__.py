@@ -1,1 +1,1 @@
-"""A folder for PYTHONPATH: its `sitecustomize` makes programs import a build and records their imports."""
+"""A folder for PYTHONPATH: its `sitecustomize` makes programs import a build and record imports."""

@@ -1,10 +1,11 @@
-"""Makes Python import a build and record the imports; Python runs this module if its folder is on PYTHONPATH.
+"""Makes Python import a build and record imports; Python runs this if its folder is on PYTHONPATH.
 
     NJC_BUILD_IMPORTS=/tmp/y/build.json       {"account": "/tmp/y/imports.jsonl", "files": [{"source": ..., "output": ...}]}
 
-If a search for a module finds its source, or another file compiled from it, the build is imported instead. Each
-executed file with a source's name adds a line to the account: the file, its digest, and its output. Only the standard
-library is imported, because the program's Python may not have njc. Another `sitecustomize` is imported first.
+If a search for a module finds its source, or another file compiled from it, the build is imported
+instead. Each executed file with a source's name adds a line to the account: the file, its digest,
+and its output. Only the standard library is imported, because the program's Python may not have
+njc. Another `sitecustomize` is imported first.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _HEADER = re.compile(rb"# compiled by njc \S+ from ([^\r\n]+) \(sha256 ([0-9a-f]
 
 
 class BuildFinder:
-    """Finds a build's modules, and knows which files are their sources, outputs or other compiled forms."""
+    """Finds a build's modules, and knows their sources, outputs and other compiled forms."""
 
     def __init__(self, files: Sequence[Mapping[str, str]]) -> None:
         self._files = files
@@ -40,7 +41,7 @@ class BuildFinder:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: object = None
     ) -> ModuleSpec | None:
-        """Find the output of a module if its source or a compiled form is the first match on the path."""
+        """Find a module's output if its source or compiled form is the first match on the path."""
         name = fullname.rpartition(".")[2]
         for entry in (sys.path if path is None else path) if name in self._names else ():
             if file := _find_file(fullname, os.path.join(entry or os.getcwd(), name)):
@@ -96,7 +97,7 @@ def _name_module(file: str) -> str:
 
 
 def _make_spec(fullname: str, output: str, found: str) -> ModuleSpec | None:
-    """Make the spec for an output; submodules are searched for in the build first, then beside `found`."""
+    """Make an output's spec; submodules are sought in the build first, then beside `found`."""
     folders = list(dict.fromkeys((os.path.dirname(output), os.path.dirname(found))))
     is_package = os.path.basename(output) == "__init__.py"
     spec = spec_from_file_location(

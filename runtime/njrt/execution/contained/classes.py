@@ -126,7 +126,7 @@ class Classes:
         return not (issubclass(cls, _CONTAINERS) and self._list_changing(cls))
 
     def _list_changing(self, cls: type) -> set[str]:
-        """Return the own methods that replace a container's, and must see each change of its items."""
+        """Return own methods that replace a container's and must see each change of its items."""
         own = {name for base in get_mro(cls) for name, _ in self._list_own(base)}
         return own & CHANGING
 
@@ -291,7 +291,7 @@ class Classes:
 
 
 def _is_plain_class(cls: type) -> bool:
-    """Return whether the instances of a class are neither classes, modules, exceptions nor numbers."""
+    """Return whether a class's instances are neither classes, modules, exceptions nor numbers."""
     refused = (type, ModuleType, BaseException, enum.Enum, str, bytes, int, float)
     return not issubclass(cls, refused)
 

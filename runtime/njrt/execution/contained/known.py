@@ -1,4 +1,4 @@
-"""Classes that both sides have: builtins, and classes of the importable modules of the standard library.
+"""Classes that both sides have: builtins, and classes of importable standard library modules.
 
 find_known_name(dict)            ("builtins", "dict")
 find_known_name(Counter)         ("collections", "Counter")
@@ -25,7 +25,10 @@ _OF_TYPES = {
 }
 
 _PLAIN = {
-    "builtins": "bool bytearray bytes complex dict float frozenset int list object range set slice str tuple",
+    "builtins": (
+        "bool bytearray bytes complex dict float frozenset int list object range set slice str"
+        " tuple"
+    ),
     "collections": "ChainMap Counter OrderedDict defaultdict deque",
     "datetime": "date datetime time timedelta timezone tzinfo",
     "decimal": "Decimal",
@@ -55,8 +58,8 @@ def find_known_name(cls: type) -> KnownName | None:
 def is_plain_class(cls: type) -> bool:
     """Return whether the code may hand this known class to the program, where anything may call it.
 
-    These are classes of plain data, abstract classes and exceptions, but none that reads attributes by name or makes
-    classes, functions or iterators.
+    These are classes of plain data, abstract classes and exceptions, but none that reads attributes
+    by name or makes classes, functions or iterators.
     """
     if issubclass(cls, BaseException):
         return not issubclass(cls, _ENDS) and find_known_name(cls) is not None
@@ -120,7 +123,7 @@ def fill_error(error: BaseException, args: list[Any]) -> None:
 
 
 def resolve_known(module: str, path: str) -> type:
-    """Return the class of a known name; raise KeyError for other modules, AttributeError for other classes."""
+    """Return a known class; raise KeyError for other modules, AttributeError for other classes."""
     if module not in _KNOWN_MODULES:
         raise KeyError(module)
     found: Any = sys.modules[module]

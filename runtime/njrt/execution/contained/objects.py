@@ -157,7 +157,7 @@ class Objects:
         return self.table.encode(value)
 
     def take_delta(self, names: list[tuple[str, Data]]) -> Delta:
-        """Return what has changed since the last message, after the message's values are encoded."""
+        """Return what has changed since the last message, once the message's values are encoded."""
         changed = self.table.find_changed()
         for number, row in changed.items():
             if row[0] == "list" and not row[2]:

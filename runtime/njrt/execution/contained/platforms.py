@@ -1,4 +1,4 @@
-"""The systems that can contain code (Linux with CPython and seccomp), and the types that cannot be contained."""
+"""What can contain code (Linux with CPython and seccomp), and types that cannot be contained."""
 
 from __future__ import annotations
 

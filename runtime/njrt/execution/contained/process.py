@@ -3,7 +3,8 @@
     with start_child(seconds=30) as child:      a separate process, killed at the end of the `with`
         child.connection.send(...)
 
-The server starts with the first piece of contained code and ends with the program. A forked program starts its own.
+The server starts with the first piece of contained code and ends with the program. A forked program
+starts its own.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _RUNTIME = str(Path(__file__).parent.parent.parent.parent)
 _START_SECONDS = 60.0
 _ANSWER_SECONDS = 10.0
 _MOMENT = struct.pack("ll", 1, 0)
-"""The longest wait in one socket call (timeval), so that the end of the code's time is noticed in every thread."""
+"""The longest socket wait (timeval), so that all threads notice when the code's time ends."""
 
 
 @record
@@ -58,7 +59,7 @@ class _Server:
             self._ensure_started()
 
     def start_child(self, seconds: float) -> ChildProcess:
-        """Fork a child with its own socket; raise PolicyError if the server cannot be started here."""
+        """Fork a child with its own socket; raise PolicyError if no server can be started here."""
         ours, theirs = socket.socketpair()
         try:
             with theirs, self._lock:
@@ -89,7 +90,10 @@ class _Server:
         if self._control is not None:
             return self._control
         ours, theirs = socket.socketpair()
-        command = f"import sys; sys.path.insert(0, {_RUNTIME!r}); import njrt.execution.contained.server as s; s.main()"
+        command = (
+            f"import sys; sys.path.insert(0, {_RUNTIME!r}); import njrt.execution.contained.server"
+            " as s; s.main()"
+        )
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-X", "utf8", "-c", command],
@@ -140,13 +144,13 @@ if hasattr(os, "register_at_fork"):
 
 
 def start_server() -> None:
-    """Start the server, before a model is asked; raise PolicyError if code cannot be contained here."""
+    """Start the server before a model is asked; raise PolicyError if code cannot be contained."""
     _server.start()
 
 
 @contextmanager
 def start_child(seconds: float) -> Iterator[ChildProcess]:
-    """Start a process for a piece of code, limited to this much processor time; it ends with the `with`."""
+    """Start a process for code, limited to this much processor time; it ends with the `with`."""
     child = _server.start_child(seconds)
     for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
         child.connection.channel.setsockopt(socket.SOL_SOCKET, option, _MOMENT)

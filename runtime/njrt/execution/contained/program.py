@@ -125,7 +125,7 @@ class Program:
         return [*self.classes.take_new(), *functions]
 
     def mark_writable(self, numbers: Sequence[Data]) -> None:
-        """Let the code change what these values reach, but not through tuples and frozen objects."""
+        """Let the code change what these values reach, but not through tuples or frozen objects."""
         rows, kinds, classes = self.table.rows, self.table.kinds, {"": True}
         waiting = [it[1] for it in numbers if type(it) is list and it[0] == "r"]
         while waiting:

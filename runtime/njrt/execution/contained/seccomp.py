@@ -3,10 +3,12 @@
     build_filter("x86_64")      bytes; None for machines without a table here
     install_filter(program)     from here on, irreversibly
 
-Allowed are reading and writing open files (the child has only its socket), memory, clocks, and exiting. Every other
-call fails with EPERM, so that no file, process, thread, socket or signal can be reached.
+Allowed are reading and writing open files (the child has only its socket), memory, clocks, and
+exiting. Every other call fails with EPERM, so that no file, process, thread, socket or signal can
+be reached.
 
-The format is defined in linux/filter.h and linux/seccomp.h; the call numbers come from the kernel's tables.
+The format is defined in linux/filter.h and linux/seccomp.h; the call numbers come from the kernel's
+tables.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ Instruction = tuple[int, int, int, int]
 
 
 def build_filter(machine: str) -> bytes | None:
-    """Return the filter for a machine, as named by `platform.machine()`; None for a machine without a table."""
+    """Return the filter for a machine named by `platform.machine()`, or None if it has no table."""
     if machine not in MACHINES:
         return None
     column, architecture = MACHINES[machine]
@@ -53,7 +55,7 @@ def build_filter(machine: str) -> bytes | None:
 
 
 def assemble(architecture: int, instructions: Iterable[Instruction]) -> bytes:
-    """Return a program that tests each call's number; a call of another architecture kills the process."""
+    """Return a program that tests call numbers; calls of other architectures kill the process."""
     head = (
         (LOAD, 0, 0, _ARCHITECTURE_OFFSET),
         (EQUAL, 1, 0, architecture),

@@ -1,9 +1,10 @@
 """The process that forks the children: it starts clean, and never holds any of the program's data.
 
-    python -I -S -c "... main()"        stdin is a socket; each socket that arrives there gets a child
+    python -I -S -c "... main()"      stdin is a socket; each socket that arrives there gets a child
 
-It imports the modules that the code may import, has an empty environment, and drops root privileges. A child sets its
-limits, closes everything but its socket, and installs the filter before it reads the code.
+It imports the modules that the code may import, has an empty environment, and drops root
+privileges. A child sets its limits, closes everything but its socket, and installs the filter
+before it reads the code.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def main() -> None:
 
 
 def check_filter(program: bytes) -> None:
-    """Raise `SystemExit` if the kernel does not accept the filter, which is tried in another process."""
+    """Raise `SystemExit` if the kernel refuses the filter, which is tried in another process."""
     process = os.fork()
     if process == 0:
         try:
@@ -93,7 +94,7 @@ def _warm_up() -> None:
 
 
 def set_zone(zone: bytes) -> None:
-    """Use the program's time zone, if it has set one; its file is read before the filter is installed."""
+    """Use the program's time zone, if set; its file is read before the filter is installed."""
     if zone:
         os.environb[b"TZ"] = zone
         time.tzset()

@@ -1,7 +1,7 @@
 """Methods of the program's classes that run in the child: they only compute.
 
-    def total(self): return sum(it.price for it in self.items)      travels, with the class
-    def pay(self): self._bank.send(self.total)                      stays: an underscore; it is called
+    def total(self): return sum(it.price for it in self.items)    travels, with the class
+    def pay(self): self._bank.send(self.total)                    stays: an underscore; it is called
 
 A function travels if it names only its parameters, builtins of the guard's list, modules that
 compute and the program's data classes, and no attribute with an underscore. What it does, the

@@ -36,7 +36,7 @@ MAX_NODES = 4_000_000
 _MAX_JSON_INT_BITS = 1000
 BIG = 1 << _MAX_JSON_INT_BITS
 _LOOKS = 100
-"""How often a side polls before it sleeps: some 60 microseconds. With one processor it sleeps immediately."""
+"""How often a side polls before it sleeps: some 60 microseconds; with one processor, not at all."""
 _LENGTH = struct.Struct(">I")
 IS_CHILD = False
 """Whether this is the process of contained code, which trusts its program."""
@@ -83,8 +83,8 @@ class Connection:
     def receive(self) -> Data:
         """Wait for one message.
 
-        Raises WireError if it cannot be read, or the other side has ended, and BlockingIOError after the socket's
-        timeout.
+        Raises WireError if it cannot be read, or the other side has ended, and BlockingIOError
+        after the socket's timeout.
         """
         buffer = self._buffer
         while True:
@@ -108,10 +108,10 @@ class Connection:
             raise WireError(f"a message cannot be read: {type(error).__name__}") from None
 
     def _wait_briefly(self) -> bytes | None:
-        """Poll for an answer without sleeping; the next message usually arrives within microseconds.
+        """Poll for an answer without sleeping; the next message usually comes within microseconds.
 
-        Waking a process that sleeps on another processor takes longer than a whole touch. Between polls the processor
-        is yielded to others.
+        Waking a process that sleeps on another processor takes longer than a whole touch. Between
+        polls the processor is yielded to others.
         """
         for _ in range(_LOOKS if _count_processors() > 1 else 0):
             try:

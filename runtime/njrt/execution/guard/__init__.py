@@ -1,1 +1,1 @@
-"""A check against accidents for code that runs in the program's process. Not a sandbox (SECURITY.md)."""
+"""A check against accidents for code run in the program's process. Not a sandbox (SECURITY.md)."""

@@ -18,7 +18,8 @@ def split_words(text: str) -> frozenset[str]:
 
 
 IMPORTABLE_MODULES = split_words(
-    """__future__ abc array asyncio base64 bisect calendar cmath collections colorsys contextlib copy
+    """__future__ abc array asyncio base64 bisect calendar cmath collections colorsys contextlib
+    copy
     csv dataclasses datetime decimal difflib enum fractions functools graphlib hashlib heapq html
     itertools json math numbers operator pprint random re secrets statistics string textwrap time
     types typing typing_extensions unicodedata uuid zoneinfo"""
@@ -37,7 +38,7 @@ ALLOWED_MEMBERS: Mapping[str, frozenset[str]] = {
         isfuture shield sleep timeout timeout_at wait wait_for"""
     )
 }
-"""The only allowed members of a module: the rest of asyncio starts processes, servers and threads."""
+"""The only allowed members of a module: asyncio's rest starts processes, servers and threads."""
 
 REFUSED_MEMBERS: Mapping[str, frozenset[str]] = {
     "contextlib": split_words("chdir redirect_stderr redirect_stdout"),
@@ -84,7 +85,8 @@ SAFE_NAMES = frozenset(
 """The names with an underscore that are interfaces: special methods, named tuples, enums."""
 
 INTERNAL_NAMES = split_words(
-    """ag_await ag_code ag_frame cr_await cr_code cr_frame cr_origin f_back f_builtins f_code f_globals
+    """ag_await ag_code ag_frame cr_await cr_code cr_frame cr_origin f_back f_builtins f_code
+    f_globals
     f_locals f_trace get_context get_coro get_loop get_stack gi_code gi_frame gi_yieldfrom tb_frame
     tb_next with_traceback"""
 )

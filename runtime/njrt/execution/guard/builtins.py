@@ -19,7 +19,7 @@ from njrt.values.introspection import is_a
 
 
 def is_refused_everywhere(name: str) -> bool:
-    """Return whether no object's attribute of this name may be used: it leads into Python itself."""
+    """Return whether no object's attribute of this name may be used: it leads into Python."""
     is_special = name.startswith("__") and name.endswith("__")
     return (is_special and name not in SAFE_NAMES) or name in INTERNAL_NAMES
 

@@ -82,7 +82,7 @@ def find_guard_problems(
 def find_static_problems(
     nodes: Sequence[ast.AST], names: SnippetNames, scope: Scope
 ) -> Iterator[str]:
-    """Yield the uses of builtins that are checked in a live block's code, and not in static code."""
+    """Yield the uses of builtins that are checked in a live block's code, not in static code."""
     calls = {id(node.func): node for node in nodes if isinstance(node, ast.Call)}
     own = {name for name in CHECKED_BUILTINS if name in names.bound or scope.is_referenced(name)}
     for node in nodes:
@@ -143,7 +143,7 @@ def _format_refusal(name: str, node: ast.AST) -> str:
 
 
 def is_importable(path: str) -> bool:
-    """Return whether a block may import this module of Python, not one of the program of its name."""
+    """Return whether a block may import this Python module, not one of the program of its name."""
     if path not in IMPORTABLE_MODULES | SUBMODULES:
         return False
     top = _get_top(path)
@@ -156,7 +156,7 @@ def is_importable(path: str) -> bool:
 
 
 def list_program_modules(scope: Scope) -> tuple[str, ...]:
-    """Return the modules that the prompt names; in static code, names mean modules of their name."""
+    """Return the modules that the prompt names; static code's names mean modules of their name."""
     named = scope.list_variables(scope.names)
     found = {_get_top(it.__name__) for it in named.values() if is_a(it, ModuleType)}
     if len(named) < len(scope.names):
@@ -190,9 +190,9 @@ def _find_import_problems(path: str, node: ast.AST, programs: Collection[str]) -
     if is_importable(path) or _get_top(path) in programs:
         return
     yield (
-        f"{format_line_prefix(node)}`{path}` cannot be imported in a block; re, json, math, datetime, "
-        "collections, itertools and others that only compute can, and so can what the prompt names: "
-        f"<{_get_top(path)}>"
+        f"{format_line_prefix(node)}`{path}` cannot be imported in a block; re, json, math,"
+        " datetime, collections, itertools and others that only compute can, and so can what the"
+        f" prompt names: <{_get_top(path)}>"
     )
 
 

@@ -1,4 +1,4 @@
-"""The decisions of a person in a JSON Lines file, which apply to equal effects of the same block."""
+"""A person's decisions in a JSON Lines file, which apply to equal effects of the same block."""
 
 from __future__ import annotations
 
