@@ -19,10 +19,9 @@ def split_words(text: str) -> frozenset[str]:
 
 IMPORTABLE_MODULES = split_words(
     """__future__ abc array asyncio base64 bisect calendar cmath collections colorsys contextlib
-    copy
-    csv dataclasses datetime decimal difflib enum fractions functools graphlib hashlib heapq html
-    itertools json math numbers operator pprint random re secrets statistics string textwrap time
-    types typing typing_extensions unicodedata uuid zoneinfo"""
+    copy csv dataclasses datetime decimal difflib enum fractions functools graphlib hashlib heapq
+    html itertools json math numbers operator pprint random re secrets statistics string textwrap
+    time types typing typing_extensions unicodedata uuid zoneinfo"""
 )
 """Modules of the standard library that only compute."""
 
@@ -86,8 +85,7 @@ SAFE_NAMES = frozenset(
 
 INTERNAL_NAMES = split_words(
     """ag_await ag_code ag_frame cr_await cr_code cr_frame cr_origin f_back f_builtins f_code
-    f_globals
-    f_locals f_trace get_context get_coro get_loop get_stack gi_code gi_frame gi_yieldfrom tb_frame
-    tb_next with_traceback"""
+    f_globals f_locals f_trace get_context get_coro get_loop get_stack gi_code gi_frame
+    gi_yieldfrom tb_frame tb_next with_traceback"""
 )
 """Names without an underscore of frames, code and tasks, which lead into the interpreter."""
