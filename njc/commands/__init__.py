@@ -40,7 +40,6 @@ COMMAND_GROUPS: Mapping[str, Mapping[str, Entry]] = {
         "check": Entry("compiling", "njc check src --hints"),
         "show": Entry("compiling", "njc show src/mail.njpy"),
         "explain": Entry("compiling", "njc explain NJ201"),
-        "types": Entry("compiling", "njc types src -- mypy --strict"),
         "lock": Entry("static_code", "njc lock src --mode static"),
     },
     "Run": {

@@ -1,9 +1,9 @@
 """`spsbench run`: run trials and write their results.
 
-    spsbench run --methods direct,manual --programs menu,graph --out results.jsonl
-    spsbench run --methods all --model openai/gpt-4.1 --repeats 5 --jobs 8 --limit-cost 20
-    spsbench run --methods all --model scripted
-    spsbench run --methods static,reviewed --lock strong/njc.lock --model openai/local
+spsbench run --methods direct,manual --programs menu,graph --out results.jsonl
+spsbench run --methods all --model openai/gpt-4.1 --repeats 5 --jobs 8 --limit-cost 20
+spsbench run --methods all --model scripted
+spsbench run --methods static,reviewed --lock strong/njc.lock --model openai/local
 """
 
 from __future__ import annotations

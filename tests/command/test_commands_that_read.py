@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -36,8 +35,6 @@ COMMANDS = [
     ["show", "--stage", "lower", "src/shop/mail.njpy"],
     ["show", "--line", "src/shop/mail.njpy:2"],
     ["trace", "trace.jsonl"],
-    ["types", "--", sys.executable, "-c", ""],
-    ["types", "src", "--", sys.executable, "-c", ""],
 ]
 
 

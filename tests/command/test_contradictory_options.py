@@ -21,7 +21,6 @@ CASES = {
     "check - --fix": "--fix writes files; save the source first",
     "check a.njpy --stdin-filename b": "--stdin-filename names the source that `-` reads; add `-`",
     "build a.njpy --diff --output-format json": "--diff prints to standard output, as --output-format does",
-    "types a.njpy": "name the type checker behind `--`: njc types src -- mypy --strict",
     "lock --update --keep a.njpy": "--update writes code again; --keep keeps it",
     "lock --update --reviewed a.njpy": "--update writes code again; --reviewed signs it",
     "store usage --forget 3 --json": "--json does nothing with --forget, which shows nothing",

@@ -208,8 +208,6 @@ def test_calls_without_an_effect_are_steps(tmp_path: Path) -> None:
         ([], "cheap slow jump other"),
         (["--refusals"], "slow"),
         (["--jumps"], "jump"),
-        (["--slow", "2"], "slow"),
-        (["--expensive", "0.2"], "slow"),
         (["--block", "other.njpy"], "other"),
         (["--block", "shop.njpy:3"], "cheap slow jump"),
         (["--block", "shop.njpy:"], ""),
@@ -338,7 +336,6 @@ def test_only_the_shown_runs_are_compared_and_counted(tmp_path: Path) -> None:
     assert "first difference: mail.njpy:1" in trace(first, second, "--block", "mail.njpy").stdout
     assert "1 of 3 pairs differ" in trace(first, second).stdout
     assert ", 7.2 s" in trace(first).stdout
-    assert ", 7.2 s" in trace(first, "--slow", "1").stdout
     assert "2 of 3 runs" in trace(first, "--block", "shop.njpy").stdout
     assert ", 2.2 s" in trace(first, "--block", "mail.njpy").stdout
 

@@ -138,7 +138,7 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
         console.findings("nothing was written")
         return 1 if plan.has_errors or flags["check"] else 2
     if stubbed := [unit for unit in built if flags["stubs"] or has_stub(unit.output)]:
-        from njc.editors.type_check.stubs import plan_stubs
+        from njc.editors.stubs import plan_stubs
 
         stubs = plan_stubs(stubbed, project, force=flags["force"] or flags["check"])
         changed = [stub for stub in stubs if stub.before != stub.after]

@@ -32,10 +32,6 @@ from njrt.persistence.open_store import PLACE_PREFIX, get_store_to_read, make_tr
 @click.option("--refusals", is_flag=True, help="Only runs with refused effects.")
 @click.option("--unchanged", is_flag=True, help="Only runs that changed nothing.")
 @click.option("--jumps", is_flag=True, help="Only runs that left their block by a jump.")
-@click.option("--slow", type=click.FloatRange(min=0), metavar="S", help="Only from S seconds on.")
-@click.option(
-    "--expensive", type=click.FloatRange(min=0), metavar="USD", help="Only from this cost on."
-)
 @click.option("--block", default="", metavar="PLACE", help="Only blocks of FILE or FILE:LINE.")
 @click.option("--search", default="", metavar="TEXT", help="Only runs that have this text.")
 @click.option("--html", type=FILE, metavar="OUT", help="Write one page that opens offline.")

@@ -15,6 +15,7 @@ COMMANDS: Mapping[str, str] = {
     "migrate-model": "record again with NJC_RECORD=all:FILE, and measure with `njc eval --model`",
     "replay": "replay recordings by `pytest --njc-record=none`, or with NJC_RECORD=none:FILE",
     "tune": "measure forms with `njc eval` and the option in [tool.njc]",
+    "types": "check the compiled files; `njc show --line` gives the source of a line",
     "usage": "use `njc store usage`",
     "where": "use `njc show --line FILE:LINE`",
 }
@@ -32,6 +33,7 @@ FLAGS: Mapping[str, str] = {
     "--authority": "decide about effects in `njrt.using(intercept=...)`",
     "--estimate": "call some rows, and limit the cost by --max-usd",
     "--learn": "repair code by a test: `njc static --repair --test COMMAND`",
+    **dict.fromkeys(("--expensive", "--slow"), "the table has the seconds and the cost of runs"),
     "--surprises": "compare two runs by `njc trace A B`",
     "--trace": "`njc trace FILE` shows a trace",
     "--unlearned": "learned code is used as other code; delete its entry in njc.lock",

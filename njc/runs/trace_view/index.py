@@ -335,40 +335,28 @@ def explain_other_file(path: Path, first_line: bytes) -> str:
 
 @record
 class Selection:
-    """Conditions on runs; unset ones are true. `slow` is in seconds, `expensive` in US dollars."""
+    """Conditions on runs; unset ones are true."""
 
     refusals: bool = False
     unchanged: bool = False
     jumps: bool = False
-    slow: float | None = None
-    expensive: float | None = None
     block: str = ""
     search: str = ""
 
     def has_run(self, run: RunSummary) -> bool:
         """Return whether a run is shown. `block` is a place, or the name of its file."""
         return (
-            self._has(run, run.seconds, run.refusals > 0, run.usd)
+            self._has(run, run.refusals > 0)
             and (not self.search or run.has_text)
             and (self.block in ("", run.place, run.place.rpartition(":")[0]))
         )
 
     def has_step(self, step: Step) -> bool:
-        seconds = step.call_seconds + step.seconds
-        is_selected = self._has(step, seconds, step.is_refused, step.cost.usd)
-        return is_selected and (not self.search or has_text(step, self.search))
+        return self._has(step, step.is_refused) and (not self.search or has_text(step, self.search))
 
-    def _has(
-        self,
-        it: RunSummary | Step,
-        seconds: float,
-        is_refused: bool,
-        usd: float | None,
-    ) -> bool:
+    def _has(self, it: RunSummary | Step, is_refused: bool) -> bool:
         return (
             (not self.refusals or is_refused)
             and (not self.unchanged or it.is_unchanged)
             and (not self.jumps or it.is_jump)
-            and (self.slow is None or seconds >= self.slow)
-            and (self.expensive is None or (usd or 0.0) >= self.expensive)
         )

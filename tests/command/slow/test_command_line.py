@@ -141,7 +141,10 @@ def test_commands_are_described_in_one_line(program: click.Command) -> None:
         (["bild"], "no such command `bild`; did you mean `build`?"),
         (["xyzzy"], "No such command 'xyzzy'"),
         (["build", "--chek"], "--check"),
-        (["trace", "t.jsonl", "--slow", "nan"], "nan is not a finite number"),
+        (
+            ["batch", "a.njpy:f", "t.csv", "--out", "o", "--max-usd", "nan"],
+            "nan is not a finite number",
+        ),
         (["check", "--output-format", "xml"], "'xml' is not one of"),
     ],
 )

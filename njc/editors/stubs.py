@@ -3,8 +3,8 @@
     total: int                    # from a block that binds <:total: int>
     def greet(name: str) -> str: ...
 
-mypy's stubgen makes them from the rendered source; like compiled files, they have a header and a
-digest.
+mypy's stubgen makes them from the source with an assignment in place of each output; like compiled
+files, they have a header and a digest.
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from njc.analysis.authority import decide_authority
+from njc.analysis.contracts import NO_CONTRACT
+from njc.codegen.emit import find_block_site, find_import_place
 from njc.codegen.header import format_closing_comment, format_header, make_header
+from njc.codegen.lower import Aliases, LoweredBlock, choose_aliases, lower
 from njc.compiler import analyze
-from njc.editors.type_check.rendering import render_for_checker
 from njc.frontend.source import SourceFile
 from njc.project.build import OutputChange, read_source
 from njc.project.config import Project
@@ -66,8 +69,8 @@ def _generate_stubs(sources: Sequence[SourceFile], project: Project) -> list[str
         places = [folder / f"source_{number}.py" for number in range(len(sources))]
         folder.mkdir()
         for place, source in zip(places, sources, strict=True):
-            rendered = render_for_checker(analyze(source), project.options).rendered
-            place.write_bytes(rendered.data)
+            text = render_for_stubgen(source, project)
+            place.write_bytes(text.encode(source.encoding, "backslashreplace"))
         command = [sys.executable, "-c", _STUBGEN, "--quiet", "-o", str(out)]
         command += map(str, places)
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
@@ -76,6 +79,46 @@ def _generate_stubs(sources: Sequence[SourceFile], project: Project) -> list[str
             lines = (done.stderr + done.stdout).strip().splitlines() or ["no output"]
             raise ConfigurationError(f"stubgen of mypy failed: {lines[-1]}")
         return [file.read_text(encoding="utf-8") for file in made]
+
+
+def render_for_stubgen(source: SourceFile, project: Project) -> str:
+    """Return a source in which a block is its outputs, and its return if it returns a value."""
+    analysis = analyze(source)
+    module, blocks, types = analysis.module, analysis.blocks, analysis.types
+    if module is None or not blocks:
+        return source.text
+    authorities = [decide_authority(block, types, project.options) for block in blocks]
+    aliases = choose_aliases(source.text)
+    at, line = find_import_place(module, blocks[0].start, [f"import builtins as {aliases.runtime}"])
+    starts = {block.start for block in blocks}
+    declared: set[str] = set()
+    pieces, position = [source.text[:at], line], at
+    contracts = [NO_CONTRACT] * len(blocks)
+    for lowered in lower(
+        blocks, authorities, contracts, types, aliases, source.path, project.options
+    ):
+        site = find_block_site(source, lowered.block, starts)
+        pieces += [source.text[position : site.start], site.before]
+        pieces += ["; ".join(_render_block(lowered, declared, aliases)), site.after]
+        position = site.end
+    return "".join([*pieces, source.text[position:]])
+
+
+def _render_block(lowered: LoweredBlock, declared: set[str], aliases: Aliases) -> list[str]:
+    """Return a block's statements; of a module's variables, those new to it have their types."""
+    block, value = lowered.block, f"{aliases.runtime}.eval('')"
+    outputs = [each for each in block.references if each.writes and each.root != "__class__"]
+    types = {each.path: each.type for each in reversed(outputs) if each.type}
+    is_module = block.scope.kind == "module"
+    known = declared | block.scope.bindings.bound
+    statements = []
+    for path in dict.fromkeys(each.path for each in outputs):
+        is_typed = is_module and path in types and path not in known and "." not in path
+        statements.append(f"{path}: {types[path]} = {value}" if is_typed else f"{path} = {value}")
+    if is_module:
+        declared |= {each.path for each in outputs}
+    returns = any(statement.endswith(".value") for _, statement in lowered.arms)
+    return [*statements, *([f"return {value}"] if returns else [])] or ["pass"]
 
 
 def _add_header(text: str, source: SourceFile, project: Project) -> bytes:

@@ -1,1 +1,0 @@
-"""Checking the types of natural code with the user's checker: mypy, pyright and others."""
