@@ -304,7 +304,7 @@ FLAGS = {
         "--work",
     ),
     "static": ("--learn",),
-    "trace": ("--surprises",),
+    "trace": ("--expensive", "--slow", "--surprises"),
 }
 
 

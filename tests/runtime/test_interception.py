@@ -59,20 +59,16 @@ SCRIPTS: dict[str, list[list[Said]]] = {
 CASES = [(effects, script) for effects, scripts in SCRIPTS.items() for script in scripts]
 
 
+DOUBLE = "natural\nDouble <x> into <:y>."
+PLACE = {"writes": "y", "labels": "break continue return", "at": "case.njpy:1"}
+
+
 def sync_block(effects: str, **options: Any) -> Any:
     """Return a block in a loop of a function."""
     x, y = 2, None
     for _ in range(1):
         try:
-            njrt.run(
-                "natural\nDouble <x> into <:y>.",
-                lambda: (x, y),
-                writes="y",
-                labels="break continue return",
-                at="case.njpy:1",
-                effects=effects,
-                **options,
-            )
+            njrt.run(DOUBLE, lambda: (x, y), effects=effects, **PLACE, **options)
         except (njrt.Break, njrt.Continue, njrt.Return, ValueError):
             return None
     return y
@@ -82,15 +78,7 @@ async def async_block(effects: str, **options: Any) -> Any:
     """Return the same in an async function."""
     x, y = 2, None
     try:
-        await njrt.arun(
-            "natural\nDouble <x> into <:y>.",
-            lambda: (x, y),
-            writes="y",
-            labels="break continue return",
-            at="case.njpy:1",
-            effects=effects,
-            **options,
-        )
+        await njrt.arun(DOUBLE, lambda: (x, y), effects=effects, **PLACE, **options)
     except (njrt.Break, njrt.Continue, njrt.Return, ValueError):
         return None
     return y

@@ -186,7 +186,9 @@ def test_an_exception_of_the_block_is_a_traceback_of_the_program(tmp_path: Path)
 
 
 def test_an_error_of_the_runtime_can_be_caught_by_the_program(tmp_path: Path) -> None:
-    catching = "\ntry:\n    main()\nexcept njrt.NoModelError as error:\n    print(error.place)\n"
+    catching = (
+        "\ntry:\n    main()\nexcept njrt.ConfigurationError as error:\n    print(error.place)\n"
+    )
     program = PROGRAM.replace("\nmain()\n", catching)
     program = "import njrt\n" + program
     assert outcome(tmp_path, program) == (0, "cleaned up\nprog.njpy:3\n", "")
