@@ -22,6 +22,12 @@ from waiting import HANG_SECONDS, wait_until
 RIGHT = says("```python\naverage = 2.0\n```")
 
 
+def choose(model: str, programs: str, methods: str, repeats: int) -> list[str]:
+    """Return the flags that choose trials."""
+    chosen = {"model": model, "programs": programs, "methods": methods, "repeats": str(repeats)}
+    return [word for name, value in chosen.items() for word in (f"--{name}", value)]
+
+
 @pytest.fixture(autouse=True)
 def _clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in [name for name in os.environ if name.startswith(("NJC_", "OPENAI_", "ANTHROPIC_"))]:
@@ -76,16 +82,7 @@ def test_what_is_not_there_cannot_be_run(arguments: tuple[str, ...], message: st
 
 
 def test_results_under_other_conditions_are_not_mixed() -> None:
-    arguments = (
-        "--model",
-        "scripted",
-        "--programs",
-        "menu",
-        "--methods",
-        "direct",
-        "--repeats",
-        "1",
-    )
+    arguments = choose("scripted", "menu", "direct", 1)
     assert spsbench(*arguments).exit_code == 0
     before = Path("results.jsonl").read_bytes()
     refused = spsbench(*arguments, "--effects", "20")
@@ -97,16 +94,7 @@ def test_results_under_other_conditions_are_not_mixed() -> None:
 def test_a_runner_that_is_killed_leaves_nobody_behind_and_goes_on_where_it_was(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    arguments = [
-        "--model",
-        "openai/local",
-        "--programs",
-        "average_of_three",
-        "--methods",
-        "direct",
-        "--repeats",
-        "2",
-    ]
+    arguments = choose("openai/local", "average_of_three", "direct", 2)
     with OpenAIServer([*[RIGHT] * 3, Trickle()], vendor=False, models=("local",)) as server:
         monkeypatch.setenv("NJC_BASE_URL", server.base_url)
         runner = subprocess.Popen([sys.executable, "-m", "spsbench", "run", *arguments])
@@ -124,16 +112,7 @@ def test_a_runner_that_is_killed_leaves_nobody_behind_and_goes_on_where_it_was(
 
 
 def test_an_interrupted_runner_ends_its_trials_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    arguments = [
-        "--model",
-        "openai/local",
-        "--programs",
-        "menu",
-        "--methods",
-        "direct",
-        "--repeats",
-        "1",
-    ]
+    arguments = choose("openai/local", "menu", "direct", 1)
     with OpenAIServer([Trickle()], vendor=False, models=("local",)) as server:
         monkeypatch.setenv("NJC_BASE_URL", server.base_url)
         runner = subprocess.Popen([sys.executable, "-m", "spsbench", "run", *arguments])
@@ -145,16 +124,7 @@ def test_an_interrupted_runner_ends_its_trials_at_once(monkeypatch: pytest.Monke
 
 
 def test_no_trial_is_started_once_the_money_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
-    arguments = [
-        "--model",
-        "openai/gpt-4.1",
-        "--programs",
-        "average_of_three",
-        "--methods",
-        "manual",
-        "--repeats",
-        "3",
-    ]
+    arguments = choose("openai/gpt-4.1", "average_of_three", "manual", 3)
     with OpenAIServer([says('{"answer": 2.0}')] * 20) as server:
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
@@ -177,16 +147,7 @@ def test_no_trial_is_started_once_the_money_is_spent(monkeypatch: pytest.MonkeyP
 def test_a_server_that_fails_stops_the_run_and_gives_no_results(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    arguments = [
-        "--model",
-        "openai/gpt-4.1",
-        "--programs",
-        "average_of_three",
-        "--methods",
-        "manual",
-        "--repeats",
-        "3",
-    ]
+    arguments = choose("openai/gpt-4.1", "average_of_three", "manual", 3)
     with OpenAIServer([says('{"answer": 2.0}')] * 9) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong")
@@ -219,16 +180,7 @@ def test_models_that_cannot_be_asked_or_counted_are_refused(
 
 
 def test_a_cluster_that_is_not_there_is_told() -> None:
-    arguments = [
-        "--model",
-        "scripted",
-        "--programs",
-        "menu",
-        "--methods",
-        "direct",
-        "--repeats",
-        "1",
-    ]
+    arguments = choose("scripted", "menu", "direct", 1)
     result = spsbench(*arguments, "--executor", "dask", "--scheduler", "tcp://127.0.0.1:1")
     assert result.exit_code == 2
     assert "there is no Dask scheduler at tcp://127.0.0.1:1" in result.output
@@ -237,16 +189,7 @@ def test_a_cluster_that_is_not_there_is_told() -> None:
 def test_on_a_terminal_a_table_grows() -> None:
     pytest.importorskip("rich")
     leader, follower = os.openpty()
-    arguments = [
-        "--model",
-        "scripted",
-        "--programs",
-        "menu",
-        "--methods",
-        "direct,manual",
-        "--repeats",
-        "1",
-    ]
+    arguments = choose("scripted", "menu", "direct,manual", 1)
     with open(leader, "rb", buffering=0) as terminal:
         runner = subprocess.Popen(
             [sys.executable, "-m", "spsbench", "run", *arguments],
