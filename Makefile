@@ -3,7 +3,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint types quick slow fresh bench bench-peers release-check weights site
+.PHONY: help demo test test-slow lint types quick slow fresh bench bench-peers release-check site
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -79,16 +79,6 @@ bench-peers: $(VENV)/.dev ## compare with nightjarpy and Nighthawk, each install
 
 site: $(VENV)/.dev ## build the documentation into build/site; a broken link fails it
 	$(BIN)/python docs/site/build_site.py
-
-WEIGHTS_PROGRAMS := 50000
-WEIGHTS_STEPS := 3000
-
-weights: build/weights/data/card.md ## train the published network of spsbench/docs/prediction.md from its seed (three hours on one core); continues after a kill
-	$(BIN)/spsbench train build/weights/data --size medium --steps $(WEIGHTS_STEPS) --out build/weights/medium
-	mkdir -p build/release/weights && cp build/weights/medium/model.npz build/release/weights/medium.npz
-
-build/weights/data/card.md: | $(VENV)/.dev
-	$(BIN)/spsbench trajectories --seed 1 --programs $(WEIGHTS_PROGRAMS) --out build/weights/data
 
 release-check: $(VENV)/.dev ## build the distributions and use them in bare environments (TEST=1: also make test)
 	$(BIN)/python .ci/release_check.py

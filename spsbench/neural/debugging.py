@@ -1,6 +1,6 @@
-"""The predictor for `njc debug --predicted spsbench.neural.debugging:MODEL.npz`.
+"""The predictor for `njc debug --predicted spsbench.neural.debugging[:MODEL.npz]`.
 
-open_predictor(Path("model.npz")).start(source, "fact(3)")     the state at the call; nothing is run
+open_predictor().start(source, "fact(3)")     the state at the call; nothing is run
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from spsbench.states.trace import Frame, StackState, list_stacks
 from spsbench.states.values import render_value
 
 RUN_SECONDS = 10.0
+SHIPPED_NETWORK = Path(__file__).with_name("weights") / "small.npz"
 
 
-def open_predictor(model: Path) -> DebugPredictor:
+def open_predictor(model: Path = SHIPPED_NETWORK) -> DebugPredictor:
     """Return the predictor for a network file."""
     return DebugPredictor(NeuralDebugger(load_network(model)))
 

@@ -36,7 +36,7 @@ from njrt.options import OPTION_NAMES
     "--recording", type=PATH, metavar="FILE", help="Replay this recording; it stays as it is."
 )
 @click.option(
-    "--predicted", metavar="MODULE:FILE", help="Predict the steps by a model; run nothing."
+    "--predicted", metavar="MODULE[:FILE]", help="Predict the steps by a model; run nothing."
 )
 @click.option("--call", metavar="CALL", help="With --predicted: the call to start at.")
 @click.option("--plain", is_flag=True, help="Read commands by lines (default: in pipes).")

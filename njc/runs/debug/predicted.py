@@ -5,8 +5,8 @@
     (njc) set n = 3                  later answers start from this value
     (njc) check                      run the program, take the same steps, and compare
 
-`open_predictor` loads a plug-in: a module with a function of the same name, which returns a
-`Predictor`.
+`open_predictor` loads a plug-in: a module with a function of the same name, which takes a file, if
+one is given, and returns a `Predictor`.
 """
 
 from __future__ import annotations
@@ -93,14 +93,12 @@ def read_program(program: Path) -> str:
 
 
 def open_predictor(name: str) -> Predictor:
-    """Return the predictor of `MODULE:FILE`; raises ConfigurationError if it cannot be loaded."""
-    module, found, file = name.partition(":")
-    if not found:
-        raise ConfigurationError(f"--predicted is MODULE:FILE, not {name!r}")
+    """Return the predictor of `MODULE[:FILE]`; raises ConfigurationError if it cannot be loaded."""
+    module, has_file, file = name.partition(":")
     try:
         opener = importlib.import_module(module).open_predictor
-        return cast(Predictor, opener(Path(file)))
-    except (ImportError, AttributeError, OSError, ValueError) as problem:
+        return cast(Predictor, opener(Path(file)) if has_file else opener())
+    except (ImportError, AttributeError, OSError, TypeError, ValueError) as problem:
         raise ConfigurationError(f"--predicted {name}: {problem}") from None
 
 

@@ -225,6 +225,7 @@ def test_the_benchmark_is_a_distribution_of_its_own(tmp_path: Path) -> None:
     programs = [name for name in files if name.endswith("/natural.njpy")]
     assert len(programs) == 25
     assert not [name for name in files if "results/" in name]
+    assert [name for name in files if name.endswith("/neural/weights/small.npz")]
     data = [name.rpartition("/")[2] for name in files if name.endswith(".toml")]
     assert data == ["published.toml"]
     required = read_metadata(wheel).get_all("Requires-Dist") or []

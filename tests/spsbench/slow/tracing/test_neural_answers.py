@@ -11,8 +11,10 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from njc.commands import njc
 from spsbench.cli import main
 from spsbench.neural.dataset import find_ends, generate_trajectory, write_dataset
+from spsbench.neural.debugging import SHIPPED_NETWORK
 from spsbench.neural.encoding import (
     StepEncoder,
     TooLongError,
@@ -169,3 +171,16 @@ def test_an_answer_that_is_no_state_is_named(untrained: Path) -> None:
         debugger.predict("def f(n):\n    return n\n", state, "step_over")
     with pytest.raises(NoPredictionError, match="empty"):
         debugger.predict("", state, "step_over")
+
+
+def test_the_shipped_network_is_small_and_predicts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert SHIPPED_NETWORK.stat().st_size < 2_000_000
+    monkeypatch.chdir(tmp_path)
+    Path("prog.py").write_text("def add(n, m):\n    total = n + m\n    return total\n")
+    arguments = ["debug", "--predicted", "spsbench.neural.debugging", "--call", "add(1, 2)"]
+    done = CliRunner().invoke(njc, [*arguments, "prog.py"], input="n\ncheck\nq\n")
+    assert done.exit_code == 0, done.output
+    assert "> prog.py:2 line, depth 0" in done.output
+    assert "right: running the program leads to this state" in done.output
