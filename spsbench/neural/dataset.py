@@ -18,7 +18,7 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from random import Random
-from typing import Literal, get_args
+from typing import Literal
 
 from njrt.private_files import replacing
 from spsbench.journal import naming
@@ -42,7 +42,6 @@ MAX_STATES = 300
 StepChoice = Literal["sampled", "ends", "both"]
 """A program's steps in the data: all actions in some states; from a call to its return and back, so
 what the program does without how; or both."""
-STEP_CHOICES: tuple[StepChoice, ...] = get_args(StepChoice)
 CHUNK = 100
 """The number of programs that a process generates at a time."""
 
