@@ -13,14 +13,16 @@ from njc.commands.running.debug import command as debug
 from spsbench.cli import main
 from spsbench.journal import read_rows
 from spsbench.neural.curve import read_curve
+from spsbench.neural.debugging import SHIPPED_NETWORK
 from spsbench.neural.evaluation import ScoreRow
+from spsbench.neural.network import load_network
 
 ROOT = Path(__file__).parents[4]
 RESULTS = ROOT / "spsbench" / "results" / "prediction"
 PAGE = (ROOT / "spsbench" / "docs" / "prediction.md").read_text(encoding="utf-8")
 ROWS = {
     size: read_rows(RESULTS / f"neural-{size}.jsonl", ScoreRow, "not a row")
-    for size in ("medium", "large")
+    for size in ("small", "medium", "large")
 }
 
 
@@ -37,9 +39,9 @@ def find_rows(label: str) -> list[ScoreRow]:
 
 def test_the_table_has_the_published_results() -> None:
     lines = re.findall(
-        r"^\| (.+?) \| ([\d,]+) \|" + r" (\d\.\d\d) \|" * 4 + "$", PAGE, re.MULTILINE
+        r"^\| (.+?) \| ([\d,]+) \|" + r" (\d\.\d\d) \|" * 5 + "$", PAGE, re.MULTILINE
     )
-    assert len(lines) == 6
+    assert len(lines) == 3
     for label, steps, *shares in lines:
         found = find_rows(label)
         assert [f"{row.exact / row.steps:.2f}" for row in found] == shares, label
@@ -86,26 +88,45 @@ def test_the_debugger_of_the_page_is_given_predictions() -> None:
     assert not given["arguments"]
 
 
-def test_the_commands_of_the_page_exist_and_make_a_network(tmp_path: Path) -> None:
+def test_the_commands_of_the_page_exist_and_make_a_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On the page they are larger."""
     pytest.importorskip("flax")
-    section = PAGE.partition("## A neural debugger")[2].partition("\n## ")[0]
-    names = re.findall(r"^\$ spsbench (\w+)", section, re.MULTILINE)
-    assert names == ["trajectories", "train", "predict"]
-    data, out, results = (str(tmp_path / name) for name in ("data", "out", "results.jsonl"))
-    commands = [
-        ["trajectories", "--seed", "1", "--programs", "500", "--out", data],
-        ["train", data, "--size", "tiny", "--steps", "2", "--every", "2", "--out", out],
-        ["predict", data, "--model", f"{out}/model.npz", "--programs", "2", "--out", results],
-    ]
-    for command in commands:
-        done = CliRunner().invoke(main, command)
+    monkeypatch.chdir(tmp_path)
+    shown = re.findall(r"^\$ spsbench ((?:trajectories|train|predict) .+)$", PAGE, re.MULTILINE)
+    assert len(shown) == 7
+    for command in shown:
+        programs = 500 if command.startswith("trajectories") else 2
+        smaller = re.sub(r"--programs \d+", f"--programs {programs}", command)
+        smaller = re.sub(r"--(steps|every) \d+", r"--\1 2", smaller)
+        smaller = re.sub(r"--size \w+", "--size tiny", smaller)
+        done = CliRunner().invoke(main, shlex.split(smaller, comments=True))
         assert done.exit_code == 0, done.output
-    assert {row.predictor for row in read_rows(Path(results), ScoreRow, "not a row")} == {
-        "last state",
-        "n-gram",
-        "network",
-    }
+    for results in ("results.jsonl", "neural-small-both.jsonl"):
+        rows = read_rows(Path(results), ScoreRow, "not a row")
+        assert {row.predictor for row in rows} == {"last state", "n-gram", "network"}
+
+
+def read_network_rows(name: str) -> dict[str, ScoreRow]:
+    rows = read_rows(RESULTS / f"neural-{name}.jsonl", ScoreRow, "not a row")
+    return {row.name: row for row in rows if row.predictor == "network"}
+
+
+def test_the_networks_trained_with_states_and_without() -> None:
+    network = load_network(SHIPPED_NETWORK)
+    assert f"{sum(array.size for array in network.weights.values()):,} parameters" in PAGE
+    both, ends = read_network_rows("small-both"), read_network_rows("small-ends")
+    text = " ".join(PAGE.split())
+    for action, label in (("step_return", "output"), ("inv_step_call", "input")):
+        rows = (both[action], ends[action])
+        assert {row.steps for row in rows} == {955}
+        exact, lines = (
+            " | ".join(f"{(getattr(row, name) or 0) / row.steps:.3f}" for row in rows)
+            for name in ("exact", "place")
+        )
+        assert re.search(rf"\| {label}: `{action}` .+? \| 955 \| {exact} \| {lines} \|", text)
+        assert f"{both[action].exact} against {ends[action].exact}" in text
 
 
 def test_the_picture_is_drawn_from_the_published_curve(tmp_path: Path) -> None:
