@@ -3,7 +3,7 @@
     (njc) n                          step over
     > prog.py:4 line, depth 0
     (njc) set n = 3                  later answers start from this value
-    (njc) check                      run the program, take the same steps, and compare
+    (njc) check                      run the program, take the same steps, and continue from there
 
 `open_predictor` loads a plug-in: a module with a function of the same name, which takes a file, if
 one is given, and returns a `Predictor`.
@@ -37,7 +37,7 @@ HELP = (
     "b LINE, c     choose a line; continue until it is about to run",
     "p             show the state with all functions",
     "set NAME = VALUE   change a variable here; later answers start from it",
-    "check         run the program, take the same steps, and compare",
+    "check         run the program, take the same steps, and compare; continue from its state",
     "q             quit",
 )
 Steps = tuple[tuple[str, int | None], ...]
@@ -139,18 +139,14 @@ class PredictedSession:
                     return self.check()
                 case _ if name in ACTIONS and not rest:
                     if (before := self.state) is None:
-                        return ["the program has ended, as predicted; q quits"]
-                    self.take(ACTIONS[name], self.stop if name == "c" else None)
+                        return ["the program has ended; q quits"]
+                    step = (ACTIONS[name], self.stop if name == "c" else None)
+                    self.state = self.predictor.predict(self.source, before, *step)
+                    self.steps = (*self.steps, step)
                     return list(self._describe(self.state, before))
         except ValueError as problem:
             return [f"no answer: {problem}"]
         return list(HELP)
-
-    def take(self, action: str, line: int | None = None) -> None:
-        """Have the model act unless the program has ended; raises ValueError without an answer."""
-        if self.state is not None:
-            self.state = self.predictor.predict(self.source, self.state, action, line)
-            self.steps = (*self.steps, (action, line))
 
     def set_variable(self, name: str, text: str) -> bool:
         """Set a variable unless the program has ended; raises ValueError for an unreadable text."""
@@ -165,12 +161,15 @@ class PredictedSession:
         return True
 
     def check(self) -> list[str]:
+        """Compare the state with the executed one, which replaces a wrong prediction."""
         if self.has_changes:
             return ["a variable was set on the way: such a run cannot be made to compare"]
         actual = self.predictor.run(self.file, self.source, self.call, self.steps)
         if actual == self.state:
             return ["right: running the program leads to this state"]
-        return ["wrong: running the program leads to", *self._describe(actual, is_full=True)]
+        self.state = actual
+        wrong = "wrong: running the program leads to this state; the next step starts here"
+        return [wrong, *self._describe(actual, is_full=True)]
 
     def _describe(
         self,

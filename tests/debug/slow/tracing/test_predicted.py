@@ -60,8 +60,18 @@ def test_answers_are_checked_by_running(folder: Path) -> None:
         "the program ends",
         "right: running the program leads to this state",
     ]
-    output = debug("s", "check").output
-    assert "wrong: running the program leads to\n> fact.py:2 line, depth 0\n" in output
+
+
+def test_a_wrong_answer_is_replaced_by_the_executed_state(folder: Path) -> None:
+    result = debug("s", "check", "n", "check")
+    wrong = "wrong: running the program leads to this state; the next step starts here"
+    assert f"{wrong}\n> fact.py:2 line, depth 0\n" in result.output
+    assert list_answers(result) == [
+        "> fact.py:1 call, depth 0",
+        wrong,
+        "> fact.py:4 line, depth 0",
+        "right: running the program leads to this state",
+    ]
 
 
 def test_a_variable_that_is_set_at_the_call_changes_the_call(folder: Path) -> None:
