@@ -3,7 +3,7 @@
 njc build src -o out     ->  njc.commands.compiling.build  ->  0 success
 njc check src            ->  njc.commands.compiling.check  ->  1 findings
 njc bild                                                   ->  2 wrong usage, configuration or file
-njc run prog.njpy        ->  njc.commands.running.run      ->  the program's code, or 3: model, limit, recording
+njc run prog.njpy        ->  njc.commands.running.run      ->  the program's code, or 3: the model
 """
 
 from __future__ import annotations

@@ -4,9 +4,8 @@
                               └──────────────────  [Diagnostic]
 
 `compile_source` calls `analyze`, which finds the blocks and the diagnostics, and then `generate`.
-They are pure
-functions: they read no files, clock or environment, and give the same bytes for the same source on every
-platform and Python version.
+They are pure functions: they read no files, clock or environment, and give the same bytes for the
+same source on every platform and Python version.
 """
 
 from __future__ import annotations

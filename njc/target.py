@@ -1,7 +1,7 @@
 """A program's function that a command calls, and its arguments from JSON.
 
-    load_target("mail.njpy:triage")            TargetFunction(function=<function triage>, is_async=False, ...)
-    load_target("shop.mail:Inbox.triage")      in a module that Python finds
+    load_target("mail.njpy:triage")         TargetFunction(function=<function triage>, ...)
+    load_target("shop.mail:Inbox.triage")   in a module that Python finds
 
     target.bind_arguments({"day": "2026-03-01"})   ((), {"day": date(2026, 3, 1)})
 

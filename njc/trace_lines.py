@@ -1,6 +1,6 @@
 """Read trace files: one frozen dataclass for each kind of line.
 
-    for line in read_trace(Path("trace.jsonl")): ...      BeganLine(run="9f3c-1", place="mail.njpy:12", ...)
+    for line in read_trace(Path("trace.jsonl")): ...    BeganLine("9f3c-1", place="mail.njpy:12")
 
 An unreadable line becomes an `UnreadableLine`; unknown fields and kinds of lines, from newer
 versions, are ignored.

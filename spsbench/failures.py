@@ -36,20 +36,24 @@ FailureCategory = Literal[
 ]
 """The category of a failed trial, determined by its first failed case.
 
-    wrong result                 nothing was raised, but a check fails (the paper's Reasoning and Hallucination)
-    incorrect state operation    a check of the operation on the state fails: another kind of object was bound, or
-                                 an object was copied or replaced (the paper's Incorrect State Op)
-    program raised               the program raised an exception on the state that the model left (the paper's
-                                 authors label most of these Reasoning)
-    gave up                      the model raised an exception, or ended a block on an error (the paper's Give Up)
+    wrong result                 nothing was raised, but a check fails (the paper's Reasoning and
+                                 Hallucination)
+    incorrect state operation    a check of the operation on the state fails: another kind of object
+                                 was bound, or an object was copied or replaced (the paper's
+                                 Incorrect State Op)
+    program raised               the program raised an exception on the state that the model left
+                                 (the paper's authors label most of these Reasoning)
+    gave up                      the model raised an exception, or ended a block on an error (the
+                                 paper's Give Up)
     no answer                    no attempt gave a reply that could be parsed and had the right type
     limit                        a block reached its limit of effects, calls, seconds or tokens
     generated code               the generated code of a block raised an exception
     not built                    no code for a block passed the checks of the static mode
     timeout                      the trial reached its limit of seconds and was killed
     crash                        the process was killed by a signal or ended itself
-    rejected                     the model's server refused the request, mostly because it is too long
-    server                       the model's server is down, or does not accept the key or the model: not a result
+    rejected                     the model's server refused the request, mostly as too long
+    server                       the model's server is down, or does not accept the key or the
+                                 model: not a result
     unsayable                    the effect set cannot express the code (scripted models only)
     unclassified                 none of these
 """
@@ -139,7 +143,10 @@ def parse_error_type(error: str) -> str:
 
 
 _REFUSAL_PATTERNS: tuple[tuple[str, ErrorCategory], ...] = (
-    (r"^(syntax error|SyntaxError|IndentationError|TabError)|cannot be read as Python", "syntax error"),
+    (
+        r"^(syntax error|SyntaxError|IndentationError|TabError)|cannot be read as Python",
+        "syntax error",
+    ),
     (r"^TypeError: .*(argument|takes no)|^TypeError: .*not callable", "function call error"),
     (r"^(TypeError|AttributeError|ValueError)|does not fit its type", "type error"),
     (r"^(IndexError|KeyError)", "index error"),

@@ -72,7 +72,8 @@ of an expression. Both see the listed names and Python's builtins, and names tha
 {JUMPS}"""
 
 VALUES = """\
-A value is JSON, such as 12.5, "text", true or [1, 2] (a dict is {"type": "dict", "items": [{"key": K,
+A value is JSON, such as 12.5, "text", true or [1, 2] (a dict is {"type": "dict", "items": \
+[{"key": K,
 "value": V}]}), or a reference {"type": "Ref", "addr": N} to an object."""
 
 SHARED_EVAL = f"""\
@@ -155,7 +156,8 @@ def make_reference(run: Handling[Any], val: Value) -> Answer:
 def setref(
     run: Handling[Any], ref: Annotated[Reference, Aliases("reference")], val: Value
 ) -> Answer | Refusal:
-    """Update the object behind a reference in place: a list, dict or set takes the items of the value, any other object the attributes of a dict."""
+    """Update the object behind a reference in place: a list, dict or set takes the items of \
+the value, any other object the attributes of a dict."""
     heap = Heap(run)
     target = run.references.get_object(read_number(ref))
     problem = None
@@ -187,7 +189,8 @@ def set_cell(run: Handling[Any], cell: Cell, value: object) -> None:
 def goto(
     run: Handling[Any], label: str, val: Annotated[JumpValue, Aliases("value")] = None
 ) -> Broke | Continued | Returned | Raised | Refusal:
-    """Jump to a label of the program: break, continue, return (val is the value) or raise (val is a reference to an exception, or its class and message as 'ValueError: message')."""
+    """Jump to a label of the program: break, continue, return (val is the value) or raise (val is \
+a reference to an exception, or its class and message as 'ValueError: message')."""
     heap = Heap(run)
     match label:
         case "break":
@@ -327,7 +330,7 @@ def refuse_statements(text: str) -> Refusal | None:
 
 
 ISOLATED = Interface("isolated", [])
-"""Isolated program state: inputs and outputs are passed as values, and there are no effects (B.3)."""
+"""Isolated program state: inputs and outputs are passed as values, without effects (B.3)."""
 
 _LOOPS: Mapping[str, Handler] = {"break": break_loop, "continue": continue_loop}
 _JUMPS: Mapping[str, Handler] = {"raise": raise_error, **_LOOPS, "return": return_value}

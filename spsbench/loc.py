@@ -1,7 +1,7 @@
 """Lines of code of the natural and the manual programs.
 
     count_lengths()               (Length("average_of_three", natural=6, manual=8), ...)
-    format_length_table(lengths)  the text that `spsbench loc` prints, with the paper's means below ours
+    format_length_table(lengths)  the text that `spsbench loc` prints, with the paper's means
 
 Lines are counted as in the paper: after formatting by Black to 120 columns, without blank lines,
 comments and docstrings. Prompt lines count in both kinds of programs, as does the import of `llm`.

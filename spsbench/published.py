@@ -1,6 +1,6 @@
 """Published figures from published.toml, for comparison with our measurements.
 
-PUBLISHED_TABLES[4]                            PublishedTable(4, "All 25 programs, ...", columns=("model", ...), rows=...)
+PUBLISHED_TABLES[4]                            PublishedTable(4, "All 25 programs, ...", rows=...)
 METHOD_BY_PAPER_NAME["Nightjar (Baseline)"]    "baseline", our equivalent method
 """
 

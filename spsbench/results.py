@@ -1,8 +1,8 @@
 """Lines of results files: JSON Lines, one for each start of a command and one for each result.
 
-    {"kind": "run", "started": "2026-03-01T09:30:00Z", "model": "openai/gpt-4.1", "limits": {...}, ...}
-    {"kind": "trial", "program": "menu", "method": "direct", "model": "openai/gpt-4.1", "repeat": 1, ...}
-    {"kind": "graph", "size": 1000, "question": "who", "method": "direct", "passed": true, "seconds": 3.1, ...}
+    {"kind": "run", "started": "2026-03-01T09:30:00Z", "model": "openai/gpt-4.1", ...}
+    {"kind": "trial", "program": "menu", "method": "direct", "model": "openai/gpt-4.1", ...}
+    {"kind": "graph", "size": 1000, "question": "who", "method": "direct", "passed": true, ...}
 
     read_results(lines)  ->  Results(entries=(BenchmarkRun(...), TrialResult(...), ...), remarks=())
 

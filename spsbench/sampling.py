@@ -1,6 +1,7 @@
 """A sample that is spread over the strata of its population, and can grow without losing members.
 
-    order_by_strata({"a1": "a", "a2": "a", "b1": "b", "b2": "b"}, uniform)     ["b2", "a1", "a2", "b1"], for example
+    order_by_strata({"a1": "a", "a2": "a", "b1": "b", "b2": "b"}, uniform)
+        ["b2", "a1", "a2", "b1"], for example
 
 The first N names are the sample of size N, so a sample of 100 starts with the sample of 50. Each
 sample contains every stratum in proportion to its share of the population, give or take one; the

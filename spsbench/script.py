@@ -2,7 +2,7 @@
 
     SCRIPT = Script(
         {"words": CaseScript(answers=(2.0,), code=("average = (1 + 2 + 3) / 3",))},
-        Mistake("words", CaseScript(answers=(2.5,), code=("average = 2.5",)), fails=("the average is 2.0",)),
+        Mistake("words", CaseScript(answers=(2.5,), code=("average = 2.5",)), fails=("...",)),
     )
 
 `answers` are the return values of the manual program's `llm`, call by call. `code` is the code that

@@ -1,6 +1,6 @@
 """Count a trace file's events: blocks, effects, calls, tokens, cost, and recoveries from refusals.
 
-    count_trace(lines)   ->  TraceCounts(blocks=1, effects=2, calls=2, usage=TrialUsage(...), cost=0.004, ...)
+    count_trace(lines)   ->  TraceCounts(blocks=1, effects=2, calls=2, usage=TrialUsage(...), ...)
 
 A trace is written event by event, so the trace of a killed trial can be counted, too.
 """

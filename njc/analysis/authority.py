@@ -1,9 +1,13 @@
 """Decide the authority of a block: the jumps that it may take, and whether its model may run code.
 
-    Put into <:team: Literal["billing", "shipping"]> the team for <ticket>.      ticket: str
-        ──decide_authority──>   Authority(labels=(), effects="answer", reason="its outputs are data ...")
-    Add <query> to <graph>, or break.                                            graph: dict[str, set[str]]
-        ──decide_authority──>   Authority(labels=("break",), effects="direct", reason="it may change `graph` ...")
+    Put into <:team: Literal["billing", "shipping"]> the team for <ticket>.
+        ticket: str
+        ──decide_authority──>   Authority(labels=(), effects="answer",
+                                          reason="its outputs are data ...")
+    Add <query> to <graph>, or break.
+        graph: dict[str, set[str]]
+        ──decide_authority──>   Authority(labels=("break",), effects="direct",
+                                          reason="it may change `graph` ...")
 
 A block may take the jumps that its text names. It needs no code if each output is a plain variable
 with a type that has a JSON form, and none of its inputs can be changed. Only types decide this,

@@ -2,13 +2,13 @@
 
 Summarize <text>.                                       NJ211  the block can do nothing
 Summarize <text>. ... print(summary)                    NJ213  no block binds `summary`
-Skip <mail> if it is spam, or note its <:topic: str>.   NJ303  `skip` may mean a jump that the text does not name
+Skip <mail> if it is spam, or note its <:topic: str>.   NJ303  `skip` may mean an unnamed jump
 Increase <count>. Put a text into <:note: str>.         NJ305  `count` is only read
 Never return.                                           NJ306  `return` is not offered
 Double x, and return it.                                NJ217  `x` is plain text
 Read <:n: int> from <text>. If <:n: str> is a word, ... NJ215  an output of two types
 Put 1 into <:point.x>.                                  NJ216  an attribute that cannot be set
-Put the sum of <rows> into <:total: float>.             NJ304  the block has code: it may change `rows: list[int]`
+Put the sum of <rows> into <:total: float>.             NJ304  it may change `rows: list[int]`
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
     \"\"\"natural
     Put into <:plan: Plan> the shortest plan for <wishes>.
     \"\"\"
-    assert plan.end > plan.start, "it ends early"       find_contract(...).texts[0]    'plan.end > plan.start, "it ends early"'
-    assert is_possible(plan)                            NJ307: `is_possible` may do more than compute
+    assert plan.end > plan.start, "it ends early"
+        find_contract(...).texts[0]    'plan.end > plan.start, "it ends early"'
+    assert is_possible(plan)    NJ307: `is_possible` may do more than compute
 
 The compiled call gets the texts, and the runtime checks them before the block ends.
 """

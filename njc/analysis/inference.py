@@ -65,7 +65,7 @@ class TypeReader(ExpressionReader):
         return {}
 
     def output_type(self, name: str, scope: NameScope) -> Typed | None:
-        """Return an output's type: the declared one, or that which the code after its blocks states."""
+        """Return an output's type: declared, or stated by the code after its blocks."""
         return self.declared_type(name, scope) or self.stated_type(name, scope)
 
     def declared_type(self, name: str, scope: NameScope) -> Typed | None:
@@ -76,7 +76,7 @@ class TypeReader(ExpressionReader):
         return self._read_annotation(self.find_annotation(name, scope), scope)
 
     def stated_type(self, name: str, scope: NameScope) -> Typed | None:
-        """Return an undeclared output's type, if the code after each of its blocks states the same."""
+        """Return an undeclared output's type, if the code after each block states the same."""
         place = (scope, name)
         if place not in self._stated_types:
             self._stated_types[place] = self._find_stated_type(name, scope)

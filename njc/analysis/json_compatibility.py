@@ -1,8 +1,8 @@
 """Types that JSON can represent.
 
-    find_json_problem(dict[str, datetime.date])     None
-    find_json_problem(list[Callable])               JsonProblem("JSON does not carry `Callable`")
-    find_json_problem(Cat | Dog)                    JsonProblem("JSON does not tell `Cat` and `Dog` apart", ...)
+    find_json_problem(dict[str, date])  None
+    find_json_problem(list[Callable])   JsonProblem("JSON does not carry `Callable`")
+    find_json_problem(Cat | Dog)        JsonProblem("JSON does not tell `Cat` and `Dog` apart", ...)
 
 Not detected: classes in other modules, and aliases that refer to themselves without a class in
 between, which count as having no JSON form; limits and validators.

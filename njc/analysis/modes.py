@@ -1,8 +1,8 @@
 """The mode `reviewed`: no model writes code when the program runs.
 
-its outputs and inputs are data          ──resolve_mode──>   live, with authority="strict"
-it needs code                            ──resolve_mode──>   static: code in njc.lock, which a person signs
-it needs code, and is an f-string        ──find_mode_problem──>   NJ405
+its outputs and inputs are data   ──resolve_mode──>   live, with authority="strict"
+it needs code                     ──resolve_mode──>   static: code in njc.lock, which a person signs
+it needs code, and is an f-string ──find_mode_problem──>   NJ405
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
 
     count = 0
     def add(item):
-        '''natural Add one to <:count> if ...               NJ212  `count` is local, and hides the `count` of the module
+        '''natural Add one to <:count> if ...               NJ212  `count` is a local variable
 
 Each function (or module) is analysed separately, and only for the variables that natural blocks
 bind there.

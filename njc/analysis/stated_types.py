@@ -34,7 +34,8 @@ from njrt.records import record
 
 _SCALARS = ("str", "int", "float", "bool")
 _TEXT_METHODS = frozenset(
-    {"capitalize", "casefold", "endswith", "islower", "isupper", "lower", "lstrip", "rstrip", "split", "splitlines", "startswith", "strip", "title", "upper"}
+    {"capitalize", "casefold", "endswith", "islower", "isupper", "lower", "lstrip", "rstrip",
+     "split", "splitlines", "startswith", "strip", "title", "upper"}
 )  # fmt: skip
 
 
@@ -280,8 +281,9 @@ def _read_passed(name: str, uses: _Uses, module: NameScope) -> Iterator[str]:
 
 
 _UNSPECIFIC = (
-    *("Any", "object", "None", "Optional", "Union", "Callable", "Self", "TypeGuard", "TypeIs", "NoReturn", "Never"),
-)  # fmt: skip
+    *("Any", "object", "None", "Optional", "Union", "Callable", "Self", "TypeGuard", "TypeIs"),
+    *("NoReturn", "Never"),
+)
 
 
 # ── parameters ───────────────────────────────────────────────────────────────────────────────────
@@ -294,7 +296,9 @@ def _find_parameter_types(source: SourceFile, block: NaturalBlock) -> Iterator[S
         return
     arguments = function.args
     positional = [*arguments.posonlyargs, *arguments.args]
-    defaults = dict(zip([each.arg for each in reversed(positional)], reversed(arguments.defaults), strict=False))  # fmt: skip
+    defaults = dict(
+        zip([each.arg for each in reversed(positional)], reversed(arguments.defaults), strict=False)
+    )
     for position, parameter in enumerate(positional):
         name = parameter.arg
         is_read = name in block.reads and name not in block.writes

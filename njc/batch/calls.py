@@ -1,7 +1,9 @@
 """The calls of a batch, and the file of their results.
 
-    BatchRow(1, mail="Pay 84 EUR.")   ──call──>   {"row": 1, "digest": "5c9f...", "result": "invoice", "usage": {...}}
-    BatchRow(2, mail=3)               ──call──>   {"row": 2, "digest": "90b1...", "error": {"type": ..., "message": ...}}
+    BatchRow(1, mail="Pay 84 EUR.")   ──call──>
+        {"row": 1, "digest": "5c9f...", "result": "invoice", "usage": {...}}
+    BatchRow(2, mail=3)               ──call──>
+        {"row": 2, "digest": "90b1...", "error": {"type": ..., "message": ...}}
 
 Each result is appended and synced as soon as its call ends. A row is done if the results have its
 number with the digest of its text; other rows are called when the command runs again. Replies of

@@ -5,7 +5,8 @@
     LoweredBlock(
         declarations=("response: list[str]",)     only if nothing else makes it a local variable
         call="_nj.run"
-        arguments=(lambda: (query, response), writes="response", types=..., labels="break continue return",
+        arguments=(lambda: (query, response), writes="response", types=...,
+                    labels="break continue return",
                    at="mailbox.njpy:12")
         arms=(("_nj.Break", "break"), ..., ("_nj.Return as _nj_r", "return _nj_r.value"))
     )

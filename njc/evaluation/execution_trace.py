@@ -2,7 +2,7 @@
 
     with StepRecorder(lambda code: code.co_filename == "<program>", has_calls=True) as recorder:
         find_sum([3, 4])
-    recorder.make_trace()       ExecutionTrace(steps=(LineStep(1, "prices = [3, 4]"), LineStep(2, "total = 0"), ...
+    recorder.make_trace()    ExecutionTrace(steps=(LineStep(1, "prices = [3, 4]"), ...))
 
 Values are written as in prompts, bounded, and without calling properties. Not detected: C code,
 other threads, changes by a line to another frame's variables, and the insides of comprehensions,
@@ -101,7 +101,7 @@ class StepRecorder:
         Args:
             is_traced: whether to record a code object.
             has_calls: also record call arguments, at the head of the function, and returned values.
-            lines: record only these lines of all files; each time they are entered, the record restarts.
+            lines: record only these lines of all files; entering them restarts the record.
             starts: whether a line event in another frame restarts the record.
             max_steps: the number of steps to keep.
         """

@@ -171,8 +171,8 @@ def is_bound(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:
 
 
 _MODULE_NAMES = frozenset([
-    "__name__", "__file__", "__doc__", "__package__", "__spec__", "__loader__", "__path__", "__builtins__",
-    "__annotations__", "__debug__", "__cached__",
+    "__name__", "__file__", "__doc__", "__package__", "__spec__", "__loader__", "__path__",
+    "__builtins__", "__annotations__", "__debug__", "__cached__",
 ])  # fmt: skip
 
 

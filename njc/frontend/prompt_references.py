@@ -252,8 +252,8 @@ def _has_keyword(path: str) -> bool:
 
 
 _NON_TYPE_NODES = (
-    *(ast.Tuple, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.GeneratorExp),
-    *(ast.Starred, ast.Compare, ast.BoolOp, ast.IfExp, ast.UnaryOp),
+    *(ast.Tuple, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp),
+    *(ast.GeneratorExp, ast.Starred, ast.Compare, ast.BoolOp, ast.IfExp, ast.UnaryOp),
 )  # fmt: skip
 _NON_TYPE_PARTS = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await, ast.Lambda, ast.JoinedStr)
 

@@ -1,6 +1,6 @@
 """Build: compile changed sources, and write all files or none.
 
-    find_units(...)  ->  plan_build(...)  ->  BuildPlan(changes, findings, obstacles).write_changes()
+    find_units(...) -> plan_build(...) -> BuildPlan(changes, findings, obstacles).write_changes()
 
 An error or an obstacle stops the whole build. A compiled file itself shows whether it is up to
 date: it contains the digests of its source and of itself. There is no other state.

@@ -3,7 +3,7 @@
     Put the sum of < prices > into <: total >.     NJ208     Put the sum of <prices> into <:total>.
     Greet {name}.                                  NJ210     Greet <name>.
     Describe the <class>.                          NJ203     Describe the <<class>.
-    Rate <text> as <:n>. ... return n              NJ308     Rate <text> as <:n: int>.       (with --hints)
+    Rate <text> as <:n>. ... return n              NJ308     Rate <text> as <:n: int>.    (--hints)
 
 A diagnostic's correction is its `replacement`. A correction never causes a new finding; if it
 would, the file is left unchanged.

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass           imports, in full
 @dataclass
-class Mail: ...                             definitions that the code around the block mentions, in outline:
+class Mail: ...                             definitions that the code mentions, in outline:
     sender: str                             fields, signatures, first lines of docstrings
 class Mailbox:
     def triage(self) -> None:               the function around the block, in full,

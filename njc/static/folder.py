@@ -1,8 +1,8 @@
 """A folder as the writer of static blocks: a coding agent or a person at hand writes the code.
 
-    DIR/shop.total-1.9f3c01ab.md            the question: what the block needs, and a command that checks an answer
+    DIR/shop.total-1.9f3c01ab.md            the question: what the block needs, and how to check
     DIR/shop.total-1.9f3c01ab.py            the answer: the statements of the block
-    DIR/shop.total-1.9f3c01ab.refused.py    the last answer that the checks have refused; the question says why
+    DIR/shop.total-1.9f3c01ab.refused.py    the last refused answer; the question says why
 
 A file's name has a digest of the block's meaning, so an answer to an older text is never taken. An
 accepted answer goes into njc.lock, and both files are deleted.

@@ -136,22 +136,23 @@ _RATIONALE_FIRST = (
 IMPORTS = ", ".join(f"`{name}`" for name in sorted(IMPORTABLE_MODULES - {"__future__"}))
 
 RULES = f"""\
-- The program runs your code each time it comes there, every time with other values. Write code for all \
-values, never for one case.
-- The code may read the listed names and Python's builtins. On every path it must bind what is to be bound. \
-Variables that it invents are its own; it must not assign to other names of the program. It may change \
-objects in place.
-- It may import what the instruction names, and {IMPORTS}. Refused are `eval`, `exec`, `compile`, `open`, \
-`input`, `globals` and `__import__`; `vars`, `getattr` and `setattr` take only literal names; names that \
-begin with an underscore are internal to their object.
-- `break`, `continue` and `return` act on the program around it, if they are listed; `raise` always does. \
-Use one only where the instruction says so; else the program goes on below the mark.
-- What can be computed is computed. What needs judgement (what a text means or says, reading facts out of a \
-text, translating, writing, knowledge of the world) is asked of a language model when the code runs: \
-`llm(prompt, schema)`, in async functions `await allm(prompt, schema)`. The prompt is an f-string that holds \
-all values needed and says exactly what is asked. The schema is the type of the answer: str, bool, int, \
-float, Literal["a", "b"], an Enum, list[...] of these, a dataclass or a pydantic model; without one the \
-answer is text. One question is better than several. Never judge texts by keywords."""
+- The program runs your code each time it comes there, every time with other values. Write code \
+for all values, never for one case.
+- The code may read the listed names and Python's builtins. On every path it must bind what is to \
+be bound. Variables that it invents are its own; it must not assign to other names of the \
+program. It may change objects in place.
+- It may import what the instruction names, and {IMPORTS}. Refused are `eval`, `exec`, `compile`, \
+`open`, `input`, `globals` and `__import__`; `vars`, `getattr` and `setattr` take only literal \
+names; names that begin with an underscore are internal to their object.
+- `break`, `continue` and `return` act on the program around it, if they are listed; `raise` \
+always does. Use one only where the instruction says so; else the program goes on below the mark.
+- What can be computed is computed. What needs judgement (what a text means or says, reading \
+facts out of a text, translating, writing, knowledge of the world) is asked of a language model \
+when the code runs: `llm(prompt, schema)`, in async functions `await allm(prompt, schema)`. The \
+prompt is an f-string that holds all values needed and says exactly what is asked. The schema is \
+the type of the answer: str, bool, int, float, Literal["a", "b"], an Enum, list[...] of these, a \
+dataclass or a pydantic model; without one the answer is text. One question is better than \
+several. Never judge texts by keywords."""
 """What code must do, whoever writes it."""
 
 
@@ -176,8 +177,8 @@ def file(letters: list[Letter], boxes: dict[str, list]) -> None:
         {PLACEHOLDER}
         print(topic, amount)
 
-Put <letter> into <boxes> by its topic, and bind <:topic: Literal["sales", "help"]> and the sum of all \
-amounts of money in it to <:amount: float>. Continue if it is empty.
+Put <letter> into <boxes> by its topic, and bind <:topic: Literal["sales", "help"]> and the sum \
+of all amounts of money in it to <:amount: float>. Continue if it is empty.
 ---
 may be read: letter, boxes, Literal
 topic: Literal["sales", "help"], to be bound

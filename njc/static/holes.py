@@ -1,9 +1,9 @@
 '''The blocks to write code for, with their readable names and required outputs.
 
     def read(letter: str) -> Order:
-        """natural                                  Hole(name="order.njpy:read", visible=("letter", "Order"),
-        Read <letter> into <:order: Order>.             writes=("order",), types={"order": "Order"},
-        """                                             labels=("return",), bound_before={"letter"}, ...)
+        """natural                            Hole(name="order.njpy:read", visible=("letter", ...),
+        Read <letter> into <:order: Order>.        writes=("order",), types={"order": "Order"},
+        """                                        labels=("return",), bound_before={"letter"}, ...)
         return order
 
 A hole's name survives edits elsewhere in its file. Its meaning is a set of digests of everything

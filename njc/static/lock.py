@@ -42,7 +42,8 @@ from njrt.records import asdict, field, record, replace
 LOCK_VERSION = 1
 _FILE_HEAD = f"""\
 # The code that models wrote for natural blocks. Made by njc; review it and commit it.
-# `code` may be edited: njc checks and keeps what stands here. `njc lock` says what is stale or edited.
+# `code` may be edited: njc checks and keeps what stands here. `njc lock` says what is stale or \
+edited.
 version = {LOCK_VERSION}
 """
 

@@ -5,17 +5,17 @@
     njrt.llm(prompt, schema)                            one question to a model, from ordinary code
     njrt.using(model=..., record=..., max_calls=...)    settings for the blocks inside a `with`
     njrt.configure(model=..., max_calls=...)            the same settings for the whole process
-    njrt.carry(function)                                takes what is open here into a thread or a pool
+    njrt.carry(function)                                takes what is open here into a thread
     njrt.limit(usd=0.50)                                a limit for all blocks inside a `with`
-    njrt.using(budget=njrt.Budget(usd=5, per="day"))    a budget that processes and machines share
-    njrt.using(intercept=decide)                        accept, edit or reject each effect (njrt.decisions)
-    njrt.approve(decisions="approvals.jsonl")           an interceptor that asks a person on the terminal
-    @njrt.gated                                         each call that a block makes is decided, and made once
-    njrt.watch(), njrt.last_run()                       calls, tokens, cost and seconds of the blocks that ran
-    njrt.Interface("shop", effects=[reserve])           the effects of a block, as functions (njrt.interface)
-    njrt.Image.from_path("a.png")                       a file that a block shows to its model (njrt.media)
+    njrt.using(budget=njrt.Budget(usd=5, per="day"))    a budget that processes share
+    njrt.using(intercept=decide)                        decides each effect (njrt.decisions)
+    njrt.approve(decisions="approvals.jsonl")           an interceptor that asks a person
+    @njrt.gated                                         each call of a block is decided, made once
+    njrt.watch(), njrt.last_run()                       calls, tokens, cost, seconds of blocks
+    njrt.Interface("shop", effects=[reserve])           effects as functions (njrt.interface)
+    njrt.Image.from_path("a.png")                       a file for the model (njrt.media)
     njrt.Scripted([...])                                a model for tests, with given replies
-    njrt.NaturalError                                   the root of the runtime's errors (njrt.errors)
+    njrt.NaturalError                                   the root of all errors (njrt.errors)
 
 Importing njrt costs next to nothing: the modules that run blocks are loaded when the first block
 runs.
@@ -81,12 +81,15 @@ if TYPE_CHECKING:
 
 # Names with `as` are for compiled files only.
 __all__ = [
-    "Abort", "Accept", "Audio", "AuthenticationError", "BlockWarning", "Break", "Budget", "BudgetError",
-    "CallInDoubtError", "CallLimitError", "CallRule", "CodeTimeLimitError", "ConfigurationError", "Continue",
-    "CostLimitError", "Decision", "Document", "Edit", "EffectLimitError", "Image", "InterceptorError", "Interface",
+    "Abort", "Accept", "Audio", "AuthenticationError", "BlockWarning", "Break", "Budget",
+    "BudgetError", "CallInDoubtError", "CallLimitError", "CallRule", "CodeTimeLimitError",
+    "ConfigurationError", "Continue", "CostLimitError", "Decision", "Document", "Edit",
+    "EffectLimitError", "Image", "InterceptorError", "Interface",
     "LimitError", "ModelError", "ModelNotFoundError", "NaturalError",
-    "OutputTypeError", "Pause", "Paused", "PendingEffect", "PolicyError", "PolicyWarning", "Recorder", "RecordingError",
-    "RecordingMismatchError", "Reject", "RejectedRequestError", "ReplyError", "Return",
+    "OutputTypeError", "Pause", "Paused", "PendingEffect", "PolicyError", "PolicyWarning",
+    "Recorder", "RecordingError",
+    "RecordingMismatchError", "Reject", "RejectedRequestError",
+    "ReplyError", "Return",
     "Scripted", "ServerError", "StoreError", "TimeLimitError", "TokenLimitError", "Touch", "Unsure",
     "allm", "approve", "arun", "call_key", "carry", "check_type", "configure", "gated", "last_run",
     "limit", "llm", "run", "using", "watch",

@@ -1,7 +1,7 @@
 """Dataclasses as JSON, checked by pydantic when they are read: the type is the format.
 
-    to_json(TrialUsage(10, 0, 2))                 '{"input": 10, "cached": 0, "output": 2}'
-    from_json('{"input": "ten"}', TrialUsage)     InvalidJsonError: input: Input should be a valid integer
+    to_json(TrialUsage(10, 0, 2))               '{"input": 10, "cached": 0, "output": 2}'
+    from_json('{"input": "ten"}', TrialUsage)   InvalidJsonError: input: Input should be a valid ...
 
 pydantic is imported when it is first needed.
 """

@@ -1,4 +1,4 @@
-'''Interfaces between a block and its program: the effects that a model may request, and their handlers.
+'''Interfaces between a block and its program: effects that a model may request, and their handlers.
 
     def reserve(run: Handling[Basket], product: Product, count: int) -> str:
         """Reserve some of a product."""            read by the model

@@ -56,7 +56,12 @@ _SIGNATURES = (
 )
 """The first bytes of files with some media types."""
 
-_OTHER_NAMES = {"image/jpg": "image/jpeg", "audio/x-wav": "audio/wav", "audio/wave": "audio/wav", "audio/mp3": "audio/mpeg"}  # fmt: skip
+_OTHER_NAMES = {
+    "image/jpg": "image/jpeg",
+    "audio/x-wav": "audio/wav",
+    "audio/wave": "audio/wav",
+    "audio/mp3": "audio/mpeg",
+}
 _MEDIA_TYPE = re.compile(r"[\w.+-]+/[\w.+*-]+")
 
 
@@ -212,7 +217,11 @@ class Attachment:
     media: Media
 
 
-_EXAMPLES: dict[MediaKind, str] = {"image": "image/png", "document": "application/pdf", "audio": "audio/wav"}  # fmt: skip
+_EXAMPLES: dict[MediaKind, str] = {
+    "image": "image/png",
+    "document": "application/pdf",
+    "audio": "audio/wav",
+}
 
 
 def _find_kind(media_type: str) -> MediaKind:

@@ -1,9 +1,9 @@
 """Messages and replies as JSON that is readable in a diff, and back.
 
     UserMessage("Sum <prices>.\\n---")          {"user": ["Sum <prices>.", "---"]}
-    UserMessage("...", (photo,))               {"user": [...], "attached": [{"name": "photo", "digest": "9f3c…", ...}]}
+    UserMessage("...", (photo,))               {"user": [...], "attached": [{"name": "photo", ...}]}
     ToolMessage((ToolResult(..., "3"),))       {"results": [{"name": "run", "text": ["3"]}]}
-    Reply(ModelMessage("", (run(...),)), ...)  {"calls": [{"name": "run", "code": ["x = 1"], "done": true}], ...}
+    Reply(ModelMessage("", (run(...),)), ...)  {"calls": [{"name": "run", "code": [...], ...}], ...}
 
 Text is a list of its lines. The ids of tool calls are not compared, because vendors choose them at
 random and they mean nothing outside one conversation.

@@ -3,8 +3,8 @@
     Completed()          run(...) returns
     Broke()              run(...) raises Break       `except _nj.Break: break`
     Continued()          run(...) raises Continue    `except _nj.Continue: continue`
-    Returned(value)      run(...) raises Return      `except _nj.Return as _nj_r: return _nj_r.value`
-    Raised(exception)    run(...) raises the exception itself, or returns True: `if _nj.run(...): raise`
+    Returned(value)      run(...) raises Return      `except _nj.Return as _nj_r: return ...`
+    Raised(exception)    run(...) raises it, or returns True: `if _nj.run(...): raise`
 
 The three jumps are in `njrt.jumps`.
 """

@@ -1,12 +1,12 @@
 """Files that only their user may read, and that only their user may have written.
 
-    open_private(path, os.O_WRONLY | os.O_APPEND)      creates the file with mode 0600, or sets its mode
-    create_private(path)                               the same for an SQLite file, without opening it
-    append_private_line(path, line)                    adds a line, after any that was cut off by a kill
-    read_file(path)                                    its bytes; OSError for a device, which may have no end
-    drop_cut_line(path.read_bytes())                   lines of JSON, without one that was cut off by a kill
-    check_private(path)                                PermissionError if it belongs to another user
-    with replacing(path) as file: ...                  the old contents or the new, never a part
+    open_private(path, os.O_WRONLY | os.O_APPEND)   creates the file with mode 0600, or sets it
+    create_private(path)                            the same for an SQLite file, without opening
+    append_private_line(path, line)                 adds a line, after any cut off by a kill
+    read_file(path)                                 its bytes; OSError for an endless device
+    drop_cut_line(path.read_bytes())                lines of JSON, without one cut off by a kill
+    check_private(path)                             PermissionError if it belongs to another user
+    with replacing(path) as file: ...               the old contents or the new, never a part
     with lock_folder(path.parent): ...                 other processes that write to the folder wait
     find_cache_folder(os.environ)                      ~/.cache/njc
     find_state_folder(os.environ)                      ~/.local/state/njc

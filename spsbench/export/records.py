@@ -1,7 +1,7 @@
 """The lines of an export.
 
-    RepairRecord(problem="quixbugs/gcd", buggy=..., failing_test=..., trace=..., rationale=..., fix=..., tests=...)
-    EffectRecord(place="shop.njpy:12", instruction=..., before={"spent": "int = 3"}, effect=..., after={...})
+    RepairRecord(problem="quixbugs/gcd", buggy=..., failing_test=..., trace=..., fix=..., tests=...)
+    EffectRecord(place="shop.njpy:12", instruction=..., before={...}, effect=..., after={...})
 
 Not exported: fixes that no longer pass, replies without a rationale, refused effects, runs that
 failed or have no states in the trace, questions of `njrt.llm`, and secrets.

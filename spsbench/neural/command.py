@@ -1,7 +1,7 @@
 """`spsbench trajectories`, `spsbench train`, `spsbench predict`: a neural debugger from a seed.
 
-spsbench trajectories --seed 1 --programs 50000 --out data     programs with calls, and steps in their executions
-spsbench train data --size medium --steps 6000 --out medium    a network; the same command continues it
+spsbench trajectories --seed 1 --programs 50000 --out data    programs with calls, and their steps
+spsbench train data --size medium --steps 6000 --out medium   a network; run again, it continues it
 spsbench predict data --model medium/model.npz --out neural.jsonl
 spsbench curve curve.jsonl --results neural.jsonl --out curve.svg
 """

@@ -1,6 +1,7 @@
 """A data set of trajectories: generated from a seed, split by program, read back as written.
 
-    write_dataset(Path("data"), seed=1, programs=20_000)     train.jsonl, valid.jsonl, test.jsonl, card.md
+    write_dataset(Path("data"), seed=1, programs=20_000)
+        train.jsonl, valid.jsonl, test.jsonl, card.md
 
 The programs are generated and run. Programs occur only once, as do steps with the same stack,
 action and result. The digest of a program's text determines its part for every seed, so two data

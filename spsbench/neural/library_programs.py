@@ -1,6 +1,7 @@
 """Random functions on strings, lists and dictionaries, using the methods of Python's own types.
 
-    write_function(Random(4))      ["def f(text, n):", "    k = text.count('a')", ...], ["'banana'", "3"]
+    write_function(Random(4))
+        ["def f(text, n):", "    k = text.count('a')", ...], ["'banana'", "3"]
 
 Each expression and statement is a template with typed holes: `{text}` is a variable of that type,
 `{char}` a literal. The functions have one to three parameters, conditions, loops and early returns.

@@ -1,6 +1,7 @@
 """Programs and their steps as rows of tokens, for training a network.
 
-    pack_texts(encoder, 384, [(text, [2, 0, 1]), ...])     {"tokens": array of shape (rows, 384), "positions": ..., ...}
+    pack_texts(encoder, 384, [(text, [2, 0, 1]), ...])
+        {"tokens": array of shape (rows, 384), "positions": ..., ...}
 
     source   state 1   action 1, answer   action 2, answer   state 2   action 1, answer   padding
 

@@ -1,10 +1,11 @@
 """Predict the state after a debugger action, without execution: the network, and two baselines.
 
-NeuralDebugger(network).predict(source, state, "step_over")     StackState(...), or None: the program has ended
+NeuralDebugger(network).predict(source, state, "step_over")
+             StackState(...), or None: the program has ended
 
 last state   the variables as they are, at the line after (before, for inverse actions)
-n-gram       the most frequent answer in the training data after this action, event and line of code, or after
-             less of this context if it is new
+n-gram       the most frequent answer in the training data after this action, event and line of
+             code, or after less of this context if it is new
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Map a function over items in other processes, in order, working a few items ahead.
 
-batches = map_in_processes(pack, items, workers=8)      the same as map(pack, items), for workers=0 in this process
+batches = map_in_processes(pack, items, workers=8)   as map(pack, items); workers=0: in this process
 """
 
 from __future__ import annotations

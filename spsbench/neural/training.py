@@ -4,7 +4,7 @@
 
     out/plan.json          the plan; a different plan cannot continue this training
     out/checkpoint         weights, optimizer and step, replaced as a whole every `every` steps
-    out/curve.jsonl        a line per checkpoint: step, programs seen, loss and exact match on held-out programs
+    out/curve.jsonl        a line per checkpoint: step, programs seen, loss, exact match held out
     out/model.npz          the network for `network`, at each checkpoint
 
 The rows of a batch, their order and the initial weights depend only on the seed: with one thread on

@@ -1,8 +1,8 @@
 """`spsbench repair` and `spsbench mutants`: a model repairs buggy programs, and more are made.
 
 spsbench repair --data humanevalfix.jsonl --model openai/gpt-4.1 --samples 5 --out repairs.jsonl
-spsbench repair --data quixbugs.jsonl --conditions trace,test --sample 20 --seed 1 --model openai/local --out r.jsonl
-spsbench repair --data quixbugs.jsonl --rescore r.jsonl             test the recorded fixes again, without a model
+spsbench repair --data quixbugs.jsonl --conditions trace,test --sample 20 --model openai/local ...
+spsbench repair --data quixbugs.jsonl --rescore r.jsonl         test the recorded fixes again
 spsbench repair-report r.jsonl --out report.md
 """
 

@@ -1,6 +1,6 @@
 """Buggy programs for `spsbench repair`, made from the right programs of MBPP.
 
-mbpp.jsonl  ->  read_mbpp  ->  list_mutations  ->  the tests notice?  ->  mutants.jsonl, in the format of HumanEvalFix
+mbpp.jsonl -> read_mbpp -> list_mutations -> the tests notice? -> mutants.jsonl, as HumanEvalFix
 """
 
 from __future__ import annotations
@@ -169,4 +169,10 @@ def _list_places(node: ast.AST, starts: list[int]) -> Iterator[_Place]:
             other = {str(truth): str(not truth)}
             yield "constant", begin(node), end(node), re.compile(r"True|False"), other
         case ast.Constant(value=int(number)) if abs(number) < 10**9:
-            yield "constant", begin(node), end(node), re.compile(r"\d+"), {str(number): str(number + 1)}  # fmt: skip
+            yield (
+                "constant",
+                begin(node),
+                end(node),
+                re.compile(r"\d+"),
+                {str(number): str(number + 1)},
+            )

@@ -1,7 +1,7 @@
 """Buggy programs with tests, read from the files of HumanEvalFix and QuixBugs.
 
-    {"task_id": "Python/0", "prompt": "def ...", "buggy_solution": "...", "test": "def check(...) ...", ...}
-    {"name": "bitcount", "buggy": "def bitcount(n): ...", "correct": "...", "tests": [[[127], 7], ...]}
+    {"task_id": "Python/0", "prompt": "def ...", "buggy_solution": "...", "test": "...", ...}
+    {"name": "bitcount", "buggy": "def bitcount(n): ...", "tests": [[[127], 7], ...], ...}
 
 QuixBugs tests become `assert` statements. As in QuixBugs's own tests, generators become lists, the
 pairs of `hanoi` are compared as lists and `sqrt` within its epsilon, and one test each of

@@ -20,10 +20,10 @@ from njc.evaluation.repair.testing import FailedTests
 from spsbench.repair.results import WITH_STEPS, Condition
 
 SYSTEM_PROMPT = """\
-You repair Python programs. The program that you are shown has a mistake. Reply with a rationale first: say in two to \
-four sentences of plain text what the program should do, what it does instead, and why. Then reply with the whole \
-corrected program in one ```python block, without docstrings and comments. Correct the mistake for all values, not \
-only for those of a test."""
+You repair Python programs. The program that you are shown has a mistake. Reply with a rationale \
+first: say in two to four sentences of plain text what the program should do, what it does \
+instead, and why. Then reply with the whole corrected program in one ```python block, without \
+docstrings and comments. Correct the mistake for all values, not only for those of a test."""
 
 MAX_ANNOTATED_CHARS = 6000
 _COMMENT_LIMITS = (300, 120, 60, 30)

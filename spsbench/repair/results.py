@@ -1,7 +1,7 @@
 """Lines of a repairs file: JSON Lines, one for each start of the command and one for each repair.
 
     {"kind": "repair run", "started": ..., "model": ..., "settings": {...}, "hardware": {...}, ...}
-    {"kind": "repair", "problem": "quixbugs/gcd", "condition": "trace", "model": ..., "sample": 1, "passed": true, ...}
+    {"kind": "repair", "problem": "quixbugs/gcd", "condition": "trace", "passed": true, ...}
 
 A line has the model's output but no text from a data set: `spsbench repair --rescore` tests it
 again with the data.
@@ -25,8 +25,8 @@ Condition = Literal[
     test        the failing test
     neither     only that a test fails
     rationale   the failing test, and a rationale by another model
-    turn1       as `trace`, after two similar right repairs from the first turn; turn2, turn3 likewise
-    turn1-test  as `test`, after the same repairs, asked without steps; turn2-test, turn3-test likewise
+    turn1       as `trace`, after two similar right repairs of the first turn; so turn2, turn3
+    turn1-test  as `test`, after the same repairs, asked without steps; so turn2-test, turn3-test
 """
 TURNS: tuple[Condition, ...] = ("turn1", "turn2", "turn3")
 TEST_TURNS: tuple[Condition, ...] = ("turn1-test", "turn2-test", "turn3-test")

@@ -1,6 +1,6 @@
 """One repair: a model corrects a program until its tests pass or the budget is used up.
 
-    execute_repair(RepairJob(trial, problem, settings, base_url))   ->  RepairResult(passed=True, ...)
+    execute_repair(RepairJob(trial, problem, settings, base_url)) -> RepairResult(passed=True, ...)
 
 The loop is in `njc.evaluation.repair.loop`; the tests run in a process with limits.
 """

@@ -1,8 +1,8 @@
 """Repair results as text tables and as a Markdown report.
 
-model  condition  problems  samples  pass@1            95 %  pass@k            95 %  no code  calls  tokens in  out
------  ---------  --------  -------  ------  --------------  ------  --------------  -------  -----  ---------  ---
-local  trace            31        2   0.419  0.264 to 0.592   0.516  0.348 to 0.680        1    1.0        812  190
+model  condition  problems  samples  pass@1            95 %  pass@k            95 %  no code  calls
+-----  ---------  --------  -------  ------  --------------  ------  --------------  -------  -----
+local  trace            31        2   0.419  0.264 to 0.592   0.516  0.348 to 0.680        1    1.0
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Compare our answer to an effect with the recorded answer, and map the recorded names to ours.
 
-    recorded                                        ours
-    "[1, 2]"                                        [1, 2]                                     equivalent
-    {"type": "Ref", "addr": 41}                     Enemy(...)\\n{"type": "Ref", "addr": 2}     41 is our 2
-    {"type": "list", "items": [2, {Ref 5}]}         [3, {Ref 7}]                               differ, but 5 is our 7
-    "Error during tool call: ..."                   `y` is not bound yet                       both refuse: equivalent
+    recorded                                   ours
+    "[1, 2]"                                   [1, 2]                  equivalent
+    {"type": "Ref", "addr": 41}                Enemy(...)\\n{Ref 2}     41 is our 2
+    {"type": "list", "items": [2, {Ref 5}]}    [3, {Ref 7}]            differ, but 5 is our 7
+    "Error during tool call: ..."              `y` is not bound yet    both refuse: equivalent
 
 Values are compared, not texts. Not detected: attributes that only one answer shows, the missing
 rest of a shortened answer, and whether two errors have the same cause. Two references are

@@ -3,7 +3,7 @@
     replayer = TraceReplayer(trace)
     with njrt.using(model=replayer.model, **make_settings(trace.effects)):
         program.main()
-    replayer.divergences     (Divergence(block=2, call="eval str(inventory)", recorded=..., ours=...), ...)
+    replayer.divergences     (Divergence(block=2, call="eval str(inventory)", ...), ...)
 
 Each recorded reply is sent again, with its references and UUIDs translated, regardless of the
 answers. Replies with only refused effects are left out; code that failed is sent, because part of

@@ -1,8 +1,8 @@
 """The programs for recorded traces: ours, or the original programs.
 
-load_suite_program(trace)                              our program with the trace's name, checked as a task
-load_authors_program(trace, Path("benchmarks"))      benchmarks/menu.py or benchmarks/menu/menu.py, written
-                                                      for nightjarpy; its function `run` has its own checks
+load_suite_program(trace)                          our program with its name, checked as a task
+load_authors_program(trace, Path("benchmarks"))    benchmarks/menu.py or benchmarks/menu/menu.py,
+                                                   for nightjarpy; `run` has its own checks
 """
 
 from __future__ import annotations

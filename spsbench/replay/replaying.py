@@ -1,14 +1,14 @@
 """Replay recorded traces on our runtime, and compare effects, state and checks.
 
     $ spsbench replay traces.jsonl --results results.jsonl
-    program                model              run  blocks  calls  effects  refused  same answers  checks  recorded
-    filter_numbers         gpt-4.1-2025-04-14   0     3/3     12       12        0           4/9     0/3       3/3
+    program         model    run  blocks  calls  effects  refused  same answers  checks  recorded
+    filter_numbers  gpt-4.1    0     3/3     12       12        0           4/9     0/3       3/3
       block 1, eval str(numbers): recorded [42, 911, 1337], here [200, 404, 301]
 
 Each trace is played on the program with its name, from the start. Its replies are sent as recorded,
-regardless of our
-answers: a trace recorded on other inputs diverges at the first effect that reads one, and the line below its row
-shows where. Not detected: divergences that affect neither an answer nor a check.
+regardless of our answers: a trace recorded on other inputs diverges at the first effect that reads
+one, and the line below its row shows where. Not detected: divergences that affect neither an answer
+nor a check.
 """
 
 from __future__ import annotations

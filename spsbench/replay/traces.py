@@ -2,11 +2,11 @@
 
     {"file_name": "menu", "model": "openai/gpt-4.1", "run": 0, "trace": [
         {"role": "user", "content": "Subtract from <inventory> what the <order> takes."},
-        {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "eval", "arguments": "{...}"}}]},
+        {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "eval", ...}}]},
         {"role": "tool", "tool_call_id": "c1", "content": 10}, ...]}
 
-    parse_traces(lines)        Trace(program="menu", model=..., run=0, blocks=(TracedBlock(...), ...)), ...
-    parse_evaluations(lines)   {("menu", 0): {"test_sushi": True, ...}, ...}, from their results files
+    parse_traces(lines)        Trace(program="menu", model=..., run=0, blocks=(...)), ...
+    parse_evaluations(lines)   {("menu", 0): {"test_sushi": True, ...}, ...}, from results files
 
 Each line is one run of a program, and each `user` message starts a block. There are two dialects: a
 tool call is written as above, or as `{"id", "name", "args"}` with answers as JSON texts.

@@ -1,6 +1,7 @@
 """Recommend a method, and compare costs, in sentences.
 
-    build_advice(rows, fresh)    Advice("Use direct: it passes most, ...", (("direct", "passes 71% of a program's checks ..."), ...))
+    build_advice(rows, fresh)
+        Advice("Use direct: it passes most, ...", (("direct", "passes 71% of ..."), ...))
 
 Two methods are equally good, as far as the data shows, if the interval of their paired difference
 over common programs contains zero, or if these are fewer than `MIN_PROGRAMS`. Among the methods as

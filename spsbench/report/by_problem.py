@@ -1,7 +1,7 @@
 """Rates over problems that have several samples each.
 
     estimate_pass_at_k(10, 3, 5)                       0.917: from 10 samples, 3 of them passed
-    estimate_rate({"gcd": [True, False], ...}, 2)      RateEstimate(k=2, problems=31, rate=0.6, low=0.43, high=0.75)
+    estimate_rate({"gcd": [True, False], ...}, 2)      RateEstimate(k=2, problems=31, rate=0.6, ...)
 
 pass@k is the unbiased estimator of Chen et al. (2021, arXiv:2107.03374): 1 - C(n - c, k) / C(n, k)
 for n samples, c of them passing, averaged over problems. Its interval is Wilson's (1927) at 95 %,

@@ -1,7 +1,7 @@
 """The combined data of all results files: trials by setting, and the case study.
 
     collect_data({"local.jsonl": lines, "graph.jsonl": lines})
-        ReportData(trials={Setting("openai/local"): (TrialResult(...), ...)}, asked=(GraphResult(...), ...), ...)
+        ReportData(trials={Setting("openai/local"): (TrialResult(...), ...)}, asked=(...), ...)
 
 Of two lines about the same trial, the later one counts. Trials that a limit on cost cut off, or
 that got no reply of the model's server, do not count; a remark gives their number. Results of two

@@ -1,6 +1,7 @@
 """The files of a report: read results files, build the report, and compare it with a folder.
 
-    files = build_report_files([Path("local.jsonl"), Path("graph.jsonl")], out)   {"index.html": ..., "report.md": ..., ...}
+    files = build_report_files([Path("local.jsonl"), Path("graph.jsonl")], out)
+    files                                  {"index.html": ..., "report.md": ..., ...}
     find_file_differences(files, out)      the files of the folder that are missing or differ
 
 Random numbers have a fixed seed and the clock is not used, so the same results give the same bytes

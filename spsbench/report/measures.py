@@ -1,7 +1,7 @@
 """Summaries of trials: means with their spread, and the number of missing trials.
 
     summarize_method(setting, method, results, scope, uniform)
-        -> MethodSummary("direct", rate=PassRate(0.71, sd=0.02, low=0.60, high=0.81), run_seconds=Spread(8.1, 0.9, 61.0), ...)
+        -> MethodSummary("direct", rate=PassRate(0.71, sd=0.02, ...), run_seconds=Spread(...), ...)
 
 Every program has the same weight: means are taken over each program's repeats, then over programs.
 The standard deviation is over complete repeats, with n - 1. The interval is the middle 95 % of a

@@ -1,6 +1,6 @@
 """The plots on the page, drawn by matplotlib from the table rows, as inline SVG.
 
-    draw_rate_plots(rows, published, numbers)    pass rate against seconds: a numbered mark for each method
+    draw_rate_plots(rows, published, numbers)    pass rate against seconds: a mark for each method
     draw_graph_plots(asked, numbers)             the growing graph: a line for each method
 
 A plot is 360 units wide, the width of a phone. Its colours come from the page's style, so that it

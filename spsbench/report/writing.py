@@ -1,7 +1,7 @@
 """Write the report on results: its table rows and its files.
 
 build_report(data, programs, plain, fresh)    Report(parts=..., tables=...)
-render_report(report, facts)                  {"index.html": ..., "report.md": ..., "report.txt": ..., "report.csv": ...}
+render_report(report, facts)                  {"index.html": ..., "report.md": ..., ...}
 """
 
 from __future__ import annotations
@@ -203,11 +203,17 @@ def build_graph_table(asked: Sequence[GraphResult]) -> Table:
     return Table(
         "Figure 10",
         "Six questions on graphs of growing size (the paper only draws its numbers)",
-        ("model", "papers", "method", "right", "seconds", "tokens in", "tokens out", "asked", "too long"),
+        (
+            *("model", "papers", "method", "right", "seconds"),
+            *("tokens in", "tokens out", "asked", "too long"),
+        ),
         3,
         tuple(TableRow("measured", build_graph_cells(group)) for group in groups),
-        ("`manual` copies the graph into the prompt. Seconds and tokens are means over the sent questions.",),
-    )  # fmt: skip
+        (
+            "`manual` copies the graph into the prompt."
+            " Seconds and tokens are means over the sent questions.",
+        ),
+    )
 
 
 def build_graph_cells(group: Sequence[GraphResult]) -> tuple[Cell, ...]:
@@ -249,9 +255,15 @@ def render_report_text(report: Report, facts: Facts) -> str:
         for part in report.parts
         for text in (
             format_table_as_text(part.summary),
-            "\n".join([part.answer.advice, "", *(f"  {name} {text}" for name, text in part.answer.sentences)]),
+            "\n".join(
+                [
+                    part.answer.advice,
+                    "",
+                    *(f"  {name} {text}" for name, text in part.answer.sentences),
+                ]
+            ),
         )
-    ]  # fmt: skip
+    ]
     foot = "\n".join(f"{name}: {text}" for name, text in facts)
     return "\n\n\n".join([*answers, *map(format_table_as_text, report.tables), foot]) + "\n"
 

@@ -3,7 +3,7 @@
     record_in_process(ProgramTask("prog.py", source, ("one",), seconds=10))
         ->  ProcessRecording(StateTrace(...), ProgramEnd("ran", "ValueError", "bad"))
 
-    FOLDER/task.json   ──main──>   FOLDER/started, states.jsonl (each state as it is recorded), end.json
+    FOLDER/task.json   ──main──>   FOLDER/started, states.jsonl (each at once), end.json
 
 The states therefore survive any end of the process: a crash, `os._exit`, a signal. At the time
 limit, the child stops the program by an exception; a process still running two seconds later is

@@ -1,7 +1,7 @@
 """Run a Python program and record its states.
 
-    record_call("def f(n):\\n    return n + 1\\n", "f(3)")   ->  Recording(StateTrace(...), value=4, error=None)
-    record_program(source, "prog.py", ["prog.py"])          the whole program, as `python prog.py` runs it
+    record_call("def f(n):\\n    return n + 1\\n", "f(3)")   Recording(..., value=4, error=None)
+    record_program(source, "prog.py", ["prog.py"])         as `python prog.py` runs it
 
 The program runs in this process, with all its rights: record only trusted programs, or use a
 process with limits.

@@ -1,8 +1,8 @@
 """Record the states of code while it runs.
 
-    with StateRecorder(source, "<program>") as recorder:       the program's text and its `co_filename`
+    with StateRecorder(source, "<program>") as recorder:    the program's text, its `co_filename`
         f(3)
-    recorder.states          [ProgramState("call", 1, 0, {"n": "3"}), ProgramState("line", 2, 0), ...]
+    recorder.states          [ProgramState("call", 1, 0, {"n": "3"}), ProgramState("line", 2, 0)]
 
 The states end early, marked as cut, at the maximum of states, near the recursion limit, or if the
 program sets another trace function or a signal handler raises. A comprehension without `await` is

@@ -1,9 +1,9 @@
 """The states of one execution, as data and as JSON Lines.
 
     def f(n):            {"kind": "source", "source": "def f(n):\\n    return n + 1\\n"}
-        return n + 1     {"kind": "state", "event": "call", "line": 1, "depth": 0, "changed": {"n": "3"}, ...}
-                         {"kind": "state", "event": "line", "line": 2, "depth": 0, "changed": {}, ...}
-    f(3)                 {"kind": "state", "event": "return", "line": 2, "depth": 0, "value": "4", ...}
+        return n + 1     {"kind": "state", "event": "call", "line": 1, "changed": {"n": "3"}, ...}
+                         {"kind": "state", "event": "line", "line": 2, "changed": {}, ...}
+    f(3)                 {"kind": "state", "event": "return", "line": 2, "value": "4", ...}
                          {"kind": "end", "states": 3, "is_cut": false}
 
 The states are in chronological order. With their depths they form a tree in preorder: a call is the
@@ -29,10 +29,11 @@ class ProgramState:
     """One state of a program.
 
         call         a function is entered; `changed` has its arguments
-        line         a line is about to run; `changed` has the changes since the function's last `call` or `line`
+        line         a line is about to run; `changed` has the changes since the function's last
+                     `call` or `line`
         exception    an exception was raised, or has reached this function; `value` is the exception
-        return       a function is left; `value` is its result, None if an exception leaves it; `changed` has
-                     the changes by its last line
+        return       a function is left; `value` is its result, None if an exception leaves it;
+                     `changed` has the changes by its last line
 
     A generator is left at each `yield` by a return and entered again by a call.
     """

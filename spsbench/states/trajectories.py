@@ -1,6 +1,6 @@
 """Trajectories: an execution's states, and the steps that a debugger's actions take between them.
 
-    {"kind": "source", ...}  {"kind": "state", ...} ...  {"kind": "end", ...}       the trace, as `trace` writes it
+    {"kind": "source", ...}  {"kind": "state", ...} ...  {"kind": "end", ...}    as in `trace`
     {"steps": [[0, "step_over", null, 1], [0, "breakpoint", 3, 7], ...], "kind": "steps"}
 
 A step consists of a state's number, an action, the line of a breakpoint, and the number of the

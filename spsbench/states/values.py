@@ -1,7 +1,7 @@
 """Render values as bounded text without running the program's code.
 
-    render_value(Point(1, 2))              Point(x=1, y=2)         its own attributes; `__repr__` is not called
-    render_value("x" * 1000, 10)           'xxxxxxxxx...
+    render_value(Point(1, 2))        Point(x=1, y=2)    its own attributes; `__repr__` is not called
+    render_value("x" * 1000, 10)     'xxxxxxxxx...
 
 Values of Python's own types are rendered as Python writes them, so `ast.literal_eval` can read the
 text of a whole value; set elements are sorted by their text. Not shown: values of properties, and

@@ -1,7 +1,7 @@
 """Citation graphs of any size, each with six questions with known answers.
 
-    graph = build_citation_graph(1000)    1000 papers, each citing up to three older ones; always the same graph
-    build_questions(graph)["who"].queries              ("Which papers cite paper 500?",)
+    graph = build_citation_graph(1000)           1000 papers, each citing up to three older ones
+    build_questions(graph)["who"].queries        ("Which papers cite paper 500?",)
 
 The graph grows with the number of papers, but the work for a question does not.
 """

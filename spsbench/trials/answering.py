@@ -1,6 +1,6 @@
 """The model of a trial: the requested model behind the layers of the trial and its method.
 
-    LayeredModel(model, (RequestDefaults(temperature=0.0), TrialCache(store, "openai/gpt-4.1", repeat=2)))
+    LayeredModel(model, (RequestDefaults(temperature=0.0), TrialCache(store, "local", repeat=2)))
 
     manual-code-interpreter:
         llm(prompt)  ->  model: python("17 * 23")  ->  "391"  ->  model: answer(391)  ->  391
@@ -103,14 +103,14 @@ class TrialCache:
 
 PYTHON_TOOL = "python"
 PYTHON_TOOL_DESCRIPTION = """\
-Run Python, to calculate. It knows the standard library and nothing of the program that asks; variables stay \
-until the answer. Gives what was printed and the value of the last expression."""
+Run Python, to calculate. It knows the standard library and nothing of the program that asks; \
+variables stay until the answer. Gives what was printed and the value of the last expression."""
 PYTHON_TOOL_PARAMETERS = make_object_schema({"code": {"type": "string"}})
 TEXT_INSTRUCTIONS = """
-To calculate, you may run Python first. To do so reply with nothing but a code block that begins with ```run \
-and ends with ```; you are told what it printed. It knows the standard library and nothing of the program \
-that asks. What you know without code, answer at once. Reply with the answer in exactly the form that is \
-asked for above, and nothing else."""
+To calculate, you may run Python first. To do so reply with nothing but a code block that begins \
+with ```run and ends with ```; you are told what it printed. It knows the standard library and \
+nothing of the program that asks. What you know without code, answer at once. Reply with the \
+answer in exactly the form that is asked for above, and nothing else."""
 CONTINUE_MESSAGE = (
     "This is what the code gave. Now reply in exactly the form that was asked for at first, or run"
     " more code."

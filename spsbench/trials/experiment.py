@@ -1,6 +1,6 @@
 """A resumable experiment: runs trials missing from its file, and writes each result immediately.
 
-    run_experiment(Experiment("repairs", Path("repairs.jsonl"), REPAIR_KINDS, jobs, execute_repair, run), format_text)
+    run_experiment(Experiment("repairs", Path("repairs.jsonl"), ..., execute_repair, run), format)
         ->  0, the exit code
 
 The same experiment continues at the end of its file. Trials are run in the order of the jobs, which

@@ -1,6 +1,6 @@
 """Run a trial in its process: `python -m spsbench.trials.playing`, in a separate folder.
 
-    {"job": "{...}"}   ──main──>   {"line": "{...}"} for each line of the report; *.trace.jsonl in the folder
+    {"job": "{...}"}   ──main──>   {"line": "{...}"} for each line of the report; *.trace.jsonl
 
 It ends when the process that started it ends, so that it stops sending requests to a model.
 

@@ -3,7 +3,7 @@
 {"kind": "built", "seconds": 0.12, "problem": ""} {"kind": "case", "name": "one", "checks": {"one
 sushi is sold": true, ...}, "error": null, "seconds": 2.3} {"kind": "ended", "ending": "finished"}
 
-read_report(lines)      TrialReport(built=ProgramBuilt(0.12), cases={"one": CasePlayed(...)}, ending="finished")
+read_report(lines)      TrialReport(built=ProgramBuilt(0.12), cases={"one": CasePlayed(...)}, ...)
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Run jobs, several at a time on this machine or on a Dask cluster.
 
-    for result in run_jobs(jobs, execute_job, 4, None): ...                        on this machine, 4 at a time
-    for result in run_jobs(jobs, execute_job, None, "tcp://cluster:8786"): ...     on a cluster
+    for result in run_jobs(jobs, execute_job, 4, None): ...              on this machine, 4 at once
+    for result in run_jobs(jobs, execute_job, None, "tcp://..."): ...    on a cluster
 
 Jobs are taken one by one, when a slot is free and the last result has been handled. The caller may
 stop at any time; running jobs are then completed. After Ctrl-C or a job's exception, the results of

@@ -1,8 +1,8 @@
 """Cases: the arguments of a call and the expected result.
 
-{"inputs": {"mail": "Where is my order?"}, "expect": "shipping"}           the result, as JSON
-{"inputs": {"tasks": [{"done": false}]}, "after": {"tasks": [{"done": true}]}}     arguments after the call
-{"inputs": {"text": "..."}, "check": "len(result) <= 60", "name": "short"}         an expression over both
+{"inputs": {"mail": "Where is my order?"}, "expect": "shipping"}       the result, as JSON
+{"inputs": {"tasks": [{"done": false}]}, "after": {"tasks": [...]}}    arguments after the call
+{"inputs": {"text": "..."}, "check": "len(result) <= 60", "name": "short"}    an expression
 """
 
 from __future__ import annotations

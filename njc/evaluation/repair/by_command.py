@@ -87,15 +87,15 @@ There is code for this place already. The tests of the program fail with it:
 {evaluation.result.output}
 ```
 
-When the code was run last, there was {trace.given or "no variable"}. The code did this; the comments are the values after \
-each step:
+When the code was run last, there was {trace.given or "no variable"}. The code did this; the \
+comments are the values after each step:
 
 ```python
 {annotate_code(evaluation.code, trace, evaluation.first_line)}
 ```
 
-Find the mistake in the code, and correct it for all values: write no special case for those of the \
-test.{make_hint(hole, evaluation.code)} {RATIONALE_INSTRUCTION}"""
+Find the mistake in the code, and correct it for all values: write no special case for those of \
+the test.{make_hint(hole, evaluation.code)} {RATIONALE_INSTRUCTION}"""
 
 
 @record

@@ -1,7 +1,7 @@
 """The repair of a block's locked code: the request that describes a failure, and the new entry.
 
 HoleRepair(hole, check, evaluate, describe)         what `repair_code` asks, reads, checks and runs
-make_repaired_entry(hole, began, repaired, ...)     the entry of njc.lock, with the rationale and the total cost
+make_repaired_entry(hole, began, repaired, ...)     the entry of njc.lock, with rationale and cost
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The repair of code by tests: a conversation with a model, as a generator without I/O.
 
-    code ─> evaluation ─> request ─> reply ─> proposal ─> evaluation ─> the better code ─> request ─> ...
+    code ─> evaluation ─> request ─> reply ─> proposal ─> evaluation ─> the better code ─> ...
 
 A `CodeRepair` defines the tests, the prompts and the reading of replies: for static blocks tested
 by a command, and for programs with tests (`spsbench.repair`). The best code so far is sent to the

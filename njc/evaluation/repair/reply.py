@@ -1,6 +1,6 @@
 """The parts of a reply: the code, and the rationale before the first piece of code.
 
-    The loop stops one item early.           Proposal("def total(...): ...", "The loop stops one item early.")
+    The loop stops one item early.        Proposal("def total(...): ...", "The loop stops one ...")
     ```python def total(...): ... ```
 
 Not detected: code without a fence, and a rationale after the code.

@@ -1,7 +1,7 @@
 """Running a program's tests in a process with limits, no inherited keys and an empty folder.
 
     run_tests("def total(prices): return 0", "assert total([3]) == 3", seconds=5.0)
-        ->  FailedTests("assert total([3]) == 3", "`total([3])` is 0, but should be 3", ExecutionTrace(...))
+        ->  FailedTests("assert total([3]) == 3", "`total([3])` is 0, but should be 3", ...)
 
 The process is `python -m njc.evaluation.repair.testing`; the first test statement that fails ends
 it. A failed test is run again to record its steps, because recording is slow. An audit hook refuses
@@ -205,7 +205,9 @@ class _TestRewriter(ast.NodeTransformer):
 
     assert total([3]) == 3   ->   _nj_left = total([3])
                                   _nj_right = 3
-                                  assert _nj_left == _nj_right, _nj_explain("total([3])", _nj_left, _nj_right)
+                                  assert _nj_left == _nj_right, _nj_explain(
+                                      "total([3])", _nj_left, _nj_right
+                                  )
     """
 
     def visit(self, node: ast.AST) -> Any:

@@ -1,7 +1,7 @@
 """The Debug Adapter Protocol for natural code: `njc dap`.
 
-    {"command": "launch", "arguments": {"program": "mail.njpy"}}    RunController(RunSettings(...))
-    Stopped(step, "effect Run")                                     {"event": "stopped", "body": {...}}
+    {"command": "launch", "arguments": {"program": "mail.njpy"}}    RunController(...)
+    Stopped(step, "effect Run")                                     {"event": "stopped", ...}
 
 An adapter serves one client, one request at a time. Another thread sends the program's events
 between requests, so a response comes before the events that its request causes. Not detected: lines

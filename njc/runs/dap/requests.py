@@ -1,7 +1,8 @@
 """Debug Adapter Protocol messages: reading them, request arguments, breakpoints.
 
     LaunchArguments.model_validate({"program": "mail.njpy", "stopOnEntry": True})
-    BreakpointSets().set_functions(...)      {"breakpoints": [{"name": "effect Run"}]} sets Breakpoint("effect", "Run")
+    BreakpointSets().set_functions(...)      {"breakpoints": [{"name": "effect Run"}]} sets
+                                             Breakpoint("effect", "Run")
 
 Names and meanings come from the protocol, except the arguments of `launch`. Unknown fields are
 ignored.

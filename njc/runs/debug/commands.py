@@ -2,7 +2,7 @@
 
     run_command(session, "b variable total")     Said(("breakpoint 1: variable total",))
     run_command(session, "c")                    Moved(): the program runs; wait until it stops
-    run_command(session, "edit")                 EditWanted("total = 3"): let the user write, then `edit_effect`
+    run_command(session, "edit")                 EditWanted("total = 3"): the user writes it anew
 
 An impossible command raises `RunControlError`, with a one-line message.
 """

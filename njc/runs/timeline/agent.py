@@ -1,7 +1,8 @@
 """The debugger's part inside the controlled program: it stops at steps and answers questions there.
 
     began, pending effect, line of code, ended       send the line to the debugger
-    a breakpoint, or the end of a step               {"stopped": ...}, then commands until one continues the run
+    a breakpoint, or the end of a step               {"stopped": ...}, then commands until one
+                                                     continues the run
 
 A step is handled in the program thread that takes it; other threads stop at their next step.
 """

@@ -1,9 +1,9 @@
 """Effects, messages and replies from traces as text; an effect's text can be edited and parsed.
 
-format_effect({"kind": "Run", "code": "x = 1", "done": True})         "x = 1"
-read_effect_text({"kind": "Run", ...}, "x = 2")                       {"kind": "Run", "code": "x = 2", "done": True}
-format_effect({"kind": "BindOutputs", "values": {"team": "a"}})       'team = "a"'
-summarize_variables({"n": "int = 3", "x": None})                      "n=3, del x", for table rows
+format_effect({"kind": "Run", "code": "x = 1", "done": True})      "x = 1"
+read_effect_text({"kind": "Run", ...}, "x = 2")                    {"kind": "Run", "code": "x = 2"}
+format_effect({"kind": "BindOutputs", "values": {"team": "a"}})    'team = "a"'
+summarize_variables({"n": "int = 3", "x": None})                   "n=3, del x", for table rows
 """
 
 from __future__ import annotations

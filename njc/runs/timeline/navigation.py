@@ -1,8 +1,8 @@
 """Where to stop on the way forward, where to go back to, and how repeated steps differ.
 
-Mode("over", depth=1).is_end(step)               at the next step in this block or outside it
-find_step_back_over(timeline, Position(9))       Position(4): steps 5 to 8 belong to a block that was called
-find_difference(known, repeated)                 Diverged(step, "variable `total`", "int = 7", "int = 8")
+Mode("over", depth=1).is_end(step)            at the next step in this block or outside it
+find_step_back_over(timeline, Position(9))    Position(4): steps 5 to 8 belong to a called block
+find_difference(known, repeated)              Diverged(step, "variable `n`", "int = 7", "int = 8")
 """
 
 from __future__ import annotations

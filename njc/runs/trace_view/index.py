@@ -1,7 +1,7 @@
 """The runs in a trace file, found in one pass; their steps are read on demand.
 
     index = read_index(Path("trace.jsonl"))
-    index.runs          RunSummary(1, "9f3c-1", place="mail.njpy:12", calls=2, seconds=4.2, ...), ... as a tree
+    index.runs          RunSummary(1, "9f3c-1", place="mail.njpy:12", calls=2, ...), ... as a tree
     index.problems      "line 812 is cut off: the program was still writing, or was killed"
 
 Only summaries and line offsets are kept in memory. The lines of several processes and runs may be

@@ -47,7 +47,7 @@ RUN_COLUMN_TYPES = {
     **dict.fromkeys(("first", "steps", "digest", "digest2"), "I"),
     "unchanged": "B",
 }
-_PLAIN_COLUMNS = ("start", "seconds", "calls", "effects", "refusals", "failures", "depth")  # fmt: skip
+_PLAIN_COLUMNS = ("start", "seconds", "calls", "effects", "refusals", "failures", "depth")
 STEP_COLUMN_TYPES = {
     "start": "d",
     **dict.fromkeys(("call", "code", "usd"), "f"),

@@ -1,7 +1,7 @@
 """Traces as text: a table of the runs, the steps of one run, or two traces side by side.
 
-    run  block            came in           changed        calls  tokens     cost  seconds  refused  outcome
-      1  mailbox.njpy:14  mail='Can we ta…  topic='bills'      1     215  $0.0002     1.02           completed
+    run  block         came in      changed      calls  tokens     cost  seconds  refused  outcome
+      1  mail.njpy:14  mail='Tax?'  topic='tax'      1     215  $0.0002     1.02           completed
 
 Two traces are paired by block: the third run of `mail.njpy:12` in one with the third in the other.
 Texts from a trace are escaped, so that they cannot control the terminal. Not detected: a different

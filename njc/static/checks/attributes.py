@@ -2,7 +2,7 @@
 
     def triage(self, mails: list[Mail]):
         for mail in mails:              mail is a Mail
-            ...                         mail.kind    `mail` is a `Mail`, which has no `kind`; it has sender, text
+            ...                         mail.kind    a `Mail` has no `kind`; it has sender, text
 
 Only certain problems are reported: for names with one plain type that the program binds once, and
 classes in the same file with known bases, in a program that sets no attributes by name. Not

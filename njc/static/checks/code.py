@@ -1,7 +1,7 @@
 """All checks of generated code before it replaces a block; each failure is a message to the model.
 
-    parsed -> not the program around it -> visible, read-only, jumps, guard -> attributes -> bound -> ends
-        -> questions -> in place
+    parsed -> not the program around it -> visible, read-only, jumps, guard -> attributes -> bound
+        -> ends -> questions -> in place
 
 The first checks also apply to the code of a live model at run time; they read the block's interface
 from a scope like the running block's, without values. Not detected: valid code that does not fulfil

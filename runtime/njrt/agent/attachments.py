@@ -1,7 +1,7 @@
 """Find the files among a block's inputs, which are sent to the model with the text.
 
     photo = Image.from_path("a.png")            Attachment("photo", <Image ...>)
-    claim = Claim(3, photos=[first, second])    Attachment("claim.photos[0]", ...), Attachment("claim.photos[1]", ...)
+    claim = Claim(3, photos=[first, second])    Attachment("claim.photos[0]", ...), one for each
 
 Files are `njrt.Image`, `Document` and `Audio`, and their counterparts in Pillow and PydanticAI.
 They are found in variables, in lists, tuples and dicts, and in the attributes of the program's

@@ -3,7 +3,7 @@
 Run("total = sum(prices)", done=True)      Completed()
 Run("prices[0]", done=False)               Answer("3")
 Run("prices = []", done=True)              Refusal("line 1: `prices` is read-only ...")
-the same again                             Refusal("again: line 1 ...\\nWrite all of it anew, in this form: ...")
+the same again                             Refusal("again: line 1 ...\\nWrite all of it anew, ...")
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The handler of a block run, for its effect set or its interface.
 
-    Run("total = sum(prices)", done=True)      ──serve──>   Completed()                  the prompt is cancelled
-    Run("prices[0]", done=False)               ──serve──>   Answer("3")                  the prompt is resumed
-    Run("prices = []", done=True)              ──serve──>   Refusal("`prices` is ...")   resumed, with advice
+    Run("total = sum(prices)", done=True)   ──serve──>   Completed()               the prompt ends
+    Run("prices[0]", done=False)            ──serve──>   Answer("3")               it resumes
+    Run("prices = []", done=True)           ──serve──>   Refusal("`prices` is…")   with advice
 
 `serve` is a generator that yields the code to be run (the driver runs it, awaiting it in an `async`
 block) and returns the result. A handler never asks a model.

@@ -1,7 +1,9 @@
 """The effects of an interface as operations of one block, and one run behind it.
 
-def reserve(run: Handling, product: Product, count: int = 1)     Operation("reserve", ..., parameters=(product, count))
-Perform("shop.reserve", {"product": {"type": "Ref", "addr": 2}, "count": None})     reserve(run, the product)
+def reserve(run: Handling, product: Product, count: int = 1)
+    Operation("reserve", ..., parameters=(product, count))
+Perform("shop.reserve", {"product": {"type": "Ref", "addr": 2}, "count": None})
+    reserve(run, the product)
 """
 
 from __future__ import annotations

@@ -38,21 +38,22 @@ You are part of a running Python program. It gives you an instruction and the va
 instruction names: <x> may be read, <:x> must be bound."""
 
 JUDGEMENT_RULES = """\
-- The variables exist: use them by name, never write their values out again. Change objects in place.
-- You judge, classify, extract, translate and write texts yourself: read the values, decide, and put only \
-your decision into the code. Use code for what can be computed."""
+- The variables exist: use them by name, never write their values out again. Change objects in \
+place.
+- You judge, classify, extract, translate and write texts yourself: read the values, decide, and \
+put only your decision into the code. Use code for what can be computed."""
 
 DIRECT_RULES = f"""\
 {JUDGEMENT_RULES}
 - The code runs once, for these values: write what is to be done, not a case for other values.
 - Builtins and imports of the standard library are there, too.
-- `break`, `continue`, `return VALUE` and `raise` at the top level act on the program around you. Use one only if \
-it is listed (`raise` always is) and the instruction asks for it in this case."""
+- `break`, `continue`, `return VALUE` and `raise` at the top level act on the program around you. \
+Use one only if it is listed (`raise` always is) and the instruction asks for it in this case."""
 
 DIRECT_TOOLS_PROMPT = f"""\
-{INTRODUCTION} Carry the instruction out on these variables: call `run` once, with all the code and done=true. \
-Only if you must first see what is not shown, use done=false: the value of the last expression and what \
-is printed come back.
+{INTRODUCTION} Carry the instruction out on these variables: call `run` once, with all the code \
+and done=true. Only if you must first see what is not shown, use done=false: the value of the \
+last expression and what is printed come back.
 
 {DIRECT_RULES}"""
 
@@ -99,8 +100,8 @@ NEEDS_CODE_RULE = """
 - If only code can do it: {"needs_code": "why"}"""
 
 REASONED_ANSWER_PROMPT = f"""\
-{ANSWER_ROLE}. First reason step by step, in at most six short lines without code; then end with one JSON object, on \
-one line, in the form given.
+{ANSWER_ROLE}. First reason step by step, in at most six short lines without code; then end with \
+one JSON object, on one line, in the form given.
 {ANSWER_RULES}"""
 
 REASONED_CODE_RULE = """
@@ -109,23 +110,24 @@ First reason step by step about these values, in at most six short lines; then s
 
 ASKING_RULE = """
 
-Put each judgement about a text or a thing to `ask(question, type)`, with the value in the question, and let the code \
-act on the answer:
+Put each judgement about a text or a thing to `ask(question, type)`, with the value in the \
+question, and let the code act on the answer:
 for item in items:
     if ask(f"Is this an insult? {item}", bool):
         item.hidden = True"""
 
 INTERFACE_PROMPT = f"""{INTRODUCTION}
 
-Judge, extract, translate and write yourself, and act on the program only by the calls that you are given; a result comes \
-back after each. When all of it is done, call `done`."""
+Judge, extract, translate and write yourself, and act on the program only by the calls that you \
+are given; a result comes back after each. When all of it is done, call `done`."""
 
-REFERENCE_RULE = """ An object of the program is passed as a reference {"type": "Ref", "addr": N} that a result has \
-shown, or as the name of a variable, "NAME"."""
+REFERENCE_RULE = """ An object of the program is passed as a reference {"type": "Ref", "addr": N} \
+that a result has shown, or as the name of a variable, "NAME"."""
 
 TEXT_CALLS_RULE = """
 
-Reply with one call as a ```json block {"name": NAME, "arguments": {...}}, and nothing else. The calls: """
+Reply with one call as a ```json block {"name": NAME, "arguments": {...}}, and nothing else. The \
+calls: """
 
 LONG_FORM = 500
 """The number of characters above which an answer form precedes the values."""

@@ -3,12 +3,12 @@
     ```python                          ──parse_text_effects──>   Run(code='total = 3', done=True)
     total = 3
     ```
-    {"name": "find", "arguments": {"text": "tea"}}          the call; several, or a list of them, in their order
+    {"name": "find", "arguments": {"text": "tea"}}          the call; several, or a list of them
     total = 3                                               Run(code='total = 3', done=True)
 
 A fence counts only at the start of a line, and only if it does not repeat a fenced block from the
-messages to the
-model: code in a mail that the reply quotes is not run. Not detected: a quotation that changes the code.
+messages to the model: code in a mail that the reply quotes is not run. Not detected: a quotation
+that changes the code.
 """
 
 from __future__ import annotations

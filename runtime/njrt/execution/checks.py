@@ -183,7 +183,13 @@ def _find_read_only_names(names: SnippetNames, scope: Scope) -> Iterator[str]:
         )
 
 
-_DEFINITION_NODES = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.Import, ast.ImportFrom)  # fmt: skip
+_DEFINITION_NODES = (
+    ast.ClassDef,
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.Import,
+    ast.ImportFrom,
+)
 
 
 def _is_same_import(name: str, node: ast.AST, scope: Scope) -> bool:

@@ -1,7 +1,7 @@
 """From the model's text to code that is checked, compiled and bound to the variables of its block.
 
-    prepare("n += 1\\nif n > 3: break", scope, labels=("break",))      Snippet(...)
-    prepare("m = 1", scope)                                           Refusal("line 1: `m` is read-only ...")
+    prepare("n += 1\\nif n > 3: break", scope, labels=("break",))     Snippet(...)
+    prepare("m = 1", scope)                                          Refusal("line 1: `m` is ...")
 
     text -> tree -> names -> checks -> guard -> lowered tree -> code + the program's cells = Snippet
 

@@ -2,7 +2,8 @@
 
     assert plan.end > plan.start, "it ends early"
 
-    find_breach(...)    "`plan.end > plan.start` (it ends early) must be true, and is not: plan.end = 3, plan.start = 5"
+    find_breach(...)    "`plan.end > plan.start` (it ends early) must be true, and is not:
+                        plan.end = 3, plan.start = 5"
 
 The program's own assert still runs after the block, so an assert is evaluated here only if its
 text merely computes: names, attributes, items, operators, builtins such as `len`, and methods with

@@ -1,9 +1,9 @@
 """Run the model's code at the place of its block, on the program's variables.
 
-    prepare("n += 1\\nif n > 3: break", scope, labels=("break",))    a Snippet, or a Refusal with the reason
-    execute(snippet)                                                 Ran(value=None, printed="")
-                                                                     or Jumped(Broke(), printed="")
-                                                                     or Failed("TypeError: ...", printed="")
+    prepare("n += 1\\nif n > 3: break", scope, labels=("break",))    a Snippet, or a Refusal
+    execute(snippet)                                                Ran(value=None, printed="")
+                                                                    or Jumped(Broke(), printed="")
+                                                                    or Failed("TypeError: ...", "")
 
 At the top level of a snippet, `break`, `continue`, `return` and `raise` act on the program. An
 exception from a top-level `raise` is the block's own and is raised in the program; any other is the
@@ -30,7 +30,8 @@ from njrt.scope.scope import Scope, read_cell
 from njrt.timeouts import DeadlineExceeded, await_with_timeout, call_with_timeout
 
 __all__ = [
-    "Execution", "Failed", "Jumped", "Ran", "Snippet", "aexecute", "execute", "make_time_limit_error", "prepare",
+    "Execution", "Failed", "Jumped", "Ran", "Snippet", "aexecute", "execute",
+    "make_time_limit_error", "prepare",
 ]  # fmt: skip
 
 

@@ -1,9 +1,9 @@
 """Rewrite habits of models that Python or the block would refuse, so that the code can run.
 
-    text = 'four'              pass                              the prompt reads <text>, which is 'four'
-    text = 'five'              text = 'five'                     refused by the checks: <text> is only read
-    from typing import *       from typing import Any, List      the names of the module that the code reads
-    if text == 'four': a = 1   if text == 'four': a = 1          the rest cannot run
+    text = 'four'              pass                           the prompt reads <text>: it is 'four'
+    text = 'five'              text = 'five'                  refused by the checks: it is only read
+    from typing import *       from typing import Any, List   the names that the code reads
+    if text == 'four': a = 1   if text == 'four': a = 1       the rest cannot run
     else: a = nine
 
 Small models often restate the inputs first. A statement that binds an input to its own value is
@@ -41,7 +41,7 @@ _Replacement = tuple[ast.stmt, str]
 
 
 def normalize(source: str, tree: ast.Module, names: SnippetNames, scope: Scope) -> str:
-    """Remove dead branches, or else replace restated inputs and star imports; lines keep their place.
+    """Remove dead branches, or replace restated inputs and star imports; lines keep their place.
 
     The result may be normalized again.
     """

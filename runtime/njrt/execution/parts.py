@@ -1,9 +1,9 @@
 """Check that code uses only the parts of a variable that its prompt names.
 
-    <self.folders>            self.folders["bills"].append(mail)      fine: it is inside the part
-                              self.mails, f(self), s = self           refused: the prompt names no other part
-                              self.folders = {}                       refused: change the object itself
-    <self.opened>, an int     self.opened += 1                        fine: an immutable value is assigned anew
+    <self.folders>            self.folders["bills"].append(mail)   fine: it is inside the part
+                              self.mails, f(self), s = self        refused: no other part is named
+                              self.folders = {}                    refused: change the object itself
+    <self.opened>, an int     self.opened += 1                     fine: an immutable value
 
 The check reads the text, before anything runs. Not detected: ways from a part back to its object.
 """

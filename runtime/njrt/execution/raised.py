@@ -1,7 +1,7 @@
 """The exception that a snippet raises for its program, as opposed to mistakes in its code.
 
-    raise OutOfStock("tea")        at the top level of a snippet: recorded, and raised in the program
-    prices["tee"]                  a KeyError that no `raise` has recorded: a mistake, reported to the model
+    raise OutOfStock("tea")    at the top level of a snippet: recorded, and raised in the program
+    prices["tee"]              a KeyError that no `raise` recorded: a mistake, told to the model
 
 This module imports only the standard library, because contained code records exceptions in a
 separate process.

@@ -1,6 +1,6 @@
 """The analysis of a snippet by its text alone, made once per text: its tree, names and jumps.
 
-    "if n > 3: break"      ──analyze_snippet──>      SnippetAnalysis(tree, names.read: n, jumps: the `break`)
+    "if n > 3: break"   ──analyze_snippet──>   SnippetAnalysis(tree, names.read: n, jumps: `break`)
 
 A block in a loop often runs the same code again; then only the checks that depend on its variables
 are repeated.

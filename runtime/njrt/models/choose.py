@@ -3,7 +3,7 @@
     model="openai/gpt-4.1"                            OpenAI("gpt-4.1")
     model="local", base_url="http://…/v1"             OpenAI("local", base_url="http://…/v1")
     model="pydantic-ai:groq:llama-3.3-70b-versatile"  PydanticAI("groq:llama-3.3-70b-versatile")
-    model="python:shop.models:small"                  shop.models.open_model("small"): a model of the program's own
+    model="python:shop.models:small"                  shop.models.open_model("small")
     model="openai/gpt-4.1,anthropic/…"                FallbackModel((OpenAI(…), Anthropic(…)))
     no option, ANTHROPIC_API_KEY=…                    Anthropic(DEFAULT_MODELS["anthropic"])
 

@@ -360,7 +360,7 @@ def make_completion_body(request: Request, model: str, own_server: bool = False)
 
 
 def make_prompt_cache_key(request: Request) -> str:
-    """Return the same text for requests with a common prefix: the vendor has it cached on one server.
+    """Return the same text for requests with a common prefix, which one server then has cached.
 
     It is a digest of the system prompt, the tools and the block's place.
     """

@@ -1,6 +1,6 @@
 """The probability of an answer, from the log probabilities of its tokens.
 
-    {"team": "billing"}, probability 0.97      the product of the probabilities of the tokens of "billing"
+    {"team": "billing"}, probability 0.97      the product over the tokens of "billing"
 
 Servers with OpenAI's API return the tokens (`logprobs`). Only answers with a schema have a
 probability; for free text it means little.

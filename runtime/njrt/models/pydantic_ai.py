@@ -235,7 +235,7 @@ class PydanticAI(RemoteModel):
         return reply if request.schema is None else restore_strict_reply(reply, request.schema)
 
     def _get_model(self) -> AIModel:
-        """Return the model object; a forked process makes a named model, with connections, again."""
+        """Return the model object; a forked process makes a named model again."""
         if not isinstance(self._given, str):
             return self._given
         if self._connected is None or self._connected[0] != os.getpid():

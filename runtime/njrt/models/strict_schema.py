@@ -1,6 +1,7 @@
 """The JSON schemas that vendors enforce, and replies that follow them.
 
-    {"anyOf": [...]}   ──make_strict_schema──>   {"type": "object", "properties": {"reply": {"anyOf": [...]}}, ...}
+    {"anyOf": [...]}      ──make_strict_schema──>
+        {"type": "object", "properties": {"reply": {"anyOf": [...]}}, ...}
     {"reply": {"n": 3}}   ──restore_reply──>     {"n": 3}
 
 A strict schema has an object at its root, requires all properties, allows no others, and has one

@@ -1,7 +1,7 @@
 """The trace file: all blocks' events, as JSON Lines.
 
-    {"event": "began", "run": "9f3c-1", "at": "2026-03-01T09:30:00.123456Z", "place": "mail.njpy:12", ...}
-    {"event": "asked", "run": "9f3c-1", "at": ..., "turn": 1, "shown": [{"user": ["Sort <mail>.", ...]}]}
+    {"event": "began", "run": "9f3c-1", "at": "2026-03-01T09:30:00.123456Z", "place": ..., ...}
+    {"event": "asked", "run": "9f3c-1", "at": ..., "turn": 1, "shown": [{"user": [...]}]}
     {"event": "ended", ..., "outcome": "completed", "seconds": 2.31}
 
 docs/reference/tracing.md lists all fields. Every event is one append, so threads and processes may

@@ -1,7 +1,7 @@
 """Names of 0.2 that have left, and what to do instead.
 
     njrt.using(votes=3)              warns once, and the program runs as if `votes` were not there
-    njrt.using(tenant="acme")        raises ConfigurationError, because it restricted what the program may spend
+    njrt.using(tenant="acme")        raises ConfigurationError, because it restricted the program
 
 A name that only chose how a model is asked is dropped; a name that restricted a program is an
 error, because ignoring it would lift the restriction.

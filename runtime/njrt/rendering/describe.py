@@ -338,7 +338,8 @@ def _format_class_title(cls: type) -> str:
 def _format_function_title(value: Any, writer: ValueWriter) -> str:
     return (
         f"{describe_function_kind(value)}"
-        f" {get_function_name(value)}{format_signature(value, lambda name, default: writer.write_named(name, default, 40))}"
+        f" {get_function_name(value)}"
+        f"{format_signature(value, lambda name, default: writer.write_named(name, default, 40))}"
     )
 
 

@@ -145,8 +145,8 @@ def _write_row(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
 ORM_STATE = {"_state", "_sa_instance_state", "_prefetched_objects_cache"}
 """Attributes that hold internal state of Django and SQLAlchemy."""
 _LAZY_MODULES = (
-    "django.contrib", "django.core.paginator", "django.db", "sqlalchemy.engine.cursor", "sqlalchemy.engine.result",
-    "sqlalchemy.ext", "sqlalchemy.orm",
+    "django.contrib", "django.core.paginator", "django.db", "sqlalchemy.engine.cursor",
+    "sqlalchemy.engine.result", "sqlalchemy.ext", "sqlalchemy.orm",
 )  # fmt: skip
 """Modules of classes with a `repr` or iteration that may run a query."""
 

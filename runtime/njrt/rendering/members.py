@@ -1,8 +1,8 @@
 """Describe the members of a class: constructor, fields, methods, properties, enumeration members.
 
-    class Item:                                    Item: An article of the shop.
-        def __init__(self, name: str, price=0)     Item(name: str, price: int = 0)
-        def discount(self, percent: float)         Item.discount(percent: float) -> None  # Lower the price.
+    class Item:                                   Item: An article of the shop.
+        def __init__(self, name: str, price=0)    Item(name: str, price: int = 0)
+        def discount(self, percent: float)        Item.discount(percent: float) -> None  # Lower ...
 
 Private names, and members inherited from Python's own classes and well-known libraries, are left
 out. Not detected: members that a metaclass or `__getattr__` provides.
@@ -163,7 +163,8 @@ def describe_constructor(cls: type, writer: ValueWriter, name: str = "") -> Iter
     name, fields = name or get_class_name(cls), find_member(cls, "__pydantic_fields__")
     if type(fields) is dict:
         yield (
-            f"{name}({', '.join(_format_field(key, field, writer) for key, field in fields.items())})"
+            f"{name}("
+            f"{', '.join(_format_field(key, field, writer) for key, field in fields.items())})"
         )
         return
     if type(get_class_namespace(cls).get("__total__")) is bool:  # a TypedDict
@@ -171,7 +172,8 @@ def describe_constructor(cls: type, writer: ValueWriter, name: str = "") -> Iter
         return
     if type(get_class_namespace(cls).get("_fields")) is tuple:  # a named tuple
         yield (
-            f"{name}({', '.join(_format_annotated_names(cls) or get_class_namespace(cls)['_fields'])})"
+            f"{name}("
+            f"{', '.join(_format_annotated_names(cls) or get_class_namespace(cls)['_fields'])})"
         )
         return
     constructor = find_member(cls, "__init__")

@@ -1,8 +1,8 @@
 """Redact secrets in texts for a model.
 
-    Client(host='db', password='hunter2')        Client(host='db', password=<redacted>)     by name
-    'key sk-proj-4f8a9c0d1e2f'                   'key <redacted>'                           by shape
-    print(client.password)                       <redacted>                 a value with such a name elsewhere
+    Client(host='db', password='hunter2')       Client(host='db', password=<redacted>)     by name
+    'key sk-proj-4f8a9c0d1e2f'                  'key <redacted>'                           by shape
+    print(client.password)                      <redacted>        a value with such a name elsewhere
 
 A function given as the option `redact` gets a value's name (empty for a whole text) and its text;
 it returns the text to show, or None to apply the rules here. False negatives: secrets of unknown
@@ -66,7 +66,10 @@ _WORD_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-. ]+")
 ADDRESS_NAME = "netloc"
 """The name that `urllib.parse` gives to the user, password and host of a URL."""
 _PASSWORD = re.compile(r"[^:@]*:(.+)@")
-_SHOWN_TYPES = (bool, type(None), type(...), types.FunctionType, types.MethodType, types.BuiltinFunctionType)  # fmt: skip
+_SHOWN_TYPES = (
+    *(bool, type(None), type(...)),
+    *(types.FunctionType, types.MethodType, types.BuiltinFunctionType),
+)
 _AMBIGUOUS_TYPES = (str, bytes, dict, tuple)
 
 
@@ -130,7 +133,8 @@ def _redact_assignments(text: str) -> str:
 _NAMED_BEFORE = re.compile(
     r"""(?<![\w.-])(?P<dashes>-{1,2})(?P<option>[a-z][\w-]{1,60})
             (?P<gap>\s+|\\*['"],\s*\\*b?['"])(?P<value>(?!-)[^\s'"\\]+)
-        | (?P<open>[(\[])\s*\\*b?['"](?P<name>[a-z_][\w-]{1,60})\\*['"],\s*\\*b?['"](?P<other>[^'"]+)(?=['"]\s*[)\]])""",
+        | (?P<open>[(\[])\s*\\*b?['"](?P<name>[a-z_][\w-]{1,60})\\*['"],\s*\\*b?['"]
+            (?P<other>[^'"]+)(?=['"]\s*[)\]])""",
     re.VERBOSE | re.IGNORECASE,
 )
 """`--password X`, `'--password', 'X'`, `('password', 'X')`: a secret named by a word before it."""
@@ -162,15 +166,22 @@ _Shape = tuple[tuple[str, ...], re.Pattern[str], str]
 _SHAPES: Mapping[str, tuple[_Shape, ...]] = {
     ":=": (
         (("://",), re.compile(r"(://[^\s/:@'\"<>]*:)[^\s/'\"]+(?=@)"), rf"\1{REDACTED}"),
-        (("netloc",), re.compile(r"(netloc\\*['\"]?\s*[:=]\s*\\*['\"]?[^\s:@'\"]*:)[^\s'\"]+(?=@)"), rf"\1{REDACTED}"),
-        (("uthorization", "UTHORIZATION"), re.compile(
-            r"(?i)(authorization\\*['\"]?\s*[:=,]\s*\\*['\"]?)(?:basic|bearer|digest|token|apikey|negotiate)\s+[^\s'\"\\]+",
+        (("netloc",), re.compile(
+            r"(netloc\\*['\"]?\s*[:=]\s*\\*['\"]?[^\s:@'\"]*:)[^\s'\"]+(?=@)"
         ), rf"\1{REDACTED}"),
-        (("ookie:", "OOKIE:"), re.compile(r"(?i)\b((?:set-)?cookie: *)[^\s=]+=[^\r\n'\"\\]*"), rf"\1{REDACTED}"),
+        (("uthorization", "UTHORIZATION"), re.compile(
+            r"(?i)(authorization\\*['\"]?\s*[:=,]\s*\\*['\"]?)"
+            r"(?:basic|bearer|digest|token|apikey|negotiate)\s+[^\s'\"\\]+",
+        ), rf"\1{REDACTED}"),
+        (("ookie:", "OOKIE:"), re.compile(
+            r"(?i)\b((?:set-)?cookie: *)[^\s=]+=[^\r\n'\"\\]*"
+        ), rf"\1{REDACTED}"),
     ),
     "-_": (
         (("-----BEGIN",), re.compile(
-            r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:.*?-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|[\w+/=\s\\:,.-]*)", re.DOTALL,
+            r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
+            r"(?:.*?-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|[\w+/=\s\\:,.-]*)",
+            re.DOTALL,
         ), REDACTED),
         (("sk-", "xox", "xapp-", "xai-", "glpat-", "pypi-"), re.compile(
             r"(?<![\w-])(?:sk-(?=[\w-]*\d)|xox[abeoprs]-|xapp-|xai-|glpat-|pypi-)[\w-]{8,}",
@@ -181,13 +192,19 @@ _SHAPES: Mapping[str, tuple[_Shape, ...]] = {
     ),
     ".": (
         (("eyJ",), re.compile(r"\beyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)?"), REDACTED),
-        (("ya29.", "SG."), re.compile(r"\b(?:ya29\.[\w-]{16,}|SG\.[\w-]{16,}\.[\w-]{16,})"), REDACTED),
+        (("ya29.", "SG."), re.compile(
+            r"\b(?:ya29\.[\w-]{16,}|SG\.[\w-]{16,}\.[\w-]{16,})"
+        ), REDACTED),
     ),
     "A": (
-        (("AKIA", "ASIA", "AIza"), re.compile(r"\b(?:(?:AKIA|ASIA)[A-Z0-9]{12,}|AIza[\w-]{16,})"), REDACTED),
+        (("AKIA", "ASIA", "AIza"), re.compile(
+            r"\b(?:(?:AKIA|ASIA)[A-Z0-9]{12,}|AIza[\w-]{16,})"
+        ), REDACTED),
     ),
     " ": (
-        (("earer ", "asic "), re.compile(r"(?i)\b(bearer|basic) (?=[^\s'\"]*\d)[\w.~+/=-]{8,}"), rf"\1 {REDACTED}"),
+        (("earer ", "asic "), re.compile(
+            r"(?i)\b(bearer|basic) (?=[^\s'\"]*\d)[\w.~+/=-]{8,}"
+        ), rf"\1 {REDACTED}"),
     ),
 }  # fmt: skip
 """The shapes of secrets, by characters: a text without any of them is not searched."""
@@ -198,7 +215,11 @@ _NAME_TRIGGERS = tuple(
     ]
     for form in (word, word.upper())
 )  # fmt: skip
-_NAME_TRIGGERS += ("-token", "-auth", "SSHPASS", "sshpass", "Pass", "Pwd", "Secret", "PiKey", "_key", "-key", "Key", "KEY", "_tok", "-tok", "Tok", "_TOK", "-TOK", "ssion_id", "ssionid", "ssionId", "SSION_ID", "cvc", "cvv", "otp")  # fmt: skip
+_NAME_TRIGGERS += (
+    "-token", "-auth", "SSHPASS", "sshpass", "Pass", "Pwd", "Secret", "PiKey", "_key", "-key",
+    "Key", "KEY", "_tok", "-tok", "Tok", "_TOK", "-TOK", "ssion_id", "ssionid", "ssionId",
+    "SSION_ID", "cvc", "cvv", "otp",
+)  # fmt: skip
 _NAME_TRIGGER = re.compile("|".join(map(re.escape, _NAME_TRIGGERS)))
 
 

@@ -1,8 +1,8 @@
 """Find the classes that a description of values and types names, so that code may use them.
 
-    words: list[Word]       a value, or a declared type       ──find_shown_classes──>   [Word]
-    order: Order            with lines: list[Line]                                      [Order, Line]
-    calendar: Calendar      with add(self, ...) -> Event                                [Calendar, Event]
+    words: list[Word]     a value, or a declared type    ──find_shown_classes──>   [Word]
+    order: Order          with lines: list[Line]                                   [Order, Line]
+    calendar: Calendar    with add(self, ...) -> Event                             [Calendar, Event]
 
 Not detected: classes of collection items beyond the first few.
 """
@@ -42,7 +42,7 @@ _PLAIN_CLASSES = frozenset(
 
 
 def find_shown_classes(values: Iterable[Any], types: Iterable[Any]) -> list[type]:
-    """Return the program's classes of values and in types, and those of their fields and methods."""
+    """Return the program's classes of values and in types, with those of fields and methods."""
     waiting = deque([*types, *chain.from_iterable(map(_list_classes, values))])
     found: dict[int, type] = {}
     while waiting and len(found) < MAX_CLASSES:

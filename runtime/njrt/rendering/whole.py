@@ -1,9 +1,9 @@
 """Write values whole, for a reader that sees nothing else of them, or give the reason why not.
 
     writer = WholeWriter(30_000, classes=(Item,))
-    writer.write(items)         [#1 Item(name='apple', price=1.25), #2 Item(name='fries', price=3.0)]
+    writer.write(items)         [#1 Item(name='apple', price=1.25), #2 Item(name='fries', ...)]
     writer.objects              both items: a reply may name their numbers
-    writer.write(generator)     CannotShow("holds `<generator names>`, which does not show its content")
+    writer.write(generator)     CannotShow("holds `<generator names>`, which does not show ...")
 
 A text in angle brackets is Python's form for an object that it does not show. Not detected: state
 that a class's own `__repr__` omits. Fields without `repr` are secrets; an object inside itself is

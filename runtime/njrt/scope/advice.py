@@ -1,7 +1,8 @@
 """Advice for a model after a mistake: the correct form, made from the program's values.
 
-inventory = {}         `inventory` is read-only in this block ...; change the object itself, as by `inventory[KEY] = VALUE`
-class Store: ...       `Store` exists already ...: write `class NAME(Store):` and define `total` in it
+inventory = {}         `inventory` is read-only in this block ...; change the object itself, as by
+                       `inventory[KEY] = VALUE`
+class Store: ...       `Store` exists already ...: write `class NAME(Store):`, define `total` in it
 Store("Bag End")       the same, after Python's own message
 Word("a")              after Python's own message: write `Word(text: str, tag: str)`
 graph.neighbors(1)     after Python's own message: a `Graph` has `nodes`, `edges`
@@ -139,7 +140,7 @@ def explain_call(function: UserValue, owner: str) -> str:
 def format_skeleton(
     outputs: Sequence[str], inputs: Mapping[str, UserValue], types: Mapping[str, UserValue]
 ) -> str:
-    """Return the form of code that binds the outputs, or changes the inputs if there are no outputs.
+    """Return the form of code that binds the outputs, or without outputs changes the inputs.
 
     Taken literally, it is refused: what stands in capitals is no name.
     """

@@ -79,7 +79,7 @@ def read_fields(values: Iterable[UserValue]) -> Fields:
 
 
 def restore_misfits(before: Fields) -> list[str]:
-    """Put back each attribute that has been set to a value that does not fit; return the problems."""
+    """Put back each attribute whose new value does not fit, and return the problems."""
     problems: dict[str, None] = {}
     for value, types, held in before:
         for name, new in _read_declared(value, types).items():

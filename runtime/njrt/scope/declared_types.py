@@ -53,7 +53,7 @@ def resolve_types(
 def evaluate_declarations(
     declare: Callable[[], Mapping[str, Any]], outputs: Collection[str]
 ) -> Mapping[str, Any] | None:
-    """Return the declared types, with references for missing names; None if they cannot be evaluated."""
+    """Return the declared types, with references for missing names; None if evaluation fails."""
     code = declare.__code__ if isinstance(declare, FunctionType) else None
     named = {*code.co_freevars, *code.co_names}.intersection(outputs) if code else set()
     try:
@@ -171,7 +171,7 @@ class Resolver:
     """The variables of the declarations that are not read."""
 
     def resolve(self, annotation: Any, around: frozenset[str] = frozenset()) -> Any:
-        """Evaluate the strings in an annotation; a name inside its own definition stays a reference."""
+        """Evaluate the strings in an annotation; a name in its own definition stays a reference."""
         if type(annotation) is type:
             return annotation
         if isinstance(annotation, _UnknownType):
@@ -202,7 +202,7 @@ class Resolver:
         return origin[inside if len(inside) > 1 else inside[0]]
 
     def _check_text(self, text: str, declare: Callable[[], Any]) -> None:
-        """Raise OutputTypeError for the text of a variable, NameError for text that may call something.
+        """Raise OutputTypeError for a variable's text, NameError for text that may call something.
 
         Only what stands in the declarations may be more than names, parts in brackets and `|`.
         """

@@ -2,7 +2,7 @@
 
     scope = make_scope(lambda: (item, seen), writes="seen")
     scope.lookup("item")      Bound(3)
-    scope.assign("seen", 4)   the program's own variable is 4 from here on, for closures and threads too
+    scope.assign("seen", 4)   the program's own variable is 4 from here on, also for closures
 
 The lambda's `__closure__` holds the enclosing function's own cells, and its `__globals__` is the
 module's dictionary. Names that the block introduces live in separate cells and end with the block.
@@ -557,7 +557,11 @@ def _find_part(value: UserValue, attributes: Iterable[str]) -> UserValue | None:
 def _read_attribute(owner: UserValue, name: str) -> Bound | Absent:
     """Return an attribute's value or class default, or the object itself if only code gives it."""
     cls = type(owner)
-    own = list(map(get_class_namespace, get_mro(owner))) if is_a(owner, type) else [read_attributes(owner)]  # fmt: skip
+    own = (
+        list(map(get_class_namespace, get_mro(owner)))
+        if is_a(owner, type)
+        else [read_attributes(owner)]
+    )
     for namespace in own:
         if name in namespace:
             return Bound(namespace[name])
@@ -659,8 +663,13 @@ class Transcript:
         self.last = ""
 
     def print(
-        self, *values: object, sep: str | None = " ", end: str | None = "\n", file: Any = None, flush: bool = False
-    ) -> None:  # fmt: skip
+        self,
+        *values: object,
+        sep: str | None = " ",
+        end: str | None = "\n",
+        file: Any = None,
+        flush: bool = False,
+    ) -> None:
         """Print as the builtin does, and record the output to stdout."""
         if file is not None or self._parts is None:
             return builtins.print(*values, sep=sep, end=end, file=file, flush=flush)

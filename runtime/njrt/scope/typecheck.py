@@ -303,7 +303,11 @@ def _is_file(value: UserValue, cls: Any, arguments: tuple[Any, ...]) -> bool:
 def _is_subclass(value: UserValue, declared: Any) -> bool:
     if not isinstance(value, type):
         return False
-    alternatives = typing.get_args(declared) if typing.get_origin(declared) in (Union, types.UnionType) else (declared,)  # fmt: skip
+    alternatives = (
+        typing.get_args(declared)
+        if typing.get_origin(declared) in (Union, types.UnionType)
+        else (declared,)
+    )
     classes = [typing.get_origin(one) or one for one in alternatives]
     return any(cls is Any or not isinstance(cls, type) or issubclass(value, cls) for cls in classes)
 
@@ -326,5 +330,7 @@ def _find_constraint_problem(value: UserValue, declared: Any) -> str | None:
     try:
         adapter.validate_python(value, strict=True)
     except ValidationError as error:
-        return "; ".join(problem["msg"] for problem in error.errors(include_url=False)[:_MAX_PROBLEMS])  # fmt: skip
+        return "; ".join(
+            problem["msg"] for problem in error.errors(include_url=False)[:_MAX_PROBLEMS]
+        )
     return None

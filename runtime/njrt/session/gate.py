@@ -1,6 +1,6 @@
 """One block run's gate: each call of a gated function is decided, made once, recorded and reported.
 
-pay(order)    rule  ->  interceptors  ->  recorded before?  ->  begun  ->  pay(order)  ->  done  ->  Performed(Touch(...))
+pay(order)    rule -> interceptors -> recorded before? -> begun -> pay(order) -> done -> Performed
 
 refused       PermissionError in the code, which may continue
 aborted       the block ends

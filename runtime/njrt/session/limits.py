@@ -1,6 +1,6 @@
 """The limits of one block run, and the meter that counts against them.
 
-    meter = Meter(read_limits(Options(max_calls=30, max_usd=0.5)), clock=read_clock, place="mailbox.njpy:12")
+    meter = Meter(read_limits(Options(max_calls=30)), clock=read_clock, place="mailbox.njpy:12")
     meter.count_call()        CallLimitError, TimeLimitError ... once a limit is reached
     meter.count_reply(reply)  TokenLimitError, CostLimitError once more was used than allowed
     meter.count_effect()      EffectLimitError, TimeLimitError

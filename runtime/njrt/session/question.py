@@ -50,8 +50,8 @@ AnswerType = Any
 """The expected answer: a type with a JSON form, or a JSON schema as a dict; None means text."""
 
 QUESTION_SYSTEM_PROMPT = """\
-You are a function in a running program. Answer the question with exactly what it asks for: no explanation, \
-no greeting, nothing around it."""
+You are a function in a running program. Answer the question with exactly what it asks for: no \
+explanation, no greeting, nothing around it."""
 
 MAX_ANSWERS = 2
 """How many answers are read: the first, and one more if it does not fit."""

@@ -1,6 +1,7 @@
 """The surroundings of one run of a block, or of one question to a model.
 
-session = open_session("mail.njpy:12", options, project)    settings -> options -> recorder -> model -> layers
+session = open_session("mail.njpy:12", options, project)
+    settings -> options -> recorder -> model -> layers
     Session(run="9f3c-1", model=Metered(Recorder(Cache(model))), ...)
 """
 

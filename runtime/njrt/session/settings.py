@@ -118,14 +118,14 @@ def using(
     """Run the blocks inside with these settings, also in tasks; `carry` takes them into threads.
 
     :param model: A model (`njrt.Scripted([...])`, a PydanticAI model object) or the name of one.
-    :param record: The path of a recording, or `store:NAME`; it is replayed and made according to `mode`.
+    :param record: The path of a recording, or `store:NAME`; replayed and made as `mode` says.
     :param mode: How `record` is used: `once`, `none`, `new` or `all`.
     :param cache: True, False, the cache's folder or the URL of a store.
     :param trace: The path of a trace file, or `store:NAME`.
-    :param intercept: Decides about each `PendingEffect`, before the interceptors of enclosing `with using`.
+    :param intercept: Decides about each `PendingEffect`, before enclosing interceptors.
     :param ask_again: Call `intercept` even if the recording has its decision.
     :param budget: A `Budget`, several, or their text, in addition to the enclosing budgets.
-    :param calls: Functions that contained code calls through the gate (`njrt.gated`), or a dict to `njrt.CallRule`s.
+    :param calls: Functions that contained code calls through the gate, or a dict to `CallRule`s.
     :param interface: The interface of all blocks inside that name none of their own.
     :param options: Options of blocks.
     """

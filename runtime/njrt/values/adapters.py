@@ -1,7 +1,7 @@
 """Pydantic's type adapters, one for each type, and its errors as text.
 
 get_adapter(list[int]).validate_python(["x"])       ValidationError
-format_validation_errors(error)                     "0: Input should be a valid integer, unable to parse ..."
+format_validation_errors(error)                     "0: Input should be a valid integer, ..."
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Compare two values part by part, for copies and for values that were recreated.
 
-    is_same_value(Order(total=0.3), Order(total=0.1 + 0.2))      True: floats nearly, instances by their attributes
+    is_same_value(Order(total=0.3), Order(total=0.1 + 0.2))    True: floats nearly, by attributes
 
 Instances of a class that defines `__eq__` are compared with it. Not detected: sets of instances
 without `__eq__`, and objects with state in extension types, which are equal only to themselves.

@@ -1,6 +1,7 @@
 """Exceptions as JSON, and back: after a crash, a program must catch an exception as it did before.
 
-    ShopError("closed", 7)     {"module": "shop", "name": "ShopError", "args": ["closed", 7], "fields": {}, "at": "shop.py:12"}
+    ShopError("closed", 7)
+        {"module": "shop", "name": "ShopError", "args": ["closed", 7], "fields": {}, "at": ...}
 
 Values in slots and attributes of built-in exceptions, such as `ImportError.name`, are `members`. If
 a class cannot be imported or parts are not JSON, the program gets, if possible, an exception of a

@@ -1,7 +1,7 @@
 """Read the attributes and members of objects without running any of their code.
 
-    class Item:                         read_attributes(item)    {"name": "a", "_price": 2}
-        total = property(...)           collect_members(Item)       {"total": <property>, "__init__": ...}
+    class Item:                    read_attributes(item)   {"name": "a", "_price": 2}
+        total = property(...)      collect_members(Item)   {"total": <property>, "__init__": ...}
         def __getattr__(self, n): ...   never called
 
 Not detected: attributes that exist only through a property or `__getattr__`, and the fields of
@@ -34,8 +34,8 @@ _get_module_namespace = vars(ModuleType)["__dict__"].__get__
 
 _STANDARD_FOLDER = enum.__file__.rpartition("enum.")[0]
 _LIBRARIES = frozenset([
-    "njrt", "pydantic", "pydantic_core", "attr", "attrs", "typing_extensions", "numpy", "pandas", "django",
-    "sqlalchemy",
+    "njrt", "pydantic", "pydantic_core", "attr", "attrs", "typing_extensions", "numpy", "pandas",
+    "django", "sqlalchemy",
 ])  # fmt: skip
 _HEAP_TYPE = 1 << 9
 """The flag Py_TPFLAGS_HEAPTYPE: the class was made by a class statement."""

@@ -2,7 +2,7 @@
 
     "RED", schema of Color | None            ──ChoiceReader──>   Color.RED
     [2], schema of list[Item]                ──ChoiceReader──>   [items[1]]
-    {"n": 1}, schema of Cat | Order | int    ──ChoiceReader──>   an `Order`: only its fields have these names
+    {"n": 1}, schema of Cat | Order | int    ──ChoiceReader──>   an `Order`: the one with field `n`
     "2024-02-29", schema of date | int       ──ChoiceReader──>   date(2024, 2, 29)
 
 Schemas come from njrt.values.json_forms, with enum members. Pydantic checks the values afterwards.

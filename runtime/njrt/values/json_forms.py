@@ -1,9 +1,9 @@
 """How values of a type are written as JSON: the schema of the JSON, and the way back to the value.
 
-    make_json_form(Literal["a", "b"])      schema {"enum": ["a", "b"], "type": "string"}
-    make_json_form(Color)                  schema {"enum": ["RED", "BLUE"], ...}; "RED" decodes to Color.RED
-    make_json_form(list[date])             schema {"type": "array", "items": {"type": "string", "format": "date"}}
-    make_json_form(Callable[[], int])      TypeError: JSON does not carry functions
+    make_json_form(Literal["a", "b"])     schema {"enum": ["a", "b"], "type": "string"}
+    make_json_form(Color)                 schema {"enum": ["RED", "BLUE"], ...}; "RED" is Color.RED
+    make_json_form(list[date])            schema {"type": "array", "items": {"type": "string", ...}}
+    make_json_form(Callable[[], int])     TypeError: JSON does not carry functions
 
 Scalars, literals, enums (by name), dataclasses, named tuples, TypedDicts, pydantic models, unions,
 collections, dates and the like have a form. Functions, iterators, `Any` and classes without

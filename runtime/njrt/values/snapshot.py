@@ -1,8 +1,8 @@
 """Snapshots: the state of all objects reachable from some values, in order to restore it.
 
-    snapshot = take_snapshot([graph, answers])  shallow copies of every list, dict, set and instance reachable
+    snapshot = take_snapshot([graph, answers])  shallow copies of every object reachable
     graph.cited_by[3].add(5)
-    snapshot.restore()                          in place: each object remains the same object, as it was
+    snapshot.restore()                          in place: each object stays the same object
 
     state = read_state(graph)                   every reachable object, with its parts
     is_same_state(state, read_state(graph))     False once any of them holds other objects
@@ -42,8 +42,8 @@ MAX_SNAPSHOT_OBJECTS = 20_000
 """The most objects that are copied, which takes some ten milliseconds."""
 
 _SKIPPED_TYPES = (
-    types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.GeneratorType,
-    types.CoroutineType,
+    types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, types.MethodType,
+    types.GeneratorType, types.CoroutineType,
 )  # fmt: skip
 RestoreStep = Callable[[], None]
 

@@ -1,7 +1,7 @@
 """Running a block's program on a recording, or a function on its cases, in another process.
 
-run_on_recording(mail.njpy, "mail.njpy:12", recordings/mail.jsonl)      the steps of that block's last run
-run_cases(mail.njpy, "route", cases/route.jsonl)                        what `njc eval` prints
+run_on_recording(mail.njpy, "mail.njpy:12", recordings/mail.jsonl)    the steps of its last run
+run_cases(mail.njpy, "route", cases/route.jsonl)                      what `njc eval` prints
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """An open text and its analysis: each part is computed on first use, then kept.
 
-    Document("file:///src/mail.njpy", "mail.njpy", text, version=3).names       the names in program and prompts
+    Document("file:///src/mail.njpy", "mail.njpy", text, version=3).names    in program and prompts
 
 A `Document` is one version of a text. If it is not valid Python because it is being typed, it is
 read without the lines that stop the parser; an unclosed prompt is closed at the end of its line,

@@ -1,6 +1,7 @@
 """Makes Python import a build and record imports; Python runs this if its folder is on PYTHONPATH.
 
-    NJC_BUILD_IMPORTS=/tmp/y/build.json       {"account": "/tmp/y/imports.jsonl", "files": [{"source": ..., "output": ...}]}
+    NJC_BUILD_IMPORTS=/tmp/y/build.json
+        {"account": "/tmp/y/imports.jsonl", "files": [{"source": ..., "output": ...}]}
 
 If a search for a module finds its source, or another file compiled from it, the build is imported
 instead. Each executed file with a source's name adds a line to the account: the file, its digest,

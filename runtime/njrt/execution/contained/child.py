@@ -259,7 +259,9 @@ class Child(Objects):
             ".async_manager": lambda manager: self._wrap_manager(manager),
             ".bound": lambda name: self.ask("note", None, name),
         }
-        given = {name: replaced.get(name, getattr(builtins, name, None)) for name in start["borrowed"]}  # fmt: skip
+        given = {
+            name: replaced.get(name, getattr(builtins, name, None)) for name in start["borrowed"]
+        }
         cells = {name: CellType(value) for name, value in {**given, **private}.items()}
         cells |= self.cells
         self.globals = {"__name__": "__main__", **self.globals}
@@ -366,8 +368,12 @@ class Child(Objects):
         """Return the builtins that know the block's names, or that the program performs."""
 
         def print_text(
-            *values: object, sep: str | None = " ", end: str | None = "\n", file: Any = None, flush: bool = False
-        ) -> None:  # fmt: skip
+            *values: object,
+            sep: str | None = " ",
+            end: str | None = "\n",
+            file: Any = None,
+            flush: bool = False,
+        ) -> None:
             if file is not None:
                 return builtins.print(*values, sep=sep, end=end, file=file, flush=flush)
             text = (" " if sep is None else sep).join(map(str, values))

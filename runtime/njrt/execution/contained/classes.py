@@ -48,8 +48,8 @@ SPECIAL = frozenset(
 _CONTAINERS = (list, dict, set)
 CHANGING = split_words(
     """__delitem__ __iadd__ __iand__ __imul__ __ior__ __isub__ __ixor__ __setitem__ add append clear
-    difference_update discard extend insert intersection_update pop popitem remove reverse setdefault
-    sort symmetric_difference_update update"""
+    difference_update discard extend insert intersection_update pop popitem remove reverse
+    setdefault sort symmetric_difference_update update"""
 )
 """Methods of containers that change their items."""
 _GENERIC = ("typing", "typing_extensions")

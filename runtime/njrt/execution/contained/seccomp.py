@@ -22,11 +22,12 @@ MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 
 _ALLOWED_CALLS = """
     read 0 63, write 1 64, recvfrom 45 207, sendto 44 206, close 3 57, poll 7 -, ppoll 271 73,
-    brk 12 214, mmap 9 222, munmap 11 215, mremap 25 216, mprotect 10 226, madvise 28 233, futex 202 98,
-    clock_gettime 228 113, clock_getres 229 114, gettimeofday 96 169, time 201 -, nanosleep 35 101,
-    clock_nanosleep 230 115, getrandom 318 278, getpid 39 172, gettid 186 178, getrusage 98 165,
-    sched_yield 24 124, sched_getaffinity 204 123, rt_sigaction 13 134, rt_sigprocmask 14 135, rt_sigreturn 15 139,
-    sigaltstack 131 132, restart_syscall 219 128, rseq 334 293, membarrier 324 283, exit 60 93, exit_group 231 94
+    brk 12 214, mmap 9 222, munmap 11 215, mremap 25 216, mprotect 10 226, madvise 28 233,
+    futex 202 98, clock_gettime 228 113, clock_getres 229 114, gettimeofday 96 169, time 201 -,
+    nanosleep 35 101, clock_nanosleep 230 115, getrandom 318 278, getpid 39 172, gettid 186 178,
+    getrusage 98 165, sched_yield 24 124, sched_getaffinity 204 123, rt_sigaction 13 134,
+    rt_sigprocmask 14 135, rt_sigreturn 15 139, sigaltstack 131 132, restart_syscall 219 128,
+    rseq 334 293, membarrier 324 283, exit 60 93, exit_group 231 94
 """
 """Name, number on x86_64, number on aarch64."""
 
