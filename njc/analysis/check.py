@@ -245,7 +245,8 @@ def _is_word_alone(text: str, start: int, end: int) -> bool:
 
 
 _BRACES = re.compile(
-    rf"(?<!\{{)\{{(?P<name>{NAME})(?:\.{NAME})*(?:\[[^\]{{}}]*\])?(?:![rsa])?(?::[^{{}}]*)?\}}(?!\}})"
+    rf"(?<!\{{)\{{(?P<name>{NAME})(?:\.{NAME})*(?:\[[^\]{{}}]*\])?"
+    r"(?:![rsa])?(?::[^{}]*)?\}(?!\})"
 )
 
 

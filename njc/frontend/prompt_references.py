@@ -145,7 +145,8 @@ _NEAR_TAG = re.compile(
 )
 _BUILTIN_TYPE = re.compile(r"\s*:\s*(?:str|int|float|bool|bytes|list|dict|set|tuple)\b")
 _UNCLOSED_TAG = re.compile(
-    rf"(?<![<\w])<(?P<writes>:?)(?P<path>{PATH})(?P<after>(?=[\s.,;!?)]|\Z)[^<>\r\n]{{0,80}})(?=[\r\n<]|\Z)"
+    rf"(?<![<\w])<(?P<writes>:?)(?P<path>{PATH})"
+    r"(?P<after>(?=[\s.,;!?)]|\Z)[^<>\r\n]{0,80})(?=[\r\n<]|\Z)"
 )
 _NAME_END = re.compile(r"[\s.,;!?)]|\Z")
 

@@ -137,7 +137,8 @@ def replacing(
     """
     temporary = name_temporary(path)
     try:
-        with _open(temporary, mode, opener=open_private if is_private else None, **form) as file:  # type: ignore[call-overload]
+        opener = open_private if is_private else None
+        with _open(temporary, mode, opener=opener, **form) as file:  # type: ignore[call-overload]
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -307,7 +307,8 @@ def export_network(
     size: NetworkSize, vocabulary: Vocabulary, weights: Weights
 ) -> inference.Network:
     """Return trained weights as a network in numpy."""
-    flat: dict[str, Any] = traverse_util.flatten_dict(weights["params"], sep=".")  # type: ignore[no-untyped-call]
+    flatten: Any = traverse_util.flatten_dict
+    flat: dict[str, Any] = flatten(weights["params"], sep=".")
     names = {name: name.rsplit(".", 1)[0] for name in flat}
     arrays = {names[name]: np.asarray(array) for name, array in flat.items()}
     return inference.Network(size, vocabulary, arrays)

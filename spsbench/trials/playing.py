@@ -165,7 +165,8 @@ def _make_model_and_layers(job: Job, folder: Path) -> tuple[Model | None, tuple[
     if model is None:
         return None, ()
     with suppress(AttributeError, ImportError):
-        importlib.import_module(model.sdk)  # type: ignore[attr-defined]  # so that the trial does not pay for it
+        # The trial does not pay for the import.
+        importlib.import_module(model.sdk)  # type: ignore[attr-defined]
     temperature = job.temperature
     if temperature is None and model.protocol == "text":
         temperature = 0.0  # the default of natural blocks for these models

@@ -164,7 +164,9 @@ def _make_collection_writer(cls: type, opening: str, closing: str) -> WriteFunct
         items = zip(repeat(""), cls.__iter__(value))  # type: ignore[attr-defined]
         if cls is tuple and length == 1 and type(value) is tuple:
             tail = ",)"
-        least = _estimate_min_chars(cls.__iter__(value)) if exact and 3 * length < room else 1  # type: ignore[attr-defined]
+        least = 1
+        if exact and 3 * length < room:
+            least = _estimate_min_chars(cls.__iter__(value))  # type: ignore[attr-defined]
         text = writer.write_row(head, items, length, tail, room, exact, least)
         return text if writer.redactor.rule is False else redact_named_before(text)
 
@@ -204,7 +206,8 @@ def _make_set_writer(cls: type) -> WriteFunction:
         if length > MAX_SORTED and not exact:
             return f"{opening}...{closing}"
         share = room if exact else max(24, room // 3)
-        texts = write_sorted(writer, cls.__iter__(value), share, exact)  # type: ignore[attr-defined]
+        items = cls.__iter__(value)  # type: ignore[attr-defined]
+        texts = write_sorted(writer, items, share, exact)
         left = room - len(opening) - len(closing)
         line = ", ".join(texts)
         if len(line) > left:

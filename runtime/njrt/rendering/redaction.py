@@ -46,16 +46,23 @@ MIN_SECRET_CHARS = 5
 # ── names ─────────────────────────────────────────────────────────────────────────────────────────
 
 _SECRET_WORDS = re.compile(
-    r"[a-z]passw(?:or)?d$|^sshpass$|(?:^|_)(?:pass(?:word|wd|phrase|code)|passw|pwd|secret|credential|private_?key|api_?key|authorization|jwt"
-    r"|(?:access|account|admin|app|auth|client|consumer|encryption|license|master|secret|service|shared|signing"
-    r"|ssh|webhook)_?key|(?:access|api|app|auth|bearer|bot|client|csrf|id|login|oauth|personal|refresh|reset|security"
-    r"|session|user|verification|xsrf)_?token|session_?id|set_cookie|connection_string|cvv|cvc|otp)s?(?:_|\d|$)"
+    r"[a-z]passw(?:or)?d$|^sshpass$|(?:^|_)(?:pass(?:word|wd|phrase|code)|passw|pwd|secret"
+    r"|credential|private_?key|api_?key|authorization|jwt"
+    r"|(?:access|account|admin|app|auth|client|consumer|encryption|license|master|secret"
+    r"|service|shared|signing"
+    r"|ssh|webhook)_?key|(?:access|api|app|auth|bearer|bot|client|csrf|id|login|oauth"
+    r"|personal|refresh|reset|security"
+    r"|session|user|verification|xsrf)_?token|session_?id|set_cookie|connection_string|cvv"
+    r"|cvc|otp)s?(?:_|\d|$)"
 )
 _HARMLESS_START = re.compile(r"^(?:is|has|have|needs?|use|uses|num|no|n|min|max|len|show|check)_")
 _HARMLESS_END = re.compile(
-    r"_(?:at|attempts|changed|changes|class|count|created|date|days|enabled|error|expired|expires|expiry|field|fields"
-    r"|file|form|format|function|header|help|hint|hasher|hashers|kind|label|len|length|limit|manager|max|message"
-    r"|method|min|name|names|path|pattern|policy|prompt|provider|regex|required|reset|rule|rules|santa|scheme|size"
+    r"_(?:at|attempts|changed|changes|class|count|created|date|days|enabled|error|expired"
+    r"|expires|expiry|field|fields"
+    r"|file|form|format|function|header|help|hint|hasher|hashers|kind|label|len|length"
+    r"|limit|manager|max|message"
+    r"|method|min|name|names|path|pattern|policy|prompt|provider|regex|required|reset|rule"
+    r"|rules|santa|scheme|size"
     r"|strength|type|ttl|uri|url|usage|valid|validator|validators|version)$"
     r"|(?<!session)_id$"
 )
@@ -187,7 +194,8 @@ _SHAPES: Mapping[str, tuple[_Shape, ...]] = {
             r"(?<![\w-])(?:sk-(?=[\w-]*\d)|xox[abeoprs]-|xapp-|xai-|glpat-|pypi-)[\w-]{8,}",
         ), REDACTED),
         (("k_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "hf_", "npm_", "v1_", "pat_"), re.compile(
-            r"\b(?:(?:[sr]k_(?:live|test)|gh[opusr]|github_pat|gsk|hf|npm|shpat|dop_v1)_)(?=\w*\d)\w{8,}",
+            r"\b(?:(?:[sr]k_(?:live|test)|gh[opusr]|github_pat|gsk|hf|npm|shpat"
+            r"|dop_v1)_)(?=\w*\d)\w{8,}",
         ), REDACTED),
     ),
     ".": (

@@ -217,7 +217,9 @@ class _TypeChecker:
                 yield from _put_under(f"key {key!r:.40}", self.find_problems(key, key_type))
                 yield from _put_under(f"{key!s:.40}", self.find_problems(value[key], item_type))
         elif issubclass(origin, abc.Iterable | abc.Container) and isinstance(value, abc.Collection):
-            declared = arguments[0] if len(arguments) == 1 else tuple[arguments]  # type: ignore[valid-type]
+            declared: Any = arguments[0]
+            if len(arguments) > 1:
+                declared = tuple[arguments]  # type: ignore[valid-type]
             for number, item in enumerate(value):
                 yield from _put_under(str(number), self.find_problems(item, declared))
 
