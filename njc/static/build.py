@@ -23,12 +23,7 @@ from njc.compiler import Compilation
 from njc.project.build import Finding
 from njc.project.report import format_count
 from njc.project.units import Unit, format_path
-from njc.static.fit import (
-    StaticFile,
-    find_compile_problem,
-    import_extra,
-    normalize_code,
-)
+from njc.static.fit import StaticFile, find_compile_problem, import_extra, normalize_code
 from njc.static.folder import Answer, Open, find_folder, remove_question, take_answer
 from njc.static.generate import (
     MAX_ATTEMPTS,
@@ -39,14 +34,7 @@ from njc.static.generate import (
     generate_code,
 )
 from njc.static.holes import Hole
-from njc.static.lock import (
-    LockEntry,
-    LockKey,
-    StaticLock,
-    TokenCounts,
-    describe_authors,
-    hash_code,
-)
+from njc.static.lock import LockEntry, LockKey, StaticLock, TokenCounts, describe_authors, hash_code
 from njc.static.staleness import (
     HoleStatus,
     Locked,

@@ -28,11 +28,7 @@ from njc.project.units import Unit
 from njc.static.checks.code import find_code_refusals
 from njc.static.generate import CodeCheck
 from njc.static.holes import Hole, find_holes, make_fresh_name, split_import
-from njc.static.splice import (
-    keep_rival_imports,
-    place_contained_code,
-    place_static_code,
-)
+from njc.static.splice import keep_rival_imports, place_contained_code, place_static_code
 from njrt.errors import require_packages
 from njrt.execution.guard.allowed import IMPORTABLE_MODULES
 from njrt.options import Options

@@ -17,12 +17,7 @@ from typing import TYPE_CHECKING
 from njc.compiler import parse_compiled_tree
 from njc.frontend.parse import can_set_mode, compile_tree
 from njc.frontend.source import SourceFile
-from njc.project.build import (
-    Finding,
-    NaturalSyntaxError,
-    collect_findings,
-    make_compile_task,
-)
+from njc.project.build import Finding, NaturalSyntaxError, collect_findings, make_compile_task
 from njc.project.config import Project, get_lock_path
 from njc.project.units import Unit, make_unit
 

@@ -30,12 +30,7 @@ from njc.codegen.lower import (
 from njc.codegen.output_types import OutputTypes
 from njc.frontend.name_resolution import Definition, collect_bindings
 from njc.frontend.prompt_references import list_variables
-from njc.static.holes import (
-    Hole,
-    find_taken_names,
-    list_imports_on_own_lines,
-    split_import,
-)
+from njc.static.holes import Hole, find_taken_names, list_imports_on_own_lines, split_import
 from njrt.execution.symbols import find_names
 from njrt.options import Options
 

@@ -11,11 +11,7 @@ from language_programs import PROGRAMS, make_document, name_program
 from strict_language_client import count_units, list_lines
 
 from njc.editors.language_server.answers.completion import complete
-from njc.editors.language_server.answers.highlighting import (
-    TOKEN_TYPES,
-    encode_tokens,
-    list_tokens,
-)
+from njc.editors.language_server.answers.highlighting import TOKEN_TYPES, encode_tokens, list_tokens
 from njc.editors.language_server.answers.hover import describe_place
 from njc.editors.language_server.answers.navigation import find_definitions, find_references
 from njc.editors.language_server.answers.rename import RenameRefused, find_renamed, rename

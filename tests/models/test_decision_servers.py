@@ -11,14 +11,7 @@ from pydantic_ai.models.system_one import SystemOneModel
 from pydantic_ai.providers.system_one import SystemOneProvider
 
 import njrt
-from decision_server import (
-    DecisionServer,
-    chosen,
-    decision,
-    predicate,
-    refused,
-    system_one,
-)
+from decision_server import DecisionServer, chosen, decision, predicate, refused, system_one
 from loopback import Answer, Raw, Response, Status
 from njrt.errors import ModelError, ModelNotFoundError, RejectedRequestError, ServerError
 from njrt.media import Attachment

@@ -22,13 +22,7 @@ from njrt.models.scripted import Scripted, run
 from njrt.options import Options
 from njrt.production.approval.file import ApprovalsFile
 from njrt.production.approval.terminal import Approval
-from njrt.questions import (
-    ESCAPE,
-    check_probabilities,
-    list_choices,
-    make_decision,
-    read_letters,
-)
+from njrt.questions import ESCAPE, check_probabilities, list_choices, make_decision, read_letters
 from njrt.values.json_forms import make_json_form
 
 

@@ -14,12 +14,7 @@ from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 from spsbench.journal import read_results_file
 from spsbench.repair.results import REPAIR_KINDS, RepairResult
-from spsbench.report.by_problem import (
-    compare_rates,
-    estimate_rate,
-    format_difference,
-    group_passes,
-)
+from spsbench.report.by_problem import compare_rates, estimate_rate, format_difference, group_passes
 from spsbench.report.files import make_uniform
 from spsbench.report.measures import compute_bootstrap_interval
 from spsbench.results import group_by

@@ -13,13 +13,7 @@ from typing import Any, ClassVar, NoReturn
 import pytest
 from heaps import open_heap
 
-from spsbench.references import (
-    decode_wire,
-    encode_level,
-    encode_wire,
-    format_wire,
-    update_in_place,
-)
+from spsbench.references import decode_wire, encode_level, encode_wire, format_wire, update_in_place
 
 
 def ref(address: int, cls: str = "") -> dict[str, Any]:

@@ -13,17 +13,7 @@ from random import Random
 from statistics import fmean
 
 import pytest
-from report_sample import (
-    DAY,
-    GRAPH,
-    MODEL,
-    RUN,
-    WHOLE,
-    graph_lines,
-    lines,
-    priced,
-    result,
-)
+from report_sample import DAY, GRAPH, MODEL, RUN, WHOLE, graph_lines, lines, priced, result
 
 from spsbench.methods import METHODS
 from spsbench.published import METHOD_BY_PAPER_NAME, PUBLISHED_TABLES
@@ -39,11 +29,7 @@ from spsbench.report.measures import (
     summarize_method,
 )
 from spsbench.report.results_report import render_template
-from spsbench.report.table import (
-    Table,
-    format_table_as_text,
-    format_tables_as_csv,
-)
+from spsbench.report.table import Table, format_table_as_text, format_tables_as_csv
 from spsbench.report.tables import build_full_table, parse_published_cell
 from spsbench.report.writing import Report, build_report, summarize_methods
 from spsbench.results import Failure, InputError, TrialResult

@@ -13,12 +13,7 @@ from pathlib import Path
 from waiting_controller import WaitingController
 
 from njc.runs.timeline.channel import RunControlError
-from njc.runs.timeline.happenings import (
-    Diverged,
-    ProgramEnded,
-    RunSettings,
-    Stopped,
-)
+from njc.runs.timeline.happenings import Diverged, ProgramEnded, RunSettings, Stopped
 from njc.runs.timeline.steps import Position
 from spsbench.suite import TASK_NAMES
 

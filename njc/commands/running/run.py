@@ -10,10 +10,7 @@ from typing import Any
 
 import click
 
-from njc.commands.terminal.console import (
-    INTERRUPTED_EXIT_CODE,
-    Console,
-)
+from njc.commands.terminal.console import INTERRUPTED_EXIT_CODE, Console
 from njc.commands.terminal.flags import (
     PATH,
     parse_set_flags,
@@ -29,9 +26,7 @@ from njc.project.units import SUFFIX, explaining_failure, find_units, format_pat
 from njc.run import run_as_main, run_module_as_main, show_traceback
 from njc.static.load import load_code
 from njrt.errors import ConfigurationError, NaturalError
-from njrt.options import (
-    ENVIRONMENT_VARIABLES,
-)
+from njrt.options import ENVIRONMENT_VARIABLES
 from njrt.private_files import open_private
 
 

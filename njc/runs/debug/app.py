@@ -21,15 +21,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.events import Key
 from textual.screen import ModalScreen
-from textual.widgets import (
-    Footer,
-    Input,
-    RichLog,
-    Static,
-    TabbedContent,
-    TabPane,
-    TextArea,
-)
+from textual.widgets import Footer, Input, RichLog, Static, TabbedContent, TabPane, TextArea
 
 from njc.runs.debug.commands import (
     CommandResult,

@@ -13,14 +13,7 @@ import io
 import queue
 import sys
 
-from njc.runs.debug.commands import (
-    EditWanted,
-    Moved,
-    QuitWanted,
-    Said,
-    edit_effect,
-    run_command,
-)
+from njc.runs.debug.commands import EditWanted, Moved, QuitWanted, Said, edit_effect, run_command
 from njc.runs.debug.session import DebugSession, number_lines
 from njc.runs.debug.stop_report import clean_text
 from njc.runs.timeline.channel import ChannelClosedError

@@ -17,13 +17,7 @@ from itertools import chain, count, repeat
 from njrt.agent.answer import AnswerForm, is_simple, parse_answer, unfence
 from njrt.agent.prompt import build_answer_prompt, build_direct_prompt
 from njrt.agent.text_protocol import parse_text_effects
-from njrt.agent.tools import (
-    DIRECT,
-    DIRECT_TOOLS,
-    Operation,
-    make_tools,
-    parse_tool_call,
-)
+from njrt.agent.tools import DIRECT, DIRECT_TOOLS, Operation, make_tools, parse_tool_call
 from njrt.block import Block
 from njrt.decisions import Interception, PendingEffect
 from njrt.effects import Answer, Effect, EffectResult, NeedsCode, Refusal, Run

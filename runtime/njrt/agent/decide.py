@@ -19,14 +19,7 @@ from njrt.agent.answer_prompt import AnswerPrompt
 from njrt.agent.conversation import ConversationStep, StepResult
 from njrt.agent.prompt import ANSWER_ROLE
 from njrt.block import Block
-from njrt.effects import (
-    BindOutputs,
-    BreakLoop,
-    ContinueLoop,
-    Effect,
-    RaiseNamed,
-    ReturnAnswer,
-)
+from njrt.effects import BindOutputs, BreakLoop, ContinueLoop, Effect, RaiseNamed, ReturnAnswer
 from njrt.errors import RejectedRequestError
 from njrt.messages import Message, ModelMessage, Question, Reply, Request, UserMessage
 from njrt.models.decisions import stop_deciding

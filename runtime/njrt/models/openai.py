@@ -43,12 +43,7 @@ from njrt.models.request_parts import (
     parse_arguments,
     read_text,
 )
-from njrt.models.response import (
-    MalformedReplyError,
-    check_token_counts,
-    parse_json,
-    validate_reply,
-)
+from njrt.models.response import MalformedReplyError, check_token_counts, parse_json, validate_reply
 from njrt.models.server import OWN_KEY_VARIABLE, Server
 from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
 from njrt.questions import read_letters

@@ -19,17 +19,7 @@ from dataclasses import dataclass, field, fields, replace
 from njrt.context import Stack, allow_one_entry
 from njrt.effects import Answer, Effect, EffectResult, NeedsCode, Refusal
 from njrt.errors import BudgetError, NaturalError, NotAskedError
-from njrt.events import (
-    Asked,
-    Began,
-    Ended,
-    Event,
-    Performed,
-    Redact,
-    Replied,
-    RunId,
-    Unanswered,
-)
+from njrt.events import Asked, Began, Ended, Event, Performed, Redact, Replied, RunId, Unanswered
 from njrt.messages import CallAttempt, Reply, Request, Usage, UserMessage
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
 from njrt.questions import list_probabilities

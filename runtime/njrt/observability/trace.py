@@ -20,16 +20,7 @@ from typing import Any, assert_never
 from njrt.context import free_in_child
 from njrt.effect_json import effect_to_json, interceptor_decision_to_json
 from njrt.effects import Answer, Refusal
-from njrt.events import (
-    Asked,
-    Began,
-    Ended,
-    Event,
-    Performed,
-    Replied,
-    StateChange,
-    Unanswered,
-)
+from njrt.events import Asked, Began, Ended, Event, Performed, Replied, StateChange, Unanswered
 from njrt.message_json import (
     attempts_to_json,
     drop_empty,

@@ -19,14 +19,7 @@ from collections.abc import Mapping
 
 from njrt.agent.code_runner import EffectGenerator
 from njrt.agent.conversation import Conversation, ConversationStep, ServedEffect, StepResult
-from njrt.decisions import (
-    Abort,
-    Interception,
-    InterceptorDecision,
-    Pause,
-    PendingEffect,
-    Reject,
-)
+from njrt.decisions import Abort, Interception, InterceptorDecision, Pause, PendingEffect, Reject
 from njrt.effects import Answer, Effect, EffectResult, Refusal
 from njrt.errors import CodeTimeLimitError, NaturalError, TimeLimitError
 from njrt.events import Began, Ended, Performed

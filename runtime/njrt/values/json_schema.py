@@ -22,14 +22,7 @@ from pydantic_core import SchemaError, SchemaValidator
 from njrt.messages import Json, make_object_schema
 from njrt.values.data_classes import has_own_constructor, is_data_class, list_shown_fields
 from njrt.values.json_choices import READ_KEY, SAME
-from njrt.values.json_unions import (
-    CONTAINER,
-    KEYS,
-    MEMBERS,
-    NUMBERED,
-    OPTIONAL,
-    list_alternatives,
-)
+from njrt.values.json_unions import CONTAINER, KEYS, MEMBERS, NUMBERED, OPTIONAL, list_alternatives
 
 
 class SchemaGenerator(GenerateJsonSchema):

@@ -6,14 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from anthropic_server import (
-    KEY,
-    AnthropicServer,
-    message,
-    text,
-    thinking,
-    tool_use,
-)
+from anthropic_server import KEY, AnthropicServer, message, text, thinking, tool_use
 from conversations import CONVERSATIONS, PLAIN, TOOLS, result
 from njrt.messages import Request, ToolMessage, Usage, UserMessage
 from njrt.models.anthropic import Anthropic

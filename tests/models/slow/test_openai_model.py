@@ -7,11 +7,7 @@ from dataclasses import replace
 import pytest
 
 from conversations import CONVERSATIONS, PLAIN, TOOLS
-from njrt.errors import (
-    ModelNotFoundError,
-    RejectedRequestError,
-    ServerError,
-)
+from njrt.errors import ModelNotFoundError, RejectedRequestError, ServerError
 from njrt.messages import Tool, Usage
 from njrt.models.openai import OpenAI
 from openai_server import KEY, OpenAIServer, calls, completion, says

@@ -32,10 +32,7 @@ from spsbench.replay.traces import (
     parse_traces,
 )
 from spsbench.results import InputError
-from spsbench.suite import (
-    load_task,
-    make_program_module,
-)
+from spsbench.suite import load_task, make_program_module
 from spsbench.task import check_task
 
 IN_PLACE = Path(__file__).parents[1] / "programs_in_place"

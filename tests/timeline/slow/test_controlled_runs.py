@@ -17,9 +17,7 @@ from waiting_controller import WaitingController
 import njrt
 from loopback import Answer
 from njc.project.config import Project
-from njc.runs.timeline.breakpoints import (
-    Breakpoint,
-)
+from njc.runs.timeline.breakpoints import Breakpoint
 from njc.runs.timeline.channel import RunControlError
 from njc.runs.timeline.happenings import (
     Diverged,

@@ -18,15 +18,7 @@ from typing import Any
 
 from njrt.decisions import PendingEffect
 from njrt.effect_json import effect_to_json, format_call
-from njrt.effects import (
-    AskModel,
-    BindOutputs,
-    Effect,
-    Perform,
-    Run,
-    Touch,
-    get_effect_code,
-)
+from njrt.effects import AskModel, BindOutputs, Effect, Perform, Run, Touch, get_effect_code
 from njrt.execution.snippet_analysis import parse_snippet
 from njrt.execution.symbols import find_names
 from njrt.rendering.describe import render_value

@@ -21,13 +21,7 @@ from spsbench.neural.programs import FAMILIES, write_program
 from spsbench.results import InputError
 from spsbench.states.actions import Action, ActionStep, find_target, list_taken_steps
 from spsbench.states.programs import record_call
-from spsbench.states.trace import (
-    Frame,
-    ProgramState,
-    StackState,
-    list_stacks,
-    write_state_lines,
-)
+from spsbench.states.trace import Frame, ProgramState, StackState, list_stacks, write_state_lines
 from spsbench.states.trajectories import read_trajectory_lines, write_trajectory_lines
 from waiting import wait_until
 
