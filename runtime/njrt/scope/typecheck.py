@@ -217,11 +217,11 @@ class _TypeChecker:
                 yield from _put_under(f"key {key!r:.40}", self.find_problems(key, key_type))
                 yield from _put_under(f"{key!s:.40}", self.find_problems(value[key], item_type))
         elif issubclass(origin, abc.Iterable | abc.Container) and isinstance(value, abc.Collection):
-            declared: Any = arguments[0]
+            item_type = arguments[0]
             if len(arguments) > 1:
-                declared = tuple[arguments]  # type: ignore[valid-type]
+                item_type = tuple[arguments]  # type: ignore[valid-type]
             for number, item in enumerate(value):
-                yield from _put_under(str(number), self.find_problems(item, declared))
+                yield from _put_under(str(number), self.find_problems(item, item_type))
 
 
 def _put_under(part: str, problems: Iterator[Problem]) -> Iterator[Problem]:

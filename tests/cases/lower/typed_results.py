@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from typed_results.njpy (sha256 8bbc98113fbcf9c1, abi 1)
+# compiled by njc 0.2.0 from typed_results.njpy (sha256 80a13a510d3bafcf, abi 1)
 # do not edit: change typed_results.njpy and build again
 # pyright: reportUnboundVariable=false
 """What a type checker accepts: mypy --strict and pyright check the compiled form of this file."""
@@ -43,17 +43,18 @@ class Shop:
 
 def words(text: str) -> "list[str]":
     for line in text.split("\n"):
-        found: _nj.Any
+        found: list[str]
         try:
             _nj.run(
                 """natural
-        Split <line> into <:found>; return them if they are few.
+        Split <line> into <:found: list[str]>; return them if they are few.
         """,
                 lambda: (line, found),
                 writes="found",
-                types=lambda: {"return": list[str]},
+                types=lambda: {"found": list[str], "return": list[str]},
                 labels="return",
                 at="typed_results.njpy:21",
+                effects="answer",
             )
         except _nj.Return as _nj_r:
             return _nj_r.value
@@ -130,4 +131,4 @@ def nothing(text: str) -> "None":
         return
 
 
-# njc lines 1=1 4:1 6=3 7:3 13=8 15:9 17=8 26:11 30=14 32:15 34=14 42:17 47=21 50:22 52=21 60:24 65=28 68:29 70=28 79:31 84=35 87:36 89=35 98:38 103=42 105:43 107=42 114:45 119=49 121:50 123=49 131=52 sha256 2aad3938318883f2
+# njc lines 1=1 4:1 6=3 7:3 13=8 15:9 17=8 26:11 30=14 32:15 34=14 42:17 47=21 50:22 52=21 61:24 66=28 69:29 71=28 80:31 85=35 88:36 90=35 99:38 104=42 106:43 108=42 115:45 120=49 122:50 124=49 132=52 sha256 ccdf16e82a0807b8
