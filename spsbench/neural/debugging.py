@@ -6,13 +6,13 @@ open_predictor().start(source, "fact(3)")     the state at the call; nothing is 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from njc.frontend.name_resolution import find_first_line
 from spsbench.neural.network import load_network
-from spsbench.neural.predictors import NeuralDebugger
+from spsbench.neural.predictors import NeuralDebugger, Predictor
 from spsbench.states.actions import Action, ActionStep, find_target
 from spsbench.states.process import ProgramTask, record_in_process
 from spsbench.states.trace import Frame, StackState, list_stacks
@@ -31,7 +31,7 @@ def open_predictor(model: Path = SHIPPED_NETWORK) -> DebugPredictor:
 class DebugPredictor:
     """Predicts states with a network, and runs programs to check them."""
 
-    debugger: NeuralDebugger
+    debugger: Predictor
 
     def start(self, source: str, call: str) -> StackState:
         """Return the state at a call with literal arguments; raise ValueError for other calls."""
@@ -42,7 +42,13 @@ class DebugPredictor:
     def predict(
         self, source: str, state: StackState, action: Action, line: int | None
     ) -> StackState | None:
-        return self.debugger.predict(source, state, action, line)
+        """Return the predicted state; ValueError if a line of it is in no function."""
+        found = self.debugger.predict(source, state, action, line)
+        inside = set(_list_function_lines(source))
+        for frame in () if found is None else found.frames:
+            if frame.line not in inside:
+                raise ValueError(f"the predicted line {frame.line} is in no function")
+        return found
 
     def replace(self, state: StackState, name: str, text: str) -> StackState:
         """Return the state with a new value for a variable of the innermost function."""
@@ -113,21 +119,25 @@ def _parse_call(source: str, call: str) -> tuple[ast.FunctionDef, dict[str, ast.
     return function, {name: given[name] for name in names}
 
 
+def _list_function_lines(source: str) -> Iterator[int]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            first = node.lineno if isinstance(node, ast.Lambda) else find_first_line(node)
+            yield from range(first, (node.end_lineno or first) + 1)
+
+
 def _find_function(source: str, call: str) -> ast.FunctionDef:
     try:
         node = ast.parse(call.strip(), mode="eval").body
-        functions = _list_functions(source)
+        statements = ast.parse(source).body
     except SyntaxError as problem:
         raise ValueError(f"cannot be read: {problem}") from None
     name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+    functions = (each for each in statements if isinstance(each, ast.FunctionDef))
     found = [each for each in functions if each.name == name]
     if not found:
         raise ValueError(f"{call!r} is not a call of a function of the program, such as `f(3)`")
     return found[-1]
-
-
-def _list_functions(source: str) -> list[ast.FunctionDef]:
-    return [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
 
 
 def _render_literal(node: ast.expr) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from njc.commands import njc
 from spsbench.cli import main
 from spsbench.neural.dataset import find_ends, generate_trajectory, write_dataset
-from spsbench.neural.debugging import SHIPPED_NETWORK
+from spsbench.neural.debugging import SHIPPED_NETWORK, DebugPredictor
 from spsbench.neural.encoding import (
     StepEncoder,
     TooLongError,
@@ -31,6 +32,7 @@ from spsbench.neural.vocabulary import (
     decode_names,
     read_names,
 )
+from spsbench.states.actions import Action
 from spsbench.states.trace import Frame, StackState, list_stacks
 
 HERE = StackState("line", (Frame(9, {"n": "3"}), Frame(2, {"k": "1", "m": "[1, 2]"})))
@@ -184,3 +186,42 @@ def test_the_shipped_network_is_small_and_predicts(
     assert done.exit_code == 0, done.output
     assert "> prog.py:2 line, depth 0" in done.output
     assert "right: running the program leads to this state" in done.output
+
+
+PLACES = """\
+import functools
+
+twice = lambda n: 2 * n
+
+
+@functools.cache
+def add(n):
+    return n + 1
+
+
+print(add(1))
+"""
+
+
+@dataclass(frozen=True)
+class FixedAnswer:
+    """Predicts one line."""
+
+    line: int
+
+    def predict(
+        self, source: str, state: StackState, action: Action, line: int | None = None
+    ) -> StackState | None:
+        return StackState("line", (*state.frames, Frame(self.line, {}))) if self.line else None
+
+
+def test_only_lines_in_functions_are_predicted() -> None:
+    for line in range(len(PLACES.splitlines()) + 3):
+        predictor = DebugPredictor(FixedAnswer(line))
+        start = predictor.start(PLACES, "add(1)")
+        if line in (0, 3, 6, 7, 8):
+            found = predictor.predict(PLACES, start, "step_over", None)
+            assert (found.frames[-1].line if found else 0) == line
+        else:
+            with pytest.raises(ValueError, match=f"the predicted line {line} is in no function"):
+                predictor.predict(PLACES, start, "step_over", None)
