@@ -31,7 +31,7 @@ from njrt.rendering.redaction import REDACTED, Redactor
 from njrt.rendering.shown_classes import find_shown_classes, find_signature_classes
 from njrt.rendering.signatures import format_type
 from njrt.scope.scope import Absent, Bound, Scope
-from njrt.values.introspection import get_class_name, is_a
+from njrt.values.introspection import get_class_name, is_a, is_exactly
 
 INTRODUCTION = """\
 You are part of a running Python program. It gives you an instruction and the variables that the \
@@ -205,7 +205,7 @@ def build_opening(block: Block, scope: Scope, redactor: Redactor | None = None) 
             lines.append(f"{written}: not bound")
             continue
         value = found.value
-        has_objects = has_objects or type(value) not in _PLAIN_TYPES
+        has_objects = has_objects or not is_exactly(value, *_PLAIN_TYPES)
         if name in scope.parts:
             lines += _describe_parts(block, scope, scope.parts[name], budget, redactor)
         elif is_a(value, type):

@@ -167,11 +167,12 @@ _ATOMS = frozenset(
 """The ids of types without parts: ids, because hashing a type may run its metaclass's code."""
 
 _COMPARED_CONTAINERS: tuple[Any, ...] = (list, OrderedDict, dict, tuple, set, frozenset, deque)
-_SHALLOW_TYPES = (
-    *(type, types.ModuleType, types.FunctionType, types.MethodType, types.BuiltinFunctionType),
-    *(property, classmethod, staticmethod, types.GetSetDescriptorType, types.MemberDescriptorType),
-)
-"""Types of objects that are compared only if an output names them."""
+_SHALLOW_TYPES = {
+    *map(id, (type, types.ModuleType, types.FunctionType, types.MethodType)),
+    *map(id, (types.BuiltinFunctionType, types.GetSetDescriptorType, types.MemberDescriptorType)),
+    *map(id, (property, classmethod, staticmethod)),
+}
+"""Identities of types of objects that are compared only if an output names them."""
 
 
 def read_state(value: UserValue, most: int = MAX_COMPARED_PARTS) -> State | None:
@@ -242,7 +243,7 @@ def _make_part_reader(cls: type) -> PartReader:
 
 
 def _is_shallow(cls: type) -> bool:
-    return any(map(_SHALLOW_TYPES.__contains__, get_mro(cls)))
+    return not _SHALLOW_TYPES.isdisjoint(map(id, get_mro(cls)))  # a class may define `__eq__`
 
 
 def _is_changeable(cls: type) -> bool:
