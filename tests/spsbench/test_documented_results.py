@@ -21,12 +21,12 @@ from spsbench.results import group_by
 from spsbench.suite import REWRITTEN_TASK_NAMES, TASK_NAMES, read_program_source
 
 ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "spsbench/results/qwen2.5-coder-1.5b.jsonl"
 
 
-def read_trials() -> dict[str, dict[str, Any]]:
+def read_trials(results: Path = RESULTS) -> dict[str, dict[str, Any]]:
     """Return the trials by method and program; the last one of each counts, unless the server did not reply."""
     trials: dict[str, dict[str, Any]] = {}
-    results = ROOT / "spsbench/results/qwen2.5-coder-1.5b.jsonl"
     for line in results.read_text(encoding="utf-8").splitlines():
         trial = json.loads(line)
         if trial["kind"] == "trial" and (trial["failure"] or {}).get("category") != "server":
@@ -108,6 +108,21 @@ def test_the_sentences_about_one_repeat() -> None:
     assert [late[method] for method in ("natural", "manual", "rewritten", "direct")] == [0, 0, 0, 2]
     assert (late["nightjar"], late["isolated-eval"], late["auto"]) == (1, 1, 0)
     assert not any(trial["blocks"] for trial in trials["static"].values())
+
+
+def test_the_code_of_a_strong_writer() -> None:
+    page = (ROOT / "spsbench/docs/spsbench.md").read_text(encoding="utf-8")
+    trials = read_trials(ROOT / "spsbench/results/writer/qwen2.5-coder-1.5b.jsonl")
+    assert {*trials} == {"static", "reviewed"}
+    for method, by_program in trials.items():
+        assert {*by_program} == {*TASK_NAMES}
+        shares = {name: fmean(trial["checks"].values()) for name, trial in by_program.items()}
+        rewritten = fmean(shares[name] for name in REWRITTEN_TASK_NAMES)
+        calls = fmean(trial["calls"] for trial in by_program.values())
+        used = [trial["usage"] for trial in by_program.values()]
+        tokens = fmean(usage["input"] + usage["output"] for usage in used)
+        row = f"{fmean(shares.values()):.2f} | {rewritten:.2f} | {calls:.1f} | {tokens:,.0f}"
+        assert f"| `{method}` | Claude | {row} |" in page
 
 
 def test_the_blocks_of_the_benchmark_that_need_no_code() -> None:
