@@ -3,7 +3,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint types quick slow fresh bench bench-peers release-check site
+.PHONY: help demo test test-slow lint types quick slow fresh bench bench-peers evidence release-check site
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -70,6 +70,12 @@ fresh: $(VENV)/.dev ## check that the committed compiled files and the report ar
 	$(BIN)/python bench/static_checks.py --check
 	$(BIN)/spsbench report spsbench/results/*.jsonl --out spsbench/results --check
 	$(BIN)/spsbench repair-report spsbench/results/repair/repair-*.jsonl --out spsbench/results/repair/report.md --check
+
+evidence: $(VENV)/.dev ## print the figures of the pages from the committed results
+	$(BIN)/spsbench report spsbench/results/*.jsonl
+	for file in spsbench/results/repeats/*.jsonl spsbench/results/writer/*.jsonl; do $(BIN)/spsbench report $$file || exit 1; done
+	$(BIN)/spsbench repair-report spsbench/results/repair/repair-*.jsonl
+	$(BIN)/pytest -q tests/spsbench/test_documented_results.py tests/spsbench/slow/tracing/test_neural_page.py
 
 bench: $(VENV)/.dev ## measure the figures that README and docs quote
 	@for file in bench/*.py; do $(BIN)/python $$file || exit 1; done
