@@ -54,10 +54,7 @@ UNBOUND = [
         "it is not bound when the exception in line 3 is caught",
     ),
     ("y = 1\ntry:\n    f()\nfinally:\n    del y", "it is never bound"),
-    (
-        "with suppress(E):\n    y = 1",
-        "it is not bound when the exception in line 1 is suppressed",
-    ),
+    ("with suppress(E):\n    y = 1", "it is not bound when the exception in line 1 is suppressed"),
     ("match x:\n    case 1:\n        y = 1", "not every case in line 1 binds it"),
 ]
 

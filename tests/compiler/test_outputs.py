@@ -146,11 +146,7 @@ USED = [
     "for z in xs:\n    [[<n>]]\n    [[<:n>]]",
     "def g():\n    return n\n[[<:n>]]\nreturn g",
 ]
-UNUSED = [
-    "[[<:n>]]",
-    "[[Change <x> to be <:x>.]]",
-    "[[<n>]]\nn = 1\n[[<:n>]]",
-]
+UNUSED = ["[[<:n>]]", "[[Change <x> to be <:x>.]]", "[[<n>]]\nn = 1\n[[<:n>]]"]
 
 
 @pytest.mark.parametrize("body", USED)

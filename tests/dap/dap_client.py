@@ -84,30 +84,26 @@ class DapClient:
         return self.wait(wanted)
 
     def wait(self, wanted: type[Body]) -> Body:
-        while True:
-            body = self._bodies.get(timeout=SECONDS)
-            assert body is not None, "the adapter has ended"
-            if isinstance(body, OutputEvent):
-                self.output += body.output
-            if isinstance(body, EventBody):
-                self.events.append(body)
-            if isinstance(body, wanted):
-                return body
+        while not isinstance(body := self._receive(), wanted):
             assert not isinstance(body, ErrorResponse), body.message
+        return body
+
+    def _receive(self) -> Body:
+        body = self._bodies.get(timeout=SECONDS)
+        assert body is not None, "the adapter has ended"
+        if isinstance(body, OutputEvent):
+            self.output += body.output
+        if isinstance(body, EventBody):
+            self.events.append(body)
+        return body
 
     def request(self, command: str, arguments: Mapping[str, Any] | None = None) -> Any:
         """Send a request and wait for its response: the body, or an ErrorResponse."""
         self.client.send_request(command, dict(arguments or {}))
         self.send_bytes(bytes(self.client.send()))
-        while True:
-            body = self._bodies.get(timeout=SECONDS)
-            assert body is not None, "the adapter has ended"
-            if isinstance(body, OutputEvent):
-                self.output += body.output
-            if isinstance(body, EventBody):
-                self.events.append(body)
-            elif isinstance(body, ResponseBody | ErrorResponse):
-                return body
+        while not isinstance(body := self._receive(), ResponseBody | ErrorResponse):
+            pass
+        return body
 
     def launch(
         self, program: str, breakpoints: Mapping[Path, list[Any]] | None = None, **arguments: Any

@@ -164,11 +164,7 @@ def test_an_output_that_outlives_its_code_is_refused_before_the_model_is_asked(
 
 @pytest.mark.parametrize(
     "store",
-    [
-        "alias.changed = 1",
-        "setattr(alias, 'changed', 1)",
-        "del alias.changed",
-    ],
+    ["alias.changed = 1", "setattr(alias, 'changed', 1)", "del alias.changed"],
 )
 def test_nothing_is_changed_of_the_library_through_an_alias(store: str) -> None:
     alias = typing.Annotated[json.JSONEncoder, 1]

@@ -141,10 +141,7 @@ def test_misfits_name_the_output() -> None:
         )
         return scope.misfits({})
 
-    assert f() == [
-        "`y`: expected list[int], got str",
-        "`thing.name`: expected str, got int",
-    ]
+    assert f() == ["`y`: expected list[int], got str", "`thing.name`: expected str, got int"]
 
 
 def test_types_are_evaluated_once_and_late() -> None:

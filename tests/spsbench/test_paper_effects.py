@@ -225,11 +225,7 @@ def test_the_papers_sets_bind_only_what_the_block_may_write(
     with using(model=model, **make_settings(effects)):
         assert Program(text).load()["f"](1) == (1, 1)
     refusal = str(model.requests[1].messages[-1])
-    words = (
-        "is read-only in this block",
-        "is not an output",
-        "exists already",
-    )
+    words = ("is read-only in this block", "is not an output", "exists already")
     assert any(part in refusal for part in words)
 
 

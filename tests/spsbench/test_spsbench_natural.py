@@ -1,20 +1,24 @@
-"""Each natural and rewritten program passes its checks under scripted effects, in each effect set that can say them."""
+"""Each program passes its checks under perfect scripts, natural ones in each effect set that can say them."""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 import pytest
 
 import njrt
 from njrt.execution.contained.platforms import find_obstacle
+from njrt.models.scripted import Scripted
 from njrt.options import Policy
 from spsbench.interfaces import EffectSet, make_settings
+from spsbench.llm import use_model
 from spsbench.perfect import make_perfect_model
-from spsbench.script import CaseScript
+from spsbench.script import CaseScript, make_manual_replies
 from spsbench.suite import (
     REWRITTEN_TASK_NAMES,
     TASK_NAMES,
+    load_manual_program,
     load_natural_program,
     load_script,
     load_task,
@@ -37,12 +41,7 @@ def test_annotations_of_programs_are_evaluated() -> None:
 
 
 WITHOUT_STATEMENTS = {"enemy", "get_enemy", "stores", "stream_generator"}
-WITHOUT_PYTHON = WITHOUT_STATEMENTS | {
-    "calendar",
-    "character_builder",
-    "coffeeshop",
-    "pos_tagging",
-}
+WITHOUT_PYTHON = WITHOUT_STATEMENTS | {"calendar", "character_builder", "coffeeshop", "pos_tagging"}
 UNSAYABLE: dict[EffectSet, set[str]] = {
     "direct": set(),
     "nightjar": set(),
@@ -99,11 +98,35 @@ def test_a_rewritten_program_passes_with_its_own_script(name: str) -> None:
             assert set(failed) == set(script.slip.fails)
 
 
+def manual_failures(name: str, case: Case, lines: CaseScript) -> dict[str, str | None]:
+    """Play a case of the manual program by a script: the failed checks, and that all lines were said."""
+    model = Scripted(make_manual_replies(lines))
+    with use_model(model):
+        results = check_case(case, load_manual_program(name))
+    assert (len(model.requests), len(results)) == (len(lines.answers), len(case.checks))
+    return {result.check: result.error for result in results if not result.passed}
+
+
 @pytest.mark.parametrize("name", TASK_NAMES)
-def test_a_slip_fails_exactly_the_checks_that_it_should(name: str) -> None:
+def test_a_perfect_model_passes_every_check_of_a_manual_program_and_a_silent_one_none(
+    name: str,
+) -> None:
+    script = load_script(name)
+    for case in load_task(name).cases:
+        assert manual_failures(name, case, script.lines[case.name]) == {}
+        with use_model(Scripted([])):
+            results = check_case(case, load_manual_program(name))
+        assert not any(result.passed for result in results)
+
+
+@pytest.mark.parametrize("play", [failures, manual_failures])
+@pytest.mark.parametrize("name", TASK_NAMES)
+def test_a_slip_fails_exactly_the_checks_that_it_should(
+    name: str, play: Callable[[str, Case, CaseScript], dict[str, str | None]]
+) -> None:
     slip = load_script(name).slip
     (case,) = (case for case in load_task(name).cases if case.name == slip.case)
-    failed = failures(name, case, slip.lines)
+    failed = play(name, case, slip.lines)
     assert set(failed) == set(slip.fails)
     assert set(failed.values()) == {None}
 

@@ -19,6 +19,12 @@ from workplace import Workplace
 from njc import __version__
 from njc.commands.setup.init import find_requirement
 
+FILES = [
+    *(".github/workflows/test.yml", ".gitignore", "README.md", "pyproject.toml"),
+    *("src/support.njpy", "tests/conftest.py", "tests/recordings/support.jsonl"),
+    "tests/test_support.py",
+]
+
 
 @pytest.fixture
 def project(here: Workplace) -> Workplace:
@@ -51,16 +57,7 @@ def test_it_has_no_findings_and_builds(project: Workplace) -> None:
 
 
 def test_what_the_files_say(project: Workplace) -> None:
-    assert project.files() == [
-        ".github/workflows/test.yml",
-        ".gitignore",
-        "README.md",
-        "pyproject.toml",
-        "src/support.njpy",
-        "tests/conftest.py",
-        "tests/recordings/support.jsonl",
-        "tests/test_support.py",
-    ]
+    assert project.files() == FILES
     assert 'name = "my-shop"' in project.read("pyproject.toml")
     runtime, njpy = map(find_requirement, ("njpy-runtime", "njpy"))
     settings = tomllib.loads(project.read("pyproject.toml"))
@@ -144,16 +141,7 @@ def test_git_ignores_what_it_makes(project: Workplace) -> None:
     project.write({"trace.jsonl": "", "traces/a.jsonl": "", "dist/a.whl": ""})
     assert (project.folder / "out" / "support.py").exists()
     untracked = git("status", "--short", "--untracked-files=all").splitlines()
-    assert [line.removeprefix("?? ") for line in untracked] == [
-        ".github/workflows/test.yml",
-        ".gitignore",
-        "README.md",
-        "pyproject.toml",
-        "src/support.njpy",
-        "tests/conftest.py",
-        "tests/recordings/support.jsonl",
-        "tests/test_support.py",
-    ]
+    assert [line.removeprefix("?? ") for line in untracked] == FILES
 
 
 def test_existing_files_stay(here: Workplace) -> None:

@@ -241,10 +241,7 @@ def test_what_a_protocol_has_no_form_for_is_not_offered(turn: str) -> None:
         ),
         (
             "def make():\n    @natural_inner\n    def f(): ...\n",
-            [
-                "def make():\n    @it\n    def f(): ...\n",
-                "@it\ndef make():\n    def f(): ...\n",
-            ],
+            ["def make():\n    @it\n    def f(): ...\n", "@it\ndef make():\n    def f(): ...\n"],
         ),
     ],
 )

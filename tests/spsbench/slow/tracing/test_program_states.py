@@ -218,11 +218,7 @@ PROGRAMS = {
         "f()",
         "c1.0 l2.0 l3.0 l4.0 r4.0=2",
     ),
-    "exit": (
-        "import sys\ndef f():\n    sys.exit(3)\n",
-        "f()",
-        "c2.0 l3.0 e3.0=SystemExit(3) r3.0",
-    ),
+    "exit": ("import sys\ndef f():\n    sys.exit(3)\n", "f()", "c2.0 l3.0 e3.0=SystemExit(3) r3.0"),
     "call over several lines": (
         "def g(a, b):\n    return a + b\n\ndef f(x):\n    y = g(\n        x,\n        g(1,\n          2),\n    )\n    return y\n",
         "f(1)",
