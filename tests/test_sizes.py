@@ -22,20 +22,20 @@ MOST_COLUMNS, MOST_LINES, MOST_FUNCTION_LINES, MOST_PARAMETERS = 100, 450, 60, 8
 
 LIMITS = {
     #                        now     in the end
-    "statements": (48_539, 37_000),
-    "lines": (79_496, 64_000),
+    "statements": (48_107, 37_000),
+    "lines": (78_962, 64_000),
     "lines of tests": (77_181, 64_000 * 11 // 10),
-    "lines of bench": (2_981, 2_200),
-    "pages": (62, 40),
-    "words": (62_335, 36_000),
-    "commands": (20, 20),
-    "flags": (107, 95),
+    "lines of bench": (2_511, 2_200),
+    "pages": (38, 38),
+    "words": (36_448, 36_000),
+    "commands": (19, 19),
+    "flags": (106, 95),
     "options of a block": (30, 30),
-    "public names": (61, 58),
-    "long lines": (2_061, 0),
-    "long modules": (7, 0),
-    "long functions": (2, 0),
-    "functions with many parameters": (5, 0),
+    "public names": (60, 58),
+    "long lines": (0, 0),
+    "long modules": (5, 0),
+    "long functions": (0, 0),
+    "functions with many parameters": (1, 0),
 }
 
 
