@@ -84,11 +84,11 @@ class DapClient:
         return self.wait(wanted)
 
     def wait(self, wanted: type[Body]) -> Body:
-        while not isinstance(body := self._receive(), wanted):
+        while not isinstance(body := self._take(), wanted):
             assert not isinstance(body, ErrorResponse), body.message
         return body
 
-    def _receive(self) -> Body:
+    def _take(self) -> Body:
         body = self._bodies.get(timeout=SECONDS)
         assert body is not None, "the adapter has ended"
         if isinstance(body, OutputEvent):
@@ -101,7 +101,7 @@ class DapClient:
         """Send a request and wait for its response: the body, or an ErrorResponse."""
         self.client.send_request(command, dict(arguments or {}))
         self.send_bytes(bytes(self.client.send()))
-        while not isinstance(body := self._receive(), ResponseBody | ErrorResponse):
+        while not isinstance(body := self._take(), ResponseBody | ErrorResponse):
             pass
         return body
 
