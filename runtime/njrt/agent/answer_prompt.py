@@ -80,7 +80,7 @@ def list_inputs(
         if is_output and written not in block.reads:
             continue
         found = scope.lookup(name)
-        paths = findread_parts(block.instruction).get(written, ())
+        paths = find_read_parts(block.instruction).get(written, ())
         if not isinstance(found, Bound):
             if not is_output:
                 inputs[written] = found
@@ -97,7 +97,7 @@ _READ = re.compile(r"<([^\W\d]\w*)((?:\.[^\W\d]\w*)*)>")
 
 
 @lru_cache(maxsize=256)
-def findread_parts(instruction: str) -> Mapping[str, tuple[str, ...]]:
+def find_read_parts(instruction: str) -> Mapping[str, tuple[str, ...]]:
     """Return the attribute paths in a text by variable, unless it also reads the whole variable."""
     paths: dict[str, dict[str, None]] = {}
     for found in _READ.finditer(instruction):
