@@ -377,10 +377,8 @@ def list_children(node: ast.AST) -> list[ast.AST]:
 def list_suites(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
     """Yield the suites of a compound statement that belong to the same scope as the statement."""
     match statement:
-        case (
-            ast.Expr() | ast.Assign() | ast.Return()
-        ):  # most statements: the other cases take longer
-            return
+        case ast.Expr() | ast.Assign() | ast.Return():
+            return  # most statements: the other cases take longer
         case ast.If():
             yield from (branch.body for branch in list_branches(statement))
             yield list_branches(statement)[-1].orelse

@@ -308,9 +308,8 @@ class _Timer:
                 _withdraw_exception(call.thread)
 
     def start(self) -> None:
-        is_daemon = (
-            is_main_interpreter()
-        )  # in others the end of the interpreter waits for the last tick
+        # In other interpreters, the end of the interpreter waits for the last tick.
+        is_daemon = is_main_interpreter()
         threading.Thread(target=self.run, name="njrt-time-limit", daemon=is_daemon).start()
         self.runs = True  # not reached if the system has no thread left
 

@@ -120,9 +120,10 @@ class StateRecorder:
         match event:
             case "line":
                 self._add("line", frame)
+            # From Python 3.12 on, a comprehension is part of the function.
             case "exception" if not (
                 ends_iteration(argument[1], frame) and self._find_comprehension(frame)
-            ):  # from Python 3.12 on, a comprehension is part of the function
+            ):
                 self._add("exception", frame, render_value(argument[1]))
             case "return":
                 is_left = argument is None and self._is_left_by_exception(frame)

@@ -67,9 +67,8 @@ def main() -> None:
     options: dict[str, Any] = {"max_seconds": _MAX_SECONDS, **start["options"]}
     given = GivenSettings(intercept=agent.intercept, ask_again=True, options=options)
     configure_layer("tool", given)  # the threads of the program too
-    warnings.simplefilter(
-        "ignore", PolicyWarning
-    )  # each step back would start a process that warns
+    # Each step back would start a process that warns.
+    warnings.simplefilter("ignore", PolicyWarning)
     raised = run_as_main(code, program, start["arguments"])
     agent.leave()
     agent.ending = report_ending(raised)

@@ -110,10 +110,8 @@ def converse(
             elif not isinstance(result, Answer):
                 return result
             results.append(result)
-        if detector.detect_repeat(
-            reply, bool(refusals)
-        ):  # shown only once: models copy what repeats
-            messages = messages[:-2]
+        if detector.detect_repeat(reply, bool(refusals)):
+            messages = messages[:-2]  # shown only once: models copy what repeats
         times = max((refusal.times for refusal in refusals), default=0)
         refuse_repeated_mistake(refusals, max(detector.repeats, times))
         has_answers = has_answers or len(refusals) < len(results)

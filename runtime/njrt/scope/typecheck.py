@@ -138,9 +138,8 @@ class _TypeChecker:
         elif origin is type:
             if not _is_subclass(value, arguments[0]):
                 yield (), _format_mismatch(value, declared)
-        elif hasattr(
-            origin or declared, "__required_keys__"
-        ):  # a TypedDict, also of typing_extensions
+        elif hasattr(origin or declared, "__required_keys__"):
+            # A TypedDict, also of typing_extensions.
             yield from self.find_key_problems(value, declared)
         elif not _is_instance(value, declared, name, arguments):
             yield (), _format_mismatch(value, declared)
