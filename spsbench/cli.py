@@ -10,7 +10,6 @@ from njrt.errors import NaturalError
 from spsbench.export import command as export
 from spsbench.neural import command as neural
 from spsbench.repair import command as repair
-from spsbench.replay import command as replay
 from spsbench.report import command as report
 from spsbench.states import command as states
 from spsbench.studies import command as studies
@@ -55,7 +54,7 @@ for command in (
     *(repair.command, repair.mutants_command, export.command),
     *(neural.trajectories_command, neural.train_command),
     *(neural.predict_command, neural.curve_command),
-    *(replay.command, report.command, run.command, states.command),
+    *(report.command, run.command, states.command),
     report.make_report_command("repair-report", "spsbench.repair.table"),
 ):
     main.add_command(command)

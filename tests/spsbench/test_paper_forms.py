@@ -18,9 +18,8 @@ import njrt
 from njrt.effects import Perform, Refusal, Run
 from njrt.messages import ToolCall
 from njrt.models.scripted import Scripted, call
-from spsbench.interfaces import EffectSet, make_settings
+from spsbench.interfaces import INTERFACES, EffectSet, make_settings
 from spsbench.references import VALUE_FORMS, decode_wire
-from spsbench.replay.traces import list_calls
 
 PROGRAM = Program('''
     import dataclasses, enum, typing
@@ -365,7 +364,10 @@ def test_every_effect_of_every_set_is_reported_and_counted(
     }  # fmt: skip
     end = [call("break")] if effects not in ("direct", "baseline") else []
     ends = {"direct": call("run", code="break", done=True), "baseline": call("goto", label="break")}
-    names = [name for name in list_calls(effects) if name not in ("break", "continue", "done")]
+    sent = (
+        ["run"] if effects == "direct" else [name for name, _ in INTERFACES[effects].list_effects()]
+    )
+    names = [name for name in sent if name not in ("break", "continue", "done")]
     script = (
         [call(name, **arguments[name]) for name in names]
         + [call("nonsense")]

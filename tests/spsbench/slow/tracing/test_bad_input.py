@@ -124,8 +124,6 @@ READING = (
     "curve X --results neural.jsonl --out made",
     "curve curve.jsonl --results X --out made",
     "predict data --model X --out made",
-    "replay X",
-    "replay traces.jsonl --results X",
     "states X",
     "mutants X --out made",
 )

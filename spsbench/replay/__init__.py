@@ -1,1 +1,0 @@
-"""Replay the traces of other people's runs on this runtime."""
