@@ -22,7 +22,7 @@ import os
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
@@ -106,17 +106,17 @@ class TargetFunction:
             raise InvalidRowError(f"argument `{name}`: {text}") from None
 
 
-def load_target(name: str, modules: Mapping[str, ModuleType] | None = None) -> TargetFunction:
+def load_target(name: str) -> TargetFunction:
     """Import a program and return its function; `name` is PROGRAM:FUNCTION.
 
-    `modules` maps names to imported programs. Raises ConfigurationError or NaturalSyntaxError.
+    Raises ConfigurationError or NaturalSyntaxError.
     """
     program, colon, path = name.rpartition(":")
     if not colon or not program or not path:
         raise ConfigurationError(
             f"`{name}` does not name a function; write PROGRAM:FUNCTION, such as mail.njpy:triage"
         )
-    module = (modules or {}).get(program) or _import_program(program)
+    module = _import_program(program)
     function: Any = module
     for part in path.split("."):
         owner = function
@@ -140,13 +140,6 @@ def load_target(name: str, modules: Mapping[str, ModuleType] | None = None) -> T
     is_async = inspect.iscoroutinefunction(function)
     file = Path(getattr(module, "__file__", None) or program)
     return TargetFunction(name, file, function, is_async, parameters, annotations)
-
-
-def load_targets(names: Sequence[str]) -> list[TargetFunction]:
-    """Load several functions, importing each program once; raises the errors of `load_target`."""
-    programs = dict.fromkeys(name.rpartition(":")[0] for name in names)
-    modules = {program: _import_program(program) for program in programs if program}
-    return [load_target(name, modules) for name in names]
 
 
 @functools.cache

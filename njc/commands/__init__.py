@@ -95,8 +95,9 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Suggest a similar name for an unknown command, or the successor of a removed one."""
-        if args[0] in removed.COMMANDS:
-            ctx.fail(f"`njc {args[0]}` was removed in njc 0.3: {removed.COMMANDS[args[0]]}")
+        for name in (args[0], " ".join(args[:2])):
+            if name in removed.COMMANDS:
+                ctx.fail(f"`njc {name}` was removed in njc 0.3: {removed.COMMANDS[name]}")
         close = find_similar(args[0], COMMANDS)
         if args[0] not in COMMANDS and close and not args[0].startswith("-"):
             ctx.fail(f"no such command `{args[0]}`; did you mean `{close}`?")

@@ -1,20 +1,18 @@
-"""`njc mcp`: tools of MCP servers as Python functions, and compiled functions as tools."""
+"""`njc mcp`: tools of MCP servers as Python functions."""
 
 from __future__ import annotations
 
 import keyword
 import os
-import socket
 import sys
 from collections.abc import Sequence
-from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from njc.commands.terminal.console import Console, console_flags, require_stdin
+from njc.commands.terminal.console import Console, console_flags
 from njc.commands.terminal.flags import PATH, refuse_options, with_console
 from njc.project.config import find_project, get_lock_path
 from njc.project.report import format_count
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 @click.group("mcp")
 @console_flags
 def command() -> None:
-    """Use tools of MCP servers as functions, and functions as tools."""
+    """Use tools of MCP servers as functions."""
     require_packages("njc mcp", "njpy[mcp,static]", "mcp", "black")
 
 
@@ -137,62 +135,6 @@ def remove(console: Console, name: str) -> None:
     kept = {key: each for key, each in lock.servers.items() if key != name}
     save_lock(replace(lock, servers=kept), lock, lock_file)
     console.note(f"{section.file} is removed")
-
-
-@command.command("serve")
-@click.argument("targets", nargs=-1, required=True, metavar="PROGRAM:FUNCTION...")
-@click.option("--name", default="njc", show_default=True, help="The name of the server.")
-@click.option(
-    "--http",
-    "port",
-    type=click.IntRange(0, 65535),
-    metavar="PORT",
-    help="Serve streamable HTTP at /mcp; 0: any port.",
-)
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address for --http.")
-@click.option(
-    "--budget", default="", metavar="TEXT", help="Budgets of each client, as in NJC_BUDGET."
-)
-@with_console
-def serve(
-    console: Console, targets: Sequence[str], name: str, port: int | None, host: str, budget: str
-) -> None:
-    """Serve functions as the tools of an MCP server.
-
-    On standard input and output, or with --http at a URL.
-    """
-    from njc.mcp.serve import make_mcp_server
-    from njc.target import load_targets
-    from njrt.options.budget import parse_budgets
-
-    if port is None:
-        refuse_options("needs --http", "host")
-    budgets = parse_budgets(budget) if budget else ()
-    with redirect_stdout(sys.stderr):  # for what programs print when they are imported
-        server = make_mcp_server(load_targets(targets), name, budgets)
-    if port is None:
-        require_stdin("a client writes to it")
-        server.run("stdio")  # the SDK sends to standard error what is printed meanwhile
-        os.dup2(2, 1)  # for calls that have not ended
-        return
-    import uvicorn
-
-    listening = _listen(host, port)
-    place = f"[{host}]:" if ":" in host else f"{host}:"
-    place += str(listening.getsockname()[1])
-    console.note(f"serving {format_count(len(targets), 'tool')} at http://{place}/mcp")
-    os.dup2(2, 1)  # for what programs and their children print
-    app = server.streamable_http_app(host=host)
-    uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; raises ConfigurationError if the address cannot be used."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family)
-    except OSError as error:
-        raise ConfigurationError(f"cannot serve at {host}:{port}: {error.strerror}") from None
 
 
 def _write(

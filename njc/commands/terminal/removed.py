@@ -11,6 +11,7 @@ COMMANDS: Mapping[str, str] = {
     "cache": "use `njc store cache` and `njc store clear`",
     "canary": "compare code with the live block by `njc compare`",
     "clean": "use `njc build --clean`",
+    "mcp serve": "serve functions by the MCP package, as docs/reference/mcp.md shows",
     "migrate": "follow docs/migrating.md, which has a table of the changes",
     "migrate-model": "record again with NJC_RECORD=all:FILE, and measure with `njc eval --model`",
     "replay": "replay recordings by `pytest --njc-record=none`, or with NJC_RECORD=none:FILE",

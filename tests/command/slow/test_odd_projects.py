@@ -412,7 +412,6 @@ INITIALIZE = f"Content-Length: {len(BODY)}\r\n\r\n{BODY}"
         ("dap <&-", 2, "standard input is closed; an editor writes to it"),
         ("lsp >&-", 1, ""),
         ("lsp <&-", 2, "standard input is closed; an editor writes to it"),
-        ("mcp serve a.njpy:greet <&-", 2, "standard input is closed; a client writes to it"),
     ],
 )
 def test_no_output_is_lost_in_silence(

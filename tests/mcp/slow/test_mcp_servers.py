@@ -21,6 +21,9 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from mcp import Client
+from mcp.server import MCPServer
+from mcp.types import CallToolResult
 
 import njrt
 from njc import hook
@@ -47,7 +50,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.syspath_prepend(str(tmp_path))
     yield tmp_path
     for name in [
-        name for name in sys.modules if name.startswith("box_") or name in ("tools_prog", "clock")
+        name
+        for name in sys.modules
+        if name.startswith("box_") or name in ("tools_prog", "times", "clock")
     ]:
         module = sys.modules.pop(name)
         if isinstance(server := getattr(module, "server", None), McpServer):
@@ -437,6 +442,11 @@ def test_a_program_ends_the_servers_that_it_started(folder: Path) -> None:
     assert found.stdout == b""
 
 
+async def call_tool(server: MCPServer, name: str, **arguments: str) -> CallToolResult:
+    async with Client(server) as client:
+        return await client.call_tool(name, arguments)
+
+
 def test_a_server_of_the_package_index_as_on_the_page_mcp_md(folder: Path) -> None:
     page = (Path(__file__).parents[3] / "docs" / "reference" / "mcp.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```(?:python|console)\n(.*?)```", page, re.DOTALL)
@@ -454,6 +464,12 @@ def test_a_server_of_the_package_index_as_on_the_page_mcp_md(folder: Path) -> No
     code = run("text = clock.get_current_time('Europe/Berlin').datetime[11:16]", done=True)
     with njrt.using(model=njrt.Scripted([code])):
         assert re.fullmatch(r"\d\d:\d\d", program.time_in("Berlin"))
+    Path("times.py").write_text("from tools_prog import time_in\n")
+    namespace = {"__name__": "served"}
+    exec(compile(blocks[-1], "serve.py", "exec"), namespace)
+    with njrt.using(model=njrt.Scripted([code])):
+        served = asyncio.run(call_tool(namespace["server"], "time_in", city="Berlin"))
+    assert re.fullmatch(r"\d\d:\d\d", served.structured_content["result"])
     moved = clock.convert_time("UTC", "12:00", "Asia/Tokyo")
     assert moved.time_difference == "+9.0h"
     assert moved.target.datetime.partition("T")[2].startswith("21:00")
