@@ -31,7 +31,6 @@ CASES = {
     "store cache --folder f --store memory:": "--store is another place than --folder; leave one out",
     "mcp add box --url http://127.0.0.1:9/mcp -- x": "name a command after --, or a --url, and not both",
     "mcp add box --header a=b -- x": "--header needs --url",
-    "mcp serve a.njpy:f": "`njc mcp serve` was removed in njc 0.3: serve functions by the MCP package",
 }
 
 
