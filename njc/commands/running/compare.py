@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import shlex
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -32,12 +34,14 @@ from njc.evaluation.comparison.results import (
     ComparedRun,
     ModeBuild,
     ModeSummary,
+    read_tests,
     sum_usage_by_block,
 )
 from njc.evaluation.comparison.text import format_comparison_text
 from njc.project.build import read_source
 from njc.project.config import LOCK_FILE_NAME, Project, get_lock_path
 from njc.project.outputs import write_all
+from njc.project.report import format_count
 from njc.project.units import SUFFIX, Unit, find_units, format_path
 from njc.static.build import HoleRequest
 from njc.static.lock import LockEntry, StaticLock, format_lock, read_lock
@@ -71,8 +75,9 @@ def command(
 ) -> int:
     """Build in each mode, run COMMAND on each build, and compare.
 
-    COMMAND imports the compiled files; `{out}` in it is their directory. A run passes if it exits
-    with 0. A run that did not import them ends the comparison.
+    COMMAND imports the compiled files; `{out}` in it is their directory. Counted are the tests
+    that pytest reports; the exit code counts for another command. A run that did not import the
+    compiled files ends the comparison.
 
     Modes: live, static, reviewed. The default is all. The exit code is 1 if no mode can be built.
     """
@@ -157,7 +162,9 @@ def _build_mode(
     except NaturalError as error:
         failure = str(error)
     tokens = sum(entry.tokens.input + entry.tokens.output for entry in used)
-    return ModeBuild(time.monotonic() - began, tokens, failure)
+    prices = [entry.usd for entry in used]
+    usd = None if None in prices or not prices else sum(filter(None, prices))
+    return ModeBuild(time.monotonic() - began, tokens, failure, usd)
 
 
 def _run_all(
@@ -172,6 +179,12 @@ def _run_all(
         trace, began = log.with_suffix(".trace.jsonl"), time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
             environment = make_build_environment(build, project.out, Path(folder))
+            report = log.with_suffix(".tests.xml")
+            report.unlink(missing_ok=True)
+            added = f"--junitxml={shlex.quote(str(report))}"
+            environment["PYTEST_ADDOPTS"] = (
+                f"{os.environ.get('PYTEST_ADDOPTS', '')} {added}".strip()
+            )
             code = run_traced(console, command, trace, log, environment)
             seconds = time.monotonic() - began
             problem = find_import_problem(build, Path(folder))
@@ -180,9 +193,12 @@ def _run_all(
                 f"run {number} of {mode} (exit code {code}) did not measure the build: {problem}; "
                 f"its output is in {format_path(log)}"
             )
-        run = ComparedRun(code, seconds, sum_usage_by_block(read_written_trace(trace)))
-        verdict = "passed" if run.has_passed else f"failed ({code})"
-        output = "" if run.has_passed else f"; output: {format_path(log)}"
+        used = sum_usage_by_block(read_written_trace(trace))
+        run = ComparedRun(code, seconds, used, read_tests(report))
+        verdict = "passed" if code == 0 else f"failed ({code})"
+        if run.tests:
+            verdict = f"{run.passed} of {format_count(len(run.tests), 'test')} passed"
+        output = "" if code == 0 else f"; output: {format_path(log)}"
         calls = f"{run.usage.calls} calls{output}"
         console.note(f"{mode} {number}/{runs}: {verdict} in {seconds:.1f} s, {calls}")
         yield run

@@ -1,6 +1,6 @@
-"""The results of a comparison: the cost of each mode's build and runs, and how many runs passed.
+"""The results of a comparison: the cost of each mode's build and runs, and how many tests passed.
 
-ComparedRun(number=2, exit_code=0, seconds=1.2, blocks={"mail.njpy:12": Totals(calls=1, ...)})
+ComparedRun(0, 1.2, {"mail.njpy:12": Totals(calls=1, ...)}, {"test_mail::test_bill": True})
 ...  ->  ModeSummary("static", ModeBuild(...), runs=(...))  ->  a table
 """
 
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from statistics import median
+from xml.etree import ElementTree
 
 from njc.evaluation.pass_rates import PassRate
 from njc.trace_lines import BeganLine, RepliedLine, TraceLine
@@ -24,19 +26,28 @@ class ModeBuild:
     tokens: int = 0
     """All tokens that were ever used to write the code, also by an earlier build."""
     failure: str = ""
+    usd: float | None = None
+    """What they cost; None if a price is unknown, or no code was written."""
 
 
 @record
 class ComparedRun:
-    """A single run of the command, and what its blocks used, by place."""
+    """A single run of the command, what its blocks used, by place, and which tests passed."""
 
     exit_code: int
     seconds: float
     blocks: Mapping[str, Totals] = field(default_factory=dict)
+    tests: Mapping[str, bool] = field(default_factory=dict)
+    """The tests of the command's report; empty if it wrote none."""
 
     @property
-    def has_passed(self) -> bool:
-        return self.exit_code == 0
+    def verdicts(self) -> Mapping[str, bool]:
+        """The tests, or the command itself as the only one."""
+        return self.tests or {"the command": self.exit_code == 0}
+
+    @property
+    def passed(self) -> int:
+        return sum(self.verdicts.values())
 
     @property
     def usage(self) -> Totals:
@@ -52,9 +63,18 @@ class ModeSummary:
     runs: tuple[ComparedRun, ...]
 
     @property
+    def tests(self) -> dict[str, tuple[int, int]]:
+        """How often each test passed, and ran."""
+        found: defaultdict[str, list[bool]] = defaultdict(list)
+        for run in self.runs:
+            for name, has_passed in run.verdicts.items():
+                found[name].append(has_passed)
+        return {name: (sum(passed), len(passed)) for name, passed in found.items()}
+
+    @property
     def passes(self) -> PassRate:
-        """A single group of all runs, which are interchangeable."""
-        return PassRate([(sum(run.has_passed for run in self.runs), len(self.runs))])
+        """The passed runs, a group for each test: runs of a test are not independent."""
+        return PassRate([*self.tests.values()] or [(0, 0)])
 
     @property
     def seconds(self) -> float:
@@ -70,6 +90,35 @@ class ModeSummary:
     def tokens(self) -> int:
         """The tokens of a run on average."""
         return round(self.usage.tokens / (len(self.runs) or 1))
+
+
+def read_tests(report: Path) -> dict[str, bool]:
+    """Return which tests of a JUnit report passed; skipped tests are left out.
+
+    Empty if there is no report, or if it cannot be read.
+    """
+    try:
+        cases = ElementTree.parse(report).getroot().iter("testcase")
+    except (OSError, ElementTree.ParseError):
+        return {}
+    passed: dict[str, bool] = {}
+    for case in cases:
+        ended = {part.tag for part in case}
+        if "skipped" not in ended:
+            name = "::".join(filter(None, (case.get("classname"), case.get("name"))))
+            # A test that fails and whose teardown fails too stands there twice.
+            passed[name] = passed.get(name, True) and ended.isdisjoint(("failure", "error"))
+    return passed
+
+
+def count_differences(one: ModeSummary, other: ModeSummary) -> tuple[int, int]:
+    """Return in how many tests that both ran the first passes more often, and less often."""
+    ours, theirs = one.tests, other.tests
+    pairs = [
+        (ours[name][0] / ours[name][1], theirs[name][0] / theirs[name][1])
+        for name in ours.keys() & theirs.keys()
+    ]
+    return sum(a > b for a, b in pairs), sum(a < b for a, b in pairs)
 
 
 def sum_usage_by_block(trace: Iterable[TraceLine]) -> dict[str, Totals]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from njc.evaluation.comparison.results import (
     ComparedRun,
     ModeBuild,
     ModeSummary,
+    read_tests,
     sum_usage_by_block,
 )
 from njc.evaluation.comparison.text import format_text_table, write_advice
@@ -58,11 +60,75 @@ def test_modes_are_compared(studio: Studio) -> None:
     assert "0/2" in lines["live"], "the live model does not look at the limit"
     assert "2/2" in lines["static"]
     assert "2/2" in lines["reviewed"]
-    assert "static did best: 2 of 2 runs passed, at " in result.stdout
-    assert "Too close to distinguish with so few runs: reviewed." in result.stdout
+    assert "static did best: 2 of 2 tests passed, at " in result.stdout
+    assert "Too close to distinguish with so few tests: reviewed." in result.stdout
     assert re.search(r"^shop.njpy:7  live +3\.0 ", result.stdout, re.MULTILINE)
     assert "static 2/2: passed in " in result.stderr
     assert re.search(r"live 1/2: failed \(1\) in .* 3 calls; output: ", result.stderr)
+
+
+TESTS = """\
+import pytest
+import njrt
+from shop import model, total
+
+@pytest.fixture(autouse=True)
+def scripted():
+    with njrt.using(model=model):
+        yield
+
+@pytest.mark.parametrize("limit", [4, 6])
+def test_total(limit):
+    assert total([1, 2, 3], limit) == {4: 3, 6: 6}[limit]
+
+@pytest.mark.skip
+def test_later(): ...
+"""
+
+
+def test_tests_are_counted_and_paired_by_their_names(studio: Studio) -> None:
+    studio.write({"shop.njpy": SHOP, "test_shop.py": TESTS})
+    pytest_run = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_shop.py")
+    call = ("compare", "-n", "2", "--modes", "live,static", "shop.njpy", "--", *pytest_run)
+    result = studio.njc(*call, replies=[GOOD])
+    assert result.exit_code == 0, result.output
+    modes, tests, *_ = result.stdout.split("\n\n")
+    passed = [line.split()[:2] for line in modes.split("\n")[2:]]
+    assert passed == [["live", "2/4"], ["static", "4/4"]]
+    assert [line.split() for line in tests.split("\n")] == [
+        ["test", "live", "static"],
+        ["-" * len("test_shop::test_total[4]"), "----", "------"],
+        ["test_shop::test_total[4]", "0/2", "2/2"],
+    ]
+    assert "static did best: 4 of 4 tests passed, at " in result.stdout
+    assert "live 1/2: 1 of 2 tests passed in " in result.stderr
+
+
+REPORT = """<testsuites><testsuite>
+<testcase classname="a.T" name="test_one"/><testcase name="bare"/>
+<testcase classname="a" name="test_two"><failure/></testcase>
+<testcase classname="a" name="test_torn"/><testcase classname="a" name="test_torn"><error/></testcase>
+<testcase classname="a" name="test_off"><skipped/></testcase>
+</testsuite></testsuites>"""
+
+
+@pytest.mark.parametrize(
+    ("report", "tests"),
+    [
+        (
+            REPORT,
+            {"a.T::test_one": True, "bare": True, "a::test_two": False, "a::test_torn": False},
+        ),
+        ("<testsuites><testsuite", {}),
+        ("", {}),
+        (None, {}),
+    ],
+)
+def test_a_report_of_tests_is_read(tmp_path: Path, report: str | None, tests: object) -> None:
+    file = tmp_path / "report.xml"
+    if report is not None:
+        file.write_text(report)
+    assert read_tests(file) == tests
 
 
 def test_code_of_a_comparison_does_not_enter_the_lock_of_the_project(studio: Studio) -> None:
@@ -134,11 +200,11 @@ LIVE = summarize("live", 10, tokens=500)
     [
         (
             [summarize("live", 2, runs=2, tokens=500), summarize("static", 0, runs=2)],
-            ["live did best: 2 of 2 runs passed, at 1.00 s and 500 tokens a run."],
+            ["live did best: 2 of 2 tests passed, at 1.00 s and 500 tokens a run."],
         ),
         (
             [summarize("live", 0, tokens=500), summarize("static", 0, build=100)],
-            ["No run passed in any mode."],
+            ["No test passed in any mode."],
         ),
         (
             [
@@ -147,14 +213,15 @@ LIVE = summarize("live", 10, tokens=500)
                 summarize("reviewed", 2, tokens=1),
             ],
             [
-                "live did best: 10 of 10 runs passed, at 1.00 s and 500 tokens a run.",
-                "Too close to distinguish with so few runs: static.",
-                "Runs until code saves more tokens than it took to write, against live: static 3.",
+                "live did best: 10 of 10 tests passed, at 1.00 s and 500 tokens a run.",
+                "Too close to distinguish with so few tests: static.",
+                "static pays after 3 runs, against live: 1,000 tokens (price unknown) to write it, "
+                "400 saved a run.",
             ],
         ),
         (
             [summarize("live", 0, tokens=500), summarize("static", 5, build=100)],
-            ["static did best: 5 of 10 runs passed, at 1.00 s and 0 tokens a run."],
+            ["static did best: 5 of 10 tests passed, at 1.00 s and 0 tokens a run."],
         ),
         ([summarize("static", 0, runs=0, failure="no code")], ["static was not built: no code"]),
     ],
@@ -176,13 +243,13 @@ def test_advice(rows: list[ModeSummary], advice: list[str]) -> None:
         unique_by=lambda row: row.name,
     )
 )
-def test_a_mode_that_passed_no_run_is_not_named(rows: list[ModeSummary]) -> None:
+def test_a_mode_that_passed_no_test_is_not_named(rows: list[ModeSummary]) -> None:
     advice = " ".join(write_advice(rows)).replace("against live", "")
     for row in rows:
         if not row.passes.passed:
             assert not re.search(rf"\b{row.name}\b(?!-)", advice), advice
     no_run_passed = any(row.runs for row in rows) and not any(row.passes.passed for row in rows)
-    assert ("No run passed" in advice) == no_run_passed
+    assert ("No test passed" in advice) == no_run_passed
 
 
 def test_the_time_of_a_run_is_the_median() -> None:
