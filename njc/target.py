@@ -148,6 +148,20 @@ def get_target(name: str) -> TargetFunction:
     return load_target(name)
 
 
+def load_again(name: str) -> TargetFunction:
+    """Import a program again, with the compiled modules and those of its folder that it imported.
+
+    Raises ConfigurationError or NaturalSyntaxError.
+    """
+    folder = get_target(name).program.parent
+    for key, module in list(sys.modules.items()):
+        file = Path(getattr(module, "__file__", None) or os.devnull)
+        is_own = file.is_relative_to(folder) and "site-packages" not in file.parts
+        if is_own or isinstance(getattr(module, "__loader__", None), NaturalLoader):
+            del sys.modules[key]
+    return load_target(name)
+
+
 def make_absolute(target: str) -> str:
     """Return the target with the absolute path of its file."""
     program, colon, function = target.rpartition(":")

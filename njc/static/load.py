@@ -3,7 +3,8 @@
     load_code(Path("mail.njpy"), data, project)   ->   code, warnings
 
 Compiled files are neither read nor written, so the code is never out of date. Static blocks have
-their code of `njc.lock`; with NJC_MODE=live in the environment, they run live.
+their code of `njc.lock`. NJC_MODE in the environment replaces the mode of the project; with `live`,
+all blocks run live.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from njc.frontend.source import SourceFile
 from njc.project.build import Finding, NaturalSyntaxError, collect_findings, make_compile_task
 from njc.project.config import Project, get_lock_path
 from njc.project.units import Unit, make_unit
+from njrt.options import make_options, merge_option_layers
+from njrt.records import replace
 
 if TYPE_CHECKING:
     from njc.compiler import Compilation
@@ -32,6 +35,9 @@ def load_code(
 
     Tracebacks, coverage and breakpoints of the code refer to the lines of `file`.
     """
+    if mode := environ.get("NJC_MODE"):
+        chosen = make_options({"mode": mode}, "NJC_MODE")
+        project = replace(project, options=merge_option_layers(chosen, project.options))
     unit = make_unit(file, project)
     source = SourceFile(unit.path, data)
     task = make_compile_task(unit, source, project)

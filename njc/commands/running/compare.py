@@ -19,6 +19,8 @@ from njc.commands.terminal.flags import (
     ATTEMPTS,
     COUNT,
     JOBS,
+    MODES,
+    parse_modes,
     project_flags,
     resolve_project,
     with_console,
@@ -48,9 +50,8 @@ from njc.static.lock import LockEntry, StaticLock, format_lock, read_lock
 from njc.static.write import fill_units, format_finding_messages, write_static_build
 from njc.trace_lines import read_written_trace
 from njrt.errors import ConfigurationError, NaturalError
-from njrt.options import Mode
 
-MODES: tuple[Mode, ...] = ("live", "static", "reviewed")
+DEFAULT_MODES = "live,static,reviewed"
 RESULTS_FOLDER = Path(".njc_cache") / "compare"
 
 
@@ -59,7 +60,7 @@ RESULTS_FOLDER = Path(".njc_cache") / "compare"
 @click.option(
     "-n", "--runs", type=COUNT, default=3, metavar="N", help="Runs in each mode (default: 3)."
 )
-@click.option("--modes", metavar="LIST", help="Modes to compare, separated by commas.")
+@MODES
 @ATTEMPTS
 @JOBS
 @project_flags
@@ -85,7 +86,7 @@ def command(
     choose_command(words)
     project = resolve_project(sources, flags)
     units = find_units(sources, project)
-    chosen = _parse_modes(modes) if modes else MODES
+    chosen = parse_modes(modes or DEFAULT_MODES)
     folder = RESULTS_FOLDER / _compute_digest(units, words, project)
     rows, lock_file = [], folder.absolute() / LOCK_FILE_NAME
     before = copy_lock(get_lock_path(project, units[0].root), lock_file)
@@ -119,14 +120,6 @@ def _split_arguments(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
     if any(source.startswith("-") for source in sources):
         raise ConfigurationError("flags go before SRC: `njc compare -n 5 src -- pytest -q`")
     return list(map(Path, sources)), words
-
-
-def _parse_modes(text: str) -> Sequence[Mode]:
-    modes = [mode.strip() for mode in text.split(",") if mode.strip()]
-    for mode in modes:
-        if mode not in MODES:
-            raise ConfigurationError(f"no mode `{mode}`; the modes are {', '.join(MODES)}")
-    return [mode for mode in MODES if mode in modes]
 
 
 def _compute_digest(units: Sequence[Unit], words: Sequence[str], project: Project) -> str:

@@ -1,18 +1,27 @@
-"""`njc eval mail.njpy:route cases.jsonl`: a function's pass rates on cases, model by model."""
+"""`njc eval mail.njpy:route cases.jsonl`: a function's pass rates on cases, form by form."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
 import click
 
 from njc.commands.terminal.console import Console, ProgressLine
-from njc.commands.terminal.flags import CASE_JOBS, CASES, REPEATS, TARGET, with_console
+from njc.commands.terminal.flags import (
+    CASE_JOBS,
+    CASES,
+    MODES,
+    REPEATS,
+    TARGET,
+    parse_modes,
+    with_console,
+)
 from njc.evaluation.cases.case_file import read_cases
-from njc.evaluation.cases.runner import CaseResult, PlannedRun, run_cases
+from njc.evaluation.cases.runner import CaseResult, Form, PlannedRun, run_cases, setting_variable
 from njc.evaluation.cases.summary import (
     compare_forms,
     format_calibration,
@@ -23,7 +32,7 @@ from njc.evaluation.cases.summary import (
 )
 from njc.evaluation.pass_rates import parse_gate
 from njc.project.report import format_count
-from njc.target import get_target, make_absolute
+from njc.target import get_target, load_again, make_absolute
 from njrt.persistence.cache import REPLIES_FILE, open_cache_file
 from njrt.session.layered_model import find_recorder
 from njrt.session.settings import get_settings
@@ -34,6 +43,7 @@ from njrt.session.settings import get_settings
 @CASES
 @REPEATS
 @click.option("--model", "models", multiple=True, metavar="A,B", help="Models to compare.")
+@MODES
 @click.option("--gate", "gates", multiple=True, metavar="pass^K>=X", help="Fail if fewer pass.")
 @click.option("--decide", is_flag=True, help="Compare with replies as probabilities.")
 @CASE_JOBS
@@ -45,6 +55,7 @@ def command(
     cases: Path,
     repeats: int,
     models: Sequence[str],
+    modes: str | None,
     gates: Sequence[str],
     **flags: Any,
 ) -> int:
@@ -63,21 +74,26 @@ def command(
         for file in caches.glob(f"*/{REPLIES_FILE}"):
             open_cache_file(file.parent).clear("")
     is_recorded = find_recorder(get_settings(), os.environ) is not None
-    numbered, loaded = read_cases(cases), get_target(target)
-    forms = (False, True) if flags["decide"] else (None,)
+    numbered = read_cases(cases)
+    chosen = parse_modes(modes) if modes else [""]
+    decides = (False, True) if flags["decide"] else (None,)
+    forms = [Form(*form) for form in product(names, chosen, decides)]
+    forms.sort(key=lambda form: chosen.index(form.mode))
     planned = [
-        PlannedRun(case, name, repeat, None if is_recorded else caches / str(repeat), decide)
-        for name in names
-        for decide in forms
+        PlannedRun(case, form, repeat, None if is_recorded else caches / str(repeat))
+        for form in forms
         for repeat in range(1, repeats + 1)
         for case in numbered
     ]
     results: list[CaseResult] = []
     progress = ProgressLine(console, "running")
-    for result in run_cases(loaded, planned, flags["jobs"]):
-        results.append(result)
-        progress(len(results), len(planned))
-    summaries = [summarize(name, numbered, results, form) for name in names for form in forms]
+    for mode, runs in groupby(planned, key=lambda run: run.form.mode):
+        with setting_variable("NJC_MODE", mode):
+            loaded = load_again(target) if mode else get_target(target)
+            for result in run_cases(loaded, list(runs), flags["jobs"]):
+                results.append(result)
+                progress(len(results), len(planned))
+    summaries = [summarize(form, numbered, results) for form in forms]
     times = f", {repeats} times" if repeats > 1 else ""
     title = f"{shown} on {format_count(len(numbered), 'case')}{times}"
     console.result(f"{title}\n\n{format_table(summaries)}")

@@ -21,6 +21,7 @@ from njrt.errors import ConfigurationError
 from njrt.options import (
     OPTION_CHOICES,
     OPTION_NAMES,
+    Mode,
     Options,
     make_options,
     merge_option_layers,
@@ -85,6 +86,8 @@ MODE = click.option(
     type=click.Choice(OPTION_CHOICES["mode"]),
     help="Mode of blocks without one (default: live).",
 )
+COMPARED_MODES: tuple[Mode, ...] = ("live", "static", "reviewed")
+MODES = click.option("--modes", metavar="A,B", help="Modes to compare, separated by commas.")
 OPEN_EXIT_CODE = 3
 """The exit code if blocks wait for their writer."""
 
@@ -128,6 +131,16 @@ def resolve_project(places: Sequence[Path], flags: Mapping[str, FlagValue]) -> P
     project = replace(projects[0], out=out, options=merged)
     check_required_version(project.required_version, __version__)
     return project
+
+
+def parse_modes(text: str) -> list[Mode]:
+    """Return the modes in a list separated by commas; raises ConfigurationError."""
+    given = [name for each in text.split(",") if (name := each.strip())]
+    for name in given:
+        if name not in COMPARED_MODES:
+            known = ", ".join(COMPARED_MODES)
+            raise ConfigurationError(f"no mode `{name}`; the modes are {known}")
+    return [mode for mode in COMPARED_MODES if mode in given]
 
 
 def refuse_options(problem: str, *names: str) -> None:

@@ -1,6 +1,6 @@
 """Running cases: calling the function, and checking the result.
 
-    run_case(target, PlannedRun(case, "openai/gpt-4.1-mini", 1), cache)
+    run_case(target, PlannedRun(case, Form("openai/gpt-4.1-mini"), 1), cache)
         ->  CaseResult(problem="expected 'billing', got 'it'", ...)
 
 Replies are kept in a cache for each repeat, so that an interrupted run asks only for the others.
@@ -52,16 +52,25 @@ MAX_SHOWN = 200
 
 
 @record
+class Form:
+    """One of the forms of a program that are compared."""
+
+    model: str = ""
+    """The model to ask, or "" for the configured one."""
+    mode: str = ""
+    """The mode of its blocks, or "" for the configured one."""
+    decide: bool | None = None
+    """Whether blocks that can decide do so; None leaves that to the program."""
+
+
+@record
 class PlannedRun:
     """A planned run of a case; `cache` is the folder of its replies, or None not to keep any."""
 
     numbered: NumberedCase
-    model: str
-    """The model to ask, or "" for the configured one."""
+    form: Form
     repeat: int
     cache: Path | None = None
-    decide: bool | None = None
-    """Whether blocks that can decide do so; None leaves that to the program."""
 
 
 @record
@@ -87,9 +96,9 @@ class CaseResult:
 def run_cases(
     target: TargetFunction, planned: Sequence[PlannedRun], jobs: int
 ) -> Iterator[CaseResult]:
-    """Yield the runs' results, model by model, `jobs` at a time; an error ends the runs."""
-    for model, runs in groupby(planned, key=lambda run: run.model):
-        with asking(model):
+    """Yield the runs' results, form by form, `jobs` at a time; an error ends the runs."""
+    for form, runs in groupby(planned, key=lambda run: run.form):
+        with setting_variable("NJC_REPLACE_MODEL", form.model and f"={form.model}"):
             if jobs == 1:  # in this thread, because of what the program opens on import
                 yield from (carry(run_case)(target, run) for run in runs)
                 continue
@@ -104,10 +113,11 @@ def run_cases(
 def run_case(target: TargetFunction, planned: PlannedRun) -> CaseResult:
     """Call the function for a case and check the result; raises the errors in `_STOPPING`."""
     numbered, began = planned.numbered, time.monotonic()
-    settings: dict[str, Any] = {} if planned.decide is None else {"decide": planned.decide}
+    form = planned.form
+    settings: dict[str, Any] = {} if form.decide is None else {"decide": form.decide}
     with (
         watch() as account,
-        replaying(planned.model),
+        replaying(form.model),
         using(cache=planned.cache or False, **settings),
     ):
         try:
@@ -132,17 +142,17 @@ def run_case(target: TargetFunction, planned: PlannedRun) -> CaseResult:
 
 
 @contextmanager
-def asking(model: str) -> Iterator[None]:
-    """Ask this model instead of the configured one; an empty name leaves the configured model."""
-    before = os.environ.get("NJC_REPLACE_MODEL")
-    if model:
-        os.environ["NJC_REPLACE_MODEL"] = f"={model}"
+def setting_variable(name: str, value: str) -> Iterator[None]:
+    """Set a variable of the environment meanwhile; an empty value leaves it as it is."""
+    before = os.environ.get(name)
+    if value:
+        os.environ[name] = value
     try:
         yield
     finally:
-        os.environ.pop("NJC_REPLACE_MODEL", None)
+        os.environ.pop(name, None)
         if before is not None:
-            os.environ["NJC_REPLACE_MODEL"] = before
+            os.environ[name] = before
 
 
 def _call(target: TargetFunction, numbered: NumberedCase) -> tuple[dict[str, Any], Any]:

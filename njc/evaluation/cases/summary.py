@@ -1,4 +1,4 @@
-"""Pass rates of cases for each model, as a table, with the failures and warnings.
+"""Pass rates of cases for each form of a program, as a table, with the failures and warnings.
 
 model                      passed   rate   95 % interval  calls  tokens           cost  seconds
 -------------------------  ------  -----  --------------  -----  ------  -------------  -------
@@ -18,7 +18,7 @@ from njc.evaluation.calibration import (
     list_gates,
 )
 from njc.evaluation.cases.case_file import NumberedCase
-from njc.evaluation.cases.runner import CaseResult
+from njc.evaluation.cases.runner import CaseResult, Form
 from njc.evaluation.comparison.text import format_text_table
 from njc.evaluation.pass_rates import PassRate
 from njrt.observability.accounts import Totals, format_cost
@@ -30,7 +30,7 @@ CaseRuns = Sequence[tuple[NumberedCase, Sequence[CaseResult]]]
 
 @record
 class Summary:
-    """All runs of a model."""
+    """All runs of a form."""
 
     name: str
     cases: CaseRuns
@@ -59,18 +59,14 @@ class Summary:
         )
 
 
-def summarize(
-    model: str,
-    cases: Sequence[NumberedCase],
-    results: Sequence[CaseResult],
-    decide: bool | None = None,
-) -> Summary:
-    """Summarize the runs of a model, named by the models that were asked if it is ""."""
-    runs = [it for it in results if it.run.model == model and it.run.decide is decide]
+def summarize(form: Form, cases: Sequence[NumberedCase], results: Sequence[CaseResult]) -> Summary:
+    """Summarize the runs of a form, named by the models that were asked if it names none."""
+    runs = [it for it in results if it.run.form == form]
     asked = dict.fromkeys(name for run in runs for name in run.asked)
     by_case = [(case, [it for it in runs if it.run.numbered is case]) for case in cases]
-    forms = {None: "", True: ", decide", False: ", JSON"}
-    return Summary((model or ", ".join(asked) or "no model") + forms[decide], by_case)
+    model = form.model or ", ".join(asked) or "no model"
+    reply = {None: "", True: "decide", False: "JSON"}[form.decide]
+    return Summary(", ".join(filter(None, (form.mode, model, reply))), by_case)
 
 
 def format_calibration(summary: Summary) -> str:
