@@ -25,6 +25,7 @@ from njc.frontend.parse import can_hold_blocks, can_set_mode
 from njc.frontend.source import SourceFile
 from njc.project.build import Finding
 from njc.project.units import Unit
+from njc.static.cases import read_shown_cases
 from njc.static.checks.code import find_code_refusals
 from njc.static.generate import CodeCheck
 from njc.static.holes import Hole, find_holes, make_fresh_name, split_import
@@ -125,7 +126,10 @@ def make_static_file(unit: Unit, source: SourceFile, project: Options) -> Static
     analysis = analyze(source)
     if analysis.module is None or analysis.has_errors:
         return None
-    holes = tuple(find_holes(analysis.module, analysis.blocks, analysis.types, project))
+    holes = tuple(
+        replace(hole, cases=read_shown_cases(unit.source, hole.function))
+        for hole in find_holes(analysis.module, analysis.blocks, analysis.types, project)
+    )
     return StaticFile(unit, analysis, holes, project) if holes else None
 
 

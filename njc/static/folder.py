@@ -26,7 +26,7 @@ from njc.static.generate import (
     add_missing_imports,
     unwrap_code,
 )
-from njc.static.holes import Hole
+from njc.static.holes import CASES_TITLE, Hole
 from njrt.errors import ConfigurationError
 from njrt.private_files import lock_folder
 from njrt.records import record
@@ -144,6 +144,7 @@ def render_question(hole: Hole, question: Path, refusals: Sequence[str] = ()) ->
             "## What the statements may"
             f" do\n\n```text\n{task.strip().removeprefix('---').strip()}\n```"
         ),
+        f"## Cases\n\n{CASES_TITLE}\n\n```json\n{hole.cases}\n```" if hole.cases else "",
         f"## Rules\n\n{RULES}",
         f"## An example\n\n```text\n{EXAMPLE_QUESTION}\n```\n\n{EXAMPLE_ANSWER}",
     ]

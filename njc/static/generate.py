@@ -87,7 +87,7 @@ def generate_code(
     """
     attempts: tuple[GenerationAttempt, ...] = ()
     cost = GenerationCost()
-    messages: tuple[Message, ...] = (*EXAMPLE_MESSAGES, UserMessage(hole.shown))
+    messages: tuple[Message, ...] = (*EXAMPLE_MESSAGES, UserMessage(hole.question))
     for turn in range(1, max_attempts + 1):
         reply = yield make_code_request(hole, messages, temperature, turn)
         cost = cost.add_reply(reply)
@@ -97,7 +97,7 @@ def generate_code(
         if code and not refusals:
             return Generated(code, attempts, cost)
         refusal = make_refusal_messages(code, refusals) if code else (UserMessage(NO_CODE),)
-        messages = (*EXAMPLE_MESSAGES, UserMessage(hole.shown), *refusal)
+        messages = (*EXAMPLE_MESSAGES, UserMessage(hole.question), *refusal)
         if temperature is not None:
             temperature = min(1.0, temperature + TEMPERATURE_STEP)
     return GenerationFailed(attempts, cost)

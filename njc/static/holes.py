@@ -35,6 +35,8 @@ from njrt.options import Mode, Options, merge_option_layers
 from njrt.private_names import mangle
 from njrt.records import record, replace
 
+CASES_TITLE = "Cases of the function, which its result must fit:"
+
 
 @record
 class Hole:
@@ -71,6 +73,13 @@ class Hole:
     """`file.njpy:line`, for people."""
     needs_review: bool = False
     """Whether a person must sign the code: the mode is `reviewed`."""
+    cases: str = ""
+    """Cases of the function, as JSON Lines; examples for the writer, and no part of the meaning."""
+
+    @property
+    def function(self) -> str:
+        """The qualified name of the function around the block."""
+        return self.name.rpartition(":")[2].partition("#")[0]
 
     @property
     def writes(self) -> tuple[str, ...]:
@@ -91,6 +100,11 @@ class Hole:
     def shown(self) -> str:
         """Everything that the model sees about the hole."""
         return "\n".join([self.program, "", self.instruction, "---", *_describe_interface(self)])
+
+    @property
+    def question(self) -> str:
+        """What a writer is asked: what is shown, and the cases."""
+        return f"{self.shown}\n\n{CASES_TITLE}\n{self.cases}" if self.cases else self.shown
 
     @property
     def meaning(self) -> BlockDigests:

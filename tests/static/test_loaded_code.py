@@ -14,6 +14,7 @@ import njrt
 from njc.project.build import NaturalSyntaxError
 from njc.project.config import find_project
 from njc.static.load import load_code
+from njrt.errors import ConfigurationError
 
 SETTINGS = """\
 [tool.njc]
@@ -75,11 +76,17 @@ def test_edited_code_of_the_lock_runs(shop: Path, studio: Studio) -> None:
     assert run(load(shop))["double"](4) == 12
 
 
-def test_all_blocks_run_live_if_the_environment_says_so(shop: Path) -> None:
+def test_the_environment_replaces_the_mode_of_the_project(shop: Path) -> None:
     names = run(load(shop, NJC_MODE="live"))
     with njrt.using(model=njrt.Scripted([{"y": 9}])):
         assert names["double"](4) == 9
-    assert run(load(shop, NJC_MODE="static"))["double"](4) == 8
+    assert run(load(shop, NJC_MODE=""))["double"](4) == 8
+    with pytest.raises(
+        NaturalSyntaxError, match=r"`kept/shop\.njpy:name` is not locked for mode static"
+    ):
+        load(shop, NJC_MODE="static")
+    with pytest.raises(ConfigurationError, match=r"NJC_MODE: .*fast"):
+        load(shop, NJC_MODE="fast")
 
 
 @pytest.mark.parametrize("case", ["missing", "stale", "refused"])

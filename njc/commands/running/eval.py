@@ -32,6 +32,7 @@ from njc.evaluation.cases.summary import (
 )
 from njc.evaluation.pass_rates import parse_gate
 from njc.project.report import format_count
+from njc.static.cases import name_case_file
 from njc.target import get_target, load_again, make_absolute
 from njrt.persistence.cache import REPLIES_FILE, open_cache_file
 from njrt.session.layered_model import find_recorder
@@ -52,7 +53,7 @@ from njrt.session.settings import get_settings
 def command(
     console: Console,
     target: str,
-    cases: Path,
+    cases: Path | None,
     repeats: int,
     models: Sequence[str],
     modes: str | None,
@@ -61,12 +62,15 @@ def command(
 ) -> int:
     """Call FUNCTION for each case of the file CASES, and count what passes.
 
+    Without CASES, the file PROGRAM.FUNCTION.cases.jsonl beside the program is read.
     A case is a JSON object: {"inputs": {...}, "expect": RESULT}, or with "after" or "check".
     Replies are kept, and an interrupted command continues with the missing ones.
     """
     shown = target
     # The program may change the working directory.
-    target, cases = make_absolute(target), cases.absolute()
+    target = make_absolute(target)
+    program, _, function = target.rpartition(":")
+    cases = (cases or name_case_file(Path(program), function)).absolute()
     conditions = [parse_gate(gate, repeats) for gate in gates]
     names = list(dict.fromkeys(filter(None, ",".join(models).split(",")))) or [""]
     caches = cases.parent / ".njc_cache" / "eval"

@@ -45,7 +45,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 COUNT = click.IntRange(min=1)
 SOURCES = click.argument("sources", nargs=-1, metavar="[SRC]...", type=PATH)
 TARGET = click.argument("target", metavar="PROGRAM:FUNCTION")
-CASES = click.argument("cases", metavar="CASES", type=FILE)
+CASES = click.argument("cases", metavar="[CASES]", type=FILE, required=False)
 REPEATS = click.option("--repeats", type=COUNT, default=1, metavar="N", help="Runs of each case.")
 CASE_JOBS = click.option(
     "-j", "--jobs", type=COUNT, default=1, metavar="N", help="Cases at a time."

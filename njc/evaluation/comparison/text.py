@@ -88,10 +88,14 @@ def format_test_rows(rows: Sequence[ModeSummary]) -> list[tuple[str, ...]]:
     for name in names:
         cells = [tests.get(name) for tests in found.values()]
         if len({cell and cell[0] / cell[1] for cell in cells}) > 1:
-            lines.append(
-                (name, *("-" if cell is None else f"{cell[0]}/{cell[1]}" for cell in cells))
-            )
+            counts = ("-" if cell is None else f"{cell[0]}/{cell[1]}" for cell in cells)
+            lines.append((_shorten(name), *counts))
     return lines[:MAX_TESTS]
+
+
+def _shorten(name: str) -> str:
+    """Cut a long name in its middle; its end has a test's parameters."""
+    return name if len(name) <= 72 else f"{name[:40]}...{name[-29:]}"
 
 
 def write_advice(rows: Sequence[ModeSummary]) -> list[str]:

@@ -1,0 +1,68 @@
+"""Who writes a block's code is shown up to three cases of its function; they are no part of its meaning."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from studio import Studio
+
+PROGRAM = '''\
+class Shop:
+    def route(self, mail: str) -> str:
+        """natural
+        Bind <:team: str> to the team for <mail>.
+        """
+        return team
+
+
+def route(mail: str) -> str:
+    """natural
+    Bind <:team: str> to the team for <mail>.
+    """
+    return team
+'''
+CASES = [{"inputs": {"mail": f"mail {number}"}, "expect": "sales"} for number in range(5)]
+LONG = {"inputs": {"mail": "long " * 300}, "expect": "sales"}
+LINES = "\n".join(map(json.dumps, [LONG, *CASES])) + "\n"
+CODE = '```python\nteam = "sales"\n```'
+BUILD = ("build", "shop.njpy", "--mode", "static")
+
+
+def list_shown(text: str) -> list[str]:
+    return [line for line in text.split("\n") if line.startswith('{"inputs"')]
+
+
+@pytest.fixture
+def shop(studio: Studio) -> Studio:
+    studio.write({"shop.njpy": PROGRAM, "shop.route.cases.jsonl": LINES})
+    return studio
+
+
+def test_a_model_is_shown_the_cases_of_its_function(shop: Studio) -> None:
+    assert shop.njc(*BUILD, replies=[CODE, CODE]).exit_code == 0
+    method, function = (str(request.messages[-1].text) for request in shop.asked)
+    assert list_shown(method) == []
+    assert list_shown(function) == [json.dumps(case) for case in CASES[:3]]
+
+
+def test_a_folder_is_shown_them_and_a_new_case_makes_no_code_stale(shop: Studio) -> None:
+    folder = (*BUILD, "--writer", "folder:ask", "--writer-name", "Ada")
+    assert shop.njc(*folder).exit_code == 3
+    (question,) = shop.folder.glob("ask/shop.route-1.*.md")
+    assert list_shown(question.read_text()) == [json.dumps(case) for case in CASES[:3]]
+    shop.write({"shop.route.cases.jsonl": LINES.replace("mail 0", "a mail")})
+    for file in shop.folder.glob("ask/*.md"):
+        file.with_suffix(".py").write_text('team = "sales"\n')
+    assert shop.njc(*folder).exit_code == 0
+    (shop.folder / "shop.route.cases.jsonl").unlink()
+    assert shop.njc(*BUILD, "--locked").exit_code == 0
+
+
+def test_eval_reads_them_without_being_told(shop: Studio) -> None:
+    replies = [{"team": "sales"}] * 6
+    result = shop.njc("eval", "shop.njpy:route", replies=replies)
+    assert (result.exit_code, "6 of 6" in result.stdout) == (0, True), result.output
+    (shop.folder / "shop.route.cases.jsonl").unlink()
+    missing = shop.njc("eval", "shop.njpy:route")
+    assert (missing.exit_code, "shop.route.cases.jsonl" in missing.output) == (2, True)
