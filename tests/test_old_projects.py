@@ -285,7 +285,7 @@ def test_sections_of_a_lock_survive_and_are_named_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", removed_words.COMMANDS)
 def test_a_command_that_has_left_says_what_to_do_instead(name: str, tmp_path: Path) -> None:
-    code, shown = run_njc(tmp_path, name, "--json", "x")
+    code, shown = run_njc(tmp_path, *name.split(), "--json", "x")
     text = f"`njc {name}` was removed in njc 0.3: {removed_words.COMMANDS[name]}"
     assert (code, text in shown) == (2, True)
     for word in re.findall(r"`njc ([a-z-]+)", removed_words.COMMANDS[name]):
