@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -45,3 +46,11 @@ def test_the_gate_runs_every_check() -> None:
         assert ran.returncode == 0, ran.stderr
         shown += ran.stdout
     assert [check for check in CHECKS if check not in shown] == []
+
+
+def test_pushes_are_tested_on_every_version_of_the_package() -> None:
+    workflow = (ROOT / ".github/workflows/test.yml").read_text(encoding="utf-8")
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    versions = re.findall(r"Python :: (3\.\d+)", project)
+    assert re.findall(r'"(3\.\d+)"', workflow) == versions
+    assert "run: make test\n" in workflow
