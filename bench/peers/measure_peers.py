@@ -1,4 +1,4 @@
-"""njpy and five other libraries side by side: what they take, and what they do with the same programs.
+"""njpy and two other libraries side by side: what they take, and what they do with the same programs.
 
     make bench-peers                                        all of it, without a key; the installations take minutes
     python bench/peers/measure_peers.py --only nighthawk    one library
@@ -16,8 +16,7 @@ import itertools
 import json
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,26 +32,18 @@ from peer_environments import (
     measure_environment,
     read_processor_time,
 )
-from peer_functions import COST_PROGRAM as COST_FUNCTION
-from peer_functions import translate_for_functions, write_functions
 from peer_report import (
     COLUMNS,
-    FUNCTION_COLUMNS,
-    FUNCTION_SIZES,
     LINES,
     PAGE,
     SIZES,
     fill_page,
     write_tables,
 )
-from peer_server import TRANSLATORS as BLOCK_TRANSLATORS
-from peer_server import NotOffered, PeerServer
+from peer_server import TRANSLATORS, NotOffered, PeerServer
 from peer_worker_process import Worker, write_programs
 
 SECONDS_A_COST = 600.0
-TRANSLATORS = BLOCK_TRANSLATORS | dict.fromkeys(
-    ("strands", "mellea", "byllm"), translate_for_functions
-)
 COST_PROGRAM = '''
 class Order:
     def __init__(self, number):
@@ -129,32 +120,6 @@ def measure(libraries: list[Library], server: PeerServer, folder: Path) -> Itera
                 for case in read_cases(subject):
                     result = run_case(case, library, worker, server, folder / name / subject)
                     yield {"kind": "case", "subject": subject, "library": name, **result}
-    for name in FUNCTION_COLUMNS:
-        environment = environments.get("njpy-runtime" if name == "njpy" else name)
-        if environment is None:
-            continue
-        with start_worker(environment, server, folder / name) as worker:
-            yield from measure_functions(
-                LIBRARIES[name], worker, server, counter, folder / name / "functions"
-            )
-
-
-def measure_functions(
-    library: Library,
-    worker: Worker,
-    server: PeerServer,
-    counter: Environment | None,
-    folder: Path,
-) -> Iterator[Line]:
-    """Yield what a library does with functions whose body is a prompt."""
-    cost = write_functions(COST_FUNCTION, library)
-    for line in measure_costs(library, worker, server, folder, cost, "return 3", FUNCTION_SIZES):
-        tokens = count_tokens(line.pop("texts"), counter, server, folder / "tokens")
-        yield {"kind": "function cost", "library": library.name, **line, "tokens": tokens}
-    for case in read_cases("functions"):
-        written = replace(case, program=write_functions(case.program, library))
-        result = run_case(written, library, worker, server, folder)
-        yield {"kind": "case", "subject": "functions", "library": library.name, **result}
 
 
 def start_worker(environment: Environment, server: PeerServer, folder: Path) -> Worker:
@@ -170,13 +135,10 @@ def start_worker(environment: Environment, server: PeerServer, folder: Path) -> 
 def time_one_block(environment: Environment, server: PeerServer, folder: Path) -> float:
     """The least processor time of a process that starts and runs one block, in milliseconds."""
     library = environment.library
-    program, turn = COST_PROGRAM, COST_TURN
-    if library.form == "function":
-        program, turn = write_functions(COST_FUNCTION, library), "return 3"
-    path = next(write_programs(library, "cost", program, folder))
+    path = next(write_programs(library, "cost", COST_PROGRAM, folder))
     times = []
     for _ in range(REPEATS):
-        server.play(TRANSLATORS[library.speaks], [turn])
+        server.play(TRANSLATORS[library.speaks], [COST_TURN])
         before = read_processor_time()
         with start_worker(environment, server, folder) as worker:
             result = worker.do({"path": str(path)}, SECONDS_A_COST)
@@ -186,21 +148,15 @@ def time_one_block(environment: Environment, server: PeerServer, folder: Path) -
 
 
 def measure_costs(
-    library: Library,
-    worker: Worker,
-    server: PeerServer,
-    folder: Path,
-    program: str = COST_PROGRAM,
-    turn: str = COST_TURN,
-    sizes: Sequence[int] = SIZES,
+    library: Library, worker: Worker, server: PeerServer, folder: Path
 ) -> Iterator[Line]:
     """Yield what one prompt costs that reads a list of so many objects."""
-    path = next(write_programs(library, "cost", program, folder))
+    path = next(write_programs(library, "cost", COST_PROGRAM, folder))
     translate = TRANSLATORS[library.speaks]
-    server.play(translate, [turn])
+    server.play(translate, [COST_TURN])
     worker.do({"path": str(path), "size": 1, "repeats": 1})  # connects, and imports what is lazy
-    for size in sizes:
-        server.play(translate, itertools.repeat(turn))
+    for size in SIZES:
+        server.play(translate, itertools.repeat(COST_TURN))
         job = {"path": str(path), "size": size, "repeats": REPEATS}
         result = worker.do(job, SECONDS_A_COST)
         if "error" in result:
@@ -287,9 +243,9 @@ def show(line: Line) -> str:
                 f"{line['distributions']} distributions, import {line['import_ms']} ms of which "
                 f"{line['bare_ms']} are Python's; {line['versions']}"
             )
-        case "cost" | "function cost" if "error" in line:
+        case "cost" if "error" in line:
             return f"{line['library']:<14}{line['objects']:>7} objects: {line['error']}"
-        case "cost" | "function cost":
+        case "cost":
             return (
                 f"{line['library']:<14}{line['objects']:>7} objects: {line['calls']} calls, "
                 f"{line['requests']} requests, {line['bytes']} bytes, {line['tokens']} tokens, "

@@ -18,7 +18,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "build" / "peers"
@@ -50,10 +50,6 @@ class Library:
     imported: str
     decorator: str = ""
     prelude: str = ""
-    form: Literal["block", "function"] = "block"
-    """Whether a prompt is a statement, or the body of a function."""
-    call: str = ""
-    """What a decorated function becomes before it can be called as any other."""
 
 
 LIBRARIES: Mapping[str, Library] = {
@@ -79,38 +75,6 @@ LIBRARIES: Mapping[str, Library] = {
             "nighthawk",
             "@nh.natural_function",
             "import nighthawk as nh\n",
-        ),
-        Library(
-            "strands",
-            ("3.13", "3.12"),
-            ("strands-ai-functions==0.5.1", "strands-agents[openai]"),
-            "strands",
-            "ai_functions",
-            "@ai_function(model=MODEL)",
-            "from peer_settings import MODEL, ai_function\n",
-            "function",
-            "{}.run_sync",
-        ),
-        Library(
-            "mellea",
-            ("3.13", "3.12"),
-            ("mellea==0.8.0",),
-            "mellea",
-            "mellea",
-            "@generative",
-            "from peer_settings import generative, in_session\n",
-            "function",
-            "in_session({})",
-        ),
-        Library(
-            "byllm",
-            ("3.13", "3.12"),
-            ("byllm==0.6.19", "jaclang==0.16.7"),
-            "byllm",
-            "byllm.lib",
-            "@by(MODEL)",
-            "from peer_settings import MODEL, by\n",
-            "function",
         ),
     )
 }
@@ -209,8 +173,7 @@ def measure_environment(environment: Environment) -> dict[str, Any]:
             name: version
             for name, version in versions.items()
             if name in ("njpy", "njpy-runtime", "nightjarpy", "nighthawk-python")
-            or name in ("openai", "pydantic", "pydantic-ai-slim", "dspy", "litellm", "jaclang")
-            or name in ("strands-ai-functions", "strands-agents", "mellea", "byllm")
+            or name in ("openai", "pydantic", "pydantic-ai-slim", "dspy", "litellm")
         },
     }
 

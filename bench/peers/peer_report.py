@@ -20,9 +20,7 @@ LINES = Path(__file__).with_name("results.jsonl")
 PAGE = ROOT / "docs" / "comparison.md"
 COLUMNS = ("njpy", "nightjarpy", "nighthawk")
 SIZES = (1, 100, 10_000, 100_000)
-FUNCTION_COLUMNS = (*COLUMNS, "strands", "mellea", "byllm")
-FUNCTION_SIZES = (1, 100, 10_000)
-PACKAGES = {"nighthawk": "nighthawk-python", "strands": "strands-ai-functions"}
+PACKAGES = {"nighthawk": "nighthawk-python"}
 
 Line = Mapping[str, Any]
 Results = Mapping[tuple[str, str, str], str]
@@ -46,14 +44,13 @@ def write_tables(lines: Iterable[Line]) -> dict[str, str]:
     return {
         "installed": write_installed(installed),
         "cost": write_costs(costs, COLUMNS, (SIZES[0], SIZES[-1])),
-        "functions": write_cases(results, "functions", FUNCTION_COLUMNS),
         "counts": write_counts(results),
-        "choices": write_cases(results, "choices"),
+        "choices": write_choices(results),
     }
 
 
 def write_installed(installed: Mapping[str, Line]) -> str:
-    columns = ("njpy-runtime", *FUNCTION_COLUMNS)
+    columns = ("njpy-runtime", *COLUMNS)
     rows = {
         "version": lambda line: line["versions"].get(
             PACKAGES.get(line["library"], line["library"])
@@ -102,18 +99,14 @@ def write_counts(results: Results) -> str:
     return write_table(["", *COLUMNS], body)
 
 
-def write_cases(results: Results, subject: str, columns: Sequence[str] = COLUMNS) -> str:
-    """The cases in which the libraries differ; where Python demands nothing, whether it is so."""
-    head, words = {
-        "choices": ("", {"right": "yes", "error": "no", "different": "no"}),
-        "functions": ("a function gives", {}),
-    }.get(subject, ("the rule", {}))
+def write_choices(results: Results) -> str:
+    """The cases in which the libraries differ and Python demands nothing: whether it is so."""
     body = []
-    for case in read_cases(subject):
-        found = [results[subject, case.name, column] for column in columns]
+    for case in read_cases("choices"):
+        found = [results["choices", case.name, column] == "right" for column in COLUMNS]
         if len(set(found)) > 1:
-            body.append([case.rule, *(words.get(result, result) for result in found)])
-    return write_table([head, *columns], body)
+            body.append([case.rule, *("yes" if is_so else "no" for is_so in found)])
+    return write_table(["", *COLUMNS], body)
 
 
 def write_table(head: Sequence[object], body: Iterable[Sequence[object]]) -> str:

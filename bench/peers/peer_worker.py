@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import inspect
 import json
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -52,58 +50,10 @@ def start_nighthawk() -> Callable[[], Any]:
     return lambda: nighthawk.run(executor)
 
 
-def start_strands() -> Callable[[], Any]:
-    """A model of OpenAI in place of the default, and replies that are not streamed."""
-    import ai_functions
-    from strands.models.openai import OpenAIModel
-
-    sys.modules["peer_settings"] = settings = ModuleType("peer_settings")
-    settings.ai_function = ai_functions.ai_function  # type: ignore[attr-defined]
-    settings.MODEL = OpenAIModel(model_id=MODEL, stream=False)  # type: ignore[attr-defined]
-    return contextlib.nullcontext
-
-
-def start_mellea() -> Callable[[], Any]:
-    """One session for the process; its functions take it as the first argument, and the others by name."""
-    import logging
-
-    import mellea
-    from mellea.backends.openai import OpenAIBackend
-
-    logging.disable(logging.WARNING)
-    backend = OpenAIBackend(
-        model_id=MODEL,
-        base_url=os.environ["OPENAI_BASE_URL"],
-        api_key=os.environ["OPENAI_API_KEY"],
-    )
-    session = mellea.MelleaSession(backend)
-
-    def in_session(function: Callable[..., Any]) -> Callable[..., Any]:
-        (name,) = inspect.signature(function.__wrapped__).parameters  # type: ignore[attr-defined]
-        return lambda value: function(session, **{name: value})
-
-    sys.modules["peer_settings"] = settings = ModuleType("peer_settings")
-    settings.generative, settings.in_session = mellea.generative, in_session  # type: ignore[attr-defined]
-    return contextlib.nullcontext
-
-
-def start_byllm() -> Callable[[], Any]:
-    """byLLM from Python, with the jaclang of the package index."""
-    from byllm.lib import Model, by
-
-    sys.modules["peer_settings"] = settings = ModuleType("peer_settings")
-    config = {"api_base": os.environ["OPENAI_BASE_URL"], "api_key": os.environ["OPENAI_API_KEY"]}
-    settings.by, settings.MODEL = by, Model(model_name=MODEL, config=config)  # type: ignore[attr-defined]
-    return contextlib.nullcontext
-
-
 START = {
     "njpy": start_njpy,
     "nightjarpy": start_nightjarpy,
     "nighthawk": start_nighthawk,
-    "strands": start_strands,
-    "mellea": start_mellea,
-    "byllm": start_byllm,
 }
 
 

@@ -98,11 +98,6 @@ class Worker:
 def write_programs(library: Library, name: str, program: str, folder: Path) -> Iterator[Path]:
     """Write a program as each way of writing it for a library has it; that of njpy is compiled."""
     folder.mkdir(parents=True, exist_ok=True)
-    if library.form == "function":
-        path = folder / f"{name}.py"
-        path.write_text(program, encoding="utf-8")
-        yield path
-        return
     if not library.decorator:
         source = SourceFile(f"{name}.njpy", strip_decorators(program).encode())
         compilation = compile_source(source)

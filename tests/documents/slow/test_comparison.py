@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import ast
 import itertools
-import re
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -18,7 +15,6 @@ import peer_report
 from measure_peers import TRANSLATORS, judge, measure, measure_costs, run_case
 from peer_cases import OTHERS, SUBJECTS, Case, decorate, parse_case, read_cases, strip_decorators
 from peer_environments import LIBRARIES, Library, NotInstalled, run
-from peer_functions import HEAD, write_functions
 from peer_server import NotOffered, PeerServer
 from peer_worker_process import Worker
 
@@ -97,29 +93,6 @@ def test_njpy_does_what_python_demands(
     assert len(server.asked) == len(case.turns)  # one call a block
 
 
-FUNCTIONS = [*read_cases("functions")]
-
-
-@pytest.mark.parametrize("case", FUNCTIONS, ids=lambda case: case.name)
-def test_a_function_of_njpy_gives_what_its_turn_returns(
-    case: Case, worker: Worker, server: PeerServer, tmp_path: Path
-) -> None:
-    written = write_functions(case.program, LIBRARIES["njpy"])
-    line = run_case(replace(case, program=written), LIBRARIES["njpy"], worker, server, tmp_path)
-    assert (line["result"], line["detail"]) == ("right", "")
-
-
-@pytest.mark.parametrize("case", FUNCTIONS, ids=lambda case: case.name)
-def test_the_result_of_a_function_is_that_of_python(case: Case) -> None:
-    """With the statements of the turn as the body."""
-    lines = "".join(f"    {line}\n" for line in case.turns[0].split("; "))
-    program = re.sub(r'@function\n(def .*\n)    """.*"""\n', rf"\g<1>{lines}", HEAD + case.program)
-    names: dict[str, Any] = {"__name__": "functions"}
-    sys.modules["functions"] = ModuleType("functions")
-    exec(program, names)
-    assert repr(names["check"]()) == case.gives
-
-
 @pytest.mark.parametrize("case", [*read_cases("choices")], ids=lambda case: case.name)
 def test_njpy_chooses_as_was_measured(
     case: Case, worker: Worker, server: PeerServer, tmp_path: Path
@@ -194,35 +167,6 @@ def test_a_turn_is_told_in_the_protocol_of_a_library(
 )
 def test_a_block_without_code_is_told_an_object(turn: str, object_: str) -> None:
     assert tell("njpy", turn) == [object_]
-
-
-SCHEMA = {"properties": {"result": {"type": "integer"}}}
-FORM = {"json_schema": {"schema": SCHEMA}}
-TOOL = {"function": {"name": "FinalAnswer", "parameters": SCHEMA}}
-
-
-@pytest.mark.parametrize(
-    ("body", "turn", "told"),
-    [
-        ({"response_format": FORM}, "return 3", '{"result": 3}'),
-        ({"tools": [{}, TOOL]}, "return 3", [("FinalAnswer", '{"result": 3}')]),
-        ({}, "return 'late'", "late"),
-        ({"response_format": FORM}, "return Box(result=3)", '{"result": 3}'),
-        ({"response_format": FORM}, "return Box(size=3)", '{"result": {"size": 3}}'),
-    ],
-)
-def test_a_value_is_told_in_the_form_that_a_function_library_asks_for(
-    body: dict[str, Any], turn: str, told: Any
-) -> None:
-    assert tell("mellea", turn, **body) == [told]
-
-
-@pytest.mark.parametrize(
-    "turn", ["x.y = 1; return 1", "return x", "raise ValueError('no')", "pass"]
-)
-def test_a_function_library_gives_values_only(turn: str) -> None:
-    with pytest.raises(NotOffered):
-        TRANSLATORS["byllm"](turn)
 
 
 @pytest.mark.parametrize("turn", ["del x", "x.y = 1", "raise error", "x: int = 1"])
@@ -317,12 +261,7 @@ def test_every_case_was_measured_with_every_library() -> None:
         for case in read_cases(subject)
         for library in peer_report.COLUMNS
     ]
-    functions = [
-        (case.name, library, "functions")
-        for case in FUNCTIONS
-        for library in peer_report.FUNCTION_COLUMNS
-    ]
-    assert sorted(measured) == sorted([*blocks, *functions])
+    assert sorted(measured) == sorted(blocks)
     assert {line["result"] for line in LINES if line["kind"] == "case"} <= RESULTS
 
 
