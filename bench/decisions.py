@@ -140,24 +140,23 @@ def ask(case: Case, form: str, program: ModuleType) -> Line:
     )
 
 
-def measure(cases: list[Case], forms: list[str], out: Path) -> None:
+def measure(cases: list[Case], out: Path) -> None:
     """Ask the cases that are not in the file, and append their lines."""
     done = {(line.task, line.number, line.form) for line in read_lines(out)}
-    values: dict[str, list[str]] = {}
-    for case in cases:
-        values.setdefault(case.task, [])
-        if case.expected not in values[case.task]:
-            values[case.task].append(case.expected)
+    tasks = {case.task for case in cases}
+    values = {
+        task: list(dict.fromkeys(case.expected for case in cases if case.task == task))
+        for task in tasks
+    }
     programs = {task: load_program(task, found) for task, found in values.items()}
     rotated = {task: load_program(task, [*found[1:], found[0]]) for task, found in values.items()}
     with out.open("a", encoding="utf-8") as file:
         # Some cases in a row in the same form: servers keep the beginning of the last prompt.
         rows = [cases[start : start + ROW] for start in range(0, len(cases), ROW)]
         for row in rows:
-            for form, case in itertools.product(forms, row):
-                if (case.task, case.number, form) in done or (
-                    form == "rotated" and case.task in ("fact", "email")
-                ):
+            for form, case in itertools.product(FORMS, row):
+                has_no_order = form == "rotated" and case.task in ("fact", "email")
+                if has_no_order or (case.task, case.number, form) in done:
                     continue
                 line = ask(case, form, (rotated if form == "rotated" else programs)[case.task])
                 file.write(json.dumps(asdict(line)) + "\n")
@@ -207,9 +206,6 @@ def describe(lines: list[Line]) -> str:
     known = [Answered(it.probability, it.is_right) for it in lines if it.probability is not None]
     if known:
         text += f", Brier {compute_brier(known):.3f}, ECE {compute_calibration_error(known):.3f}"
-        for gate in (0.8, 0.9):
-            kept = [it for it in known if it.probability >= gate]
-            text += f", wrong above {gate}: {sum(not it.is_right for it in kept)} of {len(kept)}"
     return text
 
 
@@ -228,12 +224,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--banking", type=Path)
-    parser.add_argument("--forms", default=",".join(FORMS))
     parser.add_argument("--report", action="store_true")
     given = parser.parse_args()
     if not given.report:
         cases = [*read_own(), *(read_banking(given.banking) if given.banking else ())]
-        measure(cases, given.forms.split(","), given.out)
+        measure(cases, given.out)
     print("\n".join(report(read_lines(given.out))))
 
 

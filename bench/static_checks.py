@@ -21,10 +21,10 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import njrt
 from njc.static.lock import CheckCounts, StaticLock, read_lock
@@ -49,6 +49,7 @@ LOCK = ROOT / "spsbench" / "static" / "njc.lock"
 COMPILED = ROOT / "compiled_out" / "spsbench_static"
 SECONDS = 30.0
 MEMORY_BYTES = 2 << 30
+LIMITS: dict[str, Any] = {"cache": False, "max_calls": 3, "max_seconds": 20.0}
 IS_CHILD = "STATIC_CHECKS_CHILD"
 
 
@@ -111,7 +112,7 @@ def play() -> None:
     for case in load_task(name).cases:
         lines = script[case.name]
         pieces = find_pieces(case, lines, natural)
-        with using(answer_questions(lines, pieces)):
+        with njrt.using(model=answer_questions(lines, pieces), **LIMITS):
             results = check_case(case, program)
         channel.send({"passed": sum(result.passed for result in results)})
 
@@ -125,7 +126,7 @@ def find_pieces(case: Case, lines: CaseScript, natural: ModuleType) -> dict[str,
         places.append(request.place)
         return perfect.ask(request).message
 
-    with using(Scripted(reply)):
+    with njrt.using(model=Scripted(reply), **LIMITS):
         check_case(case, natural)
     pieces: defaultdict[str, list[str]] = defaultdict(list)
     for place, code in zip(places, lines.code, strict=False):
@@ -144,13 +145,6 @@ def answer_questions(lines: CaseScript, pieces: dict[str, Iterator[str]]) -> Scr
         return answer if isinstance(answer, str) else json.dumps(answer)
 
     return Scripted(reply)
-
-
-@contextmanager
-def using(model: Scripted) -> Iterator[None]:
-    """Use a model, with limits on its calls and seconds."""
-    with njrt.using(model=model, cache=False, max_calls=3, max_seconds=20.0):
-        yield
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """njpy and two other libraries side by side: what they take, and what they do with the same programs.
 
     make bench-peers                                        all of it, without a key; the installations take minutes
-    python bench/peers/measure_peers.py --only nighthawk    one library
     make bench-peers WRITE=1                                also writes the lines and the page docs/comparison.md
 
 Each library is installed into an environment of its own (build/peers), and asks one scripted server on 127.0.0.1 that
@@ -71,24 +70,21 @@ Line = dict[str, Any]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", choices=LIBRARIES, action="append", help="measure this library")
     parser.add_argument("--write", action="store_true", help="write the lines and the page")
     options = parser.parse_args()
     lines: list[Line] = []
     with PeerServer() as server, tempfile.TemporaryDirectory() as folder:
-        chosen = [LIBRARIES[name] for name in options.only or LIBRARIES]
-        for line in measure(chosen, server, Path(folder)):
-            print(show(line), flush=True)
+        for line in measure([*LIBRARIES.values()], server, Path(folder)):
+            print(json.dumps(line), flush=True)
             lines.append(line)
     failed = [line["library"] for line in lines if line["kind"] == "failed"]
-    if options.write and (failed or options.only):
-        sys.exit(f"nothing is written: not measured were {', '.join(failed) or 'the others'}")
-    if not failed and not options.only:
-        tables = write_tables(lines)
-        print("\n".join(f"\n{name}\n\n{table}" for name, table in tables.items()))
-        if options.write:
-            LINES.write_text("".join(json.dumps(line) + "\n" for line in lines))
-            PAGE.write_text(fill_page(PAGE.read_text(), tables))
+    if failed:
+        sys.exit(f"nothing is written: not measured were {', '.join(failed)}")
+    tables = write_tables(lines)
+    print("\n".join(f"\n{name}\n\n{table}" for name, table in tables.items()))
+    if options.write:
+        LINES.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        PAGE.write_text(fill_page(PAGE.read_text(), tables))
 
 
 def measure(libraries: list[Library], server: PeerServer, folder: Path) -> Iterator[Line]:
@@ -230,28 +226,6 @@ def judge(case: Case, result: Mapping[str, str]) -> tuple[str, str]:
     if result["value"] == case.gives:
         return "right", ""
     return "different", f"{result['value']}, not {case.gives}"
-
-
-def show(line: Line) -> str:
-    """A line as it is printed."""
-    match line["kind"]:
-        case "failed":
-            return f"{line['library']:<14}left out: {line['why']}"
-        case "environment":
-            return (
-                f"{line['library']:<14}Python {line['python']}, {line['megabytes']} MB, "
-                f"{line['distributions']} distributions, import {line['import_ms']} ms of which "
-                f"{line['bare_ms']} are Python's; {line['versions']}"
-            )
-        case "cost" if "error" in line:
-            return f"{line['library']:<14}{line['objects']:>7} objects: {line['error']}"
-        case "cost":
-            return (
-                f"{line['library']:<14}{line['objects']:>7} objects: {line['calls']} calls, "
-                f"{line['requests']} requests, {line['bytes']} bytes, {line['tokens']} tokens, "
-                f"{line['wall_ms']} ms, {line['cpu_ms']} ms of the processor"
-            )
-    return f"{line['library']:<14}{line['name']:<26}{line['result']:<12}{line['detail']}"
 
 
 if __name__ == "__main__":

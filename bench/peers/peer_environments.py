@@ -173,7 +173,6 @@ def measure_environment(environment: Environment) -> dict[str, Any]:
             name: version
             for name, version in versions.items()
             if name in ("njpy", "njpy-runtime", "nightjarpy", "nighthawk-python")
-            or name in ("openai", "pydantic", "pydantic-ai-slim", "dspy", "litellm")
         },
     }
 

@@ -15,7 +15,7 @@ import importlib.util
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -101,16 +101,12 @@ def do_job(job: dict[str, Any], using: Callable[[], Any]) -> dict[str, Any]:
         return {"error": f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"}
 
 
-def read_jobs() -> Iterator[dict[str, Any]]:
-    yield from map(json.loads, sys.stdin)
-
-
 def main() -> None:
     # What the library prints must not come between the results.
     results, sys.stdout = sys.stdout, sys.stderr
     using = START[sys.argv[1]]()
-    for job in read_jobs():
-        print(json.dumps(do_job(job, using)), file=results, flush=True)
+    for line in sys.stdin:
+        print(json.dumps(do_job(json.loads(line), using)), file=results, flush=True)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ with Worker(environment, server) as worker:
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -23,7 +24,7 @@ from peer_server import PeerServer
 WORKER = Path(__file__).with_name("peer_worker.py")
 
 
-class Worker:
+class Worker(contextlib.AbstractContextManager["Worker"]):
     """A process that runs programs; one that hangs is ended, and another one started for the next program."""
 
     def __init__(
@@ -87,9 +88,6 @@ class Worker:
         self._process.kill()
         self._process.communicate()
         self._process = None
-
-    def __enter__(self) -> Worker:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
