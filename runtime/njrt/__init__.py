@@ -28,10 +28,8 @@ from njrt.errors import (
     BudgetError,
     CallInDoubtError,
     CallLimitError,
-    CodeTimeLimitError,
     ConfigurationError,
     CostLimitError,
-    EffectLimitError,
     InterceptorError,
     LimitError,
     ModelError,
@@ -82,9 +80,9 @@ if TYPE_CHECKING:
 # Names with `as` are for compiled files only.
 __all__ = [
     "Abort", "Accept", "Audio", "AuthenticationError", "BlockWarning", "Break", "Budget",
-    "BudgetError", "CallInDoubtError", "CallLimitError", "CallRule", "CodeTimeLimitError",
+    "BudgetError", "CallInDoubtError", "CallLimitError", "CallRule",
     "ConfigurationError", "Continue", "CostLimitError", "Decision", "Document", "Edit",
-    "EffectLimitError", "Image", "InterceptorError", "Interface",
+    "Image", "InterceptorError", "Interface",
     "LimitError", "ModelError", "ModelNotFoundError", "NaturalError",
     "OutputTypeError", "Pause", "Paused", "PendingEffect", "PolicyError", "PolicyWarning",
     "Recorder", "RecordingError",

@@ -218,3 +218,9 @@ def test_a_correction_that_makes_a_new_finding_is_not_made(here: Workplace) -> N
     assert "a.njpy:3:16: error[NJ207]" in result.stdout
     assert result.stderr == "corrected 1 finding in 1 file\n1 error in 2 files\n"
     assert here.read("a.njpy") == text
+
+
+def test_without_a_project_the_working_directory_is_checked(here: Workplace) -> None:
+    here.write({"sub/a.njpy": GREETING})
+    assert "1 file, nothing found" in here.njc("check").stderr
+    assert "nothing to compile" in here.njc("build").stderr

@@ -636,7 +636,7 @@ def test_the_time_of_a_decision_is_not_the_codes(policy: str) -> None:
         max_code_seconds=1,
     ):
         assert len(asyncio.run(asettle(ORDERS, policy))) == 3
-        with pytest.raises(njrt.CodeTimeLimitError):
+        with pytest.raises(njrt.errors.CodeTimeLimitError):
             asyncio.run(asettle(ORDERS, policy))
     assert asked == [1, 2, 3] * 2
 

@@ -285,7 +285,7 @@ def test_a_rejection_goes_to_the_model_and_counts() -> None:
     assert y == 6
     assert "no fours" in str(model.requests[1].messages[-1])
     assert "the last code failed" in str(model.requests[2].messages[-1])
-    with pytest.raises(njrt.EffectLimitError):
+    with pytest.raises(njrt.errors.EffectLimitError):
         block_under([Reject("no")] * 3, script, max_effects=2)
 
 

@@ -5,6 +5,7 @@ njc check - --stdin-filename src/mail.njpy < buffer     a source that an editor 
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -35,7 +36,7 @@ from njc.project.build import (
     make_compile_task,
     read_source,
 )
-from njc.project.config import Project
+from njc.project.config import Project, find_project
 from njc.project.fixes import correct
 from njc.project.outputs import rewrite_all
 from njc.project.report import format_count, format_findings, summarize_findings
@@ -60,8 +61,9 @@ _STDIN = Path("-")
 def command(console: Console, sources: Sequence[Path], watch: bool, **flags: Any) -> int:
     """Report all findings; exit 1 if one is an error.
 
-    SRC are files or directories (default: `src` of [tool.njc] in pyproject.toml), or `-` for one
-    source on standard input. `njc explain CODE` describes a finding.
+    SRC are files or directories (default: `src` of [tool.njc] in pyproject.toml, or else the
+    working directory), or `-` for one source on standard input. `njc explain CODE` describes a
+    finding.
     """
     if _STDIN not in sources:
         refuse_options("names the source that `-` reads; add `-`", "stdin_filename")
@@ -70,6 +72,8 @@ def command(console: Console, sources: Sequence[Path], watch: bool, **flags: Any
     else:
         refuse_options("needs files; standard input is read once", "watch")
         refuse_options("writes files; save the source first", "fix")
+    if not sources and not find_project(Path.cwd(), os.environ).src:
+        sources = [Path()]
     if watch:
         watch_sources(console, lambda: _check(console, sources, flags), sources)
     return _check(console, sources, flags)

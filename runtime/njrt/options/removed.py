@@ -59,6 +59,8 @@ NAMES: Mapping[str, str] = {
     "CascadeModel": "use a stronger model",
     "RateLimitModel": "limit the requests at the server or in a model class of your own",
     "VoteModel": "use a stronger model",
+    "CodeTimeLimitError": "catch LimitError, its base, or import it from njrt.errors",
+    "EffectLimitError": "catch LimitError, its base, or import it from njrt.errors",
     "NoModelError": "catch ConfigurationError, its base",
     "RecordingMissingError": "catch RecordingError, its base",
     "durable": "call blocks in steps of DBOS, as docs/batch.md shows",

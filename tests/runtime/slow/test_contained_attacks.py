@@ -422,7 +422,7 @@ def test_a_message_is_counted_before_it_is_parsed(text: str) -> None:
 def test_a_child_that_does_not_read_is_stopped() -> None:
     code = "big = 'x' * 10**6\nm = ['call', [[], [], []], encode(call), [['known', 'builtins', 'str'], big], []]\n"
     code += "for _ in range(30):\n    connection.send(m)\nimport time\ntime.sleep(60)"
-    with pytest.raises(njrt.CodeTimeLimitError):
+    with pytest.raises(njrt.errors.CodeTimeLimitError):
         run_hostile(code, seconds=3.0)
 
 
