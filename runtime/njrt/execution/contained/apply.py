@@ -215,12 +215,10 @@ def _change_items(table: Table, objects: Sequence[Any], change: _Change) -> None
     if tag == "list":
         is_appended = start == len(before)  # the program may have appended meanwhile
         list.__setitem__(value, slice(len(value) if is_appended else start, None), new)
-    elif tag == "deque":
+    else:
         for _ in range(len(value) - start):
             value.pop()
         value.extend(new)
-    else:
-        value[:] = new[0]
 
 
 def _change_keys(table: Table, objects: Sequence[Any], change: _Change) -> None:
@@ -272,8 +270,6 @@ def _restore_items(value: Any, tag: str, items: list[Any]) -> None:
     match tag:
         case "list":
             list.__setitem__(value, slice(None), items)
-        case "bytearray":
-            value[:] = bytes(items)
         case "deque":
             value.clear()
             value.extend(items)

@@ -4,8 +4,8 @@
     classes.find("shop:Order")     the class, for what the child sends
 
 A class of the program is data if its bases are `object`, other such classes, ABC, Generic,
-Protocol, Enum, NamedTuple, `pydantic.BaseModel`, exceptions, list, dict or set. Data classes of
-other packages are data that may only be read. Objects of all other classes are handles.
+Protocol, Enum, NamedTuple, `pydantic.BaseModel` or exceptions. Data classes of other packages are
+data that may only be read. Objects of all other classes are handles.
 """
 
 from __future__ import annotations
@@ -45,13 +45,7 @@ SPECIAL = frozenset(
     for prefix in prefixes
 )
 """The special methods of an own class that the code may call."""
-_CONTAINERS = (list, dict, set)
-CHANGING = split_words(
-    """__delitem__ __iadd__ __iand__ __imul__ __ior__ __isub__ __ixor__ __setitem__ add append clear
-    difference_update discard extend insert intersection_update pop popitem remove reverse
-    setdefault sort symmetric_difference_update update"""
-)
-"""Methods of containers that change their items."""
+_NO_OWNERS = (type, ModuleType, BaseException, enum.Enum, str, bytes, int, float)
 _GENERIC = ("typing", "typing_extensions")
 _ABSTRACT = (*_GENERIC, "abc", "collections.abc")
 _METACLASSES = ("type", "ABCMeta", "EnumMeta", "EnumType", "ModelMetaclass", "_ProtocolMeta")
@@ -105,15 +99,15 @@ class Classes:
         return "-packages" not in str(getattr(sys.modules.get(name), "__file__", None))
 
     def find_form(self, cls: type) -> str:
-        """Return what objects of a class are: "object", "list", "dict", "set", "tuple", "error",
-        "enum", "remote" for own classes whose attributes are read by calls, or "handle".
+        """Return what objects of a class are: "object", "tuple", "error" or "enum" for data,
+        "remote" for other own classes, whose members are used by calls, or "handle".
         """  # fmt: skip
         meta = type(cls)
         if meta.__hash__ is not type.__hash__ or meta.__eq__ is not type.__eq__:
             return "handle"
         if cls not in self._forms:
             form = self._classify(cls)
-            is_remote = form == "handle" and self.is_own(cls) and _is_plain_class(cls)
+            is_remote = form == "handle" and self.is_own(cls) and not issubclass(cls, _NO_OWNERS)
             self._forms[cls] = "remote" if is_remote else form
         return self._forms[cls]
 
@@ -121,14 +115,7 @@ class Classes:
         """Return whether the code may change objects of a class."""
         parameters = getattr(cls, "__dataclass_params__", None)
         is_frozen = parameters is not None and parameters.frozen
-        if is_frozen or _get_config(cls).get("frozen") or not self.is_own(cls):
-            return False
-        return not (issubclass(cls, _CONTAINERS) and self._list_changing(cls))
-
-    def _list_changing(self, cls: type) -> set[str]:
-        """Return own methods that replace a container's and must see each change of its items."""
-        own = {name for base in get_mro(cls) for name, _ in self._list_own(base)}
-        return own & CHANGING
+        return self.is_own(cls) and not (is_frozen or _get_config(cls).get("frozen"))
 
     def may_make(self, cls: type) -> bool:
         """Return whether the child makes objects of a class itself, and the program takes them."""
@@ -153,13 +140,12 @@ class Classes:
             return "handle"
         if any(_overrides_reading(base) for base in bases):
             return "handle"
-        found = [kind for kind in (*_CONTAINERS, tuple) if issubclass(cls, kind)]
-        if found == [tuple] and not _is_named_tuple(cls):
-            return "handle"
-        return found[0].__name__ if found else "object"
+        if issubclass(cls, tuple):
+            return "tuple" if _is_named_tuple(cls) else "handle"
+        return "object"
 
     def _is_data_base(self, base: type) -> bool:
-        if base in (object, *_CONTAINERS, tuple) or _is_base_model(base) or self.is_own(base):
+        if base in (object, tuple) or _is_base_model(base) or self.is_own(base):
             return True
         is_record = dataclasses.is_dataclass(base) or (_is_model(base) and _is_named_tuple(base))
         return is_record or get_module_name(base) in _ABSTRACT
@@ -172,7 +158,7 @@ class Classes:
             return False
         for base in get_mro(cls):
             held = get_class_namespace(base)
-            if base is object or base in _CONTAINERS or not self.is_own(base):
+            if base is object or not self.is_own(base):
                 continue
             for name in ("__init__", "__new__", "__setattr__", "__init_subclass__"):
                 if name in held and not is_generated(held[name]):
@@ -214,15 +200,13 @@ class Classes:
         elif _is_model(cls):
             described["members"] = [[it, "call", False, ""] for it in sorted(MODEL_METHODS)]
             described["fields"] = [*getattr(cls, "model_fields", {})]
-        own = {name: it for base in get_mro(cls)[::-1] for name, it in self._list_own(base)}
-        members = own if form == "remote" else held if is_own else {}
-        for name, member in members.items():
+        if form == "remote":
+            own = [get_class_namespace(base) for base in get_mro(cls)[::-1] if self.is_own(base)]
+            held = {name: member for each in own for name, member in each.items()}
+        for name, member in held.items() if is_own else ():
             if found := self._describe_member(cls, name, member):
                 described["members"].append([name, *found])
         return described
-
-    def _list_own(self, base: type) -> list[tuple[str, Any]]:
-        return [*get_class_namespace(base).items()] if self.is_own(base) else []
 
     def _name_base(self, base: type) -> Data:
         known = find_known_name(base)
@@ -244,12 +228,8 @@ class Classes:
         return data
 
     def _pack(self, function: Any, cls: type | None = None) -> Data:
-        """Return a method as data if it travels: of a class whose objects the code may change."""
-        if cls is not None:
-            is_container = issubclass(cls, _CONTAINERS)
-            if self.find_form(cls) == "remote" or (is_container and self._list_changing(cls)):
-                return None
-        if self._has_rule(function):
+        """Return a method as data if it travels: of a class whose objects are data."""
+        if self._has_rule(function) or (cls is not None and self.find_form(cls) == "remote"):
             return None
         return pack_function(function, self._side, self._may_name)
 
@@ -288,12 +268,6 @@ class Classes:
             return None
         data = self._write(member)
         return None if data == ["unknown"] else ["constant", data]
-
-
-def _is_plain_class(cls: type) -> bool:
-    """Return whether a class's instances are neither classes, modules, exceptions nor numbers."""
-    refused = (type, ModuleType, BaseException, enum.Enum, str, bytes, int, float)
-    return not issubclass(cls, refused)
 
 
 def is_callable_name(name: str) -> bool:

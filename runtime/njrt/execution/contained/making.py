@@ -91,7 +91,7 @@ def check_value(value: Data, total: int) -> None:
             raise WireError("not a value")
 
 
-_TAGS = frozenset([*BUILTIN, "object", "handle", "remote", "error", "group"])
+_TAGS = frozenset([*BUILTIN, "object", "handle", "remote", "error"])
 
 
 def _is_number(part: Data) -> bool:
@@ -126,7 +126,7 @@ class _Maker:
         for number, row in self.rows.items():
             if row[0] in FROZEN:
                 self._make_frozen(number)
-        for tags in (("object", "list", "deque", "bytearray", "error"), ("dict", "set")):
+        for tags in (("object", "list", "deque", "error"), ("dict", "set")):
             for number, row in self.rows.items():
                 if row[0] in tags and number not in self.filled:
                     self._fill(number)
@@ -134,12 +134,8 @@ class _Maker:
 
     def _make_empty(self, row: Row) -> Any:
         tag, name = row[:2]
-        if tag == "object" and name == "SimpleNamespace":
-            return SimpleNamespace()
-        if tag == "object":
-            return self.side.make_empty((tag, name))
         match tag, name:
-            case ("list" | "dict" | "set" | "bytearray", ""):
+            case ("list" | "dict" | "set", ""):
                 return BUILTIN[tag]()
             case "deque", _:
                 return deque(maxlen=int(name[:9]) if name else None)
@@ -147,6 +143,8 @@ class _Maker:
                 return Counter()
             case "dict", "OrderedDict":
                 return OrderedDict()
+            case "object", "SimpleNamespace":
+                return SimpleNamespace()
         if tag == "dict" and name.startswith("defaultdict="):
             factory = FACTORIES.get(name.partition("=")[2])
             return defaultdict(factory) if factory else self.side.make_empty((tag, name))
@@ -253,8 +251,6 @@ def fill_items(tag: str, made: Any, items: list[Any]) -> None:
             list.extend(made, items)
         case "deque":
             made.extend(items)
-        case "bytearray":
-            made[:] = items[0]
         case "set":
             check_keys(items)
             set.update(made, items)
