@@ -358,7 +358,6 @@ import json\nresult = json.dumps(pairs, indent=1, default=lambda it: "other"), j
 result = "\\ud83d" + chr(0xDE00), "\\ud83d" + "é"
 import pprint\nresult = pprint.pformat(pairs), pprint.pformat([numbers, point, box, {"b": price, "a": (1, pairs)}], width=20)
 result = super(Urgent, mails[1]).words
-result = add_to_total.__doc__, Urgent.__doc__, type(mails[1]).__doc__, mails[1].__doc__, Gone.__doc__, OutOfStock("a").__doc__, Money.__doc__
 class A:\n    def go(self): return 1\nclass B(A):\n    def go(self): return super(B, self).go() + super().go()\nresult = B().go()
 import collections\nresult = collections.Counter(m.color.value for m in mails)["r"]
 from itertools import groupby\nresult = [k for k, g in groupby([1, 1, 2])]
@@ -372,8 +371,6 @@ x = 1\ny = x + 1\ny
 if total > 3:\n    result = "big"\nelse:\n    result = "small"
 while True:\n    total -= 1\n    if total < 2:\n        break
 for m in mails:\n    if m is first:\n        continue\n    result = m.text
-sorted(locals())[:3]
-"total" in dir()
 result = [] or numbers
 result = (lambda: total)()
 global_total = total\nresult = global_total

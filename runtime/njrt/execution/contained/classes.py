@@ -176,7 +176,7 @@ class Classes:
         held = get_class_namespace(cls)
         described: dict[str, Data] = {
             "key": key,
-            "names": [cls.__name__, cls.__qualname__, get_module_name(cls), _get_text(held)],
+            "names": [cls.__name__, cls.__qualname__, get_module_name(cls)],
             "form": form,
             "bases": [base for base in bases if base is not None],
             "is_makeable": self.may_make(cls),
@@ -198,7 +198,7 @@ class Classes:
         elif "__dataclass_fields__" in held:
             described |= _describe_dataclass(cls, held, self._write)
         elif _is_model(cls):
-            described["members"] = [[it, "call", False, ""] for it in sorted(MODEL_METHODS)]
+            described["members"] = [[it, "function", None, False] for it in sorted(MODEL_METHODS)]
             described["fields"] = [*getattr(cls, "model_fields", {})]
         if form == "remote":
             own = [get_class_namespace(base) for base in get_mro(cls)[::-1] if self.is_own(base)]
@@ -239,30 +239,27 @@ class Classes:
         )
 
     def _describe_member(self, cls: type, name: str, member: Any) -> list[Data] | None:
-        """Return how the child gets a member of a class: its code, a constant, or by a call."""
+        """Return how the child gets a member of a class: its code, or None for a call."""
         if name == "__post_init__" and (packed := self._pack(member)):
-            return ["function", packed]
+            return ["function", packed, False]
         if not is_callable_name(name) or name.startswith("model_") or is_generated(member):
             return None
         match member:
             case FunctionType():
-                packed = self._pack(member, cls)
-                return ["function", packed] if packed else ["call", is_async(member), _doc(member)]
+                return ["function", self._pack(member, cls), is_async(member)]
             case property() | functools.cached_property():
                 read = getattr(member, "fget", None) or getattr(member, "func", None)
                 write_ = getattr(member, "fset", None)
-                packed = self._pack(read, cls)
-                return ["property", packed, bool(write_), write_ and self._pack(write_, cls)]
+                setter = write_ and self._pack(write_, cls)
+                return ["property", self._pack(read, cls), bool(write_), setter]
             case classmethod() | staticmethod():
                 inner = member.__func__
-                kind = type(member).__name__
-                packed = self._pack(inner, cls)
-                return [kind, packed] if packed else [f"{kind} call", is_async(inner), _doc(inner)]
+                return [type(member).__name__, self._pack(inner, cls), is_async(inner)]
         if type(member) is MemberDescriptorType:
             return None
         if hasattr(type(member), "__get__"):
             if callable(member):
-                return ["call", False, ""]
+                return ["function", None, False]
             return ["property", None, hasattr(type(member), "__set__"), None]
         if name in getattr(cls, "__dataclass_fields__", {}) or self.find_form(cls) == "enum":
             return None
@@ -279,16 +276,6 @@ def is_async(function: Any) -> bool:
     """Return whether a function is a coroutine function."""
     flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
     return bool(flags & 0x80)
-
-
-def _doc(function: Any) -> str:
-    text = getattr(function, "__doc__", None)
-    return text[:2000] if type(text) is str else ""
-
-
-def _get_text(held: Mapping[str, Any]) -> Data:
-    text = held.get("__doc__")
-    return text if type(text) is str else None
 
 
 def is_generated(member: Any) -> bool:

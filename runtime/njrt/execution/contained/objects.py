@@ -49,8 +49,8 @@ class Objects:
     def describe(self, described: list[Any]) -> None:
         for it in described:
             if "function" in it:
-                number, name, text, is_async = it["function"]
-                self.functions[number] = rebuild.Function(self._call, number, name, text, is_async)
+                number, name, is_async = it["function"]
+                self.functions[number] = rebuild.Function(self._call, number, name, is_async)
         self.classes.add([it for it in described if "function" not in it])
 
     def write_special(self, value: Any) -> Data:

@@ -130,9 +130,7 @@ class Program:
             name = get_class_name(kind)
             if kind is not function:
                 name = str(getattr(function, "__name__", name))
-            text = getattr(function, "__doc__", None)
-            text = text[:2000] if type(text) is str else ""
-            self._new_functions.append({"function": [number, name, text, is_async(function)]})
+            self._new_functions.append({"function": [number, name, is_async(function)]})
         return number
 
     def _guard_function(self, number: int) -> Any:

@@ -54,10 +54,9 @@ class Function:
     _is_async: bool
     __name__: str
 
-    def __init__(self, call: Call, number: int, name: str, text: str, is_async: bool) -> None:
+    def __init__(self, call: Call, number: int, name: str, is_async: bool) -> None:
         held = {"_call": call, "_number": number, "_is_async": is_async}
-        held |= {"__name__": name, "__qualname__": name, "__doc__": text}
-        self.__dict__.update(held)
+        self.__dict__.update(held, __name__=name, __qualname__=name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"`{name}` of a function cannot be set in contained code")
@@ -183,8 +182,8 @@ class Classes:
     # ── making a class ───────────────────────────────────────────────────────────────────────────
 
     def _make(self, described: Mapping[str, Any]) -> Any:
-        name, qualified, module, text = described["names"]
-        space: dict[str, Any] = {"__module__": module, "__qualname__": qualified, "__doc__": text}
+        name, qualified, module = described["names"]
+        space: dict[str, Any] = {"__module__": module, "__qualname__": qualified}
         if described["unhashable"]:
             space["__hash__"] = None
         for member, *how in described["members"]:
@@ -296,33 +295,27 @@ class Classes:
 
     def _make_member(self, name: str, how: list[Data]) -> Any:
         match how:
-            case ["function", packed]:
-                return self.unpack_function(packed)
-            case ["call", is_async, text]:
-                return self._make_call(name, is_async, text)
-            case ["classmethod" | "staticmethod" as kind, packed]:
-                return getattr(builtins, kind)(self.unpack_function(packed))
-            case ["classmethod call" | "staticmethod call", is_async, text]:
-                return classmethod(self._make_call(name, is_async, text))
             case ["property", reader, is_settable, setter]:
                 return self._make_property(name, reader, is_settable, setter)
+            case [kind, None, is_async]:
+                made = self._make_call(name, is_async)
+                return made if kind == "function" else classmethod(made)
+            case [kind, packed, _]:
+                made = self.unpack_function(packed)
+                return made if kind == "function" else getattr(builtins, kind)(made)
         raise AssertionError(how)
 
-    def _make_call(self, name: str, is_async: bool, text: str) -> Any:
+    def _make_call(self, name: str, is_async: bool) -> Any:
         call = self._call
-        if name in ("__exit__", "__aexit__"):
-
-            def leave(self: Any, kind: Any, error: Any, trace: Any) -> Any:
-                return call(["method", self, name], (error,), {}, is_async)
-
-            return leave
 
         def method(self: Any, *args: Any, **named: Any) -> Any:
             return call(["method", self, name], args, named, is_async)
 
+        def leave(self: Any, kind: Any, error: Any, trace: Any) -> Any:
+            return method(self, error)
+
         method.__name__ = method.__qualname__ = name
-        method.__doc__ = text
-        return method
+        return leave if name in ("__exit__", "__aexit__") else method
 
     def _make_property(self, name: str, reader: Data, is_settable: bool, setter: Data) -> Any:
         call = self._call
