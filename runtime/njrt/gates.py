@@ -176,9 +176,6 @@ class Gate(typing.Protocol):
     def call(self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """Make a call if it is allowed; return its result, or an awaitable of it."""
 
-    def wait_for_calls(self) -> None:
-        """Wait until the calls of other threads are recorded, if the block has been ended."""
-
 
 # ── which gate is open ───────────────────────────────────────────────────────────────────────────
 
