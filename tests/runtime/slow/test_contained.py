@@ -24,6 +24,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+import pydantic
 import pytest
 
 import njrt
@@ -760,6 +761,54 @@ def test_properties_that_compute_are_read_in_the_child() -> None:
     done = contain("items[5].text + items[-1].text", lambda: (items,))
     assert done == Ran("xx", "")
     assert Item.reads == 2  # it names a class of its function, so it is called
+
+
+class Table(dict[str, int]):
+    """An own class with another base."""
+
+    @property
+    def size(self) -> int:
+        return len(self)
+
+    @size.setter
+    def size(self, size: int) -> None:
+        self.clear()
+        self["size"] = size
+
+    def put(self, key: str, value: int) -> int:
+        self[key] = value
+        return len(self)
+
+
+class Product(pydantic.BaseModel):
+    price: int
+
+
+OTHER_BASES = {
+    "table.put('b', 2)": 2,
+    "table.size": 1,
+    "table.size = 7\ntable.size": 1,
+    "len(table)": "a Table cannot be used in contained code; call a function",
+    "[*table]": "a Table cannot be used in contained code; call a function",
+    "table['a']": "a Table cannot be used in contained code; call a function",
+    "table.keys()": "`keys` of a Table cannot be used in contained code; call a function",
+    "table.other = 1": "`other` of a Table cannot be set",
+    "product.model_copy(update={'price': 5})": "a Product cannot be copied in contained code",
+    "for line in lines: pass": "a generator cannot be used in contained code; call a function",
+    "with lock: pass": "a lock cannot be used in contained code; call a function",
+}
+
+
+@pytest.mark.parametrize(("code", "expected"), OTHER_BASES.items(), ids=OTHER_BASES)
+def test_objects_that_are_not_data_name_the_way_out(code: str, expected: Any) -> None:
+    table, product, lock = Table(a=1), Product(price=3), threading.Lock()
+    lines = (line for line in "ab")
+    done = contain(code, lambda: (table, product, lock, lines))
+    if isinstance(expected, str):
+        assert isinstance(done, Failed)
+        assert expected in done.message
+    else:
+        assert done == Ran(expected, "")
 
 
 def test_objects_of_libraries_are_handles() -> None:

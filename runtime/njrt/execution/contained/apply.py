@@ -187,7 +187,8 @@ def _check_conflict(change: _Change, now: Row) -> None:
     if both:
         kind = type(change.value).__name__
         raise ConflictError(
-            f"the program has changed {', '.join(sorted(both))} of a {kind} at the same time"
+            f"the program has changed {', '.join(sorted(both))} of a {kind} at the same time; "
+            "run the code again"
         )
 
 

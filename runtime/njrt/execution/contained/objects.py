@@ -99,7 +99,8 @@ class Objects:
         name = cls.__name__
         if issubclass(cls, type) or name in (*_CALLED, *_COLLECTED, "coroutine"):
             raise StateError(
-                f"a {name} of contained code ends with it, and cannot be kept or called"
+                f"a {name} of contained code ends with it, and cannot be kept or called; "
+                "give the program values"
             )
         raise StateError(
             f"an object of the class {cls.__qualname__.rpartition('.')[2]} that the code made "

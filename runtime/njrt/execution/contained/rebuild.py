@@ -10,6 +10,7 @@ Methods that only compute run here; others are calls of the program.
 from __future__ import annotations
 
 import builtins
+import copy
 import dataclasses
 import marshal
 import sys
@@ -80,7 +81,10 @@ class Module:
 
 
 class Handle:
-    """An object of the program that the code can only store, return and pass on."""
+    """An object of the program that the code can only store, return and pass on.
+
+    Of one of the program's own classes, it has the methods and properties.
+    """
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of the program>"
@@ -92,6 +96,8 @@ class Handle:
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(getattr(type(self), name, None), property):
+            return object.__setattr__(self, name, value)
         raise AttributeError(f"`{name}` of a {type(self).__name__} cannot be set in contained code")
 
     def _refuse(self, *_: Any) -> Any:
@@ -123,6 +129,9 @@ class Model:
 
     def __iter__(self) -> Any:
         return iter(list_public(self))
+
+    def model_copy(self, **_: Any) -> Any:
+        return copy.copy(self)  # which is refused
 
 
 class Classes:
@@ -196,7 +205,9 @@ class Classes:
             return self._make_tuple(name, bases, space, described)
         if described["is_model"] and not any(issubclass(base, Model) for base in bases):
             bases = (*bases, Model)
-        if described["form"] == "object" and not described.get("parameters", {}).get("frozen"):
+        if described["form"] == "remote":
+            bases = (*(base for base in bases if base in self.kinds), Handle)
+        elif described["form"] == "object" and not described.get("parameters", {}).get("frozen"):
             space |= self._make_setters()
         if described["form"] == "error" and "__str__" not in space:
             space["__str__"] = _show_error
