@@ -100,7 +100,7 @@ def test_the_objects_of_the_program_stay_the_same() -> None:
 
 
 UTC = datetime.UTC
-VALUES = [
+VALUES: list[Any] = [
     *(None, True, 1, 1.0, -0.0, 10**400, 2j, "a", b"b", range(3), Decimal("1.10")),
     *(datetime.date(2026, 1, 2), datetime.datetime(2026, 1, 2, 3), (1, (2, frozenset({3})))),
     *(datetime.datetime(2026, 1, 2, 3, tzinfo=UTC), datetime.time(3, fold=1), UTC),

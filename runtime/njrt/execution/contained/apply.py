@@ -100,7 +100,7 @@ def _check(
 ) -> tuple[list[_Change], list[Any], Sequence[Any]]:
     """Return the changes, the new objects and all objects, if everything is allowed."""
     elsewhere = table.find_changed() if delta.changed else {}
-    made = make_objects(delta.added, table.objects, table.side)
+    made = make_objects(delta.added, table)
     objects = [*table.objects, *made]
     for value, row in zip(made, delta.added, strict=True):
         for name in row[3][::2]:
@@ -117,7 +117,7 @@ def _check(
 
 def update(table: Table, delta: Delta) -> None:
     """Apply the changes of the program in the child, which trusts it."""
-    made = make_objects(delta.added, table.objects, table.side)
+    made = make_objects(delta.added, table)
     objects = [*table.objects, *made]
     for number, row in delta.changed:
         change = _prepare(table, objects, number, row)

@@ -204,7 +204,7 @@ class Session:
         delta = read_delta(data, len(table.rows))
         check_value(error, len(table.rows) + len(delta.added))
         try:
-            objects = [*table.objects, *make_objects(delta.added, table.objects, self.program)]
+            objects = [*table.objects, *make_objects(delta.added, table)]
         except StateError as problem:
             return TypeError(str(problem))
         return objects[error[1]] if type(error) is list and error[0] == "r" else error

@@ -105,6 +105,8 @@ class Table:
         self.rows: list[Row] = []
         self.kinds: list[Kind] = []
         self.numbers: dict[int, int] = {}
+        self.depths: dict[int, int] = {}
+        """How deep tuples and frozen sets that the other side has made are nested, by number."""
         self._own_kinds: dict[int, Kind] = {}
         """The kinds of own classes that have numbered objects, by the classes' identity."""
         self.is_marked = False
