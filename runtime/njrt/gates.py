@@ -13,15 +13,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-import itertools
 import sys
 import threading
 import typing
-from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, replace
-from types import FunctionType, MethodType, coroutine
+from types import FunctionType, MethodType
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from njrt.context import Stack, check_context, is_context_known
@@ -177,23 +176,18 @@ class Gate(typing.Protocol):
     def call(self, gated: GatedFunction, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """Make a call if it is allowed; return its result, or an awaitable of it."""
 
-    def wait_for_calls(self) -> None:
-        """Wait until the calls of other threads are recorded, if the block has been ended."""
-
 
 # ── which gate is open ───────────────────────────────────────────────────────────────────────────
 
 
 class _OpenGate:
-    """A gate, or None for no gate, inside its `with` (state: whether it is still open)."""
+    """A gate, or None for no gate, inside its `with`, in a thread whose code does not await."""
 
-    def __init__(self, gate: Gate | None) -> None:
-        self.gate, self.number, self.is_open = gate, next(_numbers), True
+    def __init__(self, gate: Gate | None, is_async: bool) -> None:
+        self.gate, self.thread = gate, None if is_async else threading.get_ident()
 
 
-_numbers = itertools.count()
 _gates: Stack[_OpenGate] = Stack("njrt.gates")
-_thread = threading.local()
 _key: ContextVar[str] = ContextVar("njrt.gates", default="")
 _is_used = False
 
@@ -207,48 +201,19 @@ def is_used() -> bool:
 def open_gate(gate: Gate | None, is_async: bool = False) -> Iterator[None]:
     """Make the calls inside pass a gate, or no gate.
 
-    Code that does not await also takes it into contexts of its own, by `Context.run`.
+    In code that does not await, this holds in contexts of its own, too: those of `Context.run`.
     """
-    opened = _OpenGate(gate)
-    with _gates.opened(opened):
-        if not is_async:
-            _thread.opened = [*_list_open(), opened]
-        try:
-            yield
-        finally:
-            opened.is_open = False
-            _thread.opened = _list_open()
-
-
-@coroutine
-def hold_gate(awaited: Coroutine[Any, Any, R]) -> Generator[Any, Any, R]:
-    """Await a coroutine, whose steps take the open gate into contexts of their own."""
-    opened, step = _find_opened(), functools.partial(awaited.send, None)
-    while True:
-        around = _list_open()
-        _thread.opened = [*around, *filter(None, [opened])]
-        try:
-            waited = step()
-        except StopIteration as end:
-            result: R = end.value
-            return result
-        finally:
-            _thread.opened = around
-            del step  # which may hold an exception
-        try:
-            step = functools.partial(awaited.send, (yield waited))
-        except BaseException as error:
-            step = functools.partial(awaited.throw, error)
-
-
-def _list_open() -> list[_OpenGate]:
-    return [opened for opened in getattr(_thread, "opened", ()) if opened.is_open]
+    with _gates.opened(_OpenGate(gate, is_async)):
+        yield
 
 
 def _find_opened() -> _OpenGate | None:
     """Return what was opened last around this point, in this context or by this thread."""
-    found = [*_gates.here()[-1:], *_list_open()[-1:]]
-    return max(found, key=lambda opened: opened.number, default=None)
+    here, thread = _gates.here(), threading.get_ident()
+    for opened in reversed(_gates.list_everywhere()):
+        if opened.thread == thread or opened in here:
+            return opened
+    return here[-1] if here else None
 
 
 def find_gate() -> Gate | None:
@@ -372,7 +337,7 @@ class CarriedFunction:
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        is_running = self._opened is not None and self._opened.is_open
+        is_running = self._opened in _gates.list_everywhere()
         if _find_opened() or (is_context_known() and not is_running):
             return self._function(*args, **named)
         return self._context.copy().run(self._function, *args, **named)

@@ -49,7 +49,7 @@ class Transaction:
     """The two sides of contained code on the same objects (state: their tables)."""
 
     def __init__(self, **names: Any) -> None:
-        self.program = Program({__name__}, {}, lambda *_: None)
+        self.program = Program({__name__}, {})
         self.child = Child(None)  # type: ignore[arg-type]
         data = {name: self.program.table.encode(value) for name, value in names.items()}
         self.program.classes.name(Row)
@@ -100,12 +100,17 @@ def test_the_objects_of_the_program_stay_the_same() -> None:
 
 
 UTC = datetime.UTC
-VALUES = [
+VALUES: list[Any] = [
     *(None, True, 1, 1.0, -0.0, 10**400, 2j, "a", b"b", range(3), Decimal("1.10")),
     *(datetime.date(2026, 1, 2), datetime.datetime(2026, 1, 2, 3), (1, (2, frozenset({3})))),
     *(datetime.datetime(2026, 1, 2, 3, tzinfo=UTC), datetime.time(3, fold=1), UTC),
-    *([[]], {1: {2}}, {"k": (1, [2])}, {(1, 2): "t"}, bytearray(b"ab"), SimpleNamespace(a=1)),
-    *(collections.Counter("ab"), collections.OrderedDict(a=1), collections.deque([1], 3)),
+    *([[]], {1: {2}}, {"k": (1, [2])}, {(1, 2): "t"}),
+    *(
+        collections.Counter("ab"),
+        collections.OrderedDict(a=1),
+        collections.deque([1], 3),
+        SimpleNamespace(a=1),
+    ),
     *(collections.defaultdict(list, {1: [2]}), Row(1), {1.5, "a"}),
 ]
 
@@ -133,7 +138,6 @@ CONTENTS: dict[str, tuple[Any, str]] = {
     "a key is renamed": ({"a": 1, "b": 2}, "it['c'] = it.pop('a')"),
     "a set": ({1, 2}, "it.discard(1)\nit.add(3)"),
     "a deque": (collections.deque([1, 2], 3), "it.appendleft(0)\nit.append(3)"),
-    "bytes": (bytearray(b"ab"), "it[0] = 99"),
     "a counter": (collections.Counter("a"), "it.update('ab')"),
     "an ordered dict": (collections.OrderedDict(a=1, b=2), "it.move_to_end('a')"),
     "an attribute is deleted": (SimpleNamespace(a=1, b=2), "del it.a"),

@@ -110,7 +110,9 @@ def test_jumps_and_exceptions_are_those_of_the_program(studio: Studio) -> None:
         KeyError, match="tea"
     ) as caught:  # as Python would, not a message to a model
         space["f"]("tea", {})
-    assert any("program.njpy:6" in note for note in caught.value.__notes__)
+    notes = "\n".join(caught.value.__notes__)
+    assert "program.njpy:6" in notes
+    assert "return prices[name]" in notes
 
 
 def test_objects_are_changed_in_place(studio: Studio) -> None:

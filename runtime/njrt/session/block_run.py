@@ -225,11 +225,8 @@ class BlockRun(DecidingRun):
     def serve_at_gate(self, gate: RunGate, served: EffectGenerator, turn: int) -> EffectGenerator:
         """Serve an effect with the gate open; raise an interceptor's error that ends the block."""
         gate.turn = turn
-        try:
-            with open_gate(gate, self.block.is_async):
-                result = yield from served
-        finally:
-            gate.wait_for_calls()
+        with open_gate(gate, self.block.is_async):
+            result = yield from served
         if gate.ending is not None:
             raise gate.ending
         return result

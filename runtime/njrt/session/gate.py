@@ -188,26 +188,24 @@ class RunGate:
         )
 
     async def _check_ending(self, call: _Call) -> None:
-        """Raise the error that ends the block, once the results of running calls are recorded."""
+        """Raise the error that ends the block, once the results of running calls are recorded.
+
+        It waits as long as a piece of code may run; an event loop goes on meanwhile.
+        """
         if self.ending is None:
             return
-        if call.is_async:
-            import asyncio
-
-            while self._running and is_in_event_loop():
-                await asyncio.sleep(_POLL_SECONDS)
-        raise self.ending
-
-    def wait_for_calls(self) -> None:
-        """If an interceptor ended the block, wait until other threads' running calls are recorded.
-
-        This waits as long as a piece of code may run. An event loop does not wait here.
-        """
-        if self.ending is None or is_in_event_loop():
-            return
         seconds, began = self._session.get_code_seconds(), read_clock()
+        is_in_loop = is_in_event_loop()
         while self._running and (seconds is None or read_clock() - began < seconds):
-            time.sleep(_POLL_SECONDS)
+            if not is_in_loop:
+                time.sleep(_POLL_SECONDS)
+            elif call.is_async:
+                import asyncio
+
+                await asyncio.sleep(_POLL_SECONDS)
+            else:
+                break
+        raise self.ending
 
     # ── deciding ─────────────────────────────────────────────────────────────────────────────────
 
@@ -292,25 +290,25 @@ class RunGate:
         assert isinstance(before, Touch)
         assert isinstance(after, Touch)
         signature = inspect.signature(call.gated.function)
-        bound = signature.bind(*call.args, **call.named)
-        given = dict(bound.arguments)
-        bound.arguments.clear()
-        for name in signature.parameters:
-            if name in after.arguments:
-                new = after.arguments[name]
-                is_same = name in given and hash_json(before.arguments[name]) == hash_json(new)
-                bound.arguments[name] = given[name] if is_same else new
-                if not is_same and REDACTED in json.dumps(new, ensure_ascii=False, default=str):
-                    raise InterceptorError(
-                        f"the interceptor `{interceptor}` edited a call of {after.function}: a text"
-                        f" with {REDACTED} would be passed on; leave the argument {name} as it is,"
-                        " or replace all of it"
-                    )
         if unknown := after.arguments.keys() - signature.parameters.keys():
             raise InterceptorError(
                 f"the interceptor `{interceptor}` edited a call: {after.function} has no argument "
                 f"{min(unknown)}"
             )
+        bound = signature.bind(*call.args, **call.named)
+        given = dict(bound.arguments)
+        for name, new in after.arguments.items():
+            if name in given and hash_json(before.arguments[name]) == hash_json(new):
+                continue
+            if REDACTED in json.dumps(new, ensure_ascii=False, default=str):
+                raise InterceptorError(
+                    f"the interceptor `{interceptor}` edited a call of {after.function}: a text"
+                    f" with {REDACTED} would be passed on; leave the argument {name} as it is,"
+                    " or replace all of it"
+                )
+            given[name] = new
+        names = [name for name in signature.parameters if name in after.arguments]
+        bound.arguments = {name: given[name] for name in names}
         call.args, call.named, call.effect = bound.args, dict(bound.kwargs), after
 
     # ── making the call once ─────────────────────────────────────────────────────────────────────

@@ -20,11 +20,11 @@ import subprocess
 import threading
 import time
 import weakref
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+import pydantic
 import pytest
 
 import njrt
@@ -72,10 +72,6 @@ class Mail:
 
 class Urgent(Mail):
     """A subclass."""
-
-
-class Box(dict[str, Any]):
-    """A subclass of a builtin container."""
 
 
 class Money:
@@ -151,7 +147,7 @@ def make_scene() -> dict[str, Any]:
     return {
         "mails": mails,
         "first": first,
-        "box": Box(a=1, b=[2]),
+        "box": {"a": 1, "b": [2]},
         "numbers": [3, 1, 2],
         "pairs": {"x": 1, "y": 2},
         "price": Money(250),
@@ -161,7 +157,6 @@ def make_scene() -> dict[str, Any]:
         "point": collections.namedtuple("Point", "x y")(1, 2),
         "log": Log(),
         "seen": set("ab"),
-        "raw": bytearray(b"ab"),
         "total": 5,
         "text": "four",
         "kept": kept,
@@ -177,7 +172,7 @@ def run(code: str, policy: Any) -> tuple[Any, ...]:
     price, counter, queue, amount = (
         scene[name] for name in ["price", "counter", "queue", "amount"]
     )
-    point, log, seen, raw = (scene[name] for name in ["point", "log", "seen", "raw"])
+    point, log, seen = (scene[name] for name in ["point", "log", "seen"])
     kept = scene["kept"]
     total, text = scene["total"], scene["text"]
     result: Any = None
@@ -197,7 +192,7 @@ def run(code: str, policy: Any) -> tuple[Any, ...]:
         total += count
 
     variables = lambda: (  # noqa: E731
-        mails, first, box, numbers, pairs, price, counter, queue, amount, point, log, seen, raw, total, text, result, kept,
+        mails, first, box, numbers, pairs, price, counter, queue, amount, point, log, seen, total, text, result, kept,
         fail, read_total, read_texts, add_to_total, Mail, Urgent, Money, OutOfStock, Gone, Color, Level,
     )  # fmt: skip
     scope = make_scope(variables, writes="result total", at="case.njpy:1")
@@ -208,7 +203,7 @@ def run(code: str, policy: Any) -> tuple[Any, ...]:
     after = repr(
         [
             *(mails, box, numbers, pairs, counter, queue, log.lines, sorted(seen)),
-            *(raw, total, result, kept, vars(kept)),
+            *(total, result, kept, vars(kept)),
         ]
     )
     match done:
@@ -293,7 +288,6 @@ point.x, point[1], tuple(point), point == (1, 2), point._asdict(), point._replac
 x, y = point\nresult = x + y
 seen.add("z")\nseen | {"q"} if False else sorted(seen | {"q"})
 sorted(seen & {"a"}), "a" in seen, seen >= {"a"}, sorted({"a"} | seen)
-raw.extend(b"c")\nbytes(raw), raw[0], len(raw)
 with log:\n    log.lines.append("in")
 with log as inner:\n    result = inner is log
 with log:\n    raise KeyError("gone")
@@ -309,10 +303,8 @@ try:\n    first.nothing\nexcept AttributeError as error:\n    result = error.nam
 try:\n    fail("a")\nfinally:\n    numbers.append(0)
 raise OutOfStock("tea")
 raise Gone("tea", 4)
-raise OutOfStock("tea") from ValueError("why")
 raise ValueError("bad", 3)
 raise KeyError("k")
-try:\n    1 / 0\nexcept ZeroDivisionError as error:\n    raise OutOfStock("x") from error
 try:\n    fail("x")\nexcept OutOfStock:\n    raise
 fail("coffee")
 numbers[99]
@@ -339,12 +331,11 @@ it = log.count_up(5)\nresult = (next(it), next(it), list(it))
 result = next(iter([]), 4), next(log.count_up(0), 5)
 log.lines.append("a")\nlog.each(str.upper)
 log.lines.append("a")\nlog.each(lambda line: line + str(total))
-try:\n    numbers.sort(key=lambda n: 1 / (n - 1))\nexcept ZeroDivisionError:\n    total = 0
 log.lines += "ab"\nfor n in numbers:\n    try:\n        log.each(lambda line: 6 // (n - 1))\n    except ZeroDivisionError as error:\n        total = str(error)
-log.lines.append("a")\ntry:\n    log.each(lambda line: fail(line))\nexcept OutOfStock as error:\n    raise Gone("tea", 2) from error
 log.lines.append("a")\nlog.each(lambda line: mails.append(Mail(line)))\nlen(mails)
 log.lines.append("a")\nlog.each(lambda line: 1 / 0)
 log.lines.append("a")\nlog.each(lambda line: fail(line))
+try:\n    numbers.sort(key=lambda n: 1 / (n - 1))\nexcept ZeroDivisionError:\n    total = 0
 numbers.extend(n * 2 for n in (1, 2))
 numbers.extend(map(lambda n: n + total, [1, 2]))
 list(map(lambda m: m.text, mails)), list(filter(None, numbers)), list(zip(numbers, mails))[0][0]
@@ -368,7 +359,6 @@ import json\nresult = json.dumps(pairs, indent=1, default=lambda it: "other"), j
 result = "\\ud83d" + chr(0xDE00), "\\ud83d" + "é"
 import pprint\nresult = pprint.pformat(pairs), pprint.pformat([numbers, point, box, {"b": price, "a": (1, pairs)}], width=20)
 result = super(Urgent, mails[1]).words
-result = add_to_total.__doc__, Urgent.__doc__, type(mails[1]).__doc__, mails[1].__doc__, Gone.__doc__, OutOfStock("a").__doc__, Money.__doc__
 class A:\n    def go(self): return 1\nclass B(A):\n    def go(self): return super(B, self).go() + super().go()\nresult = B().go()
 import collections\nresult = collections.Counter(m.color.value for m in mails)["r"]
 from itertools import groupby\nresult = [k for k, g in groupby([1, 1, 2])]
@@ -382,8 +372,6 @@ x = 1\ny = x + 1\ny
 if total > 3:\n    result = "big"\nelse:\n    result = "small"
 while True:\n    total -= 1\n    if total < 2:\n        break
 for m in mails:\n    if m is first:\n        continue\n    result = m.text
-sorted(locals())[:3]
-"total" in dir()
 result = [] or numbers
 result = (lambda: total)()
 global_total = total\nresult = global_total
@@ -488,6 +476,8 @@ def test_exceptions_with_other_bases_cross() -> None:
 
 
 DIFFERENT = {
+    "add_to_total(lambda: 1)": "a function of contained code ends with it, and cannot be kept or called",
+    "import copy\ncopy.copy(price)": "a Money cannot be copied in contained code",
     "result = lambda: 1": "`result`: a function of contained code ends with it",
     "result = (n for n in numbers)": "`result`: a generator of contained code ends with it",
     "return lambda: 1": "a function of contained code ends with it, and cannot be kept",
@@ -717,10 +707,6 @@ def test_async_code_awaits_the_programs_functions() -> None:
         await asyncio.sleep(0.01)
         return name.upper()
 
-    async def count() -> AsyncIterator[int]:
-        for number in range(3):
-            yield number
-
     lock = asyncio.Lock()  # a handle: only the program's functions can use it
 
     async def hold() -> bool:
@@ -730,13 +716,12 @@ def test_async_code_awaits_the_programs_functions() -> None:
     code = (
         "import asyncio\n"
         "result = [await fetch('a'), *await asyncio.gather(fetch('b'), fetch('c'))]\n"
-        "async for number in count():\n    result.append(number)\n"
         "result.append(await hold())"
     )
 
     async def block() -> Any:
         result: Any = None
-        scope = make_scope(lambda: (fetch, count, hold, result), writes="result", at="case.njpy:1")
+        scope = make_scope(lambda: (fetch, hold, result), writes="result", at="case.njpy:1")
         snippet = prepare(code, scope, is_async=True, policy="contained")
         assert isinstance(snippet, Snippet), snippet
         done = await aexecute(snippet, seconds=10)
@@ -746,7 +731,7 @@ def test_async_code_awaits_the_programs_functions() -> None:
     async def main() -> list[Any]:
         return await asyncio.gather(*(block() for _ in range(5)))
 
-    assert asyncio.run(main()) == [["A", "B", "C", 0, 1, 2, True]] * 5
+    assert asyncio.run(main()) == [["A", "B", "C", True]] * 5
 
 
 def test_objects_are_let_go_at_the_end() -> None:
@@ -776,6 +761,54 @@ def test_properties_that_compute_are_read_in_the_child() -> None:
     done = contain("items[5].text + items[-1].text", lambda: (items,))
     assert done == Ran("xx", "")
     assert Item.reads == 2  # it names a class of its function, so it is called
+
+
+class Table(dict[str, int]):
+    """An own class with another base."""
+
+    @property
+    def size(self) -> int:
+        return len(self)
+
+    @size.setter
+    def size(self, size: int) -> None:
+        self.clear()
+        self["size"] = size
+
+    def put(self, key: str, value: int) -> int:
+        self[key] = value
+        return len(self)
+
+
+class Product(pydantic.BaseModel):
+    price: int
+
+
+OTHER_BASES = {
+    "table.put('b', 2)": 2,
+    "table.size": 1,
+    "table.size = 7\ntable.size": 1,
+    "len(table)": "a Table cannot be used in contained code; call a function",
+    "[*table]": "a Table cannot be used in contained code; call a function",
+    "table['a']": "a Table cannot be used in contained code; call a function",
+    "table.keys()": "`keys` of a Table cannot be used in contained code; call a function",
+    "table.other = 1": "`other` of a Table cannot be set",
+    "product.model_copy(update={'price': 5})": "a Product cannot be copied in contained code",
+    "for line in lines: pass": "a generator cannot be used in contained code; call a function",
+    "with lock: pass": "a lock cannot be used in contained code; call a function",
+}
+
+
+@pytest.mark.parametrize(("code", "expected"), OTHER_BASES.items(), ids=OTHER_BASES)
+def test_objects_that_are_not_data_name_the_way_out(code: str, expected: Any) -> None:
+    table, product, lock = Table(a=1), Product(price=3), threading.Lock()
+    lines = (line for line in "ab")
+    done = contain(code, lambda: (table, product, lock, lines))
+    if isinstance(expected, str):
+        assert isinstance(done, Failed)
+        assert expected in done.message
+    else:
+        assert done == Ran(expected, "")
 
 
 def test_objects_of_libraries_are_handles() -> None:

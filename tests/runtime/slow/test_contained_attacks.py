@@ -234,6 +234,7 @@ CHANGES = [
     "add(['error', '=builtins:type', [None], []])",
     "add(['error', '=os:error', [None], []])",
     "add(['error', '=builtins:KeyError', [], []])",
+    "add(['error', '=builtins:ExceptionGroup', [None, 'm', 1], []])",
     "add(['group', '=builtins:ExceptionGroup', ['m', 1], []])",
     "add(['group', '=builtins:ExceptionGroup', ['m'], []])",
     "add(['tuple', '', [['r', count]], []])",
@@ -257,35 +258,12 @@ def test_a_forged_change_is_refused_whole(code: str) -> None:
     assert isinstance(done, Failed), done
 
 
-class Counts(dict[str, int]):
-    """A container that checks what is put into it."""
-
-    def __setitem__(self, key: str, count: int) -> None:
-        if count < 0:
-            raise ValueError(count)
-        super().__setitem__(key, count)
-
-
-def test_a_container_that_checks_its_items_sees_each_change() -> None:
-    counts = Counts(a=1)
-    for code, expected in (
-        ("counts['b'] = 2", Ran),
-        ("counts['c'] = -1", Failed),
-        ("dict.__setitem__(counts, 'c', -1)", Failed),
-    ):
-        scope = make_scope(lambda: (counts,), at="case.njpy:1")
-        snippet = prepare(code, scope, policy="open")
-        assert isinstance(snippet, Snippet)
-        assert isinstance(execute(dataclasses.replace(snippet, is_contained=True)), expected), code
-    assert counts == {"a": 1, "b": 2}
-
-
 def test_what_a_function_returned_is_read_only() -> None:
-    done = run_hostile("found = find()\nfound.number = 5\nxs.append(found)\ncall(len, xs)")
+    done = run_hostile("found = find()\nfound.number = 5\nxs.append(found)\ncall(find)")
     assert isinstance(done, Failed)
     assert "may only read" in done.message
     # Where the child puts an object changes nothing.
-    done = run_hostile("xs.append(find())\ncall(len, xs)\nxs[-1].number = 5")
+    done = run_hostile("xs.append(find())\ncall(find)\nxs[-1].number = 5")
     assert isinstance(done, Failed)
 
 
@@ -320,9 +298,9 @@ SHAPES = [
     "['end', V, 1, None]",
     "['end', [[], [], []], V, V]",
     "['end', [[], [], [['out', V]]], 1, V]",
-    "['failed', [[], [], []], V, [], True, False, None, 'text', [None, None, False]]",
-    "['failed', [[], [], []], V, [[V, V]], True, True, V, V, [V, V, V]]",
-    "['failed', [[], [V], []], ['r', count], [], False, False, None, 'text', []]",
+    "['failed', [[], [], []], V, [], True, False, None, 'text']",
+    "['failed', [[], [], []], V, [[V, V]], True, True, V, V]",
+    "['failed', [[], [V], []], ['r', count], [], False, False, None, 'text']",
     "['returned', [[], [], []], V]",
     "['raised', [[], [], []], V]",
     "['interrupted', V]",
@@ -339,14 +317,6 @@ def test_a_raw_message_has_no_effect_and_raises_nothing_in_the_program(shape: st
         text = shape.replace("V", value)
         done = run_hostile(f"connection.send({text})\nconnection.receive()\nout = 1", seconds=3)
         assert is_harmless(done), text
-
-
-@pytest.mark.parametrize("shape", ["returned", "raised"])
-def test_a_raw_message_in_a_callback_has_no_effect(shape: str) -> None:
-    for value in VALUES:
-        send = f"connection.send([{shape!r}, [[], [], []], {value}])"
-        done = run_hostile(f"def f(*a):\n    {send}\n    connection.receive()\ncall(f)\nout = 1")
-        assert is_harmless(done), value
 
 
 # ── jumps ────────────────────────────────────────────────────────────────────────────────────────
@@ -371,12 +341,10 @@ ENDING = ["SystemExit", "KeyboardInterrupt", "GeneratorExit"]
     "code",
     [
         "raise NAME(3)",
-        "def f():\n    raise NAME(3)\ncall(f)",
         "raise call(NAME, 3)",
         "raise [c for c in BaseException.__subclasses__() if c.__name__ == 'NAME'][0]()",
         "connection.send(['failed', [[], [['error', '=builtins:NAME', [None, 3], []]], []], ['r', count], "
-        "[], True, False, None, '', [None, None, False]])\nconnection.receive()",
-        "sorted(xs, key=lambda _: call(lambda: (_ for _ in ()).throw(NAME())))",
+        "[], True, False, None, ''])\nconnection.receive()",
     ],
 )
 def test_code_does_not_end_the_program(code: str, name: str) -> None:
@@ -387,7 +355,7 @@ def test_code_does_not_end_the_program(code: str, name: str) -> None:
 
 FAILED = (
     "connection.send(['failed', [[], [['error', '=builtins:ValueError', [None, 'a'], []]], []], "
-    "['r', count], FRAMES, OWN, False, None, TEXT, [None, None, False]])\nconnection.receive()"
+    "['r', count], FRAMES, OWN, False, None, TEXT])\nconnection.receive()"
 )
 
 

@@ -56,22 +56,19 @@ def run(code: str, policy: Any) -> tuple[Any, ...]:
     if not isinstance(snippet, Snippet):
         return "refused", snippet.message
     done = execute(snippet, seconds=20)
-    iterators = {name: list(scene.pop(name)) for name in ("generator", "iterator")}
     found = {name: scope.lookup(name) for name in OUTPUTS}
-    after = {name: show(value) for name, value in (scene | iterators).items()}
+    after = {name: show(value) for name, value in scene.items()}
     after |= {name: show(held.value) for name, held in found.items() if isinstance(held, Bound)}
     match done:
         case Ran(value, printed):
             return "ran", show(value), printed, after
         case Failed(message, printed):
-            held = {name: text for name, text in after.items() if name not in iterators}
             is_own = policy == "contained" and "already done" not in message  # by the program
-            changed = held if is_own else None
+            changed = after if is_own else None
             return "failed", message.splitlines()[0], printed, changed
         case Jumped(Raised(error), printed):
-            notes, own = getattr(error, "__notes__", None), vars(error)
-            chain = type(error), error.args, type(error.__cause__), type(error.__context__)
-            return "raised", show((chain, notes, own)), printed, after
+            own = {name: value for name, value in vars(error).items() if name != "__notes__"}
+            return "raised", show((type(error), error.args, own)), printed, after
         case Jumped(outcome, printed):
             return "jumped", show(outcome), printed, after
     raise AssertionError
@@ -122,11 +119,9 @@ RAISING = [
     "denied",
     "chain",
     "context",
-    "group",
     "stop",
     "note",
     "os",
-    "own_group",
     "own_members",
     "key",
     "own_stop",
@@ -136,8 +131,6 @@ RAISING = [
     "unicode",
     "bad_text",
     "open",
-    "nested",
-    "big",
 ]
 BUILTINS = [
     "len",
@@ -195,9 +188,8 @@ class Writer:
             lambda: f"guard({part()}, {part()})",
             lambda: f"guard(fail, {self.pick(RAISING)!r})",
             lambda: f"[{part('w')} for w in {part()}]",
-            lambda: f"list(each({part()}, lambda w: {part('w')}))",
             lambda: f"sorted({part()}, key=lambda w: {part('w')})",
-            lambda: f"{self.pick(['Slots', 'Vector', 'Frozen', 'Items', 'Plain'])}({part()})",
+            lambda: f"{self.pick(['Slots', 'Vector', 'Frozen', 'Plain'])}({part()})",
             lambda: f"fill({self.pick(['{}', 'set()', '[]', part()])})",
             lambda: f"getattr({part()}, {self.pick(ATTRIBUTES)!r}, {part()})",
             lambda: f"[*{part()}, {part()}]",
@@ -226,7 +218,7 @@ class Writer:
                     f"{self.pick(NAMES)}[{self.pick(['0', '1:2', repr('k'), value()])}] = {value()}"
                 )
             case 6:
-                names = ["vector", "n", "nested", "result", "items", "queue", "some"]
+                names = ["vector", "n", "nested", "result", "queue", "some"]
                 text = f"{self.pick(names)} {self.pick(['+=', '-=', '*=', '|='])} {value()}"
             case 7:
                 text = f"for q in {value()}:\n{inside()}\n{margin}    other = q"
@@ -249,13 +241,13 @@ class Writer:
             case 12:
                 text = f"if {value()}:\n{inside()}\n{margin}else:\n{inside()}"
             case _:
-                text = f"raise {self.pick(['Plain(1)', 'error', 'group', 'KeyError(n)'])}"
+                text = f"raise {self.pick(['Plain(1)', 'error', 'KeyError(n)'])}"
         return margin + text
 
 
 SAYS_WHY = re.compile(
     r"ends with it|that the code made|cannot be handed|only an object of it|is refused in contained"
-    r"|is no attribute of a|cannot be used in contained code|cannot (copy|make)|only read"
+    r"|is no attribute of a|cannot be used in contained code|cannot (copy|make|be copied)|only read"
 )
 UNTOUCHED = run("1 / 0", "contained")[3]
 """The scene after code that has failed."""
@@ -288,8 +280,7 @@ def test_contained_code_does_what_guarded_code_does_on_hostile_objects() -> None
 READ = "[getattr(x, name, 0) for name in ('filename', 'errno', 'name', 'path', 'lineno', 'value', 'start', 'pos', 'why')]"
 
 
-OWN = "guard(len, x), guard(bool, x), guard(hash, x) is None, x == 3, f'{x:>9}', guard(list, x), guard(x, 1)"
-SPLIT = "result = [(type(y).__name__, str(y)) for y in [*x.split(OSError), x.subgroup(OSError), x.derive([KeyError(n)])]]"
+OWN = "bool(x), x == 3, f'{x:>9}', guard(fail, x)"
 
 
 @pytest.mark.parametrize("kind", [*RAISING, "json"])
@@ -302,8 +293,6 @@ def test_exceptions_cross_with_what_python_keeps_of_them(kind: str) -> None:
         ),  # what Python's own classes keep besides their arguments
         f"try:\n    fail({kind!r})\nexcept Exception as x:\n    raise Sub(1) from x",
         f"try:\n    fail({kind!r})\nexcept Exception as x:\n    result = {OWN}",
-        f"try:\n    fail({kind!r})\nexcept ExceptionGroup as x:\n    {SPLIT}",
-        f"try:\n    fail({kind!r})\nexcept* OSError as x:\n    result = x.exceptions\nexcept* ValueError as x:\n    other = str(x)",
     ):
         contained, guarded = run(code, "contained"), run(code, "guarded")
         if contained[0] == "failed":
@@ -321,12 +310,8 @@ def test_exceptions_cross_with_what_python_keeps_of_them(kind: str) -> None:
         "raise FileNotFoundError(2, 'no', 'f.txt')",
         "try:\n    fail('denied')\nexcept OSError as x:\n    result = str(x), repr(x)",
         "raise ImportError('no', name='thing')",
-        "raise ExceptionGroup('g', [error, ValueError(frozen)])",
-        "raise group from ValueError(2)",
         "x = KeyError(1)\nx.data = [1, {'a': vector}]\nraise x",
         "try:\n    fail('os')\nexcept OSError as x:\n    x.add_note('n')\n    raise",
-        "try:\n    fail('big')\nexcept Exception as x:\n    x.add_note('n')\n    result = x, x.__notes__",
-        "try:\n    fail('big')\nexcept* ValueError as x:\n    x.add_note('n')\n    raise",
         "try:\n    fail('open')\nexcept Exception as x:\n    for note in 'ab':\n        x.add_note(note)\n    raise Sub(2) from x",
     ],
 )
@@ -337,9 +322,7 @@ def test_what_crosses_is_the_same(code: str) -> None:
 @pytest.mark.parametrize(
     "value", ["len", "lambda: 1", "(w for w in vector)", "[len]", "{1: [print]}"]
 )
-@pytest.mark.parametrize(
-    "end", ["raise KeyError(1)", "raise", "raise ExceptionGroup('g', [error])", "return 1", "break"]
-)
+@pytest.mark.parametrize("end", ["raise KeyError(1)", "raise", "return 1", "break"])
 def test_no_end_of_the_code_loses_a_value_silently(value: str, end: str) -> None:
     code = f"other = {value}\n{end}"
     if end == "raise":
@@ -370,22 +353,11 @@ def run_on(code: str, policy: Any) -> tuple[Any, Any]:
     kept = [Kept(number) for number in range(50)]
     big = Fraction(10**5000, 3)
 
-    def fail(number: int) -> None:
-        raise OSError(number)
-
-    def retry(function: Any) -> Any:
-        for number in range(3):
-            try:
-                return function(number)
-            except OSError:
-                continue
-        return None
-
     def first(values: Any) -> Any:
         return next(iter(values))
 
     result: Any = None
-    scope = make_scope(lambda: (kept, big, fail, retry, first, Kept, result), writes="result", at="case.njpy:1")  # fmt: skip
+    scope = make_scope(lambda: (kept, big, first, Kept, result), writes="result", at="case.njpy:1")  # fmt: skip
     snippet = prepare(code, scope, labels=(), policy=policy)
     assert isinstance(snippet, Snippet), snippet
     return execute(snippet, seconds=20), result
@@ -398,9 +370,6 @@ def run_on(code: str, policy: Any) -> tuple[Any, Any]:
         "seen = set()\nresult = []\nfor each in kept:\n    if id(each) not in seen:\n        seen.add(id(each))\n        result.append(each.number)",
         "result = big + 1, big * 3 == 10**5000",
         "from fractions import Fraction\nresult = Fraction(7, 10**5000), Fraction(-1, 3), Fraction(4)",
-        "def f(number):\n    if number < 2:\n        raise OSError(number)\n    return number\nresult = retry(f)",
-        "def f(number):\n    if number < 2:\n        fail(number)\n    return number\nresult = retry(f)",
-        "result = Kept.__doc__",
     ],
 )
 def test_ordinary_code_that_once_differed(code: str) -> None:

@@ -100,7 +100,7 @@ def _check(
 ) -> tuple[list[_Change], list[Any], Sequence[Any]]:
     """Return the changes, the new objects and all objects, if everything is allowed."""
     elsewhere = table.find_changed() if delta.changed else {}
-    made = make_objects(delta.added, table.objects, table.side)
+    made = make_objects(delta.added, table)
     objects = [*table.objects, *made]
     for value, row in zip(made, delta.added, strict=True):
         for name in row[3][::2]:
@@ -117,7 +117,7 @@ def _check(
 
 def update(table: Table, delta: Delta) -> None:
     """Apply the changes of the program in the child, which trusts it."""
-    made = make_objects(delta.added, table.objects, table.side)
+    made = make_objects(delta.added, table)
     objects = [*table.objects, *made]
     for number, row in delta.changed:
         change = _prepare(table, objects, number, row)
@@ -187,7 +187,8 @@ def _check_conflict(change: _Change, now: Row) -> None:
     if both:
         kind = type(change.value).__name__
         raise ConflictError(
-            f"the program has changed {', '.join(sorted(both))} of a {kind} at the same time"
+            f"the program has changed {', '.join(sorted(both))} of a {kind} at the same time; "
+            "run the code again"
         )
 
 
@@ -215,12 +216,10 @@ def _change_items(table: Table, objects: Sequence[Any], change: _Change) -> None
     if tag == "list":
         is_appended = start == len(before)  # the program may have appended meanwhile
         list.__setitem__(value, slice(len(value) if is_appended else start, None), new)
-    elif tag == "deque":
+    else:
         for _ in range(len(value) - start):
             value.pop()
         value.extend(new)
-    else:
-        value[:] = new[0]
 
 
 def _change_keys(table: Table, objects: Sequence[Any], change: _Change) -> None:
@@ -272,8 +271,6 @@ def _restore_items(value: Any, tag: str, items: list[Any]) -> None:
     match tag:
         case "list":
             list.__setitem__(value, slice(None), items)
-        case "bytearray":
-            value[:] = bytes(items)
         case "deque":
             value.clear()
             value.extend(items)

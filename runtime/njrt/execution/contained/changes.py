@@ -104,7 +104,7 @@ class Ledger:
     """Lists what any code changes in objects, after the fact (state: what the objects held)."""
 
     def __init__(self, module: str) -> None:
-        self._table: Table | None = Program({module.partition(".")[0]}, {}, lambda *_: None).table
+        self._table: Table | None = Program({module.partition(".")[0]}, {}).table
 
     def list_parts(self, variables: Mapping[str, Any]) -> list[Change]:
         """Return what has changed since the last call, in objects that the variables reached then.
@@ -210,10 +210,6 @@ def _compare_members(
 
 def _compare_items(path: str, number: int, before: Row, after: Row, read: Read) -> Iterator[Change]:
     old, new = before[2], after[2]
-    if after[0] == "bytearray":
-        if old != new:
-            yield Change(f"{path}[:]", read(old[0]), read(new[0]))
-        return
     if len(old) == len(new):
         for position, (was, now) in enumerate(zip(old, new, strict=True)):
             if not is_same(was, now):

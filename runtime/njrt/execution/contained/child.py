@@ -16,7 +16,7 @@ import io
 import marshal
 import sys
 import traceback
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from types import CellType, CodeType, FunctionType
 from typing import Any
@@ -80,7 +80,7 @@ class Child(Objects):
         kind, *parts = target
         encode = self.encode_argument
         try:
-            if kind in ("method", "get", "set", "use", "copy"):
+            if kind in ("method", "get", "set"):
                 parts[0] = self.table.encode(parts[0])
             is_exit = parts[-1] in ("__exit__", "__aexit__") and args[0] is not None
             values = [self.encode_error(args[0])] if is_exit else [*map(encode, args)]
@@ -136,8 +136,6 @@ class Child(Objects):
                 case "interrupt":
                     self._interrupt(kind == "wait")
                     return None
-                case "callback":
-                    self._call_back(*value)
 
     def _interrupt(self, is_waiting: bool) -> None:
         """End the code: by an exception where it runs, or by the cancellation of its task."""
@@ -158,21 +156,6 @@ class Child(Objects):
                 self.bind(name, data)
             self.is_filling = False
         self.table.remember()
-
-    def _call_back(self, number: int, args: list[Data], named: list[Any]) -> None:
-        """Call a function that the program was handed, and send how it ended."""
-        decode = self.table.decode
-        try:
-            values = {key: decode(value) for key, value in named}
-            result = self.handed[number](*map(decode, args), **values)
-            data = self.encode_argument(result)
-            self.connection.send(["returned", self.take_delta([]).write(), data])
-        except Interrupted:
-            raise
-        except BaseException as error:
-            self.table.forget_added()
-            data = self.encode_error(error)
-            self.connection.send(["raised", self.take_delta([]).write(), data])
 
     # ── names ────────────────────────────────────────────────────────────────────────────────────
 
@@ -287,9 +270,6 @@ class Child(Objects):
                 result = run_coroutine(self.loop, result, self.started)
             if self.is_interrupted:
                 raise Interrupted
-            for handed in self.handed:
-                if isinstance(handed, Generator):
-                    handed.close()
             kind, value = result if result is not None else (0, None)
             self._send_end(kind, value)
         except BaseException as error:
@@ -327,7 +307,7 @@ class Child(Objects):
         if obstacle := self.find_obstacle(error):
             text = f"{text} ({obstacle})" if is_own else text
             error, is_own = RuntimeError(describe_error(error)), False
-        data, chain = self.table.encode(error), self._encode_chain(error)
+        data = self.table.encode(error)
         try:
             self._check_outputs()
             delta = self._take("output", "own")
@@ -335,17 +315,10 @@ class Child(Objects):
             self.table.forget_added()
             text = f"TypeError: {problem}\n  when it raised {text}" if is_own else text
             is_own = False
-            data, chain = self.encode_error(error), [None, None, False]
+            data = self.encode_error(error)
             delta = Delta([], self.table.read_added())
-        rest = [data, frames, is_own, self.raised.reraises, name, text, chain]
+        rest = [data, frames, is_own, self.raised.reraises, name, text]
         self.connection.send(["failed", delta.write(), *rest])
-
-    def _encode_chain(self, error: BaseException) -> list[Data]:
-        """Return the cause, the context, whether the context is hidden, and the notes."""
-        linked = error.__cause__, error.__context__
-        data = [self.table.encode(it) if self.can_cross(it) else None for it in linked]
-        notes = [it for it in getattr(error, "__notes__", ()) if type(it) is str]
-        return [*data, error.__suppress_context__, *notes]
 
     def _select_catchable(self, kinds: Any = BaseException) -> Any:
         """Return the operand of an `except` clause; nothing if the code is being left."""
@@ -390,18 +363,8 @@ class Child(Objects):
                 raise ImportError(f"`{path}` cannot be imported in contained code")
             return sys.modules[path if fromlist else top]
 
-        def list_variables() -> dict[str, Any]:
-            found = {name: self.read(name) for name in self.places}
-            return {name: value for name, value in found.items() if value is not _MISSING}
-
         sys.stdout = _Output(lambda text: self.ask("print", None, text, ""))
-        return {
-            "print": print_text,
-            "__import__": import_module,
-            "dir": lambda *args: builtins.dir(*args) if args else sorted(list_variables()),
-            "vars": lambda *args: builtins.vars(*args) if args else list_variables(),
-            "locals": list_variables,
-        }
+        return {"print": print_text, "__import__": import_module}
 
 
 def _list_words(code: CodeType) -> set[str]:

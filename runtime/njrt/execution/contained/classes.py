@@ -4,8 +4,8 @@
     classes.find("shop:Order")     the class, for what the child sends
 
 A class of the program is data if its bases are `object`, other such classes, ABC, Generic,
-Protocol, Enum, NamedTuple, `pydantic.BaseModel`, exceptions, list, dict or set. Data classes of
-other packages are data that may only be read. Objects of all other classes are handles.
+Protocol, Enum, NamedTuple, `pydantic.BaseModel` or exceptions. Data classes of other packages are
+data that may only be read. Objects of all other classes are handles.
 """
 
 from __future__ import annotations
@@ -45,13 +45,7 @@ SPECIAL = frozenset(
     for prefix in prefixes
 )
 """The special methods of an own class that the code may call."""
-_CONTAINERS = (list, dict, set)
-CHANGING = split_words(
-    """__delitem__ __iadd__ __iand__ __imul__ __ior__ __isub__ __ixor__ __setitem__ add append clear
-    difference_update discard extend insert intersection_update pop popitem remove reverse
-    setdefault sort symmetric_difference_update update"""
-)
-"""Methods of containers that change their items."""
+_NO_OWNERS = (type, ModuleType, BaseException, enum.Enum, str, bytes, int, float)
 _GENERIC = ("typing", "typing_extensions")
 _ABSTRACT = (*_GENERIC, "abc", "collections.abc")
 _METACLASSES = ("type", "ABCMeta", "EnumMeta", "EnumType", "ModelMetaclass", "_ProtocolMeta")
@@ -105,15 +99,15 @@ class Classes:
         return "-packages" not in str(getattr(sys.modules.get(name), "__file__", None))
 
     def find_form(self, cls: type) -> str:
-        """Return what objects of a class are: "object", "list", "dict", "set", "tuple", "error",
-        "enum", "remote" for own classes whose attributes are read by calls, or "handle".
+        """Return what objects of a class are: "object", "tuple", "error" or "enum" for data,
+        "remote" for other own classes, whose members are used by calls, or "handle".
         """  # fmt: skip
         meta = type(cls)
         if meta.__hash__ is not type.__hash__ or meta.__eq__ is not type.__eq__:
             return "handle"
         if cls not in self._forms:
             form = self._classify(cls)
-            is_remote = form == "handle" and self.is_own(cls) and _is_plain_class(cls)
+            is_remote = form == "handle" and self.is_own(cls) and not issubclass(cls, _NO_OWNERS)
             self._forms[cls] = "remote" if is_remote else form
         return self._forms[cls]
 
@@ -121,14 +115,7 @@ class Classes:
         """Return whether the code may change objects of a class."""
         parameters = getattr(cls, "__dataclass_params__", None)
         is_frozen = parameters is not None and parameters.frozen
-        if is_frozen or _get_config(cls).get("frozen") or not self.is_own(cls):
-            return False
-        return not (issubclass(cls, _CONTAINERS) and self._list_changing(cls))
-
-    def _list_changing(self, cls: type) -> set[str]:
-        """Return own methods that replace a container's and must see each change of its items."""
-        own = {name for base in get_mro(cls) for name, _ in self._list_own(base)}
-        return own & CHANGING
+        return self.is_own(cls) and not (is_frozen or _get_config(cls).get("frozen"))
 
     def may_make(self, cls: type) -> bool:
         """Return whether the child makes objects of a class itself, and the program takes them."""
@@ -153,13 +140,12 @@ class Classes:
             return "handle"
         if any(_overrides_reading(base) for base in bases):
             return "handle"
-        found = [kind for kind in (*_CONTAINERS, tuple) if issubclass(cls, kind)]
-        if found == [tuple] and not _is_named_tuple(cls):
-            return "handle"
-        return found[0].__name__ if found else "object"
+        if issubclass(cls, tuple):
+            return "tuple" if _is_named_tuple(cls) else "handle"
+        return "object"
 
     def _is_data_base(self, base: type) -> bool:
-        if base in (object, *_CONTAINERS, tuple) or _is_base_model(base) or self.is_own(base):
+        if base in (object, tuple) or _is_base_model(base) or self.is_own(base):
             return True
         is_record = dataclasses.is_dataclass(base) or (_is_model(base) and _is_named_tuple(base))
         return is_record or get_module_name(base) in _ABSTRACT
@@ -172,7 +158,7 @@ class Classes:
             return False
         for base in get_mro(cls):
             held = get_class_namespace(base)
-            if base is object or base in _CONTAINERS or not self.is_own(base):
+            if base is object or not self.is_own(base):
                 continue
             for name in ("__init__", "__new__", "__setattr__", "__init_subclass__"):
                 if name in held and not is_generated(held[name]):
@@ -190,7 +176,7 @@ class Classes:
         held = get_class_namespace(cls)
         described: dict[str, Data] = {
             "key": key,
-            "names": [cls.__name__, cls.__qualname__, get_module_name(cls), _get_text(held)],
+            "names": [cls.__name__, cls.__qualname__, get_module_name(cls)],
             "form": form,
             "bases": [base for base in bases if base is not None],
             "is_makeable": self.may_make(cls),
@@ -212,17 +198,15 @@ class Classes:
         elif "__dataclass_fields__" in held:
             described |= _describe_dataclass(cls, held, self._write)
         elif _is_model(cls):
-            described["members"] = [[it, "call", False, ""] for it in sorted(MODEL_METHODS)]
+            described["members"] = [[it, "function", None, False] for it in sorted(MODEL_METHODS)]
             described["fields"] = [*getattr(cls, "model_fields", {})]
-        own = {name: it for base in get_mro(cls)[::-1] for name, it in self._list_own(base)}
-        members = own if form == "remote" else held if is_own else {}
-        for name, member in members.items():
+        if form == "remote":
+            own = [get_class_namespace(base) for base in get_mro(cls)[::-1] if self.is_own(base)]
+            held = {name: member for each in own for name, member in each.items()}
+        for name, member in held.items() if is_own else ():
             if found := self._describe_member(cls, name, member):
                 described["members"].append([name, *found])
         return described
-
-    def _list_own(self, base: type) -> list[tuple[str, Any]]:
-        return [*get_class_namespace(base).items()] if self.is_own(base) else []
 
     def _name_base(self, base: type) -> Data:
         known = find_known_name(base)
@@ -244,12 +228,8 @@ class Classes:
         return data
 
     def _pack(self, function: Any, cls: type | None = None) -> Data:
-        """Return a method as data if it travels: of a class whose objects the code may change."""
-        if cls is not None:
-            is_container = issubclass(cls, _CONTAINERS)
-            if self.find_form(cls) == "remote" or (is_container and self._list_changing(cls)):
-                return None
-        if self._has_rule(function):
+        """Return a method as data if it travels: of a class whose objects are data."""
+        if self._has_rule(function) or (cls is not None and self.find_form(cls) == "remote"):
             return None
         return pack_function(function, self._side, self._may_name)
 
@@ -259,41 +239,32 @@ class Classes:
         )
 
     def _describe_member(self, cls: type, name: str, member: Any) -> list[Data] | None:
-        """Return how the child gets a member of a class: its code, a constant, or by a call."""
+        """Return how the child gets a member of a class: its code, or None for a call."""
         if name == "__post_init__" and (packed := self._pack(member)):
-            return ["function", packed]
+            return ["function", packed, False]
         if not is_callable_name(name) or name.startswith("model_") or is_generated(member):
             return None
         match member:
             case FunctionType():
-                packed = self._pack(member, cls)
-                return ["function", packed] if packed else ["call", is_async(member), _doc(member)]
+                return ["function", self._pack(member, cls), is_async(member)]
             case property() | functools.cached_property():
                 read = getattr(member, "fget", None) or getattr(member, "func", None)
                 write_ = getattr(member, "fset", None)
-                packed = self._pack(read, cls)
-                return ["property", packed, bool(write_), write_ and self._pack(write_, cls)]
+                setter = write_ and self._pack(write_, cls)
+                return ["property", self._pack(read, cls), bool(write_), setter]
             case classmethod() | staticmethod():
                 inner = member.__func__
-                kind = type(member).__name__
-                packed = self._pack(inner, cls)
-                return [kind, packed] if packed else [f"{kind} call", is_async(inner), _doc(inner)]
+                return [type(member).__name__, self._pack(inner, cls), is_async(inner)]
         if type(member) is MemberDescriptorType:
             return None
         if hasattr(type(member), "__get__"):
             if callable(member):
-                return ["call", False, ""]
+                return ["function", None, False]
             return ["property", None, hasattr(type(member), "__set__"), None]
         if name in getattr(cls, "__dataclass_fields__", {}) or self.find_form(cls) == "enum":
             return None
         data = self._write(member)
         return None if data == ["unknown"] else ["constant", data]
-
-
-def _is_plain_class(cls: type) -> bool:
-    """Return whether a class's instances are neither classes, modules, exceptions nor numbers."""
-    refused = (type, ModuleType, BaseException, enum.Enum, str, bytes, int, float)
-    return not issubclass(cls, refused)
 
 
 def is_callable_name(name: str) -> bool:
@@ -305,16 +276,6 @@ def is_async(function: Any) -> bool:
     """Return whether a function is a coroutine function."""
     flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
     return bool(flags & 0x80)
-
-
-def _doc(function: Any) -> str:
-    text = getattr(function, "__doc__", None)
-    return text[:2000] if type(text) is str else ""
-
-
-def _get_text(held: Mapping[str, Any]) -> Data:
-    text = held.get("__doc__")
-    return text if type(text) is str else None
 
 
 def is_generated(member: Any) -> bool:

@@ -32,10 +32,9 @@ BUILTIN: Mapping[str, type] = {
     "set": set,
     "tuple": tuple,
     "frozenset": frozenset,
-    "bytearray": bytearray,
     "deque": deque,
 }
-FROZEN = ("tuple", "frozenset", "group")
+FROZEN = ("tuple", "frozenset")
 """Rows of objects that are made with their contents."""
 UNCHANGING = (*FROZEN, "handle", "remote", "error")
 """Rows that stay as they are."""
@@ -147,7 +146,7 @@ class _Segment:
         self._dicts: dict[int, Any] = {}
         self._others: dict[int, tuple[Any, str]] = {}
         for number, (value, tag) in objects.items():
-            if type(value) in (list, set, bytearray):
+            if type(value) in (list, set):
                 self._containers[number] = value
             elif type(value) is dict:
                 self._dicts[number] = value

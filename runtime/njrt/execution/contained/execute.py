@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from typing import Any
 
 from njrt.errors import PolicyError
@@ -35,15 +35,10 @@ _CPU_SECONDS = 3600.0
 _GRACE_SECONDS = 0.5
 _MOST_LISTED = 20
 """How many calls of a failed piece are shown to the model."""
-_MOST_RUNS = 3
 _ENDED = (
     "the process of the code ended: it used too much memory or processor time, or it crashed; "
     "write it in a simpler way"
 )
-
-
-class Retry(Exception):
-    """The program has changed what the code has read, before the code made any call."""
 
 
 def execute_contained(snippet: Snippet, seconds: float | None) -> Execution:
@@ -51,26 +46,21 @@ def execute_contained(snippet: Snippet, seconds: float | None) -> Execution:
 
     Raises DeadlineExceeded, or PolicyError if this system cannot contain code.
     """
-    for run in range(_MOST_RUNS):
-        with _start(snippet, seconds, run, is_async=False) as piece, suppress(Retry):
-            return call_with_timeout(seconds, lambda: run_without_waiting(piece.converse()))
-    raise AssertionError("the last run does not ask for another")
+    with _start(snippet, seconds, is_async=False) as piece:
+        return call_with_timeout(seconds, lambda: run_without_waiting(piece.converse()))
 
 
 async def aexecute_contained(snippet: Snippet, seconds: float | None) -> Execution:
     """Run a snippet of an async block; see `execute_contained`."""
-    for run in range(_MOST_RUNS):
-        with _start(snippet, seconds, run, is_async=True) as piece, suppress(Retry):
-            return await await_with_timeout(seconds, piece.converse())
-    raise AssertionError("the last run does not ask for another")
+    with _start(snippet, seconds, is_async=True) as piece:
+        return await await_with_timeout(seconds, piece.converse())
 
 
 @contextmanager
-def _start(snippet: Snippet, seconds: float | None, run: int, is_async: bool) -> Iterator[Piece]:
-    may_repeat = run + 1 < _MOST_RUNS
+def _start(snippet: Snippet, seconds: float | None, is_async: bool) -> Iterator[Piece]:
     with (
         start_child(seconds or _CPU_SECONDS) as child,
-        closing(Piece(snippet, child, may_repeat, is_async)) as piece,
+        closing(Piece(snippet, child, is_async)) as piece,
     ):
         yield piece
 
@@ -78,21 +68,18 @@ def _start(snippet: Snippet, seconds: float | None, run: int, is_async: bool) ->
 class Piece:
     """A piece of code and its child (state: the session, running calls, an interruption)."""
 
-    def __init__(
-        self, snippet: Snippet, child: ChildProcess, may_repeat: bool, is_async: bool
-    ) -> None:
+    def __init__(self, snippet: Snippet, child: ChildProcess, is_async: bool) -> None:
         self.snippet, self.scope, self.child = snippet, snippet.scope, child
         self.names = Names(snippet)
-        self.session = Session(self.names, self.call_back)
-        self.may_repeat, self.is_async = may_repeat, is_async
+        self.session = Session(self.names)
+        self.is_async = is_async
         self.tasks: dict[int, asyncio.Future[Any]] = {}
         self.writable: dict[int, bool] = {}
         self.calls: list[str] = []
         self.interruption: BaseException | None = None
-        self.is_told = self.is_closed = False
+        self.is_told = False
 
     def close(self) -> None:
-        self.is_closed = True
         self.session.close()
         self.tasks.clear()
         self.interruption = None
@@ -129,9 +116,8 @@ class Piece:
                 return self._refuse(f"PermissionError: the changes were rejected: {error}")
         except ConflictError as error:
             is_kept = False
-            if self.may_repeat and not self.calls and self.interruption is None:
-                raise Retry from None
-            return self._refuse(f"RuntimeError: {error}")
+            if self.interruption is None:
+                return self._refuse(f"RuntimeError: {error}")
         except (WireError, ConnectionError, TooLargeError, AssertionError) as error:
             is_kept = False
             if self.interruption is None:
@@ -210,7 +196,6 @@ class Piece:
                     self.tasks.pop(number).cancel()
                 self._reply("result")
             case ["print", None, str(text), str(end)]:
-                self.may_repeat = False
                 self.scope.transcript.print(text, end=end)
                 self._reply("result")
             case ["note", None, str(name)]:
@@ -266,7 +251,7 @@ class Piece:
             if target[0] == "set" and len(values) == 1:
                 owner = self.session.decode(target[1])
                 values = [self.session.decide_value(owner, target[2], values[0])]
-            is_named = target[0] not in ("get", "use") and str(target[-1])[:1] != "_"
+            is_named = target[0] != "get" and str(target[-1])[:1] != "_"
             if is_named and len(self.calls) <= _MOST_LISTED:
                 self.calls.append(describe_call(function, target, values, options))
             result = function(*values, **options)
@@ -336,31 +321,6 @@ class Piece:
             text = f"{format_error(error)} ({problem})"
             self._send("error", lambda encode: encode(TypeError(text)))
 
-    def call_back(self, number: int, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Call a function of the code from the program, and answer its messages."""
-        if self.is_closed:
-            raise RuntimeError("a function of contained code was called after the code had ended")
-        if not self.names.is_own_thread():
-            raise RuntimeError("a function of contained code was called from another thread")
-        pairs = named.items()
-        self._send(
-            "callback",
-            lambda encode: [number, [*map(encode, args)], [[key, encode(it)] for key, it in pairs]],
-        )
-        while True:
-            match self.receive():
-                case ["returned", delta, data]:
-                    self.session.commit(delta)
-                    return self.session.decode(data)
-                case ["raised", delta, data]:
-                    self.session.commit(delta)
-                    error = self.session.decode(data)
-                    raise error if isinstance(error, BaseException) else WireError("no exception")
-                case ["interrupted", None] if self.interruption is not None:
-                    raise self.interruption
-                case message:
-                    self._serve(message)
-
     # ── the end ──────────────────────────────────────────────────────────────────────────────────
 
     def _may_end(self, kind: int, data: Data) -> bool:
@@ -386,14 +346,13 @@ class Piece:
         self, delta: Data, data: Data, frames: list[Any], is_own: bool, rest: list[Data]
     ) -> Execution:
         match rest:
-            case [bool(reraises), None | str() as name, str(text), list(chain)]:
+            case [bool(reraises), None | str() as name, str(text)]:
                 pass
             case _:
                 raise WireError("unknown message")
         if is_own or self.snippet.raises_mistakes:
             self.session.commit(delta)
             error = self.session.decode(data)
-            self.session.set_chain(error, chain)
         else:
             error = self.session.decode_mistake(delta, data)
         if not isinstance(error, BaseException):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import linecache
-import threading
 from collections.abc import Iterator, Mapping, Sequence
-from types import CodeType
 from typing import Any
 
 from njrt.execution.compile import Snippet
@@ -16,6 +14,8 @@ from njrt.outcome import Raised
 from njrt.values.introspection import get_class_name, is_exactly
 
 _MAX_LINE_CHARACTERS = 160
+_MOST_NOTED = 5
+"""How many frames of the code an exception of static code names."""
 Frames = Sequence[tuple[str | None, int]]
 """The function and the line of each frame of the code; None for the code itself."""
 
@@ -42,10 +42,9 @@ def fail(
     is_own, reraises, name, text = how
     printed = snippet.scope.transcript.take()
     if is_own or snippet.raises_mistakes:
-        if is_own and reraises:
-            return Jumped(Raised(error, True), printed)
-        line = next((line for code, line in frames if code is None), 1)
-        return Jumped(Raised(place_error(error, snippet.code, line)), printed)
+        if not is_own:  # its traceback ends at the block
+            BaseException.add_note(error, "\n".join(_format_frames(snippet, frames[-_MOST_NOTED:])))
+        return Jumped(Raised(error, is_own and reraises), printed)
     lines = format_program_frames(error, None, _format_frames(snippet, frames))
     return make_failure(snippet, error, "\n".join([text, *lines]), name, printed)
 
@@ -55,32 +54,6 @@ def _format_frames(snippet: Snippet, frames: Frames) -> Iterator[str]:
     for code, line in frames:
         source = cut_middle(linecache.getline(filename, line).strip(), _MAX_LINE_CHARACTERS)
         yield f"  in {code or 'your code'}, line {line}" + (f": {source}" if source else "")
-
-
-def place_error(error: BaseException, code: CodeType, line: int) -> BaseException:
-    """Return the exception with a traceback that starts at its line in the code.
-
-    It is raised in another thread: a traceback's frame keeps its callers' frames alive, and so the
-    program's objects.
-    """
-    raising = compile("\n" * (line - 1) + "raise errors.pop()", code.co_filename, "exec")
-    raising = raising.replace(co_name=code.co_name, co_qualname=code.co_qualname)
-    context, errors = error.__context__, [error]
-    thread = threading.Thread(target=_raise, args=(raising, errors))
-    thread.start()
-    thread.join()
-    error.__context__ = context
-    return errors.pop()
-
-
-def _raise(raising: CodeType, errors: list[BaseException]) -> None:
-    """Execute code that raises the exception in the list; put it back with its traceback."""
-    try:
-        exec(raising, {"errors": errors})
-    except BaseException as error:
-        trace = error.__traceback__
-        below = trace.tb_next if trace is not None else None
-        errors.append(BaseException.with_traceback(error, below))  # the code may have set its own
 
 
 def describe_call(

@@ -76,7 +76,7 @@ _UNSAFE = ("UnicodeDecodeError", "UnicodeEncodeError", "UnicodeTranslateError")
 def is_safe_error(cls: type) -> bool:
     """Return whether the program makes an exception of this class for the code."""
     bases = {base.__name__ for base in cls.__mro__ if base.__module__ == "builtins"}
-    return bases.isdisjoint(_UNSAFE) and not issubclass(cls, _ENDS)
+    return bases.isdisjoint(_UNSAFE) and not issubclass(cls, (*_ENDS, BaseExceptionGroup))
 
 
 def make_bare_error(cls: type) -> BaseException:
@@ -84,13 +84,6 @@ def make_bare_error(cls: type) -> BaseException:
     creators = (vars(base).get("__new__") for base in cls.__mro__)
     create: Any = next(each for each in creators if type(each) is types.BuiltinFunctionType)
     made: BaseException = create(cls)
-    return made
-
-
-def make_group(cls: type, members: list[Any]) -> BaseException:
-    """Make a group of exceptions from its message and its exceptions."""
-    made: BaseException = BaseExceptionGroup.__new__(cls, members[0], members[1:])
-    BaseException.args.__set__(made, (members[0], members[1:]))  # type: ignore[attr-defined]
     return made
 
 

@@ -1,7 +1,7 @@
 """Check what the other side has sent, and make objects of its rows.
 
 read_delta(data, 7)                 the changes, if their form is right; else WireError
-make_objects(rows, known, side)     real lists, dicts and instances for the new rows
+make_objects(rows, table)           real lists, dicts and instances for the new rows
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from njrt.execution.contained.contents import (
     has_only_namespace,
     set_raw,
 )
-from njrt.execution.contained.state import FACTORIES, MAX_ROWS, Delta, Row, Side, decode_value
+from njrt.execution.contained.state import FACTORIES, MAX_ROWS, Delta, Row, Table, decode_value
 from njrt.execution.contained.wire import Data, WireError
 
 MAX_DEPTH = 100
@@ -91,33 +91,32 @@ def check_value(value: Data, total: int) -> None:
             raise WireError("not a value")
 
 
-_TAGS = frozenset([*BUILTIN, "object", "handle", "remote", "error", "group"])
+_TAGS = frozenset([*BUILTIN, "object", "handle", "remote", "error"])
 
 
 def _is_number(part: Data) -> bool:
     return type(part) is list and len(part) == 2 and part[0] == "i" and type(part[1]) is str
 
 
-def make_objects(rows: Sequence[Row], known: Sequence[Any], side: Side) -> list[Any]:
-    """Make objects for the rows that follow the `known` objects: empty ones, then their contents.
+def make_objects(rows: Sequence[Row], table: Table) -> list[Any]:
+    """Make objects for rows that follow those of a table: empty ones, then their contents.
 
     A set or a dict is filled after the attributes of its members are set, which their hashes need.
     Raises StateError for tuples and frozen sets that contain themselves or are too deep.
     """
     if not rows:
         return []
-    return _Maker(rows, known, side).make()
+    return _Maker(rows, table).make()
 
 
 class _Maker:
     """Makes objects from rows (state: the objects made so far, and which are filled)."""
 
-    def __init__(self, rows: Sequence[Row], known: Sequence[Any], side: Side) -> None:
-        self.first, self.side = len(known), side
+    def __init__(self, rows: Sequence[Row], table: Table) -> None:
+        self.first, self.side, self.depths = len(table.objects), table.side, table.depths
         self.rows = dict(enumerate(rows, self.first))
-        self.objects: dict[int, Any] = dict(enumerate(known))
+        self.objects: dict[int, Any] = dict(enumerate(table.objects))
         self.filled: set[int] = set()
-        self.depths: dict[int, int] = {}
 
     def make(self) -> list[Any]:
         for number, row in self.rows.items():
@@ -126,7 +125,7 @@ class _Maker:
         for number, row in self.rows.items():
             if row[0] in FROZEN:
                 self._make_frozen(number)
-        for tags in (("object", "list", "deque", "bytearray", "error"), ("dict", "set")):
+        for tags in (("object", "list", "deque", "error"), ("dict", "set")):
             for number, row in self.rows.items():
                 if row[0] in tags and number not in self.filled:
                     self._fill(number)
@@ -134,12 +133,8 @@ class _Maker:
 
     def _make_empty(self, row: Row) -> Any:
         tag, name = row[:2]
-        if tag == "object" and name == "SimpleNamespace":
-            return SimpleNamespace()
-        if tag == "object":
-            return self.side.make_empty((tag, name))
         match tag, name:
-            case ("list" | "dict" | "set" | "bytearray", ""):
+            case ("list" | "dict" | "set", ""):
                 return BUILTIN[tag]()
             case "deque", _:
                 return deque(maxlen=int(name[:9]) if name else None)
@@ -147,6 +142,8 @@ class _Maker:
                 return Counter()
             case "dict", "OrderedDict":
                 return OrderedDict()
+            case "object", "SimpleNamespace":
+                return SimpleNamespace()
         if tag == "dict" and name.startswith("defaultdict="):
             factory = FACTORIES.get(name.partition("=")[2])
             return defaultdict(factory) if factory else self.side.make_empty((tag, name))
@@ -169,7 +166,7 @@ class _Maker:
                     self._fill(number)
                 continue
             tag, name, items, _ = self.rows[number]
-            inner = [self._find_depth(it[1]) for it in items if _is_reference(it)]
+            inner = [self.depths.get(it[1], 1) for it in items if _is_reference(it)]
             self.depths[number] = 1 + max(inner, default=0)
             if self.depths[number] > MAX_DEPTH:
                 raise StateError(f"tuples are nested more than {MAX_DEPTH} deep")
@@ -203,11 +200,6 @@ class _Maker:
                 waiting += [it[1] for it in items if _is_reference(it) and it[1] >= self.first]
         return found
 
-    def _find_depth(self, number: int) -> int:
-        if number >= self.first:
-            return self.depths.get(number, 0)
-        return measure_depth(self.objects[number])
-
     def _fill(self, number: int) -> None:
         self.filled.add(number)
         made, (tag, _, items, parts) = self.objects[number], self.rows[number]
@@ -230,22 +222,6 @@ def _is_reference(data: Data) -> bool:
     return type(data) is list and data[0] == "r"
 
 
-def measure_depth(value: Any) -> int:
-    """Return how deep tuples and frozen sets are nested, up to one more than `MAX_DEPTH`."""
-    level, depth = [value], 0
-    while level and depth <= MAX_DEPTH:
-        level = [it for it in level if isinstance(it, tuple | frozenset)]
-        depth += bool(level)
-        inner = {id(it): it for outer in level for it in iterate_frozen(outer)}
-        level = [*inner.values()]
-    return depth
-
-
-def iterate_frozen(value: Any) -> Iterable[Any]:
-    """Return an iterator over a tuple or a frozenset, without methods of its class."""
-    return tuple.__iter__(value) if isinstance(value, tuple) else frozenset.__iter__(value)
-
-
 def fill_items(tag: str, made: Any, items: list[Any]) -> None:
     """Put items into an empty container, without running its class's methods."""
     match tag:
@@ -253,8 +229,6 @@ def fill_items(tag: str, made: Any, items: list[Any]) -> None:
             list.extend(made, items)
         case "deque":
             made.extend(items)
-        case "bytearray":
-            made[:] = items[0]
         case "set":
             check_keys(items)
             set.update(made, items)

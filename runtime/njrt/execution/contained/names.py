@@ -8,7 +8,6 @@ names.list_changed()        [("total", 5)]: what the program has bound since the
 from __future__ import annotations
 
 import marshal
-import threading
 from collections.abc import Callable
 from functools import lru_cache, partial
 from types import CodeType, ModuleType
@@ -28,7 +27,6 @@ class Names:
 
     def __init__(self, snippet: Snippet) -> None:
         self.scope, self.code = snippet.scope, snippet.code
-        self._thread = threading.get_ident()
         self.places = self._find_places()
         self._readers = {name: self._make_reader(name) for name in self.places}
         self._known: dict[str, Any] = {}
@@ -40,9 +38,6 @@ class Names:
             for value in named.values()
             if is_a(value, ModuleType) and value.__name__ not in CHILD_MODULES
         }
-
-    def is_own_thread(self) -> bool:
-        return threading.get_ident() == self._thread
 
     def list_borrowed(self) -> list[str]:
         """Return the builtins that the code uses although the program shadows them."""
@@ -121,8 +116,6 @@ class Names:
             elif name in scope.borrowed and scope.is_lent(name):
                 places[name] = "variable"
         used = _list_global_names(code)
-        if {"dir", "locals", "vars"} & {*used, *code.co_freevars}:
-            places |= {name: "variable" for name in scope.list_variables() if name not in places}
         for name in used:
             if name in scope.global_names and name not in places:
                 places[name] = "global output" if name in scope.bindable else "global variable"

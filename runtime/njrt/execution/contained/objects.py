@@ -1,6 +1,6 @@
 """The objects of contained code in the child, as `state.Side` asks for them.
 
-objects.encode_argument(lambda x: x)    ["callback", 0]: the program may call it until the code ends
+objects.encode_argument(d.values())     ["r", 7]: the program gets a list
 objects.find_obstacle([lambda: 1])      StateError: a function ends with the code
 objects.take_delta([])                  what has changed since the last message
 """
@@ -24,7 +24,6 @@ from njrt.execution.contained.known import (
     is_plain_class,
     list_arguments,
     make_bare_error,
-    make_group,
 )
 from njrt.execution.contained.state import Delta, Table, write_member
 from njrt.execution.contained.wire import Data
@@ -38,21 +37,20 @@ _COLLECTED = (
 
 
 class Objects:
-    """The objects of the program in the child (state: by number, and what was handed over)."""
+    """The objects of the program in the child (state: by number)."""
 
     def __init__(self, call: rebuild.Call) -> None:
         self.table = Table(self)
         self.classes = rebuild.Classes(call, self.table.decode, self.table.mark)
         self.functions: dict[int, Any] = {}
         self.modules: dict[str, Any] = {}
-        self.handed: list[Any] = []
         self._call = call
 
     def describe(self, described: list[Any]) -> None:
         for it in described:
             if "function" in it:
-                number, name, text, is_async = it["function"]
-                self.functions[number] = rebuild.Function(self._call, number, name, text, is_async)
+                number, name, is_async = it["function"]
+                self.functions[number] = rebuild.Function(self._call, number, name, is_async)
         self.classes.add([it for it in described if "function" not in it])
 
     def write_special(self, value: Any) -> Data:
@@ -86,24 +84,24 @@ class Objects:
                 return getattr(builtins, name)
             case ["module", name]:
                 return self.modules.get(name) or sys.modules[name]
-            case ["callback", number]:
-                return self.handed[number]
             case ["unknown"]:
                 return None
         raise AssertionError(data)
 
     def find_kind(self, cls: type) -> Kind:
         if issubclass(cls, BaseException):
-            tag = "group" if issubclass(cls, BaseExceptionGroup) else "error"
+            if issubclass(cls, BaseExceptionGroup):
+                raise StateError("a group of exceptions cannot be handed to the program")
             if known := find_known_name(cls):
-                return tag, "=" + ":".join(known)
-            if cls in self.classes.kinds:
-                return tag, self.classes.kinds[cls][1]
+                return "error", "=" + ":".join(known)
         if cls in self.classes.kinds:
             return self.classes.kinds[cls]
         name = cls.__name__
         if issubclass(cls, type) or name in (*_CALLED, *_COLLECTED, "coroutine"):
-            raise StateError(f"a {name} of contained code ends with it, and cannot be kept")
+            raise StateError(
+                f"a {name} of contained code ends with it, and cannot be kept or called; "
+                "give the program values"
+            )
         raise StateError(
             f"an object of the class {cls.__qualname__.rpartition('.')[2]} that the code made "
             "cannot be handed to the program; use lists, dicts or the program's classes"
@@ -120,10 +118,7 @@ class Objects:
         return self.classes.make_empty(name)
 
     def make_frozen(self, kind: Kind, members: list[Any]) -> Any:
-        tag, name = kind
-        if tag == "group":
-            return make_group(self._find_error(name), members)
-        return tuple.__new__(self.classes.find(name), members)
+        return tuple.__new__(self.classes.find(kind[1]), members)
 
     def _find_error(self, name: str) -> Any:
         if name[:1] == "=":
@@ -131,8 +126,6 @@ class Objects:
         return self.classes.find(name)
 
     def write_error(self, error: Any, encode: Callable[[Any], Data]) -> list[Data]:
-        if isinstance(error, BaseExceptionGroup):
-            return [encode(error.message), *map(encode, error.exceptions)]
         return ["", *map(encode, list_arguments(error))]
 
     def fill_error(self, error: Any, items: list[Any]) -> None:
@@ -144,17 +137,10 @@ class Objects:
         fill_error(error, items[1:])
 
     def encode_argument(self, value: Any) -> Data:
-        """Return the data of an argument; functions of the code may be called until it ends."""
+        """Return the data of an argument; of an iterator or a view, those of a list."""
         kind = type(value)
-        if kind.__name__ in _COLLECTED and kind.__module__ == "builtins":
-            value = [*value]
-        special = self.write_special(value)
-        is_own = kind in self.classes.kinds or id(value) in self.table.numbers
-        if special is None and callable(value) and not is_own:
-            if not any(value is it for it in self.handed):
-                self.handed.append(value)
-            return ["callback", next(n for n, it in enumerate(self.handed) if it is value)]
-        return self.table.encode(value)
+        is_collected = kind.__name__ in _COLLECTED and kind.__module__ == "builtins"
+        return self.table.encode([*value] if is_collected else value)
 
     def take_delta(self, names: list[tuple[str, Data]]) -> Delta:
         """Return what has changed since the last message, once the message's values are encoded."""

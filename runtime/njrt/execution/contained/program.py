@@ -10,12 +10,9 @@ holds, and the public methods of the program's own objects.
 
 from __future__ import annotations
 
-import copy
 import enum
 import sys
-import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import _AsyncGeneratorContextManager, _GeneratorContextManager
 from functools import partial
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -30,7 +27,6 @@ from njrt.execution.contained.known import (
     is_safe_error,
     list_arguments,
     make_bare_error,
-    make_group,
     resolve_known,
 )
 from njrt.execution.contained.state import Table, write_member
@@ -55,52 +51,18 @@ from njrt.values.introspection import (
     list_slots,
 )
 
-_ITERATORS: tuple[type, ...] = (
-    types.GeneratorType,
-    map,
-    filter,
-    zip,
-    enumerate,
-    reversed,
-    type(iter([])),
-)
-_USES: Mapping[str, tuple[type, ...]] = {
-    "__iter__": _ITERATORS,
-    "__next__": _ITERATORS,
-    "__anext__": (types.AsyncGeneratorType,),
-    "__await__": (),
-    "__enter__": (_GeneratorContextManager,),
-    "__exit__": (_GeneratorContextManager,),
-    "__aenter__": (_AsyncGeneratorContextManager,),
-    "__aexit__": (_AsyncGeneratorContextManager,),
-}
-"""What the code may do with objects that are not data, by their exact class."""
-
-
-class HandedFunction:
-    """A function of the code, as the program sees it while the code runs."""
-
-    def __init__(self, number: int, call: Callable[..., Any]) -> None:
-        self.number, self._call = number, call
-
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        return self._call(self.number, args, named)
-
 
 class Program:
     """The objects, classes and functions that a piece of code has (state: what was sent)."""
 
-    def __init__(
-        self, packages: Collection[str], modules: Mapping[str, ModuleType], call: Callable[..., Any]
-    ) -> None:
+    def __init__(self, packages: Collection[str], modules: Mapping[str, ModuleType]) -> None:
         self.gate: Any = find_gate()
         self.asks_changes = self.gate is not None and self.gate.asks_changes
         self._rules: CallRules = self.gate.rules if self.gate else {}
         self.classes = Classes(packages, self._has_rule, self)
         self.table = Table(self)
         self.writable: set[int] = set()
-        self.modules, self._call = modules, call
-        self.handed: dict[int, HandedFunction] = {}
+        self.modules = modules
         self._allowed: dict[int, Any] = {}
         self._functions: list[Any] = []
         self._numbers: dict[int, int] = {}
@@ -146,8 +108,6 @@ class Program:
     # ── objects (see `state.Side`) ───────────────────────────────────────────────────────────────
 
     def write_special(self, value: Any) -> Data:
-        if type(value) is HandedFunction:
-            return ["callback", value.number]
         if is_a(value, ModuleType):
             is_sent = value.__name__ in CHILD_MODULES or value.__name__ in self.modules
             return ["module", value.__name__] if is_sent else None
@@ -170,9 +130,7 @@ class Program:
             name = get_class_name(kind)
             if kind is not function:
                 name = str(getattr(function, "__name__", name))
-            text = getattr(function, "__doc__", None)
-            text = text[:2000] if type(text) is str else ""
-            self._new_functions.append({"function": [number, name, text, is_async(function)]})
+            self._new_functions.append({"function": [number, name, is_async(function)]})
         return number
 
     def _guard_function(self, number: int) -> Any:
@@ -199,9 +157,6 @@ class Program:
                 return self.modules[name]
             case ["module", str(name)] if name in CHILD_MODULES:
                 return sys.modules[name]
-            case ["callback", int(number)] if 0 <= number < 1000:
-                found = self.handed.get(number) or HandedFunction(number, self._call)
-                return self.handed.setdefault(number, found)
         raise WireError("not a value")
 
     def _find_enum(self, key: str) -> Any:
@@ -215,9 +170,10 @@ class Program:
         if form == "handle":
             return form, f"{get_module_name(cls)}:{get_class_name(cls)}"
         if form == "error":
-            tag = "group" if issubclass(cls, BaseExceptionGroup) else "error"
+            if issubclass(cls, BaseExceptionGroup):
+                raise StateError("a group of exceptions cannot be handed to contained code")
             known = find_known_name(cls)
-            return tag, "=" + ":".join(known) if known else self.classes.name(cls)
+            return form, "=" + ":".join(known) if known else self.classes.name(cls)
         return form, self.classes.name(cls)
 
     def make_empty(self, kind: Kind) -> Any:
@@ -232,8 +188,7 @@ class Program:
             raise StateError(
                 f"contained code cannot make or copy a {cls.__name__} itself; it calls the class"
             )
-        base: Any = {"list": list, "dict": dict, "set": set}.get(tag, object)
-        return base.__new__(cls)
+        return object.__new__(cls)
 
     def _find_data(self, tag: str, name: str) -> type:
         cls = self.classes.find(name)
@@ -253,20 +208,12 @@ class Program:
 
     def make_frozen(self, kind: Kind, members: list[Any]) -> Any:
         tag, name = kind
-        if tag == "group":
-            cls: Any = self._find_error(name)
-            is_right = len(members) > 1 and type(members[0]) is str
-            if not is_right or not (name[:1] == "=" or self.classes.may_make(cls)):
-                raise StateError("contained code cannot make this group of exceptions")
-            return make_group(cls, members)
-        cls = self._find_data(tag, name)
+        cls: Any = self._find_data(tag, name)
         if len(members) != len(cls._fields):
             raise WireError("not a named tuple")
         return tuple.__new__(cls, members)
 
     def write_error(self, error: Any, encode: Callable[[Any], Data]) -> list[Data]:
-        if isinstance(error, BaseExceptionGroup):
-            return [error.message, *map(encode, error.exceptions)]
         try:
             text = cut_middle(str(error), 2000)
         except Exception as problem:
@@ -332,13 +279,6 @@ class Program:
                 return cls, True
             case ["method" | "get" | "set" as kind, reference, str(name)]:
                 return self._find_method(kind, reference, name)
-            case ["copy", ["r", int(number)], "copy" | "deepcopy" as name]:
-                value = self.table.decode(["r", number])
-                if not self.classes.is_own(type(value)):
-                    raise StateError(f"a {type(value).__name__} cannot be copied here")
-                return partial(getattr(copy, name), value), True
-            case ["use", ["r", int(number)], str(name)]:
-                return self._find_use(self.table.decode(["r", number]), name), True
         raise WireError("no such call")
 
     def _find_method(
@@ -348,9 +288,7 @@ class Program:
         cls = owner if is_a(owner, type) else type(owner)
         if self.classes.find_form(cls) == "handle":
             raise WireError("not an object with methods")
-        is_remote = self.classes.find_form(cls) == "remote"
-        is_held = is_remote and name[:1] != "_" and name in find_reader(cls)(owner)
-        member = None if is_held and kind != "method" else find_method(self.classes, cls, name)
+        member = find_method(self.classes, cls, name)
         if cls is owner:
             if id(cls) not in self._allowed or not isinstance(member, classmethod | staticmethod):
                 raise StateError(f"the prompt does not name the class {cls.__name__}")
@@ -360,24 +298,13 @@ class Program:
         if kind == "get":
             return partial(getattr, owner, name), is_writable
         if kind == "set":
-            if not is_writable or not (is_remote or hasattr(type(member), "__set__")):
+            if not is_writable or not hasattr(type(member), "__set__"):
                 raise StateError(f"`{name}` of a {cls.__name__} cannot be set")
             return partial(setattr, owner, name), is_writable
         method = getattr(owner, name)
         if name in ("__exit__", "__aexit__"):
             return partial(_leave, method), is_writable
         return self.guard(method), is_writable
-
-    def _find_use(self, value: Any, name: str) -> Callable[..., Any]:
-        if name == "__await__" and hasattr(type(value), "__await__"):
-            return lambda: value
-        if type(value) not in _USES.get(name, ()):
-            kind = type(value).__name__
-            what = "iterated" if name in ("__iter__", "__next__", "__anext__") else "entered"
-            what = "awaited" if name == "__await__" else what
-            raise StateError(f"a {kind} cannot be {what} in contained code; call a function")
-        method = getattr(value, name)
-        return partial(_leave, method) if name in ("__exit__", "__aexit__") else method
 
     def _has_rule(self, function: Any) -> bool:
         try:

@@ -22,7 +22,7 @@ from operator import attrgetter
 from types import FunctionType
 from typing import Any
 
-from njrt.execution.contained.contents import BUILTIN, list_public
+from njrt.execution.contained.contents import list_public
 from njrt.execution.contained.known import make_bare_error
 from njrt.execution.contained.state import FACTORIES
 from njrt.execution.contained.wire import Data
@@ -55,10 +55,9 @@ class Function:
     _is_async: bool
     __name__: str
 
-    def __init__(self, call: Call, number: int, name: str, text: str, is_async: bool) -> None:
+    def __init__(self, call: Call, number: int, name: str, is_async: bool) -> None:
         held = {"_call": call, "_number": number, "_is_async": is_async}
-        held |= {"__name__": name, "__qualname__": name, "__doc__": text}
-        self.__dict__.update(held)
+        self.__dict__.update(held, __name__=name, __qualname__=name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"`{name}` of a function cannot be set in contained code")
@@ -82,9 +81,10 @@ class Module:
 
 
 class Handle:
-    """An object of the program that the code can only store, return and pass on."""
+    """An object of the program that the code can only store, return and pass on.
 
-    _call: Call
+    Of one of the program's own classes, it has the methods and properties.
+    """
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of the program>"
@@ -96,27 +96,18 @@ class Handle:
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(getattr(type(self), name, None), property):
+            return object.__setattr__(self, name, value)
         raise AttributeError(f"`{name}` of a {type(self).__name__} cannot be set in contained code")
 
-    def __aiter__(self) -> Any:
-        return self
+    def _refuse(self, *_: Any) -> Any:
+        raise TypeError(
+            f"a {type(self).__name__} cannot be used in contained code; call a function of the "
+            "program that uses it, such as one that returns a list"
+        )
 
-    def __await__(self) -> Any:
-        return self._call(["use", self, "__await__"], (), {}, True).__await__()
-
-
-def _make_use(name: str) -> Any:
-    """Return a special method of handles, which the program performs for some classes."""
-    is_exit, is_async = name.endswith("exit__"), name[:3] == "__a"
-
-    def use(self: Any, *args: Any) -> Any:
-        return self._call(["use", self, name], args[1:2] if is_exit else (), {}, is_async)
-
-    return use
-
-
-for _name in ("iter", "next", "enter", "exit", "anext", "aenter", "aexit"):
-    setattr(Handle, f"__{_name}__", _make_use(f"__{_name}__"))
+    __iter__ = __len__ = __getitem__ = __enter__ = __exit__ = _refuse
+    __await__ = __aiter__ = __aenter__ = __aexit__ = _refuse
 
 
 class Model:
@@ -139,12 +130,8 @@ class Model:
     def __iter__(self) -> Any:
         return iter(list_public(self))
 
-
-def _copy_model(self: Any, *, update: Any = None, deep: bool = False) -> Any:
-    made = copy.deepcopy(self) if deep else copy.copy(self)
-    for name, value in (update or {}).items():
-        setattr(made, name, value)
-    return made
+    def model_copy(self, **_: Any) -> Any:
+        return copy.copy(self)  # which is refused
 
 
 class Classes:
@@ -188,7 +175,7 @@ class Classes:
         """Return the class of handles for objects of a class of the program."""
         if name not in self._handles:
             short = name.rpartition(":")[2].rpartition(".")[2] or "object"
-            made = type(short, (Handle,), {"_call": staticmethod(self._call)})
+            made = type(short, (Handle,), {})
             self._handles[name] = made
             self.kinds[made] = "handle", name
         return self._handles[name]
@@ -197,17 +184,15 @@ class Classes:
         """Make an object without running the class's methods."""
         if key not in self._makers:
             cls = self.find(key)
-            kinds: tuple[Any, ...] = (*BUILTIN.values(), object)
-            base = next(kind for kind in kinds if issubclass(cls, kind))
             is_error = issubclass(cls, BaseException)
-            self._makers[key] = partial(make_bare_error if is_error else base.__new__, cls)
+            self._makers[key] = partial(make_bare_error if is_error else object.__new__, cls)
         return self._makers[key]()
 
     # ── making a class ───────────────────────────────────────────────────────────────────────────
 
     def _make(self, described: Mapping[str, Any]) -> Any:
-        name, qualified, module, text = described["names"]
-        space: dict[str, Any] = {"__module__": module, "__qualname__": qualified, "__doc__": text}
+        name, qualified, module = described["names"]
+        space: dict[str, Any] = {"__module__": module, "__qualname__": qualified}
         if described["unhashable"]:
             space["__hash__"] = None
         for member, *how in described["members"]:
@@ -220,10 +205,8 @@ class Classes:
             return self._make_tuple(name, bases, space, described)
         if described["is_model"] and not any(issubclass(base, Model) for base in bases):
             bases = (*bases, Model)
-        if described["is_model"]:
-            space["model_copy"] = _copy_model
         if described["form"] == "remote":
-            space |= self._make_attributes(described["names"][0])
+            bases = (*(base for base in bases if base in self.kinds), Handle)
         elif described["form"] == "object" and not described.get("parameters", {}).get("frozen"):
             space |= self._make_setters()
         if described["form"] == "error" and "__str__" not in space:
@@ -277,30 +260,12 @@ class Classes:
                 raise TypeError(f"contained code cannot derive {cls.__name__} from {name}")
             return call(["class", key], args, named)
 
-        def copy(self: Any) -> Any:
-            return call(["copy", self, "copy"], (), {})
-
-        def copy_deep(self: Any, memo: Any) -> Any:
-            return call(["copy", self, "deepcopy"], (), {})
+        def refuse_copy(self: Any, version: Any) -> Any:
+            raise TypeError(f"a {name} cannot be copied in contained code; call a function")
 
         def accept(self: Any, *_: Any, **__: Any) -> None: ...
 
-        methods = {"__copy__": copy, "__deepcopy__": copy_deep}
-        return {"__new__": make, "__init__": accept, **methods}
-
-    def _make_attributes(self, name: str) -> dict[str, Any]:
-        """Return the methods that read and set attributes by calls."""
-        call = self._call
-
-        def read(self: Any, attribute: str) -> Any:
-            if attribute[:1] == "_":
-                raise AttributeError(f"`{attribute}` of a {name} is refused in contained code")
-            return call(["get", self, attribute], (), {})
-
-        def write(self: Any, attribute: str, value: Any) -> None:
-            call(["set", self, attribute], (value,), {})
-
-        return {"__getattr__": read, "__setattr__": write}
+        return {"__new__": make, "__init__": accept, "__reduce_ex__": refuse_copy}
 
     def _make_setters(self) -> dict[str, Any]:
         """Return the methods that set attributes and mark the object as changed."""
@@ -341,33 +306,27 @@ class Classes:
 
     def _make_member(self, name: str, how: list[Data]) -> Any:
         match how:
-            case ["function", packed]:
-                return self.unpack_function(packed)
-            case ["call", is_async, text]:
-                return self._make_call(name, is_async, text)
-            case ["classmethod" | "staticmethod" as kind, packed]:
-                return getattr(builtins, kind)(self.unpack_function(packed))
-            case ["classmethod call" | "staticmethod call", is_async, text]:
-                return classmethod(self._make_call(name, is_async, text))
             case ["property", reader, is_settable, setter]:
                 return self._make_property(name, reader, is_settable, setter)
+            case [kind, None, is_async]:
+                made = self._make_call(name, is_async)
+                return made if kind == "function" else classmethod(made)
+            case [kind, packed, _]:
+                made = self.unpack_function(packed)
+                return made if kind == "function" else getattr(builtins, kind)(made)
         raise AssertionError(how)
 
-    def _make_call(self, name: str, is_async: bool, text: str) -> Any:
+    def _make_call(self, name: str, is_async: bool) -> Any:
         call = self._call
-        if name in ("__exit__", "__aexit__"):
-
-            def leave(self: Any, kind: Any, error: Any, trace: Any) -> Any:
-                return call(["method", self, name], (error,), {}, is_async)
-
-            return leave
 
         def method(self: Any, *args: Any, **named: Any) -> Any:
             return call(["method", self, name], args, named, is_async)
 
+        def leave(self: Any, kind: Any, error: Any, trace: Any) -> Any:
+            return method(self, error)
+
         method.__name__ = method.__qualname__ = name
-        method.__doc__ = text
-        return method
+        return leave if name in ("__exit__", "__aexit__") else method
 
     def _make_property(self, name: str, reader: Data, is_settable: bool, setter: Data) -> Any:
         call = self._call

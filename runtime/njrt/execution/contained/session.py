@@ -19,7 +19,6 @@ from njrt.execution.contained.names import Names
 from njrt.execution.contained.program import Program, list_members
 from njrt.execution.contained.state import UNBOUND, Delta, Table
 from njrt.execution.contained.wire import Data, WireError, measure
-from njrt.execution.tracebacks import cut_middle
 
 Encode = Callable[[Any], Data]
 
@@ -41,13 +40,12 @@ class RejectedError(BaseException):
 class Session:
     """The exchange with one child (state: what was applied)."""
 
-    def __init__(self, names: Names, call: Callable[..., Any]) -> None:
+    def __init__(self, names: Names) -> None:
         self.names = names
         module = names.scope.module.get("__name__", "")
         name = module.partition(".")[0] if type(module) is str else ""
-        self.program = Program({name, *names.scope.packages}, names.modules, call)
+        self.program = Program({name, *names.scope.packages}, names.modules)
         self._done: list[Done] = []
-        self._rejected: RejectedError | None = None
 
     def close(self) -> None:
         self._done.clear()
@@ -72,7 +70,8 @@ class Session:
         parts = [
             [name, [[key, table.encode(it)] for key, it in held.items()]] for name, held in members
         ]
-        handled = table.encode(sys.exception())
+        error = sys.exception()
+        handled = None if isinstance(error, BaseExceptionGroup) else table.encode(error)
         added = table.read_added()
         table.agree((), added)
         reached = [data for _, data in bound] + [it[1] for _, held in parts for it in held]
@@ -137,8 +136,6 @@ class Session:
         own methods.
         """
         program, table = self.program, self.program.table
-        if self._rejected is not None:  # and a function of the program has caught it
-            raise self._rejected
         delta = read_delta(data, len(table.rows))
         for name, _ in delta.names:
             self.names.check(name)
@@ -186,8 +183,7 @@ class Session:
                 {it.path: it.write() for it in changes}
             )
         except PermissionError as error:
-            self._rejected = RejectedError(str(error))
-            raise self._rejected from None
+            raise RejectedError(str(error)) from None
         return edits
 
     def decode(self, data: Data) -> Any:
@@ -208,23 +204,10 @@ class Session:
         delta = read_delta(data, len(table.rows))
         check_value(error, len(table.rows) + len(delta.added))
         try:
-            objects = [*table.objects, *make_objects(delta.added, table.objects, self.program)]
+            objects = [*table.objects, *make_objects(delta.added, table)]
         except StateError as problem:
             return TypeError(str(problem))
         return objects[error[1]] if type(error) is list and error[0] == "r" else error
-
-    def set_chain(self, error: Any, chain: list[Data]) -> None:
-        """Give an exception of the code the cause, the context and the notes that it has there."""
-        if not isinstance(error, BaseException) or len(chain) < 3:
-            raise WireError("not an exception")
-        cause, context = (self.decode(data) for data in chain[:2])
-        if isinstance(cause, BaseException) and cause is not error:
-            error.__cause__ = cause
-        if isinstance(context, BaseException) and context is not error:
-            error.__context__ = context
-        error.__suppress_context__ = chain[2] is True
-        for note in chain[3 + len(getattr(error, "__notes__", ())) :]:
-            BaseException.add_note(error, cut_middle(str(note), 2000))
 
     def undo(self) -> None:
         """Put back what the code has changed, unless it has been changed since."""

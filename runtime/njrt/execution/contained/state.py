@@ -12,10 +12,9 @@ What crosses, in JSON:
                  ["list", "", [value, ...], []]              also set, tuple, frozenset, deque
                  ["dict", "Counter", [key, value, ...], []]
                  ["object", "shop:Order", [], ["status", "paid", ...]]
-                 ["list", "shop:Items", [value, ...], [name, value, ...]]
                  ["error", "builtins:KeyError", ["'tea'", cause, ..., argument, ...], []]
                  ["handle", "socket.socket", [], []]
-                 ["remote", "shop:User", [], []]         its attributes are read by calls
+                 ["remote", "shop:User", [], []]         its members are used by calls
 
 An instance of an own class crosses with its attributes that have no underscore. Rows are compared
 by their `repr`, so that True is not 1 and -0.0 is not 0.0.
@@ -29,14 +28,7 @@ from types import SimpleNamespace
 from typing import Any, Protocol
 
 from njrt.execution.contained import wire
-from njrt.execution.contained.contents import (
-    FROZEN,
-    Contents,
-    Kind,
-    StateError,
-    iterate,
-    list_public,
-)
+from njrt.execution.contained.contents import Contents, Kind, StateError, iterate, list_public
 from njrt.execution.contained.wire import BIG, PLAIN, READERS, Data, WireError, write
 from njrt.records import record
 
@@ -52,7 +44,6 @@ _EXACT: Mapping[type, Kind] = {
     set: ("set", ""),
     tuple: ("tuple", ""),
     frozenset: ("frozenset", ""),
-    bytearray: ("bytearray", ""),
     Counter: ("dict", "Counter"),
     OrderedDict: ("dict", "OrderedDict"),
     SimpleNamespace: ("object", "SimpleNamespace"),
@@ -78,7 +69,7 @@ class Side(Protocol):
         """Make an object of an own class, without attributes; or a handle, or an error."""
 
     def make_frozen(self, kind: Kind, members: list[Any]) -> Any:
-        """Make a named tuple, or a group of exceptions."""
+        """Make a named tuple."""
 
     def write_error(self, error: Any, encode: Callable[[Any], Data]) -> list[Data]:
         """Return the items of an error's row."""
@@ -114,6 +105,8 @@ class Table:
         self.rows: list[Row] = []
         self.kinds: list[Kind] = []
         self.numbers: dict[int, int] = {}
+        self.depths: dict[int, int] = {}
+        """How deep tuples and frozen sets that the other side has made are nested, by number."""
         self._own_kinds: dict[int, Kind] = {}
         """The kinds of own classes that have numbered objects, by the classes' identity."""
         self.is_marked = False
@@ -168,17 +161,12 @@ class Table:
         (tag, name), value, encode = self.kinds[number], self.objects[number], self.encode
         if tag == "object":
             return [tag, name, [], _write_attributes(value, encode)]
-        if tag in ("error", "group"):
-            is_shown = tag == "error" and (wire.IS_CHILD or name[:1] != "=")
+        if tag == "error":
+            is_shown = wire.IS_CHILD or name[:1] != "="
             attributes = _write_attributes(value, encode) if is_shown else []
             return [tag, name, self.side.write_error(value, encode), attributes]
-        if tag in ("handle", "remote"):
-            return [tag, name, [], []]
-        if tag == "bytearray":
-            return [tag, name, [write(bytes(value))], []]
-        is_own = ":" in name and tag not in FROZEN
-        items = [encode(it) for it in iterate(tag, value)]
-        return [tag, name, items, _write_attributes(value, encode) if is_own else []]
+        items = [] if tag in ("handle", "remote") else [encode(it) for it in iterate(tag, value)]
+        return [tag, name, items, []]
 
     # ── messages ─────────────────────────────────────────────────────────────────────────────────
 
