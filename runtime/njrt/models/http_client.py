@@ -15,7 +15,8 @@ import asyncio
 import re
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
@@ -100,8 +101,8 @@ current_bill: ContextVar[Bill | None] = ContextVar("njrt.models.bill", default=N
 def make_client_class(base: Any, failure: type[Exception]) -> Any:
     """Return the subclass of an SDK's HTTP client that counts and limits.
 
-    `failure` is the base of the SDK's exceptions: one that is no more than that passes through the
-    SDK without a retry. What ended the call is its cause.
+    What ends a call is the cause of a `failure`, the base of the SDK's exceptions: one that is no
+    more than that passes through the SDK without a retry.
     """
 
     class BilledClient(base):  # type: ignore[misc]
@@ -127,19 +128,21 @@ async def _send(send: Callable[[], Any], request: Any, is_streamed: bool) -> Any
             bill.cancel_call()
         raise
     if is_streamed and response.is_success and is_event_stream(response.headers):
-        return _make_response(response, stream=_make_stream(response))
+        return _limit(response)
+    limited = _limit(response)
     try:
-        body = b"".join([data async for data in _read_limited(response)])
+        await limited.aread()
     except Exception:
         if response.is_success:
             raise
-        body = b""  # the status says enough
+        limited = _limit(response, content=b"")  # the status says enough
     finally:
         await response.aclose()
-    status = find_error_status(body) if response.is_success else None
-    if bill is not None and (status or not response.is_success):
+    if response.is_success and (status := find_error_status(limited.content)):
+        limited.status_code = status
+    if bill is not None and not limited.is_success:
         bill.cancel_call()
-    return _make_response(response, status, content=body)
+    return limited
 
 
 def is_event_stream(headers: Mapping[str, str]) -> bool:
@@ -149,38 +152,21 @@ def is_event_stream(headers: Mapping[str, str]) -> bool:
 
 def find_error_status(body: bytes) -> int | None:
     """Return the status of an error that came in place of a reply; 502 if it has no code."""
-    try:
-        value = parse_json(body)
-    except MalformedReplyError:
-        return None
-    match value:
-        case {"choices": [_, *_]} | {"content": [_, *_]} | {"usage": dict()}:
-            return None
-        case {"error": error} if error:
-            code = str(error.get("code")) if isinstance(error, dict) else ""
-            return int(code) if re.fullmatch("[45][0-9][0-9]", code) else 502
-        case _:
-            return None
+    with suppress(MalformedReplyError):
+        match parse_json(body):
+            case {"choices": [_, *_]} | {"content": [_, *_]} | {"usage": dict()}:
+                return None
+            case {"error": error} if error:
+                code = str(error.get("code")) if isinstance(error, dict) else ""
+                return int(code) if re.fullmatch("[45][0-9][0-9]", code) else 502
+    return None
 
 
-def _make_response(response: Any, status: int | None = None, **content: Any) -> Any:
-    """Return the response with another, unpacked body."""
-    packed = ("content-encoding", "content-length", "transfer-encoding")
-    headers = [item for item in response.headers.multi_items() if item[0].lower() not in packed]
-    return type(response)(
-        status or response.status_code,
-        headers=headers,
-        request=response.request,
-        extensions=response.extensions,
-        **content,
-    )
+def _limit(response: Any, content: bytes | None = None) -> Any:
+    """Return the response with its unpacked body, which is read up to a limit, or another body."""
+    http = sys.modules[type(response).__module__]  # the HTTP library that the SDK has chosen
 
-
-def _make_stream(response: Any) -> Any:
-    """Return the unpacked body, as a stream of the HTTP library that the SDK has chosen."""
-    base: Any = sys.modules[type(response).__module__].AsyncByteStream
-
-    class LimitedStream(base):  # type: ignore[misc]
+    class LimitedStream(http.AsyncByteStream):  # type: ignore[misc, name-defined]
         async def __aiter__(self) -> AsyncIterator[bytes]:
             async for data in _read_limited(response):
                 yield data
@@ -188,7 +174,15 @@ def _make_stream(response: Any) -> Any:
         async def aclose(self) -> None:
             await response.aclose()
 
-    return LimitedStream()
+    packed = ("content-encoding", "content-length", "transfer-encoding")
+    headers = [item for item in response.headers.multi_items() if item[0].lower() not in packed]
+    return type(response)(
+        response.status_code,
+        headers=headers,
+        request=response.request,
+        extensions=response.extensions,
+        **({"stream": LimitedStream()} if content is None else {"content": content}),
+    )
 
 
 async def _read_limited(response: Any) -> AsyncIterator[bytes]:
@@ -213,11 +207,9 @@ def was_sent(failure: BaseException) -> bool:
     return not any(type(cause).__name__ in UNSENT for cause in list_causes(failure))
 
 
-def list_causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an exception and its chain of causes."""
-    seen: set[int] = set()
-    cause: BaseException | None = error
-    while cause is not None and id(cause) not in seen:
-        seen.add(id(cause))
-        yield cause
-        cause = cause.__cause__
+def list_causes(error: BaseException) -> list[BaseException]:
+    """Return an exception and its chain of causes."""
+    causes = [error]
+    while (cause := causes[-1].__cause__) is not None and cause not in causes:
+        causes.append(cause)
+    return causes
