@@ -55,6 +55,11 @@ NON_THINKING_PREFIXES = ("claude-3", "claude-haiku-4", "claude-sonnet-4", "claud
 """Models that think only on request; later ones may think before any reply."""
 
 
+def count_thinking_tokens(model: str) -> int:
+    """Return the tokens that a model may use for thinking, beyond its reply."""
+    return 0 if model.startswith(NON_THINKING_PREFIXES) else THINKING_TOKENS
+
+
 def find_vendor_url(environ: Mapping[str, str]) -> str:
     """Return the URL of Anthropic's API or of its substitute."""
     return environ.get("ANTHROPIC_BASE_URL") or VENDOR_URL
@@ -83,6 +88,7 @@ class Anthropic(VendorModel):
         server = Server(url, "ANTHROPIC_API_KEY", allow_http)
         super().__init__(f"anthropic/{model}", "tools", server, key, retries)
         self._model = model
+        self.thinking_tokens = count_thinking_tokens(model)
 
     def make_body(self, request: Request) -> Body:
         return make_message_body(request, self._model)
@@ -164,10 +170,9 @@ class _Message:
 
 def make_message_body(request: Request, model: str) -> Body:
     """Return the body of a request for a message."""
-    thinks = not model.startswith(NON_THINKING_PREFIXES)
     body: Body = {
         "model": model,
-        "max_tokens": request.max_reply_tokens + (THINKING_TOKENS if thinks else 0),
+        "max_tokens": request.max_reply_tokens + count_thinking_tokens(model),
         "messages": _build_messages(request, f"anthropic/{model}"),
     }
     if request.tools:

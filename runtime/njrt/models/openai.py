@@ -103,7 +103,8 @@ class OpenAI(VendorModel):
         retries: int = MAX_RETRIES,
         allow_http: bool = False,
     ) -> None:
-        textual = base_url is not None or find_tools_of_thinking_model(model or "") == "never"
+        thinking = find_tools_of_thinking_model(model or "")
+        textual = base_url is not None or thinking == "never"
         variable = "OPENAI_API_KEY" if base_url is None else OWN_KEY_VARIABLE
         super().__init__(
             f"openai/{model}" if model else f"the first model of {base_url}",
@@ -115,7 +116,8 @@ class OpenAI(VendorModel):
         self._model = model
         self.is_own_server = base_url is not None
         self._listing = asyncio.Lock()
-        self.can_decide = base_url is not None or not find_tools_of_thinking_model(model or "")
+        self.thinking_tokens = THINKING_TOKENS if thinking else 0
+        self.can_decide = base_url is not None or not thinking
 
     async def exchange(self, request: Request) -> Reply:
         if self._model is None:

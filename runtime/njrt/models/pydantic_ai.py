@@ -82,7 +82,7 @@ class PydanticAI(RemoteModel):
         profile = connected.profile
         self.can_force_tools = bool(profile.get("supports_tools", True))
         self.has_native_schemas = bool(profile.get("supports_json_schema_output", False))
-        self.always_thinks = bool(profile.get("thinking_always_enabled", False))
+        self.thinking_tokens = THINKING_TOKENS if profile.get("thinking_always_enabled") else 0
         if not self.can_force_tools or connected.system == "ollama":
             self.protocol = "text"
 
@@ -173,7 +173,7 @@ class PydanticAI(RemoteModel):
     def _make_settings(self, request: Request) -> ModelSettings:
         model = self._get_model()
         settings: ModelSettings = {
-            "max_tokens": request.max_reply_tokens + (THINKING_TOKENS if self.always_thinks else 0),
+            "max_tokens": request.max_reply_tokens + self.thinking_tokens,
             # The whole conversation is worth caching at the vendor once it is sent again.
             "cache": {"messages": len(request.messages) > 1},
         }

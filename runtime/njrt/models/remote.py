@@ -56,7 +56,7 @@ MAX_RETRIES = 3
 """Retries by the SDK after a lost connection or HTTP 408, 409, 429, 5xx."""
 
 THINKING_TOKENS = 16_384
-"""Tokens that a thinking model may use beyond `max_reply_tokens`, at most."""
+"""Tokens that a thinking model may use beyond `max_reply_tokens`."""
 
 REPORT_SECONDS = 0.1
 """The minimal time between two reports of a text so far."""
@@ -77,6 +77,7 @@ class RemoteModel(CallLister):
         self.server = server
         self.enforces_schemas = True
         self.can_stream = True
+        self.thinking_tokens = 0
         self._key = key
 
     def ask(self, request: Request) -> Reply:
