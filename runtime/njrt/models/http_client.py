@@ -128,21 +128,21 @@ async def _send(send: Callable[[], Any], request: Any, is_streamed: bool) -> Any
             bill.cancel_call()
         raise
     if is_streamed and response.is_success and is_event_stream(response.headers):
-        return _limit(response)
-    limited = _limit(response)
+        return _rebuild(response, stream=_make_stream(response))
     try:
-        await limited.aread()
+        body = b"".join([data async for data in _read_limited(response)])
     except Exception:
         if response.is_success:
             raise
-        limited = _limit(response, content=b"")  # the status says enough
+        body = b""  # the status says enough
     finally:
         await response.aclose()
-    if response.is_success and (status := find_error_status(limited.content)):
-        limited.status_code = status
-    if bill is not None and not limited.is_success:
+    whole = _rebuild(response, content=body)
+    if response.is_success and (status := find_error_status(body)):
+        whole.status_code = status
+    if bill is not None and not whole.is_success:
         bill.cancel_call()
-    return limited
+    return whole
 
 
 def is_event_stream(headers: Mapping[str, str]) -> bool:
@@ -162,18 +162,8 @@ def find_error_status(body: bytes) -> int | None:
     return None
 
 
-def _limit(response: Any, content: bytes | None = None) -> Any:
-    """Return the response with its unpacked body, which is read up to a limit, or another body."""
-    http = sys.modules[type(response).__module__]  # the HTTP library that the SDK has chosen
-
-    class LimitedStream(http.AsyncByteStream):  # type: ignore[misc, name-defined]
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            async for data in _read_limited(response):
-                yield data
-
-        async def aclose(self) -> None:
-            await response.aclose()
-
+def _rebuild(response: Any, **content: Any) -> Any:
+    """Return the response with another, unpacked body."""
     packed = ("content-encoding", "content-length", "transfer-encoding")
     headers = [item for item in response.headers.multi_items() if item[0].lower() not in packed]
     return type(response)(
@@ -181,8 +171,23 @@ def _limit(response: Any, content: bytes | None = None) -> Any:
         headers=headers,
         request=response.request,
         extensions=response.extensions,
-        **({"stream": LimitedStream()} if content is None else {"content": content}),
+        **content,
     )
+
+
+def _make_stream(response: Any) -> Any:
+    """Return the unpacked body, as a stream of the HTTP library that the SDK has chosen."""
+    base: Any = sys.modules[type(response).__module__].AsyncByteStream
+
+    class LimitedStream(base):  # type: ignore[misc]
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            async for data in _read_limited(response):
+                yield data
+
+        async def aclose(self) -> None:
+            await response.aclose()
+
+    return LimitedStream()
 
 
 async def _read_limited(response: Any) -> AsyncIterator[bytes]:
