@@ -43,7 +43,7 @@ class Budget:
 
     def __post_init__(self) -> None:
         if problem := next(self._find_problems(), None):
-            raise ConfigurationError(f"a budget's {problem}")
+            raise ConfigurationError(f"Budget: {problem}")
 
     def __str__(self) -> str:
         """Return the form that `parse_budgets` reads, without default values."""
@@ -84,7 +84,8 @@ def parse_budgets(text: str, in_code: bool = False) -> tuple[Budget, ...]:
     try:
         budgets = tuple(_parse_budget(part) for part in text.split(";") if part.strip())
     except (ConfigurationError, ValueError) as error:
-        raise ConfigurationError(f"the budget {text!r}: {error}") from None
+        problem = str(error).removeprefix("Budget: ")
+        raise ConfigurationError(f"the budget {text!r}: {problem}") from None
     if not in_code and any(budget.per == "scope" for budget in budgets):
         raise ConfigurationError(
             f"the budget {text!r}: write per=run, hour, day, month or total; per=scope is for "
