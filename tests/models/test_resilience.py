@@ -118,20 +118,18 @@ def test_which_replies_cannot_be_used(request_, result, unusable):
 # ── retries ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_failing_server_is_asked_again_after_longer_and_longer_waits():
-    calls, model = FakeCalls(), Scripted([busy(), busy(), busy(), reply("up")])
-    got = answer(RetryModel(model, attempts=4, chance=lambda: 0.0), PLAIN, calls)
-    assert (got.message.text, calls.waits) == ("up", [0.5, 1.0, 2.0])
-    assert list_outcomes(got.attempts) == ["ServerError", "ServerError", "ServerError", "used"]
-    assert got.usage == Usage(10, 5, 2, 0.01)
-
-
-def test_waits_vary_and_have_an_end():
-    calls, model = FakeCalls(), Scripted([busy()] * 9)
-    with pytest.raises(ServerError) as caught:
-        answer(RetryModel(model, attempts=9, longest_wait=3.0, chance=lambda: 1.0), PLAIN, calls)
-    assert calls.waits == [0.25, 0.5, 1.0, 1.5, 1.5, 1.5, 1.5, 1.5]
-    assert len(caught.value.attempts) == 9
+@pytest.mark.parametrize(
+    ("longest_wait", "most"),
+    [(30.0, [0.5, 1.0, 2.0]), (3.0, [0.5, 1.0, 2.0, 3.0, 3.0, 3.0])],
+)
+def test_a_failing_server_is_asked_again_after_longer_and_longer_waits(longest_wait, most):
+    calls, model = FakeCalls(), Scripted([*[busy()] * len(most), reply("up")])
+    retried = RetryModel(model, attempts=len(most) + 1, longest_wait=longest_wait)
+    got = answer(retried, PLAIN, calls)
+    assert len(calls.waits) == len(most)
+    assert all(it / 2 <= wait <= it for wait, it in zip(calls.waits, most, strict=True))
+    assert list_outcomes(got.attempts) == [*["ServerError"] * len(most), "used"]
+    assert (got.message.text, got.usage) == ("up", Usage(10, 5, 2, 0.01))
 
 
 @pytest.mark.parametrize(("wanted", "waits"), [(7.0, [7.0]), (0.0, [0.0]), (31.0, [])])

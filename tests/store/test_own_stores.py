@@ -53,7 +53,7 @@ def ask(**settings: Any) -> None:
 
 def test_an_object_holds_budgets_cache_traces_and_recordings() -> None:
     store = MemoryStore()
-    budget = "tokens=90000 per=day unpriced=tokens"
+    budget = "tokens=90000 per=day"
     ask(store=store, budget=budget, trace="store:night", cache=True)
     ask(store=store, record="store:mail")
     kinds = {key.partition("/")[0] for key in store.list_keys("")}
@@ -67,7 +67,7 @@ def test_an_object_counts_in_tasks_and_threads() -> None:
 
     async def ask_twice() -> None:
         model = Scripted(["3"] * 4)
-        with njrt.using(model=model, store=store, budget="tokens=90000 per=day unpriced=tokens"):
+        with njrt.using(model=model, store=store, budget="tokens=90000 per=day"):
             await asyncio.gather(*(asyncio.to_thread(njrt.llm, "How many?") for _ in range(4)))
 
     asyncio.run(ask_twice())
@@ -128,7 +128,7 @@ def test_an_object_that_lacks_a_method_is_refused(method: str) -> None:
 def test_entries_are_signed(monkeypatch: pytest.MonkeyPatch) -> None:
     store = MemoryStore()
     monkeypatch.setenv("NJC_STORE_SECRET", SECRET)
-    budget = "tokens=90000 per=day unpriced=tokens"
+    budget = "tokens=90000 per=day"
     ask(store=store, budget=budget)
     (key,) = store.list_keys("budget/")
     signed = store.get(key)
@@ -146,7 +146,7 @@ class DownStore(MemoryStore):
 
 def test_a_budget_that_cannot_be_counted_allows_no_call() -> None:
     with pytest.raises(StoreError, match="the server is down"):
-        ask(store=DownStore(), budget="tokens=90000 per=day unpriced=tokens")
+        ask(store=DownStore(), budget="tokens=90000 per=day")
 
 
 def test_commands_use_the_store_of_a_module(modules: Path) -> None:

@@ -28,11 +28,11 @@ from njrt.private_files import find_cache_folder
 from njrt.production.budgets.ledger import (
     NANO,
     StoredAccount,
+    find_period,
     format_usd,
     list_accounts,
     shorten_name,
 )
-from njrt.production.budgets.period import find_period
 from njrt.stores import Store
 
 _DAY = 24 * 3600
@@ -151,9 +151,8 @@ def is_current(account: StoredAccount, now: float) -> bool:
     """Return whether an account's period continues; the account of a `with` goes with it."""
     if account.per in ("run", "scope"):
         return True
-    _, _, zone = account.period.partition("@")
-    budget = Budget(per=account.per, zone=zone or "UTC")  # type: ignore[arg-type]
-    return find_period(budget, now).label == account.period
+    budget = Budget(per=account.per)  # type: ignore[arg-type]
+    return find_period(budget, now)[0] == account.period
 
 
 def account_to_json(account: StoredAccount, current: bool) -> dict[str, Any]:

@@ -37,12 +37,11 @@ from njrt.messages import (
 )
 from njrt.models.remote import MAX_RETRIES, THINKING_TOKENS, VendorModel
 from njrt.models.request_parts import (
+    build_file,
     make_sendable_arguments,
-    make_unsupported_file_error,
     normalize_messages,
-    read_text,
 )
-from njrt.models.response import MalformedReplyError, check_token_counts, validate_reply
+from njrt.models.response import MalformedReplyError, read_token_count, validate_reply
 from njrt.models.server import Server
 from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
 from njrt.records import record
@@ -54,6 +53,11 @@ VENDOR_URL = "https://api.anthropic.com"
 
 NON_THINKING_PREFIXES = ("claude-3", "claude-haiku-4", "claude-sonnet-4", "claude-opus-4")
 """Models that think only on request; later ones may think before any reply."""
+
+
+def count_thinking_tokens(model: str) -> int:
+    """Return the tokens that a model may use for thinking, beyond its reply."""
+    return 0 if model.startswith(NON_THINKING_PREFIXES) else THINKING_TOKENS
 
 
 def find_vendor_url(environ: Mapping[str, str]) -> str:
@@ -84,6 +88,7 @@ class Anthropic(VendorModel):
         server = Server(url, "ANTHROPIC_API_KEY", allow_http)
         super().__init__(f"anthropic/{model}", "tools", server, key, retries)
         self._model = model
+        self.thinking_tokens = count_thinking_tokens(model)
 
     def make_body(self, request: Request) -> Body:
         return make_message_body(request, self._model)
@@ -96,7 +101,7 @@ class Anthropic(VendorModel):
             yield stream, MessageSnapshot(stream)
 
     def read_response(self, response: Any, request: Request) -> Reply:
-        message = validate_reply(response, MessageResponse)
+        message = validate_reply(response, _Message)
         reply = Reply(
             parse_content(message.content, response["content"], self.name),
             _STOP_REASONS.get(message.stop_reason, "end"),
@@ -106,12 +111,10 @@ class Anthropic(VendorModel):
         return reply if request.schema is None else restore_strict_reply(reply, request.schema)
 
     def parse_usage(self, usage: Any) -> tuple[Usage, int]:
-        found = validate_reply(usage, MessageUsage)
-        uncached, output = found.input_tokens or 0, found.output_tokens or 0
-        cached = found.cache_read_input_tokens or 0
-        written = found.cache_creation_input_tokens or 0
-        check_token_counts(uncached, output, cached, written)
-        return Usage(input=uncached + cached + written, output=output, cached=cached), written
+        names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+        uncached, cached, written = (read_token_count(usage, name) for name in names)
+        output = read_token_count(usage, "output_tokens")
+        return Usage(uncached + cached + written, output, cached), written
 
 
 class MessageSnapshot:
@@ -146,7 +149,7 @@ class MessageSnapshot:
 
 
 @record
-class ContentBlock:
+class _Block:
     """A block of a message: `text` has a text, `tool_use` the rest; others are only sent back."""
 
     type: str
@@ -157,30 +160,19 @@ class ContentBlock:
 
 
 @record
-class MessageUsage:
-    """The tokens that a message used, counted separately by how the vendor's cache was used."""
+class _Message:
+    """The fields of the server's response that are used here, but for its usage."""
 
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-
-
-@record
-class MessageResponse:
-    """The fields of the server's response that are used here."""
-
-    content: list[ContentBlock]
+    content: list[_Block]
     stop_reason: str | None = None
     model: str | None = None
 
 
 def make_message_body(request: Request, model: str) -> Body:
     """Return the body of a request for a message."""
-    thinks = not model.startswith(NON_THINKING_PREFIXES)
     body: Body = {
         "model": model,
-        "max_tokens": request.max_reply_tokens + (THINKING_TOKENS if thinks else 0),
+        "max_tokens": request.max_reply_tokens + count_thinking_tokens(model),
         "messages": _build_messages(request, f"anthropic/{model}"),
     }
     if request.tools:
@@ -217,7 +209,7 @@ def _build_messages(request: Request, name: str) -> list[Body]:
 def _build_content(message: Message, name: str) -> list[Json]:
     match message:
         case UserMessage(text, attachments):
-            files = [block for file in attachments for block in _build_file(file)]
+            files = [part for it in attachments for part in build_file(it, _make_file, TAKEN)]
             return files + _build_text(text)
         case ModelMessage(vendor_content=VendorContent(owner, blocks)) if owner == name:
             return list(blocks)
@@ -234,21 +226,17 @@ def _build_call(call: ToolCall) -> Body:
     return {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments}
 
 
-def _build_file(attachment: Attachment) -> list[Json]:
+def _make_file(attachment: Attachment) -> Body | None:
     media = attachment.media
-    label = f"<{attachment.name}>:"
-    if media.media_type.startswith("text/") and media.data:
-        return _build_text(f"{label}\n{read_text(attachment)}")
-    is_taken = media.media_type in TAKEN_TYPES or (media.url and media.kind == "image")
-    if not is_taken:
-        taken = "the messages API takes PNG, JPEG, GIF, WebP and PDF"
-        raise make_unsupported_file_error(attachment, taken)
-    source = {"type": "url", "url": media.url}
-    if not media.url:
-        source = {"type": "base64", "media_type": media.media_type, "data": media.base64}
-    return [*_build_text(label), {"type": media.kind, "source": source}]
+    if media.url and (media.kind == "image" or media.media_type == "application/pdf"):
+        return {"type": media.kind, "source": {"type": "url", "url": media.url}}
+    if media.media_type not in TAKEN_TYPES:
+        return None
+    source = {"type": "base64", "media_type": media.media_type, "data": media.base64}
+    return {"type": media.kind, "source": source}
 
 
+TAKEN = "the messages API takes PNG, JPEG, GIF, WebP and PDF"
 TAKEN_TYPES = {"image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"}
 
 
@@ -269,7 +257,7 @@ def _build_tool(tool: Tool) -> Body:
     return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
 
 
-def parse_content(blocks: list[ContentBlock], raw_blocks: list[Json], name: str) -> ModelMessage:
+def parse_content(blocks: list[_Block], raw_blocks: list[Json], name: str) -> ModelMessage:
     """Return a message of the model `name`, with the blocks as they came if some are thinking."""
     text = "".join(block.text or "" for block in blocks if block.type == "text")
     calls = tuple(_parse_call(block) for block in blocks if block.type == "tool_use")
@@ -279,7 +267,7 @@ def parse_content(blocks: list[ContentBlock], raw_blocks: list[Json], name: str)
     )
 
 
-def _parse_call(block: ContentBlock) -> ToolCall:
+def _parse_call(block: _Block) -> ToolCall:
     if not block.id or not block.name:
         raise MalformedReplyError("content: a tool call without id or name")
     arguments = block.input if isinstance(block.input, dict) else None

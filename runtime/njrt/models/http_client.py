@@ -15,7 +15,8 @@ import asyncio
 import re
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
@@ -100,8 +101,8 @@ current_bill: ContextVar[Bill | None] = ContextVar("njrt.models.bill", default=N
 def make_client_class(base: Any, failure: type[Exception]) -> Any:
     """Return the subclass of an SDK's HTTP client that counts and limits.
 
-    `failure` is the base of the SDK's exceptions: one that is no more than that passes through the
-    SDK without a retry. What ended the call is its cause.
+    What ends a call is the cause of a `failure`, the base of the SDK's exceptions: one that is no
+    more than that passes through the SDK without a retry.
     """
 
     class BilledClient(base):  # type: ignore[misc]
@@ -127,7 +128,7 @@ async def _send(send: Callable[[], Any], request: Any, is_streamed: bool) -> Any
             bill.cancel_call()
         raise
     if is_streamed and response.is_success and is_event_stream(response.headers):
-        return _make_response(response, stream=_make_stream(response))
+        return _rebuild(response, stream=_make_stream(response))
     try:
         body = b"".join([data async for data in _read_limited(response)])
     except Exception:
@@ -136,10 +137,12 @@ async def _send(send: Callable[[], Any], request: Any, is_streamed: bool) -> Any
         body = b""  # the status says enough
     finally:
         await response.aclose()
-    status = find_error_status(body) if response.is_success else None
-    if bill is not None and (status or not response.is_success):
+    whole = _rebuild(response, content=body)
+    if response.is_success and (status := find_error_status(body)):
+        whole.status_code = status
+    if bill is not None and not whole.is_success:
         bill.cancel_call()
-    return _make_response(response, status, content=body)
+    return whole
 
 
 def is_event_stream(headers: Mapping[str, str]) -> bool:
@@ -149,26 +152,22 @@ def is_event_stream(headers: Mapping[str, str]) -> bool:
 
 def find_error_status(body: bytes) -> int | None:
     """Return the status of an error that came in place of a reply; 502 if it has no code."""
-    try:
-        value = parse_json(body)
-    except MalformedReplyError:
-        return None
-    match value:
-        case {"choices": [_, *_]} | {"content": [_, *_]} | {"usage": dict()}:
-            return None
-        case {"error": error} if error:
-            code = str(error.get("code")) if isinstance(error, dict) else ""
-            return int(code) if re.fullmatch("[45][0-9][0-9]", code) else 502
-        case _:
-            return None
+    with suppress(MalformedReplyError):
+        match parse_json(body):
+            case {"choices": [_, *_]} | {"content": [_, *_]} | {"usage": dict()}:
+                return None
+            case {"error": error} if error:
+                code = str(error.get("code")) if isinstance(error, dict) else ""
+                return int(code) if re.fullmatch("[45][0-9][0-9]", code) else 502
+    return None
 
 
-def _make_response(response: Any, status: int | None = None, **content: Any) -> Any:
+def _rebuild(response: Any, **content: Any) -> Any:
     """Return the response with another, unpacked body."""
     packed = ("content-encoding", "content-length", "transfer-encoding")
     headers = [item for item in response.headers.multi_items() if item[0].lower() not in packed]
     return type(response)(
-        status or response.status_code,
+        response.status_code,
         headers=headers,
         request=response.request,
         extensions=response.extensions,
@@ -213,11 +212,9 @@ def was_sent(failure: BaseException) -> bool:
     return not any(type(cause).__name__ in UNSENT for cause in list_causes(failure))
 
 
-def list_causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an exception and its chain of causes."""
-    seen: set[int] = set()
-    cause: BaseException | None = error
-    while cause is not None and id(cause) not in seen:
-        seen.add(id(cause))
-        yield cause
-        cause = cause.__cause__
+def list_causes(error: BaseException) -> list[BaseException]:
+    """Return an exception and its chain of causes."""
+    causes = [error]
+    while (cause := causes[-1].__cause__) is not None and cause not in causes:
+        causes.append(cause)
+    return causes

@@ -16,19 +16,12 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import Context
-from typing import Any, Protocol, TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
-from njrt.records import record
 from njrt.timeouts import make_service_thread
 
 T = TypeVar("T")
-
-
-class Client(Protocol):
-    """The part of an SDK's asynchronous client that is used here."""
-
-    async def close(self) -> None:
-        """Close its connections."""
 
 
 class Network:
@@ -36,7 +29,7 @@ class Network:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        self._clients: dict[object, Client] = {}
+        self._clients: dict[object, Any] = {}
         self._exchanges: set[asyncio.Task[Any]] = set()
         self._thread = make_service_thread(self._loop.run_forever, "njrt-network", close_network)
         Context().run(self._thread.start)  # each exchange runs in the context of its caller
@@ -53,15 +46,15 @@ class Network:
             )
         future = self._start(exchange)
         try:
-            return _get_result(future.result())
+            return future.result()()
         finally:
             future.cancel()
 
     async def arun(self, exchange: Coroutine[Any, Any, T]) -> T:
         """Run `exchange` on the network's loop without blocking the caller's."""
-        return _get_result(await asyncio.wrap_future(self._start(exchange)))
+        return (await asyncio.wrap_future(self._start(exchange)))()
 
-    def get_client(self, owner: object, connect: Callable[[], Client]) -> Any:
+    def get_client(self, owner: object, connect: Callable[[], Any]) -> Any:
         """Return the client of `owner`, made by `connect` when first needed, on this loop."""
         if owner not in self._clients:
             self._clients[owner] = connect()
@@ -77,19 +70,21 @@ class Network:
         if not self._thread.is_alive():
             self._loop.close()
 
-    def _start(self, exchange: Coroutine[Any, Any, T]) -> Future[T | _Exit]:
+    def _start(self, exchange: Coroutine[Any, Any, T]) -> Future[Callable[[], T]]:
         return asyncio.run_coroutine_threadsafe(self._run_exchange(exchange), self._loop)
 
-    async def _run_exchange(self, exchange: Coroutine[Any, Any, T]) -> T | _Exit:
+    async def _run_exchange(self, exchange: Coroutine[Any, Any, T]) -> Callable[[], T]:
+        """Return what the caller calls for the result of an exchange."""
         task = asyncio.current_task()
         assert task is not None
         self._exchanges.add(task)
         try:
-            return await exchange
-        except (KeyboardInterrupt, SystemExit) as error:  # from a model that the program defines
-            return _Exit(error)
+            result = await exchange
+        except (KeyboardInterrupt, SystemExit) as error:  # which would end the loop
+            return partial(_raise, error)
         finally:
             self._exchanges.discard(task)
+        return lambda: result
 
     async def _close_clients(self) -> None:
         await asyncio.sleep(0)  # so that all exchanges have started
@@ -105,17 +100,8 @@ class Network:
             await asyncio.gather(*others, return_exceptions=True)
 
 
-@record
-class _Exit:
-    """An exception that would end the loop, on its way to the caller."""
-
-    error: BaseException
-
-
-def _get_result(result: T | _Exit) -> T:
-    if isinstance(result, _Exit):
-        raise result.error
-    return result
+def _raise(error: BaseException) -> Any:
+    raise error
 
 
 _network_lock = threading.RLock()

@@ -16,7 +16,6 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any, Literal, assert_never
 
 from njrt.errors import ConfigurationError, ModelNotFoundError
@@ -37,13 +36,12 @@ from njrt.messages import (
 from njrt.models.probability import compute_probability
 from njrt.models.remote import MAX_RETRIES, THINKING_TOKENS, VendorModel
 from njrt.models.request_parts import (
+    build_file,
     make_sendable_arguments,
-    make_unsupported_file_error,
     normalize_messages,
     parse_arguments,
-    read_text,
 )
-from njrt.models.response import MalformedReplyError, check_token_counts, parse_json, validate_reply
+from njrt.models.response import MalformedReplyError, parse_json, read_token_count, validate_reply
 from njrt.models.server import OWN_KEY_VARIABLE, Server
 from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
 from njrt.questions import read_letters
@@ -105,7 +103,8 @@ class OpenAI(VendorModel):
         retries: int = MAX_RETRIES,
         allow_http: bool = False,
     ) -> None:
-        textual = base_url is not None or find_tools_of_thinking_model(model or "") == "never"
+        thinking = find_tools_of_thinking_model(model or "")
+        textual = base_url is not None or thinking == "never"
         variable = "OPENAI_API_KEY" if base_url is None else OWN_KEY_VARIABLE
         super().__init__(
             f"openai/{model}" if model else f"the first model of {base_url}",
@@ -117,7 +116,8 @@ class OpenAI(VendorModel):
         self._model = model
         self.is_own_server = base_url is not None
         self._listing = asyncio.Lock()
-        self.can_decide = base_url is not None or not find_tools_of_thinking_model(model or "")
+        self.thinking_tokens = THINKING_TOKENS if thinking else 0
+        self.can_decide = base_url is not None or not thinking
 
     async def exchange(self, request: Request) -> Reply:
         if self._model is None:
@@ -148,184 +148,139 @@ class OpenAI(VendorModel):
             yield stream, CompletionSnapshot()
 
     def read_response(self, response: Any, request: Request) -> Reply:
-        completion = validate_reply(response, Completion)
+        completion = validate_reply(response, _Completion)
         if not completion.choices:
             raise MalformedReplyError("choices: empty")
         choice = completion.choices[0]
         message, stop = parse_choice(choice, len(request.messages))
         usage = self.read_usage(response.get("usage"))
         reply = Reply(message, stop, usage, completion.model or self._model or "")
+        tokens = (choice.logprobs and choice.logprobs.content) or ()
         if request.question is not None:
-            likeliest = list_first_tokens(choice.logprobs)
-            self.can_decide = bool(likeliest) or stop == "refusal"
+            first = (tokens[0].top_logprobs if tokens else None) or ()
+            self.can_decide = bool(first) or stop == "refusal"
+            likeliest = [(token.token, token.logprob) for token in first]
             probabilities = read_letters(likeliest, request.question)
             return replace(reply, stop="end", probabilities=probabilities)
-        if request.wants_probability and choice.logprobs and choice.logprobs.content:
-            tokens = ((each.token, each.logprob) for each in choice.logprobs.content)
-            reply = replace(reply, probability=compute_probability(message.text, tokens))
+        if request.wants_probability and tokens:
+            logged = ((token.token, token.logprob) for token in tokens)
+            reply = replace(reply, probability=compute_probability(message.text, logged))
         if request.schema is None or self.is_own_server:
             return reply
         return restore_strict_reply(reply, request.schema)
 
     def parse_usage(self, usage: Any) -> tuple[Usage, int]:
-        found = validate_reply(usage, CompletionUsage)
-        details = found.prompt_tokens_details or PromptTokens()
-        prompt, output = found.prompt_tokens or 0, found.completion_tokens or 0
-        cached, written = details.cached_tokens or 0, details.cache_write_tokens or 0
-        check_token_counts(prompt, output, cached, written)
-        return Usage(input=prompt, output=output, cached=min(cached, prompt)), written
+        prompt = read_token_count(usage, "prompt_tokens")
+        cached = min(read_token_count(usage, "prompt_tokens_details", "cached_tokens"), prompt)
+        written = read_token_count(usage, "prompt_tokens_details", "cache_write_tokens")
+        return Usage(prompt, read_token_count(usage, "completion_tokens"), cached), written
 
     def price(self, usage: Usage, cache_writes: int) -> Usage:
         return usage if self.is_own_server else super().price(usage, cache_writes)
 
 
 class CompletionSnapshot:
-    """A streamed completion so far (state: its pieces).
+    """A streamed completion so far (state), in the form of a whole one.
 
     The SDK's accumulator is for OpenAI's own streams: other servers leave out the index of a choice
     or of a call, or repeat the type of a call as null.
     """
 
     def __init__(self) -> None:
-        self.usage: Body | None = None
-        self._model: str | None = None
-        self._finish: str | None = None
-        self._content: list[str] = []
-        self._refusal: list[str] = []
-        self._calls: dict[int, _CallParts] = {}
+        self._calls: dict[int, Body] = {}
+        self._message: Body = {"content": "", "refusal": ""}
+        self._choice: Body = {"message": self._message, "finish_reason": None}
+        self._whole: Body = {"choices": [self._choice], "model": None, "usage": None}
+
+    @property
+    def usage(self) -> Any:
+        return self._whole["usage"]
 
     @property
     def is_complete(self) -> bool:
-        return self._finish is not None
+        return self._choice["finish_reason"] is not None
 
     @property
     def text(self) -> str:
-        arguments = ["".join(call.arguments) for call in self._calls.values()]
-        return "\n".join(filter(None, ["".join(self._content), *arguments]))
+        arguments = [call["function"]["arguments"] for call in self._calls.values()]
+        return "\n".join(filter(None, [self._message["content"], *arguments]))
 
     def add(self, event: Any) -> None:
-        self._model = event.model or self._model
+        self._whole["model"] = event.model or self._whole["model"]
         if event.usage is not None:
-            self.usage = event.usage.to_dict(warnings=False)
+            self._whole["usage"] = event.usage.to_dict(warnings=False)
         for choice in event.choices or ():
             if not choice.index:  # only the first choice is used
-                self._finish = choice.finish_reason or self._finish
+                self._choice["finish_reason"] = (
+                    choice.finish_reason or self._choice["finish_reason"]
+                )
                 if choice.delta is not None:
                     self._add_delta(choice.delta)
 
     def _add_delta(self, delta: Any) -> None:
-        self._content.append(delta.content or "")
-        self._refusal.append(delta.refusal or "")
+        self._message["content"] += delta.content or ""
+        self._message["refusal"] += delta.refusal or ""
         for piece in delta.tool_calls or ():
             index = len(self._calls) if piece.index is None else piece.index
-            call = self._calls.setdefault(index, _CallParts())
-            call.id = call.id or piece.id
-            if piece.function is not None:
-                call.name.append(piece.function.name or "")
-                call.arguments.append(piece.function.arguments or "")
+            new = {"id": None, "function": {"name": "", "arguments": ""}}
+            call = self._calls.setdefault(index, new)
+            call["id"] = call["id"] or piece.id
+            for name in ("name", "arguments") if piece.function is not None else ():
+                call["function"][name] += getattr(piece.function, name) or ""
 
     def build(self) -> Body:
-        calls = [call.build() for _, call in sorted(self._calls.items())]
-        content, refusal = "".join(self._content), "".join(self._refusal)
-        message = {"content": content, "refusal": refusal or None, "tool_calls": calls}
-        choice = {"message": message, "finish_reason": self._finish}
-        return {"choices": [choice], "usage": self.usage, "model": self._model}
-
-
-@dataclass(slots=True)
-class _CallParts:
-    id: str | None = None
-    name: list[str] = field(default_factory=list)
-    arguments: list[str] = field(default_factory=list)
-
-    def build(self) -> Body:
-        function = {"name": "".join(self.name), "arguments": "".join(self.arguments)}
-        return {"id": self.id, "function": function}
+        self._message["tool_calls"] = [call for _, call in sorted(self._calls.items())]
+        return self._whole
 
 
 @record
-class Function:
-    """The function that a model calls; some servers send `arguments` as an object."""
-
+class _Function:
     name: str
-    arguments: Any = None
+    arguments: str | None = None
 
 
 @record
-class CompletionCall:
-    """A tool call of a completion."""
-
-    function: Function
+class _Call:
+    function: _Function
     id: str | None = None
 
 
 @record
-class CompletionMessage:
-    """The message of a choice; some servers send parts instead of text."""
-
-    content: str | list[dict[str, Any]] | None = None
+class _Message:
+    content: str | list[dict[str, Any]] | None = None  # some servers send parts
     refusal: str | None = None
-    tool_calls: list[CompletionCall] | None = None
+    tool_calls: list[_Call] | None = None
 
 
 @record
-class CompletionToken:
-    """A token of a reply, and its log probability."""
-
+class _Token:
     token: str
     logprob: float
-    top_logprobs: list[CompletionToken] | None = None
+    top_logprobs: list[_Token] | None = None
 
 
 @record
-class CompletionTokens:
-    """The tokens of a reply, if requested."""
-
-    content: list[CompletionToken] | None = None
+class _Tokens:
+    content: list[_Token] | None = None
 
 
 @record
-class Choice:
-    """One of a completion's replies; only the first is used."""
-
-    message: CompletionMessage | None = None
+class _Choice:
+    message: _Message | None = None
     finish_reason: str | None = None
-    logprobs: CompletionTokens | None = None
+    logprobs: _Tokens | None = None
 
 
 @record
-class PromptTokens:
-    """The tokens of the prompt that were read from and written to the vendor's cache."""
+class _Completion:
+    """The fields of a server's response that are used here, but for its usage."""
 
-    cached_tokens: int | None = None
-    cache_write_tokens: int | None = None
-
-
-@record
-class CompletionUsage:
-    """The tokens that a completion used; servers may leave out every field."""
-
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    prompt_tokens_details: PromptTokens | None = None
-
-
-@record
-class Completion:
-    """The fields of a server's response that are used here."""
-
-    choices: list[Choice]
+    choices: list[_Choice]
     model: str | None = None
 
 
 TOP_TOKENS = 20
 """The most tokens whose probabilities the API returns for each token of a reply."""
-
-
-def list_first_tokens(found: CompletionTokens | None) -> list[tuple[str, float]]:
-    """Return the likeliest first tokens of a reply, with their log probabilities."""
-    first = next(iter((found and found.content) or ()), None)
-    return [(it.token, it.logprob) for it in (first and first.top_logprobs) or ()]
 
 
 def make_completion_body(request: Request, model: str, own_server: bool = False) -> Body:
@@ -341,8 +296,9 @@ def make_completion_body(request: Request, model: str, own_server: bool = False)
         body["logprobs"] = True
     if request.question is not None:
         body["top_logprobs"] = TOP_TOKENS
-    if not own_server:
-        body["prompt_cache_key"] = make_prompt_cache_key(request)
+    if not own_server:  # requests with a common prefix go to a server that has it cached
+        names = [tool.name for tool in request.tools]
+        body["prompt_cache_key"] = f"njc-{hash_json([request.system, names, request.place])}"
     if tools := find_tools_of_thinking_model(model):
         body["max_completion_tokens"] = request.max_reply_tokens + THINKING_TOKENS
         if request.tools and tools == "unthinking":
@@ -352,15 +308,6 @@ def make_completion_body(request: Request, model: str, own_server: bool = False)
     if request.temperature is not None:
         body["temperature"] = request.temperature
     return body
-
-
-def make_prompt_cache_key(request: Request) -> str:
-    """Return the same text for requests with a common prefix, which one server then has cached.
-
-    It is a digest of the system prompt, the tools and the block's place.
-    """
-    names = [tool.name for tool in request.tools]
-    return f"njc-{hash_json([request.system, names, request.place])}"
 
 
 def _build_messages(request: Request) -> Iterator[Body]:
@@ -375,7 +322,7 @@ def _build_message(message: Message) -> Iterator[Body]:
         case UserMessage(text, ()):
             yield {"role": "user", "content": text}
         case UserMessage(text, attachments):
-            files = [part for file in attachments for part in _build_file(file)]
+            files = [part for it in attachments for part in build_file(it, _make_file, TAKEN)]
             yield {"role": "user", "content": [*files, {"type": "text", "text": text}]}
         case ModelMessage(text, ()):
             yield {"role": "assistant", "content": text}
@@ -389,26 +336,20 @@ def _build_message(message: Message) -> Iterator[Body]:
             assert_never(message)
 
 
-def _build_file(attachment: Attachment) -> Iterator[Body]:
+def _make_file(attachment: Attachment) -> Body | None:
     media = attachment.media
-    label = f"<{attachment.name}>:"
-    if media.media_type.startswith("text/") and media.data:
-        yield {"type": "text", "text": f"{label}\n{read_text(attachment)}"}
-        return
-    yield {"type": "text", "text": label}
     match media.kind, AUDIO_FORMATS.get(media.media_type):
         case "image", _:
-            yield {"type": "image_url", "image_url": {"url": media.data_url}}
+            return {"type": "image_url", "image_url": {"url": media.data_url}}
         case "document", _ if media.data:
             file = {"filename": f"{attachment.name}{media.suffix}", "file_data": media.data_url}
-            yield {"type": "file", "file": file}
+            return {"type": "file", "file": file}
         case "audio", str(form) if media.data:
-            yield {"type": "input_audio", "input_audio": {"data": media.base64, "format": form}}
-        case _:
-            taken = "chat completions take images, documents, WAV and MP3; by a URL only images"
-            raise make_unsupported_file_error(attachment, taken)
+            return {"type": "input_audio", "input_audio": {"data": media.base64, "format": form}}
+    return None
 
 
+TAKEN = "chat completions take images, documents, WAV and MP3; by a URL only images"
 AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 
 
@@ -422,12 +363,15 @@ def _build_tool(tool: Tool) -> Body:
     return {"type": "function", "function": function | {"parameters": tool.parameters}}
 
 
-def parse_choice(choice: Choice, position: int) -> tuple[ModelMessage, StopReason]:
+def parse_choice(choice: _Choice, position: int) -> tuple[ModelMessage, StopReason]:
     """Return a choice's message; `position` in the conversation numbers calls without an id."""
-    message = choice.message or CompletionMessage()
+    message = choice.message or _Message()
     calls = tuple(
-        _parse_call(call, f"call_{position}_{number}")
+        ToolCall(
+            call.id or f"call_{position}_{number}", call.function.name, parse_arguments(raw), raw
+        )
         for number, call in enumerate(message.tool_calls or (), 1)
+        for raw in [call.function.arguments or ""]
     )
     stop: StopReason = "refusal" if message.refusal else "end"
     if choice.finish_reason in ("length", "content_filter"):
@@ -436,10 +380,3 @@ def parse_choice(choice: Choice, position: int) -> tuple[ModelMessage, StopReaso
     if isinstance(content, list):
         content = "".join(str(part.get("text") or "") for part in content)
     return ModelMessage(content or message.refusal or "", calls), stop
-
-
-def _parse_call(call: CompletionCall, default_id: str) -> ToolCall:
-    raw = call.function.arguments or ""
-    if not isinstance(raw, str):
-        raw = write_json(raw)
-    return ToolCall(call.id or default_id, call.function.name, parse_arguments(raw), raw)

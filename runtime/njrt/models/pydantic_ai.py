@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -42,11 +41,11 @@ from njrt.messages import (
 )
 from njrt.models.http_client import current_bill, was_sent
 from njrt.models.remote import (
-    REPORT_SECONDS,
     THINKING_TOKENS,
     RemoteModel,
     add_file_hint,
     list_files,
+    make_reporter,
 )
 from njrt.models.request_parts import (
     make_sendable_arguments,
@@ -54,7 +53,7 @@ from njrt.models.request_parts import (
     parse_arguments,
     read_text,
 )
-from njrt.models.response import MalformedReplyError, check_token_counts, escape_surrogates
+from njrt.models.response import MalformedReplyError, escape_surrogates, read_token_count
 from njrt.models.server import Server, make_key_error, make_model_error, shorten_message
 from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
 
@@ -83,7 +82,7 @@ class PydanticAI(RemoteModel):
         profile = connected.profile
         self.can_force_tools = bool(profile.get("supports_tools", True))
         self.has_native_schemas = bool(profile.get("supports_json_schema_output", False))
-        self.always_thinks = bool(profile.get("thinking_always_enabled", False))
+        self.thinking_tokens = THINKING_TOKENS if profile.get("thinking_always_enabled") else 0
         if not self.can_force_tools or connected.system == "ollama":
             self.protocol = "text"
 
@@ -100,11 +99,13 @@ class PydanticAI(RemoteModel):
             return Reply(ModelMessage(shorten_message(error.message)), "refusal", model=self.name)
         except (AgentRunError, UserError) as error:
             raise add_file_hint(self._explain(error), request) from None
-        except asyncio.CancelledError as error:
+        except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            raise self._explain_other(error) from None  # the model has cancelled itself
+            raise ServerError(
+                f"{self.name} failed to reply (CancelledError)"
+            ) from None  # the model has cancelled itself
         except Exception as error:  # from the provider's SDK, or from the program's own model
             if list_files(request) and isinstance(error, RuntimeError | ValueError):
                 reason = shorten_message(str(error))
@@ -112,7 +113,7 @@ class PydanticAI(RemoteModel):
                 raise add_file_hint(rejected, request) from None
             # An SDK's error may contain the key.
             cause = None if isinstance(self._given, str) else error
-            raise self._explain_other(error) from cause
+            raise ServerError(f"{self.name} failed to reply ({type(error).__name__})") from cause
 
     def _explain(self, failure: Any) -> ModelError:
         from pydantic_ai import exceptions
@@ -121,11 +122,9 @@ class PydanticAI(RemoteModel):
         match failure:
             case exceptions.ModelHTTPError() | exceptions.ModelConnectionError():
                 error = make_model_error(failure, self.name, self.server)
-            case exceptions.ModelAuthenticationError():
-                error = AuthenticationError(
-                    f"{self.server.url} refused the key for {self.name}; "
-                    f"check {self.server.key_variable}"
-                )
+            case exceptions.ModelAuthenticationError():  # its message may repeat the key
+                place = f"check {self.server.key_variable}"
+                error = AuthenticationError(f"{self.server.url} refused the key; {place}")
             case exceptions.ModelRequestRejectedError() | exceptions.UserError():
                 reason = shorten_message(failure.message)
                 error = RejectedRequestError(f"the request to {where} was rejected: {reason}")
@@ -138,9 +137,6 @@ class PydanticAI(RemoteModel):
             error.was_sent = was_sent(failure)
         return error
 
-    def _explain_other(self, error: BaseException) -> ModelError:
-        return ServerError(f"{self.name} failed to reply ({type(error).__name__})")
-
     async def _ask(self, request: Request) -> ai.ModelResponse:
         from pydantic_ai.direct import model_request, model_request_stream
 
@@ -150,41 +146,34 @@ class PydanticAI(RemoteModel):
             return await model_request(
                 model, messages, model_settings=settings, model_request_parameters=parameters
             )
-        stream: Any = None
-        reported = 0.0
+        stream, report = None, make_reporter(request)
         try:
             async with model_request_stream(
                 model, messages, model_settings=settings, model_request_parameters=parameters
             ) as opened:
                 async for _ in opened:
                     stream = opened
-                    if time.monotonic() - reported >= REPORT_SECONDS:
-                        reported = time.monotonic()
-                        request.on_text(format_text(opened.get()))
+                    report(lambda: format_text(opened.get()))
                 response = opened.get()
             if response.state != "complete":
                 raise EOFError("it has no end")
         except Exception as failure:
             if stream is not None:
-                raise self._explain_broken_stream(stream, failure) from None
+                with suppress(Exception):
+                    if (used := read_usage(stream.get())) and (bill := current_bill.get()):
+                        bill.report_usage(used, is_whole=False)
+                broken = f"the stream of {self.name} broke off ({type(failure).__name__})"
+                raise ServerError(f"{broken}; try again") from None
             if isinstance(failure, NotImplementedError | AssertionError):
                 raise RejectedRequestError(f"{self.name} cannot stream") from None
             raise
-        request.on_text(format_text(response))
+        report(lambda: format_text(response), is_last=True)
         return response
-
-    def _explain_broken_stream(self, stream: Any, failure: Exception) -> ModelError:
-        with suppress(Exception):
-            if (used := read_usage(stream.get())) and (bill := current_bill.get()):
-                bill.report_usage(used, is_whole=False)
-        return ServerError(
-            f"the stream of {self.name} broke off ({type(failure).__name__}); try again"
-        )
 
     def _make_settings(self, request: Request) -> ModelSettings:
         model = self._get_model()
         settings: ModelSettings = {
-            "max_tokens": request.max_reply_tokens + (THINKING_TOKENS if self.always_thinks else 0),
+            "max_tokens": request.max_reply_tokens + self.thinking_tokens,
             # The whole conversation is worth caching at the vendor once it is sent again.
             "cache": {"messages": len(request.messages) > 1},
         }
@@ -212,10 +201,8 @@ class PydanticAI(RemoteModel):
             )
         schema = make_strict_schema(request.schema)
         if self.has_native_schemas:
-            return ModelRequestParameters(
-                output_mode="native",
-                output_object=OutputObjectDefinition(schema, name="reply", strict=True),
-            )
+            output = OutputObjectDefinition(schema, name="reply", strict=True)
+            return ModelRequestParameters(output_mode="native", output_object=output)
         reply = ToolDefinition(
             name="reply",
             description="Reply.",
@@ -370,17 +357,16 @@ _STOP_REASONS: Mapping[str | None, StopReason] = {"length": "length", "content_f
 
 def read_usage(response: ai.ModelResponse) -> Usage | None:
     """Return a response's usage, with the price if it is known; None if no tokens were counted."""
-    usage = response.usage
-    cached = usage.cache_read_tokens
-    check_token_counts(usage.input_tokens, usage.output_tokens, cached)
-    if not usage.input_tokens + usage.output_tokens:
+    used = response.usage
+    prompt, output = read_token_count(used.input_tokens), read_token_count(used.output_tokens)
+    if not prompt + output:
         return None
-    cost = usage.cost
+    cost = used.cost
     if cost is None:
         with suppress(LookupError, ValueError, AssertionError):
             cost = response.cost().total_price
-    usd = None if cost is None else float(cost)
-    return Usage(usage.input_tokens, usage.output_tokens, min(cached, usage.input_tokens), usd)
+    cached = min(read_token_count(used.cache_read_tokens), prompt)
+    return Usage(prompt, output, cached, None if cost is None else float(cost))
 
 
 def format_text(response: ai.ModelResponse) -> str:

@@ -11,11 +11,12 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from itertools import product
 from operator import attrgetter
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from njrt.errors import (
     LimitError,
@@ -28,8 +29,7 @@ from njrt.errors import (
 )
 from njrt.loading import load_module
 from njrt.media import Attachment
-from njrt.messages import Protocol as ModelProtocol
-from njrt.messages import Reply, Request, Usage, UserMessage
+from njrt.messages import Protocol, Reply, Request, Usage, UserMessage
 from njrt.models.http_client import (
     Bill,
     current_bill,
@@ -38,7 +38,7 @@ from njrt.models.http_client import (
     make_client_class,
 )
 from njrt.models.model import CallLister
-from njrt.models.network import Client, get_network
+from njrt.models.network import get_network
 from njrt.models.prices import compute_cost
 from njrt.models.response import MalformedReplyError, escape_surrogates, parse_json
 from njrt.models.server import (
@@ -56,7 +56,7 @@ MAX_RETRIES = 3
 """Retries by the SDK after a lost connection or HTTP 408, 409, 429, 5xx."""
 
 THINKING_TOKENS = 16_384
-"""Tokens that a thinking model may use beyond `max_reply_tokens`, at most."""
+"""Tokens that a thinking model may use beyond `max_reply_tokens`."""
 
 REPORT_SECONDS = 0.1
 """The minimal time between two reports of a text so far."""
@@ -69,14 +69,15 @@ class RemoteModel(CallLister):
     """The package of the vendor's SDK; with hyphens, the name of the extra that installs it."""
 
     def __init__(
-        self, name: str, protocol: ModelProtocol, server: Server, key: str | None = None
+        self, name: str, protocol: Protocol, server: Server, key: str | None = None
     ) -> None:
         require_packages(f"model `{name}`", f"njpy-runtime[{self.sdk}]", self.sdk)
         self.name = name
-        self.protocol: ModelProtocol = protocol
+        self.protocol: Protocol = protocol
         self.server = server
         self.enforces_schemas = True
         self.can_stream = True
+        self.thinking_tokens = 0
         self._key = key
 
     def ask(self, request: Request) -> Reply:
@@ -85,9 +86,9 @@ class RemoteModel(CallLister):
     async def aask(self, request: Request) -> Reply:
         return await get_network().arun(self._exchange_in_time(request))
 
+    @abstractmethod
     async def exchange(self, request: Request) -> Reply:
         """Ask the server, on the network's loop; raise a NaturalError or MalformedReplyError."""
-        raise NotImplementedError
 
     async def _exchange_in_time(self, request: Request) -> Reply:
         load_module(self.sdk)  # outside of the time limit
@@ -135,7 +136,7 @@ class RemoteModel(CallLister):
             self.enforces_schemas = self.enforces_schemas and schema is wanted_schema
             self.can_stream = self.can_stream and on_text is wanted_text
             return reply
-        raise AssertionError("the last way is returned or raised")
+        raise AssertionError("the last way is returned or raised")  # for the type checker
 
 
 def is_rejection(error: ModelError) -> bool:
@@ -143,28 +144,6 @@ def is_rejection(error: ModelError) -> bool:
     if isinstance(error, ServerError):
         return error.status == 501
     return isinstance(error, RejectedRequestError | ModelNotFoundError)
-
-
-class Snapshot(Protocol):
-    """A streamed reply so far."""
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the reply has its end."""
-
-    def add(self, event: Any) -> None:
-        """Add an event of the SDK's stream."""
-
-    @property
-    def text(self) -> str:
-        """The model's output so far: text, then the arguments of tool calls."""
-
-    @property
-    def usage(self) -> Any:
-        """The usage that the server has reported, as JSON; None if it has not."""
-
-    def build(self) -> Any:
-        """Return the reply as JSON, as the server would have sent it without a stream."""
 
 
 class VendorModel(RemoteModel):
@@ -178,28 +157,30 @@ class VendorModel(RemoteModel):
     """The attributes of the client that lead to the methods which create replies."""
 
     def __init__(
-        self, name: str, protocol: ModelProtocol, server: Server, key: str | None, retries: int
+        self, name: str, protocol: Protocol, server: Server, key: str | None, retries: int
     ) -> None:
         super().__init__(name, protocol, server, key)
         self._retries = retries
 
+    @abstractmethod
     def make_body(self, request: Request) -> dict[str, Any]:
         """Return the JSON of `request` for the server."""
-        raise NotImplementedError
 
-    def open_stream(
-        self, api: Any, arguments: dict[str, Any]
-    ) -> AbstractAsyncContextManager[tuple[Any, Snapshot]]:
-        """Open the SDK's stream of a reply, with the snapshot that its events are added to."""
-        raise NotImplementedError
+    @abstractmethod
+    def open_stream(self, api: Any, arguments: dict[str, Any]) -> AbstractAsyncContextManager[Any]:
+        """Open the SDK's stream of a reply, with a snapshot.
 
+        The snapshot takes the stream's events by `add`; it has the output so far (`text`, `usage`,
+        `is_complete`) and can `build` the JSON of a reply without a stream.
+        """
+
+    @abstractmethod
     def read_response(self, response: Any, request: Request) -> Reply:
         """Return the reply in a response's JSON; raise MalformedReplyError if there is none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def parse_usage(self, usage: Any) -> tuple[Usage, int]:
         """Return the usage in a response's JSON, and the tokens written to the vendor's cache."""
-        raise NotImplementedError
 
     def price(self, usage: Usage, cache_writes: int) -> Usage:
         """Return the usage with its price, if the price is known."""
@@ -214,13 +195,13 @@ class VendorModel(RemoteModel):
         with self.explained():
             return get_network().get_client(self, self._connect)
 
-    def _connect(self) -> Client:
+    def _connect(self) -> Any:
         check_server(self.name, self.server, self._key)
         sdk = load_module(self.sdk)
         make_http = make_client_class(sdk.DefaultAsyncHttpxClient, getattr(sdk, self.error_name))
         # Without a key the SDK looks for the vendor's; the user's own servers mostly need none.
         is_own = self.server.key_variable == OWN_KEY_VARIABLE
-        client: Client = getattr(sdk, self.client_name)(
+        return getattr(sdk, self.client_name)(
             api_key=self._key or ("none" if is_own else None),
             base_url=self.server.url,
             max_retries=self._retries,
@@ -228,7 +209,6 @@ class VendorModel(RemoteModel):
                 follow_redirects=False, headers={"accept-encoding": "gzip, deflate"}
             ),
         )
-        return client
 
     async def exchange(self, request: Request) -> Reply:
         api, body = attrgetter(self.api_path)(self.get_client()), self.make_body(request)
@@ -277,22 +257,19 @@ class VendorModel(RemoteModel):
             "check the URL and the key, or install another version"
         )
 
-    async def _read_stream(self, stream: Any, snapshot: Snapshot, request: Request) -> Any:
+    async def _read_stream(self, stream: Any, snapshot: Any, request: Request) -> Any:
         """Return the JSON of a streamed reply; raise ServerError if it has no usable end."""
         if not is_event_stream(stream.response.headers):
             return parse_json(stream.response.content)  # the server does not stream
-        on_text, reported = request.on_text, 0.0
-        assert on_text is not None
+        report = make_reporter(request)
         try:
             async for event in stream:
                 snapshot.add(event)
-                if time.monotonic() - reported >= REPORT_SECONDS and snapshot.text:
-                    reported = time.monotonic()
-                    on_text(escape_surrogates(snapshot.text))
+                report(lambda: snapshot.text)
             if not snapshot.is_complete:
                 raise MalformedReplyError("it has no end")
             response = parse_json(json.dumps(snapshot.build()))
-            on_text(escape_surrogates(snapshot.text))
+            report(lambda: snapshot.text, is_last=True)
             return response
         except Exception as failure:  # the SDK does not check what a server streams
             with suppress(Exception):
@@ -310,6 +287,20 @@ class VendorModel(RemoteModel):
         if usage is not None and bill is not None:
             with suppress(MalformedReplyError):
                 bill.report_usage(self.read_usage(usage), is_whole)
+
+
+def make_reporter(request: Request) -> Callable[..., None]:
+    """Return a function that gives the text so far to the request's listener, not too often."""
+    reported = 0.0
+
+    def report(get_text: Callable[[], str], is_last: bool = False) -> None:
+        nonlocal reported
+        is_due = is_last or time.monotonic() - reported >= REPORT_SECONDS
+        if is_due and (text := get_text()) and request.on_text is not None:
+            reported = time.monotonic()
+            request.on_text(escape_surrogates(text))
+
+    return report
 
 
 def add_file_hint(error: ModelError, request: Request) -> ModelError:

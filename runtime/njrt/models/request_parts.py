@@ -10,7 +10,7 @@ the same role.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from njrt.errors import RejectedRequestError
 from njrt.media import Attachment
@@ -34,19 +34,28 @@ def normalize_messages(messages: Iterable[Message]) -> list[Message]:
     return joined
 
 
-def read_text(attachment: Attachment) -> str:
-    """Return the text of a text file."""
-    return attachment.media.data.decode("utf-8", "replace")
+def build_file(
+    attachment: Attachment, make_part: Callable[[Attachment], Json | None], taken: str
+) -> list[Json]:
+    """Return a file as parts of a message: its name, then its contents.
 
-
-def make_unsupported_file_error(attachment: Attachment, taken: str) -> RejectedRequestError:
-    """Return the error for a file that cannot be sent to a model; `taken` lists supported files."""
-    media = attachment.media
+    Raises RejectedRequestError, with the files that are `taken`, if `make_part` returns None.
+    """
+    media, label = attachment.media, f"<{attachment.name}>:"
+    if media.media_type.startswith("text/") and media.data:
+        return [{"type": "text", "text": f"{label}\n{read_text(attachment)}"}]
+    if (part := make_part(attachment)) is not None:
+        return [{"type": "text", "text": label}, part]
     what = f"{media.media_type} by its URL" if media.url else media.media_type
-    return RejectedRequestError(
+    raise RejectedRequestError(
         f"`{attachment.name}` is {what}, which this model cannot be sent: {taken}; convert it, or"
         " ask another model"
     )
+
+
+def read_text(attachment: Attachment) -> str:
+    """Return the text of a text file."""
+    return attachment.media.data.decode("utf-8", "replace")
 
 
 def parse_arguments(raw: str) -> Json | None:

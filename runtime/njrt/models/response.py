@@ -35,9 +35,7 @@ def parse_json(text: str | bytes) -> Any:
         )
     except (ValueError, RecursionError):
         raise MalformedReplyError("it is not JSON") from None
-    if measure_depth(value) > MAX_DEPTH:
-        raise MalformedReplyError(f"it is nested deeper than {MAX_DEPTH} levels")
-    return escape_surrogates(value)
+    return escape_surrogates(value, MAX_DEPTH)
 
 
 def validate_reply(value: Any, expected: type[T]) -> T:
@@ -51,34 +49,36 @@ def validate_reply(value: Any, expected: type[T]) -> T:
     return reply
 
 
-def check_token_counts(*counts: int) -> None:
-    """Raise MalformedReplyError if one of these cannot be a token count."""
-    if not all(0 <= count <= MAX_TOKENS for count in counts):
-        raise MalformedReplyError("usage: a number of tokens is out of range")
+def read_token_count(usage: Any, *names: str) -> int:
+    """Return the number of tokens at a path of names; 0 if there is none."""
+    for name in names:
+        if usage is None:
+            return 0
+        if not isinstance(usage, dict):
+            raise MalformedReplyError("usage: it is not an object")
+        usage = usage.get(name)
+    if usage is not None and (type(usage) is not int or not 0 <= usage <= MAX_TOKENS):
+        raise MalformedReplyError("usage: a number of tokens is none, or is out of range")
+    return usage or 0
 
 
-def escape_surrogates(value: Any) -> Any:
-    r"""Return the JSON value with lone surrogates, which UTF-8 lacks, as text such as `\ud800`."""
-    match value:
-        case str():
-            return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
-        case list():
-            return [escape_surrogates(item) for item in value]
-        case dict():
-            return {escape_surrogates(key): escape_surrogates(item) for key, item in value.items()}
-        case _:
-            return value
+def escape_surrogates(value: Any, max_depth: float = math.inf) -> Any:
+    r"""Return the JSON value with lone surrogates, which UTF-8 lacks, as text such as `\ud800`.
 
-
-def measure_depth(value: Any) -> int:
-    """Return the nesting depth of lists and dicts in a JSON value, without recursion."""
-    depth, level = 0, [value]
-    while level := [item for item in level if isinstance(item, list | dict)]:
-        depth += 1
-        level = [
-            inner for item in level for inner in (item.values() if isinstance(item, dict) else item)
-        ]
-    return depth
+    Raises MalformedReplyError if lists and objects are nested deeper than `max_depth` levels.
+    """
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
+    if not isinstance(value, list | dict):
+        return value
+    if max_depth <= 0:
+        raise MalformedReplyError(f"it is nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, list):
+        return [escape_surrogates(item, max_depth - 1) for item in value]
+    return {
+        escape_surrogates(key): escape_surrogates(item, max_depth - 1)
+        for key, item in value.items()
+    }
 
 
 def _parse_float(text: str) -> float:

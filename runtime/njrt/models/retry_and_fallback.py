@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 from njrt.errors import (
@@ -53,14 +52,11 @@ def is_unusable_reply(request: Request, result: Reply | ModelError) -> bool:
     if result.stop != "end" or not (message.calls or message.text.strip()):
         return True
     if request.schema is not None:
-        return not fits_schema(
-            message.calls[0].raw if message.calls else message.text, request.schema
-        )
-    if request.tools:
-        names = {tool.name for tool in request.tools}
-        known = all(call.name in names and call.arguments is not None for call in message.calls)
-        return not (message.calls and known)
-    return False
+        text = message.calls[0].raw if message.calls else message.text
+        return not fits_schema(text, request.schema)
+    names = {tool.name for tool in request.tools}
+    is_known = all(call.name in names and call.arguments is not None for call in message.calls)
+    return bool(names) and not (message.calls and is_known)
 
 
 def is_failure(request: Request, result: Reply | ModelError) -> bool:
@@ -69,24 +65,21 @@ def is_failure(request: Request, result: Reply | ModelError) -> bool:
 
 
 def fits_schema(text: str, schema: Json) -> bool:
-    """Return whether a text is JSON that fits a schema; without jsonschema, any object does."""
-    try:
-        value = parse_json(extract_json(text))
-    except MalformedReplyError:
-        return False
-    try:
-        from jsonschema.validators import validator_for
-    except ImportError:
-        return isinstance(value, dict)
-    return bool(validator_for(schema)(schema).is_valid(value))
+    """Return whether a text, perhaps a fenced block, is JSON that fits a schema.
 
-
-def extract_json(text: str) -> str:
-    """Return the JSON in a reply: its text, or the contents of its fenced block."""
+    Without jsonschema, any object does.
+    """
     text = text.strip()
     if text.startswith("```") and text.endswith("```"):
         text = text.partition("\n")[2].removesuffix("```")
-    return text
+    try:
+        value = parse_json(text)
+        from jsonschema.validators import validator_for
+    except MalformedReplyError:
+        return False
+    except ImportError:
+        return isinstance(value, dict)
+    return bool(validator_for(schema)(schema).is_valid(value))
 
 
 VARIED_TEMPERATURE = 0.5
@@ -111,8 +104,8 @@ class FallbackModel(CallLister):
         when: Condition = is_server_failure,
         turns: int | None = None,
     ) -> None:
-        require_numbers("FallbackModel", {"turns": turns})
-        if not models or isinstance(models, str) or (turns is not None and turns < 1):
+        has_turns = turns is None or (type(turns) is int and turns > 0)
+        if not models or isinstance(models, str) or not has_turns:
             raise ConfigurationError("FallbackModel needs a sequence of models, and turns from 1")
         self.models: tuple[Model, ...] = tuple(map(adapt_model, models))
         self.turns = turns
@@ -140,7 +133,7 @@ class FallbackModel(CallLister):
         result: Result = NotAskedError()
         for model in self.models[min(passed, len(self.models) - 1) :]:
             for number in range(self.attempts):
-                if attempts.are_made and not self._when(request, result):
+                if attempts.made and not self._when(request, result):
                     return attempts.finish(result)
                 changes: dict[str, Any] = {}
                 if number and isinstance(result, ModelError):
@@ -163,10 +156,10 @@ class FallbackModel(CallLister):
 class RetryModel(FallbackModel):
     """The model `model`, asked up to `attempts` times while the condition `when` holds.
 
-    After a server failure it waits `first_wait` seconds, then twice as long each time up to
-    `longest_wait`, reduced by up to half by `chance`; the server's `Retry-After` takes precedence.
-    If the wait would exceed `longest_wait` or the time that the run has left, the failure is raised
-    immediately. If all replies are unusable, the last is returned.
+    After a server failure it waits as long as the server wants, else `first_wait` seconds, then
+    twice as long each time up to `longest_wait`, reduced by up to half by chance. If the wait would
+    exceed `longest_wait` or the time that the run has left, the failure is raised immediately. If
+    all replies are unusable, the last is returned.
     """
 
     def __init__(
@@ -177,49 +170,42 @@ class RetryModel(FallbackModel):
         when: Condition = is_server_failure,
         first_wait: float = 0.5,
         longest_wait: float = 30.0,
-        chance: Callable[[], float] = random.random,
     ) -> None:
-        waits = {"first_wait": first_wait, "longest_wait": longest_wait}
-        require_numbers("RetryModel", {"attempts": attempts}, waits)
-        if attempts < 1 or first_wait < 0 or longest_wait < 0:
+        waits = (first_wait, longest_wait)
+        if not all(isinstance(wait, int | float) and wait >= 0 for wait in waits) or (
+            type(attempts) is not int or attempts < 1
+        ):
             raise ConfigurationError("RetryModel needs at least 1 attempt and no negative wait")
         super().__init__([model], when=when)
         self.attempts = attempts
-        self._first_wait, self._longest_wait = first_wait, longest_wait
-        self._chance = chance
+        self._first_wait, self._longest_wait = waits
 
     def _choose_wait(self, error: ModelError, number: int) -> float | None:
         wanted: float | None = getattr(error, "retry_after", None)
         if wanted is not None:
             return max(0.0, wanted) if wanted <= self._longest_wait else None
         longest = min(self._longest_wait, self._first_wait * 2.0 ** min(number - 1, 60))
-        return longest * (1 - self._chance() / 2)
-
-
-# ── the calls of one request ─────────────────────────────────────────────────────────────────────
+        return longest * random.uniform(0.5, 1)
 
 
 class BlockingCalls:
     """Asks and waits in this thread."""
 
     async def ask(self, model: Model, request: Request) -> Reply:
-        return add_call_layer(model, request).ask(request)
+        return model.ask(request)
 
     async def wait(self, seconds: float) -> None:
         time.sleep(seconds)
 
 
 class AwaitedCalls:
-    """Asks and waits without blocking the event loop.
-
-    asyncio is imported when needed, so that a program without an event loop does not load it.
-    """
+    """Asks and waits without blocking the event loop."""
 
     async def ask(self, model: Model, request: Request) -> Reply:
-        return await add_call_layer(model, request).aask(request)
+        return await model.aask(request)
 
     async def wait(self, seconds: float) -> None:
-        import asyncio
+        import asyncio  # a program without an event loop does not load it
 
         await asyncio.sleep(seconds)
 
@@ -227,45 +213,20 @@ class AwaitedCalls:
 Calls = BlockingCalls | AwaitedCalls
 
 
-def add_call_layer(model: Model, request: Request) -> Model:
-    """Return the model behind the request's layer for single calls; a wrapper passes it on."""
-    if request.call_layer is None or isinstance(model, FallbackModel):
-        return model
-    return LayeredModel(model, (request.call_layer(model),))
-
-
-def require_numbers(
-    owner: str, whole: Mapping[str, Any], real: Mapping[str, Any] = MappingProxyType({})
-) -> None:
-    """Raise ConfigurationError if an argument is not a number, or whole; None is not given."""
-    for name, value in {**whole, **real}.items():
-        kinds = (int,) if name in whole else (int, float)
-        if value is not None and type(value) not in kinds:
-            kind = "whole number" if name in whole else "number"
-            raise ConfigurationError(f"{owner}: {name} must be a {kind}, not {value!r}")
-
-
 class Attempts:
     """The calls that a wrapper makes for one request (state: those made so far)."""
 
     def __init__(self, request: Request, calls: Calls) -> None:
-        self._calls = calls
-        self._request = request
+        self.made: list[tuple[Reply | NaturalError, tuple[CallAttempt, ...]]] = []
+        self._request, self._calls = request, calls
         self._began = time.monotonic()
-        self._made: list[tuple[Reply | NaturalError, tuple[CallAttempt, ...]]] = []
         self._reply: Reply | None = None
-
-    @property
-    def are_made(self) -> bool:
-        """Whether a model has been asked."""
-        return bool(self._made)
 
     @property
     def seconds_left(self) -> float | None:
         """The seconds left for the request; None for no limit."""
-        if self._request.seconds_left is None:
-            return None
-        return self._request.seconds_left - (time.monotonic() - self._began)
+        left = self._request.seconds_left
+        return None if left is None else left - (time.monotonic() - self._began)
 
     async def ask(self, model: Model, **changes: Any) -> Result | None:
         """Ask a model, with `changes` to the request; a `ModelError` is returned, not raised.
@@ -278,7 +239,7 @@ class Attempts:
             if left <= 0:
                 return NotAskedError("no time is left to ask another model")
             changes |= {"timeout": min(self._request.timeout, left), "seconds_left": left}
-        if self._made:
+        if self.made:
             try:
                 self._check_next_call(NOTHING)
             except LimitError:
@@ -287,20 +248,23 @@ class Attempts:
                 return None
         began = time.monotonic()
         request = replace(self._request, before_call=self._check_next_call, **changes)
+        asked = model
+        if request.call_layer is not None and not isinstance(model, FallbackModel):
+            asked = LayeredModel(model, (request.call_layer(model),))
         try:
-            reply = await self._calls.ask(model, request)
+            reply = await self._calls.ask(asked, request)
         except ModelError as error:
             # With any other model, the error may be one that was raised before.
             inner = error.attempts if isinstance(model, CallLister) else ()
             if inner or not isinstance(error, NotAskedError):
                 made = CallAttempt(model.name, type(error).__name__, NOTHING, _measure(began))
-                self._made.append((error, inner or (made,)))
+                self.made.append((error, inner or (made,)))
             return error
         except NaturalError as error:
-            self._made.append((error, error.attempts))
+            self.made.append((error, error.attempts))
             raise self._fail(error) from None
         made = CallAttempt(reply.model or model.name, "used", reply.usage, _measure(began))
-        self._made.append((reply, reply.attempts or (made,)))
+        self.made.append((reply, reply.attempts or (made,)))
         self._reply = reply
         return reply
 
@@ -313,7 +277,7 @@ class Attempts:
             if self._reply is None:
                 raise self._fail(chosen)
             chosen = self._reply
-        if len(self._made) < 2:
+        if len(self.made) < 2:
             return chosen
         attempts = self._list_attempts(chosen)
         used = add_usage(attempt.usage for attempt in attempts)
@@ -329,7 +293,7 @@ class Attempts:
             replace(attempt, outcome="unusable")
             if result is not chosen and attempt.outcome == "used"
             else attempt
-            for result, attempts in self._made
+            for result, attempts in self.made
             for attempt in attempts
         )
 
@@ -337,7 +301,7 @@ class Attempts:
         """Check that the run's limits allow one more call, given the usage here and inside."""
         if self._request.before_call is None:
             return
-        usages = [attempt.usage for _, attempts in self._made for attempt in attempts]
+        usages = [attempt.usage for _, attempts in self.made for attempt in attempts]
         try:
             self._request.before_call(add_usage([*usages, used_inside]))
         except NaturalError as error:

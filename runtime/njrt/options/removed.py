@@ -67,6 +67,12 @@ NAMES: Mapping[str, str] = {
 }
 """Public names of `njrt` and `njrt.models`."""
 
+BUDGET_FIELDS: Mapping[str, str] = {
+    "zone": "`zone` was removed in njc 0.3: hours, days and months are in UTC",
+    "unpriced": "`unpriced` was removed in njc 0.3: limit `tokens` for models without a price",
+}
+"""Fields of budgets."""
+
 VARIABLES = {f"NJC_{name.upper()}": name for name in (*DROPPED, *REFUSED)}
 """The variables of the environment that set them."""
 

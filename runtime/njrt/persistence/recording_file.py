@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
-from typing import Any, Literal, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, TypeVar
 
 from njrt.dataclass_json import InvalidJsonError, validate_value
 from njrt.decisions import InterceptorDecision, Pause
@@ -45,6 +45,11 @@ class RecordingHeader:
     note: str = ""
     made_by: str = "njrt"
     unfinished: bool = False
+    format: int = 0
+
+
+_CHECKED = {"arbitrary_types_allowed": True}
+"""For pydantic, which takes decisions as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,7 @@ class RecordedDecision:
     number: int
     effect: Json
     decisions: tuple[InterceptorDecision, ...] = ()
+    __pydantic_config__: ClassVar[Any] = _CHECKED
 
     @property
     def identity(self) -> str:
@@ -93,6 +99,7 @@ class RecordedTouch:
     state: TouchState = "pending"
     result: Json = field(default_factory=dict)
     digest: str = ""
+    __pydantic_config__: ClassVar[Any] = _CHECKED
 
     @property
     def identity(self) -> str:
@@ -158,7 +165,14 @@ def _read_lines(text: str, path: str, is_continued: bool) -> Recording:
         raise RecordingMissingError(
             f"the recording {path} is empty; record it again with NJC_RECORD=all:{path} and a model"
         )
-    header = _make_header(_parse_line(lines[0], HeaderLine, path, 1)[0], path)
+    header = _parse_line(lines[0], RecordingHeader, path, 1)[0]
+    if header.format > FORMAT_VERSION:
+        raise RecordingError(
+            f"{path}:1: the recording has format {header.format}, newer than this njrt knows "
+            f"({FORMAT_VERSION}); upgrade njpy-runtime"
+        )
+    if not header.format:
+        raise _make_line_error(path, 1, "not the header of a recording (it has no `format`)")
     entries: list[RecordedCall] = []
     decisions: list[RecordedDecision] = []
     touches: dict[str, RecordedTouch] = {}
@@ -169,9 +183,9 @@ def _read_lines(text: str, path: str, is_continued: bool) -> Recording:
         if may_be_cut and not drop_cut_line(line.encode()):
             continue  # the machine stopped while the line was written
         if line.startswith(_DECISION_START):
-            decisions.append(RecordedDecision(**_parse_decided(line, DecisionLine, path, number)))
+            decisions.append(_parse_line(line, RecordedDecision, path, number)[0])
         elif line.startswith(_TOUCH_START):
-            touch = RecordedTouch(**_parse_decided(line, TouchLine, path, number))
+            touch, _ = _parse_line(line, RecordedTouch, path, number)
             touches[touch.id] = touch  # a later line of the same call replaces an earlier one
         elif line.strip():
             entries.append(_parse_entry(line, header, path, number))
@@ -196,15 +210,6 @@ def recover_recording(place: RecordingPlace) -> Recording:
 
 
 # ── the lines, as they are checked ──────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeaderLine(RecordingHeader):
-    """The first line of a recording."""
-
-    format: int
-    protocol: Protocol
-    made_by: str = ""
 
 
 @record
@@ -243,34 +248,13 @@ class EntryLine:
     model: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionLine:
-    """The decisions of interceptors about an effect; empty before the first one."""
-
-    place: str
-    key: str
-    number: int
-    effect: dict[str, Any]
-    decisions: list[dict[str, Any]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TouchLine(DecisionLine):
-    """A call of a gated function."""
-
-    id: str
-    state: TouchState
-    result: dict[str, Any] = field(default_factory=dict)
-    digest: str = ""
-
-
 _DECISION_START = '{"decided": '
 _TOUCH_START = '{"called": '
 _LINE_KINDS: dict[type, tuple[str, str]] = {
-    HeaderLine: ("", "the header of a recording"),
+    RecordingHeader: ("", "the header of a recording"),
     EntryLine: ("", "a recorded model call"),
-    DecisionLine: ("decided", "a recorded decision"),
-    TouchLine: ("called", "a recorded call"),
+    RecordedDecision: ("decided", "a recorded decision"),
+    RecordedTouch: ("called", "a recorded call"),
 }
 
 
@@ -278,14 +262,20 @@ def _parse_line(line: str, expected: type[T], path: str, number: int) -> tuple[T
     """Return a line as `expected` and as JSON; a RecordingError names line and field."""
     name, kind = _LINE_KINDS[expected]
     try:
-        written = json.loads(line)
-        form: Any = dict[str, expected] if name else expected  # type: ignore[valid-type]
-        checked = validate_value(written, form)
-        parsed: T = checked[name] if name else checked
-        if isinstance(parsed, DecisionLine):
+        written = validate_value(json.loads(line), dict[str, Any])
+        if name:
+            written = validate_value(written.get(name), dict[str, Any])
+            decided = validate_value(written.get("decisions", []), list[dict[str, Any]])
+            written["decisions"] = tuple(
+                InterceptorDecision(str(made.get("interceptor", "")), decision_from_json(made))
+                for made in decided
+            )
+        parsed: T = validate_value(written, expected)
+        if isinstance(parsed, RecordedDecision | RecordedTouch):
             effect_from_json(parsed.effect)
     except InvalidJsonError as error:
-        raise _make_line_error(path, number, f"not {kind} ({error})") from None
+        problem = f"{name}.{error}" if name else error
+        raise _make_line_error(path, number, f"not {kind} ({problem})") from None
     except (ValueError, RecursionError):
         raise _make_line_error(path, number, "not JSON") from None
     return parsed, written
@@ -298,37 +288,11 @@ def _make_line_error(path: str, number: int, why: str) -> RecordingError:
     )
 
 
-def _make_header(line: HeaderLine, path: str) -> RecordingHeader:
-    if line.format > FORMAT_VERSION:
-        raise RecordingError(
-            f"{path}:1: the recording has format {line.format}, newer than this njrt knows "
-            f"({FORMAT_VERSION}); upgrade njpy-runtime"
-        )
-    return RecordingHeader(
-        line.model, line.protocol, line.date, line.note, line.made_by, line.unfinished
-    )
-
-
 def _parse_entry(text: str, header: RecordingHeader, path: str, number: int) -> RecordedCall:
     line, written = _parse_line(text, EntryLine, path, number)
     model = header.model if line.model is None else line.model
     shown = tuple(written["shown"])
     return RecordedCall(line.place, line.turn, line.key, shown, written["reply"], model)
-
-
-def _parse_decided(
-    text: str, expected: type[DecisionLine], path: str, number: int
-) -> dict[str, Any]:
-    """Return the fields of a line about an effect or a call, with its decisions."""
-    line, _ = _parse_line(text, expected, path, number)
-    try:
-        decisions = tuple(
-            InterceptorDecision(str(made.get("interceptor", "")), decision_from_json(made))
-            for made in line.decisions
-        )
-    except InvalidJsonError as error:
-        raise _make_line_error(path, number, f"not a recorded decision ({error})") from None
-    return {each.name: getattr(line, each.name) for each in fields(line)} | {"decisions": decisions}
 
 
 def format_recording_lines(recording: Recording) -> list[str]:

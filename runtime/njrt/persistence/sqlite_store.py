@@ -43,6 +43,7 @@ CREATE TABLE IF NOT EXISTS lines(
 PRAGMA user_version = {SCHEMA_VERSION};
 COMMIT;
 """
+_ENTRIES = "(SELECT key, size FROM kept UNION ALL SELECT log AS key, size FROM lines)"
 _PUTS_PER_SWEEP = 64
 """Texts that are put between two checks of the total size."""
 
@@ -106,21 +107,17 @@ class SqliteStore:
             self._puts += 1
 
     def swap(self, key: str, old: str | None, new: str | None) -> bool:
-        if old is None and new is None:
-            return self.get(key) is None
-        with self._use() as connection:
+        with self._use() as connection, connection:  # commits, or rolls back after an error
+            connection.execute("BEGIN IMMEDIATE")
+            row = connection.execute("SELECT text FROM kept WHERE key = ?", (key,)).fetchone()
+            if (None if row is None else row[0]) != old:
+                return False
             if new is None:
-                done = connection.execute("DELETE FROM kept WHERE key = ? AND text = ?", (key, old))
-            elif old is None:
-                query = "INSERT OR IGNORE INTO kept VALUES (?, ?, ?, ?, ?, 0)"
-                done = connection.execute(query, self._make_row(key, new))
+                connection.execute("DELETE FROM kept WHERE key = ?", (key,))
             else:
-                done = connection.execute(
-                    "UPDATE kept SET text = ?2, checksum = ?3, size = ?4, used = ?5, evictable = 0 "
-                    "WHERE key = ?1 AND text = ?6",
-                    (*self._make_row(key, new), old),
-                )
-            return done.rowcount == 1
+                query = "INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?, ?, 0)"
+                connection.execute(query, self._make_row(key, new))
+            return True
 
     def append(self, key: str, line: str) -> int:
         with self._use() as connection:
@@ -137,18 +134,13 @@ class SqliteStore:
             return [_check_text(key, *row) for row in connection.execute(query, (key, after))]
 
     def list_keys(self, prefix: str) -> Sequence[str]:
-        query = (
-            "SELECT key FROM kept WHERE substr(key, 1, ?1) = ?2 "
-            "UNION SELECT log FROM lines WHERE substr(log, 1, ?1) = ?2 ORDER BY 1"
-        )
+        query = f"SELECT DISTINCT key FROM {_ENTRIES} WHERE substr(key, 1, ?) = ? ORDER BY key"
         with self._use() as connection:
             return [key for (key,) in connection.execute(query, (len(prefix), prefix))]
 
     def measure(self, prefix: str) -> StoreSize:
         query = (
-            "SELECT count(*), coalesce(sum(size), 0) FROM "
-            "(SELECT size FROM kept WHERE substr(key, 1, ?1) = ?2 "
-            "UNION ALL SELECT size FROM lines WHERE substr(log, 1, ?1) = ?2)"
+            f"SELECT count(*), coalesce(sum(size), 0) FROM {_ENTRIES} WHERE substr(key, 1, ?) = ?"
         )
         with self._use() as connection:
             return StoreSize(*connection.execute(query, (len(prefix), prefix)).fetchone())

@@ -197,7 +197,6 @@ def open_layer(given: GivenSettings, around: Settings, name: str) -> Iterator[Se
     if (intercept := given.intercept) is not None:
         opened = OpenInterceptor(get_interceptor_name(intercept), intercept, given.ask_again)
         interceptors = (opened,)
-    budgets = open_budgets(given.budget)
     cache, trace = given.cache, given.trace
     try:
         yield Settings(
@@ -207,7 +206,7 @@ def open_layer(given: GivenSettings, around: Settings, name: str) -> Iterator[Se
             cache if cache is None or isinstance(cache, bool) else anchor(cache),
             None if trace is None else anchor(trace),
             interceptors,
-            budgets,
+            open_budgets(given.budget),
             None,
             read_call_rules(given.calls),
             given.interface,
@@ -215,8 +214,6 @@ def open_layer(given: GivenSettings, around: Settings, name: str) -> Iterator[Se
     finally:
         if recorder is not None and recorder is not record:
             recorder.close()
-        for budget in budgets:
-            budget.close()
 
 
 def nest_settings(outer: Settings, inner: Settings) -> Settings:

@@ -1,7 +1,8 @@
 """Accounts of budgets in a store: one counter for each period.
 
-    spend(store, account, most)          BudgetError if spent + most exceeds a limit, else counted
-    correct(store, account, difference)  what a call has cost in place of the most
+    find_period(budget, now)          ("2026-03-01", 2026-03-02 00:00 UTC)
+    charge(store, account, most)      BudgetError if spent + most exceeds a limit, else counted
+    correct(store, account, more)     what a call has cost beyond the most, mostly less
 
 An account is one text in the store, changed by `update`. Dollars are stored as integer billionths.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
 from njrt.dataclass_json import InvalidJsonError, from_json, to_json
@@ -22,8 +23,6 @@ from njrt.stores import Store, make_store_key, split_store_key, update
 
 NANO = 1_000_000_000
 """Billionths of a dollar in a dollar."""
-
-KEY_PREFIX = "budget/"
 
 MAX_NAME_CHARS = 180
 """The maximal length of a budget's or owner's name in a key, in characters of the key."""
@@ -43,12 +42,16 @@ class Amount:
 
 @record
 class Account:
-    """One period of one owner's budget, with the start of the next period."""
+    """One period of one owner's budget, with the start of the next period.
+
+    Budgets of the same account with other limits are in `others`.
+    """
 
     budget: Budget
     owner: str
     period: str
     renews: datetime | None = None
+    others: tuple[Budget, ...] = ()
 
     @property
     def key(self) -> str:
@@ -69,11 +72,6 @@ class AccountState:
     limit_tokens: int | None = None
     at: float = 0.0
 
-    def add(self, amount: Amount, now: float) -> AccountState:
-        """Return the state with one more amount."""
-        usd, tokens = self.usd + amount.usd, self.tokens + amount.tokens
-        return replace(self, usd=usd, tokens=tokens, calls=self.calls + amount.calls, at=now)
-
 
 @record
 class StoredAccount:
@@ -88,36 +86,60 @@ class StoredAccount:
     key: str
 
 
-def spend(store: Store, account: Account, most: Amount) -> None:
+def find_period(budget: Budget, now: float) -> tuple[str, datetime | None]:
+    """Return the label of the period at `now`, in seconds, and the start of the next one."""
+    hour = datetime.fromtimestamp(now, UTC).replace(minute=0, second=0, microsecond=0)
+    day = hour.replace(hour=0)
+    match budget.per:
+        case "hour":
+            return f"{hour:%Y-%m-%dT%H%z}", hour + timedelta(hours=1)
+        case "day":
+            return f"{day:%Y-%m-%d}", day + timedelta(days=1)
+        case "month":
+            return f"{day:%Y-%m}", (day.replace(day=1) + timedelta(days=32)).replace(day=1)
+        case per:
+            return per, None
+
+
+def charge(store: Store, account: Account, most: Amount) -> None:
     """Count the most that a call can cost; raise `BudgetError` and count nothing if it exceeds."""
-    budget, now = account.budget, store.now()
 
     def change(state: AccountState) -> AccountState:
-        limits = (
-            (None if budget.usd is None else to_nano(budget.usd), state.usd, most.usd),
-            (budget.tokens, state.tokens, most.tokens),
-        )
-        if any(it is not None and (it < spent + more or it <= spent) for it, spent, more in limits):
-            raise make_budget_error(account, state, most)
-        limited = replace(state, limit_usd=budget.usd, limit_tokens=budget.tokens)
-        return limited.add(most, now)
+        for budget in (account.budget, *account.others):
+            if _exceeds(budget.usd and budget.usd * NANO, state.usd, most.usd) or _exceeds(
+                budget.tokens, state.tokens, most.tokens
+            ):
+                raise make_budget_error(budget, account, state, most)
+        budget = account.budget
+        return replace(state, limit_usd=budget.usd, limit_tokens=budget.tokens)
 
-    _change(store, account.key, change)
-
-
-def correct(store: Store, account: Account, difference: Amount) -> None:
-    """Add to an account, whatever its limits."""
-    now = store.now()
-    _change(store, account.key, lambda state: state.add(difference, now))
+    correct(store, account, most, change)
 
 
-def _change(store: Store, key: str, change: Callable[[AccountState], AccountState]) -> None:
-    update(store, key, lambda text: to_json(change(read_state(text, key))))
+def _exceeds(limit: float | None, spent: int, needed: int) -> bool:
+    return limit is not None and (spent >= limit or spent + needed > round(limit))
+
+
+def correct(
+    store: Store,
+    account: Account,
+    more: Amount,
+    change: Callable[[AccountState], AccountState] = lambda state: state,
+) -> None:
+    """Add to an account, whatever its limits, what `change` makes of it."""
+    key, now = account.key, store.now()
+
+    def add(text: str | None) -> str:
+        state = change(read_state(text, key))
+        usd, tokens, calls = state.usd + more.usd, state.tokens + more.tokens, state.calls
+        return to_json(replace(state, usd=usd, tokens=tokens, calls=calls + more.calls, at=now))
+
+    update(store, key, add)
 
 
 def list_accounts(store: Store) -> Iterator[StoredAccount]:
     """Yield all accounts in a store, by name, period and owner; warn about unreadable ones."""
-    for key in store.list_keys(KEY_PREFIX):
+    for key in store.list_keys("budget/"):
         parts, text = split_store_key(key), store.get(key)
         if len(parts) == 6 and text is not None:
             try:
@@ -126,21 +148,24 @@ def list_accounts(store: Store) -> Iterator[StoredAccount]:
                 warn("%s", error)
 
 
-def make_budget_error(account: Account, state: AccountState, needed: Amount) -> BudgetError:
+def make_budget_error(
+    budget: Budget, account: Account, state: AccountState, needed: Amount
+) -> BudgetError:
     """Return an error with the amounts spent and needed, and the time when the budget renews."""
-    budget = account.budget
     owner = f" of the {budget.each} {account.owner or '(none)'}" if budget.each != "all" else ""
-    units = [unit for unit in ("usd", "tokens") if getattr(budget, unit) is not None]
-    allowed = Amount(to_nano(budget.usd or 0.0), budget.tokens or 0)
-    spent = Amount(state.usd, state.tokens)
     kinds = {"run": "each run has its own", "scope": "each `with` has its own"}
     renewal = kinds.get(budget.per, "it does not renew")
     if account.renews is not None:
         renewal = f"it renews at {account.renews.isoformat()}"
+
+    def write(usd: int, tokens: int) -> str:
+        parts = {"usd": format_usd(usd / NANO), "tokens": f"{tokens:,} tokens"}
+        return " and ".join(text for unit, text in parts.items() if f"{unit}=" in str(budget))
+
     error = BudgetError(
-        f"the budget `{budget}`{owner} allows {format_amount(allowed, units)}: "
-        f"{format_amount(spent, units)} spent (with the most that calls under way may cost), and "
-        f"this call may need {format_amount(needed, units)}; {renewal}"
+        f"the budget `{budget}`{owner} has {write(state.usd, state.tokens)} spent (with the most "
+        f"that calls under way may cost), and this call may need "
+        f"{write(needed.usd, needed.tokens)}; {renewal}"
     )
     error.budget, error.owner, error.period = str(budget), account.owner, account.period
     error.usd_limit, error.tokens_limit = budget.usd, budget.tokens
@@ -148,12 +173,6 @@ def make_budget_error(account: Account, state: AccountState, needed: Amount) -> 
     error.usd_needed, error.tokens_needed = needed.usd / NANO, needed.tokens
     error.renews = account.renews
     return error
-
-
-def format_amount(amount: Amount, units: list[str]) -> str:
-    """Format an amount in the given units, out of `usd` and `tokens`."""
-    texts = {"usd": format_usd(amount.usd / NANO), "tokens": f"{amount.tokens:,} tokens"}
-    return " and ".join(texts[unit] for unit in units)
 
 
 def format_usd(usd: float) -> str:
@@ -168,11 +187,6 @@ def shorten_name(name: str) -> str:
         return name
     beginning = encoded[: MAX_NAME_CHARS // 3 - 20].decode("utf-8", "ignore")
     return f"{beginning}~{hashlib.sha256(encoded).hexdigest()[:16]}"
-
-
-def to_nano(usd: float) -> int:
-    """Return a dollar amount as integer billionths."""
-    return round(usd * NANO)
 
 
 def read_state(text: str | None, key: str) -> AccountState:
