@@ -1,4 +1,4 @@
-"""The debugger's commands, shared by the full-screen and the line-based interface.
+"""The debugger's commands, for terminals and for the console of editors.
 
     run_command(session, "b variable total")     Said(("breakpoint 1: variable total",))
     run_command(session, "c")                    Moved(): the program runs; wait until it stops
@@ -209,7 +209,7 @@ def show_stack(session: DebugSession, words: str) -> CommandResult:
     return Said(tuple(lines))
 
 
-def list_steps(session: DebugSession, words: str = "") -> Said:
+def list_steps(session: DebugSession, words: str) -> CommandResult:
     """Return all known steps."""
     run = session.run
     lines = []

@@ -38,11 +38,9 @@ from njc.runs.timeline.steps import Position, Variables
 
 @dataclass(slots=True)
 class DebugSession:
-    """A run in the debugger (state: its stops, its unfinished lines, the last command)."""
+    """A run in the debugger (state: variables at stops, unfinished lines, the last command)."""
 
     run: RunController
-    report: StopReport | None = None
-    """The last stop."""
     last_command: str = ""
     seen: dict[Position, Variables] = field(default_factory=dict)
     """The variables at the stops so far, with the user's changes."""
@@ -51,9 +49,8 @@ class DebugSession:
     _streamed: StreamedLines = field(default_factory=lambda: StreamedLines())
 
     def make_report(self) -> StopReport | None:
-        """Return a report of the stop, which is kept."""
-        self.report = make_stop_report(self.run, self.seen)
-        return self.report
+        """Return a report of the stop, whose variables are kept; None if the run has ended."""
+        return make_stop_report(self.run, self.seen)
 
     def take(self, happening: Happening) -> list[str]:
         """Return what has happened as lines; output and replies are returned line by line."""

@@ -1,4 +1,4 @@
-"""A stop as data, for the full-screen and the line-based debugger.
+"""A stop as data, for the debugger's commands.
 
     report = make_stop_report(run, {})
     report.title           "citations.njpy:10, step 1: before Run"

@@ -1,4 +1,4 @@
-"""`njc debug --plain`: what is shown, changed and refused, by commands from a pipe."""
+"""`njc debug`: what is shown, changed and refused, by commands from a pipe."""
 
 from __future__ import annotations
 
@@ -371,7 +371,7 @@ def test_commands_that_are_not_utf_8_are_answered(debug: Debug, program: Path) -
 @pytest.mark.skipif(os.name != "posix", reason="signals are of POSIX")
 @pytest.mark.parametrize("number", ["SIGTERM", "SIGHUP"])
 def test_a_signal_leaves_no_temporary_files(program: Path, number: str) -> None:
-    command = [sys.executable, "-m", "njc", "debug", "--plain", str(program)]
+    command = [sys.executable, "-m", "njc", "debug", str(program)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with TemporaryDirectory() as temporary:  # a short path, for the addresses of sockets
         environ = {**os.environ, "TMPDIR": temporary, "NJC_CACHE": "off"}
