@@ -33,7 +33,7 @@ from njc.runs.timeline.happenings import (
     Stopped,
 )
 from njc.runs.timeline.run_controller import RunController
-from njc.runs.timeline.steps import Position, Variables
+from njc.runs.timeline.steps import Variables
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class DebugSession:
 
     run: RunController
     last_command: str = ""
-    seen: dict[Position, Variables] = field(default_factory=dict)
+    seen: dict[int, Variables] = field(default_factory=dict)
     """The variables at the stops so far, with the user's changes."""
     _partial: dict[str, str] = field(default_factory=dict)
     """The unfinished line of each output stream."""
@@ -99,15 +99,12 @@ def describe_report(report: StopReport, reason: str) -> Iterator[str]:
     source = report.source
     if 0 < source.current <= len(source.lines):
         yield f"{source.current:>5} -> {source.lines[source.current - 1].strip()}"
-    yield from number_lines(report.effect, report.step.code_line)
+    yield from number_lines(report.effect)
 
 
-def number_lines(text: str, current: int = 0) -> list[str]:
-    """Return the lines of code with numbers, and a mark at the current line."""
-    return [
-        f"{number:>5} {'->' if number == current else '  '} {line}".rstrip()
-        for number, line in enumerate(text.splitlines(), 1)
-    ]
+def number_lines(text: str) -> list[str]:
+    """Return the lines of code with numbers."""
+    return [f"{number:>5}    {line}".rstrip() for number, line in enumerate(text.splitlines(), 1)]
 
 
 def describe_end(ended: ProgramEnded) -> list[str]:
