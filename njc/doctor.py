@@ -51,7 +51,6 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "otel": ("opentelemetry-api",),
     "trace": ("jinja2",),
     "approve": ("rich",),
-    "debug": ("textual",),
     "types": ("mypy",),
     "notebook": ("ipython",),
     "lsp": ("pygls",),

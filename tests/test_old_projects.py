@@ -296,7 +296,7 @@ FLAGS = {
     "batch": ("--address", "--estimate", "--poll", "--rows", "--vendor-batch"),
     "build": ("--exclude", "--include", "--required-version", "--unlearned", "--warnings", "-W"),
     "compare": ("compare --fresh", "compare --gate", "compare --html", "compare --json"),
-    "debug": ("--trace",),
+    "debug": ("--trace", "debug --plain"),
     "eval": ("eval --accept", "eval --against", "eval --html", "eval --out", "eval -o"),
     "lock": ("--authority",),
     "run": (

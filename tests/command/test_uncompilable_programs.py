@@ -25,7 +25,7 @@ def route(mail: str) -> str:
         ["eval", "{target}", "{cases}"],
         ["batch", "{target}", "{cases}", "--out", "{folder}/results.jsonl"],
         ["mcp", "serve", "{target}"],
-        ["debug", "--plain", "{program}"],
+        ["debug", "{program}"],
         ["run", "{program}"],
     ],
     ids=lambda words: words[0],

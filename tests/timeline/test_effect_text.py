@@ -10,7 +10,7 @@ import pytest
 from njc.runs.debug.stop_report import show_source
 from njc.runs.timeline.channel import RunControlError
 from njc.runs.timeline.effect_text import format_effect, format_reply, read_effect_text
-from njc.runs.timeline.steps import Position, Step
+from njc.runs.timeline.steps import Step
 from njrt.effect_json import effect_to_json
 from njrt.effects import (
     BindOutputs,
@@ -78,7 +78,7 @@ def test_other_text_is_refused(effect: Effect, text: str) -> None:
 def test_the_current_line_is_the_first_with_text_or_at_the_exit_the_last(
     lines: list[str], current: int
 ) -> None:
-    entry = Step(Position(0), "enter", 1, "a.njpy:1", instruction="\n".join(lines))
+    entry = Step(0, "enter", 1, "a.njpy:1", instruction="\n".join(lines))
     assert show_source(entry, []).current == current
     assert show_source(replace(entry, kind="exit"), []).current == len(lines)
 

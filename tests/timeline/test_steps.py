@@ -18,7 +18,7 @@ from njc.runs.timeline.breakpoints import (
 )
 from njc.runs.timeline.navigation import find_difference, find_step_back_out, find_step_back_over
 from njc.runs.timeline.step_builder import build_timeline
-from njc.runs.timeline.steps import Position, Step, Timeline
+from njc.runs.timeline.steps import Step
 from njc.trace_lines import parse_trace, read_trace
 from njrt.models.scripted import Scripted, run
 from njrt.scope.scope import make_scope
@@ -75,7 +75,7 @@ def test_the_steps_of_a_trace_are_in_the_order_of_their_beginning(trace: Path) -
         ("exit", 3, 1, 1),
         ("exit", 1, None, 0),
     ]
-    assert [step.position for step in timeline] == [Position(number) for number in range(11)]
+    assert [step.number for step in timeline] == list(range(11))
     assert all(step.is_done for step in timeline)
     first, refused, last = timeline[1], timeline[5], timeline[10]
     assert (first.turn, first.printed, first.place) == (1, "half\n", "shop.njpy:9")
@@ -110,11 +110,11 @@ def test_the_variables_at_a_step_are_those_of_its_run(trace: Path) -> None:
     timeline = build_timeline(read_trace(trace))
     function = "function double(number: int) -> int"
     start = {"double": function, "total": "int = 0"}
-    assert timeline.variables_before(Position(0)) == {}
-    assert timeline.variables_before(Position(1)) == start
-    assert timeline.variables_before(Position(3)) == {"number": "int = 4", "doubled": "int = 0"}
-    assert timeline.variables_before(Position(5)) == start | {"partial": "int = 8"}
-    assert timeline.variables_before(Position(99)) == {}
+    assert timeline.variables_before(0) == {}
+    assert timeline.variables_before(1) == start
+    assert timeline.variables_before(3) == {"number": "int = 4", "doubled": "int = 0"}
+    assert timeline.variables_before(5) == start | {"partial": "int = 8"}
+    assert timeline.variables_before(99) == {}
 
 
 def test_a_trace_that_is_cut_off_or_old_is_a_timeline_as_far_as_it_goes(trace: Path) -> None:
@@ -133,20 +133,18 @@ def test_a_trace_that_is_cut_off_or_old_is_a_timeline_as_far_as_it_goes(trace: P
 
 def test_going_back_over_and_out_leads_past_called_blocks(trace: Path) -> None:
     timeline = build_timeline(read_trace(trace))
-    over = [find_step_back_over(timeline, Position(number)) for number in range(12)]
-    assert [position and position.number for position in over] == [
+    over = [find_step_back_over(timeline, number) for number in range(12)]
+    assert over == [
         None, 0, 1, 2, 3, 1, 5, 6, 7, 8, 6, 10,
     ]  # fmt: skip
-    out = [find_step_back_out(timeline, Position(number)) for number in range(12)]
-    assert [position and position.number for position in out] == [
+    out = [find_step_back_out(timeline, number) for number in range(12)]
+    assert out == [
         None, 0, 1, 2, 2, 0, 0, 6, 7, 7, 0, 10,
     ]  # fmt: skip
 
 
 def make_step(**fields: object) -> Step:
-    return Step(
-        **{"position": Position(1), "kind": "effect", "run": 1, "place": "a.njpy:1", **fields}
-    )  # type: ignore[arg-type]
+    return Step(**{"number": 1, "kind": "effect", "run": 1, "place": "a.njpy:1", **fields})  # type: ignore[arg-type]
 
 
 DIFFERENCES: dict[str, tuple[dict[str, object], dict[str, object], str | None]] = {
@@ -184,20 +182,6 @@ def test_the_first_difference_of_a_step_is_named(name: str) -> None:
         assert found is None
     else:
         assert expected in str(found)
-
-
-def test_lines_of_code_are_between_steps() -> None:
-    timeline = Timeline()
-    for number in range(3):
-        timeline.put(make_step(position=Position(number)))
-        for line in (1, 2):
-            timeline.put(make_step(position=Position(number, line), kind="line"))
-    assert timeline.before(Position(2)) == Position(1, 2)
-    assert timeline.before(Position(1, 1)) == Position(1)
-    assert timeline.before(Position(0)) is None
-    timeline.cut(Position(1, 2))
-    assert (len(timeline), len(timeline.lines_after(1)), len(timeline.lines_after(0))) == (2, 1, 2)
-    assert timeline.before(Position(9)) == Position(1, 1)
 
 
 @pytest.mark.parametrize(

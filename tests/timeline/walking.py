@@ -14,7 +14,6 @@ from waiting_controller import WaitingController
 
 from njc.runs.timeline.channel import RunControlError
 from njc.runs.timeline.happenings import Diverged, ProgramEnded, RunSettings, Stopped
-from njc.runs.timeline.steps import Position
 from spsbench.suite import TASK_NAMES
 
 ROOT = Path(__file__).parents[2]
@@ -31,9 +30,7 @@ MOVES: dict[str, Callable[[WaitingController, float], None]] = {
     "back into": lambda controller, where: controller.step_back_into(),
     "back over": lambda controller, where: controller.step_back_over(),
     "back out": lambda controller, where: controller.step_back_out(),
-    "to": lambda controller, where: controller.run_to(
-        Position(int(where * len(controller.timeline)))
-    ),
+    "to": lambda controller, where: controller.run_to(int(where * len(controller.timeline))),
 }
 """What a walk may do; a place in the timeline is given as a share of it."""
 
@@ -75,7 +72,7 @@ def choose_effects() -> dict[str, str]:
 
 def walk(settings: RunSettings, moves: Iterator[Move], stops: int = 10_000) -> WalkResult:
     """Run to the end, then walk until the program has stopped so often, or no moves are left."""
-    seen: dict[Position, object] = {}
+    seen: dict[int, object] = {}
     differences: list[str] = []
     made = 0
     with WaitingController(settings) as controller:
@@ -89,10 +86,10 @@ def walk(settings: RunSettings, moves: Iterator[Move], stops: int = 10_000) -> W
             if isinstance(happening, Stopped):
                 made += 1
                 step = happening.step
-                here = (step.kind, step.run, step.code_line, str(controller.variables()))
-                before = seen.setdefault(step.position, here)
+                here = (step.kind, step.run, str(controller.variables()))
+                before = seen.setdefault(step.number, here)
                 if before != here:
-                    differences.append(f"{step.position}: {before} is now {here}")
+                    differences.append(f"{step.number}: {before} is now {here}")
             elif not len(controller.timeline) or happening.code not in (0, None):
                 differences.append(f"the program has ended: {happening}")
                 break

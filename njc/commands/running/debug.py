@@ -1,10 +1,9 @@
-"""`njc debug prog.njpy ARGS`: step through natural code and back, full-screen or line by line."""
+"""`njc debug prog.njpy ARGS`: step through natural code and back, by commands."""
 
 from __future__ import annotations
 
 import os
 import queue
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,14 +15,14 @@ from njc.commands.terminal.flags import PATH, parse_set_flags, refuse_options, w
 from njc.commands.terminal.removed import refuse_removed_flag
 from njc.project.build import NaturalSyntaxError
 from njc.project.units import read_file
-from njc.runs.debug.plain import PROMPT, read_command, serve_lines
+from njc.runs.debug.lines import PROMPT, read_command, serve_lines
 from njc.runs.debug.predicted import PredictedSession, open_predictor, read_program
 from njc.runs.debug.session import DebugSession
 from njc.runs.debug.stop_report import clean_text
 from njc.runs.timeline.debuggee import load_program
 from njc.runs.timeline.happenings import RunSettings, choose_recording
 from njc.runs.timeline.run_controller import RunController
-from njrt.errors import ConfigurationError, require_packages
+from njrt.errors import ConfigurationError
 from njrt.options import OPTION_NAMES
 
 
@@ -39,7 +38,6 @@ from njrt.options import OPTION_NAMES
     "--predicted", metavar="MODULE[:FILE]", help="Predict the steps by a model; run nothing."
 )
 @click.option("--call", metavar="CALL", help="With --predicted: the call to start at.")
-@click.option("--plain", is_flag=True, help="Read commands by lines (default: in pipes).")
 @click.option("--model", metavar="NAME", help="The model, as in NJC_MODEL.")
 @click.option(
     "--set", "options", multiple=True, metavar="KEY=VALUE", help="Set an option of all blocks."
@@ -51,7 +49,6 @@ def command(
     arguments: Sequence[str],
     predicted: str | None,
     call: str | None,
-    plain: bool,
     **flags: Any,
 ) -> None:
     """Step through the effects of blocks, forward and back.
@@ -66,9 +63,6 @@ def command(
         serve_predictions(predicted, program, call)
         return
     refuse_options("needs --predicted", "call")
-    is_plain = plain or is_plain_terminal()
-    if not is_plain:
-        require_packages("the full screen", "njpy[debug]", "textual", otherwise="use --plain")
     click.get_current_context().with_resource(ending_by_exception())
     happenings: queue.SimpleQueue[Any] = queue.SimpleQueue()
     if program is None:
@@ -78,12 +72,7 @@ def command(
     session = DebugSession(run)
     try:
         run.start()
-        if is_plain:
-            serve_lines(session, happenings)
-        else:
-            from njc.runs.debug.app import DebugApp
-
-            DebugApp(session, happenings).run()
+        serve_lines(session, happenings)
     finally:
         run.close()
 
@@ -131,9 +120,3 @@ def check_program(program: Path) -> None:
         raise
     except (SyntaxError, ValueError) as error:
         raise ConfigurationError(f"{program} is not a program: {error}") from None
-
-
-def is_plain_terminal() -> bool:
-    """Return whether full-screen mode does not work on this terminal."""
-    is_terminal = sys.stdin.isatty() and sys.stdout is not None and sys.stdout.isatty()
-    return not is_terminal or os.environ.get("TERM", "") in ("", "dumb")

@@ -42,6 +42,7 @@ FLAGS: Mapping[str, str] = {
     **dict.fromkeys(("eval --out", "eval -o"), _PRINTED),
     "compare --fresh": "a comparison makes all runs anew",
     "compare --gate": "use `njc eval --gate`",
+    "debug --plain": "leave it out; commands are read line by line",
     "eval --accept": "write the result into the case when you have read it",
     "eval --against": "run `njc eval` in a `git worktree` of the other version too",
 }
@@ -56,5 +57,6 @@ def find_removed_flag(name: str, command: str = "") -> str | None:
 
 def refuse_removed_flag(word: object) -> None:
     """Raise UsageError if a flag that has left stands where a program's name is expected."""
-    if removed := find_removed_flag(str(word)):
-        raise click.UsageError(removed, click.get_current_context())
+    context = click.get_current_context()
+    if removed := find_removed_flag(str(word), context.info_name or ""):
+        raise click.UsageError(removed, context)

@@ -25,18 +25,18 @@ from njc.runs.timeline.effect_text import (
 )
 from njc.runs.timeline.inspection import ShownVariable
 from njc.runs.timeline.run_controller import RunController
-from njc.runs.timeline.steps import Position, Step
+from njc.runs.timeline.steps import Step
 from njrt.records import record, replace
 
 
 @record
 class Frame:
-    """A natural block, the pending effect inside it, or a line of that effect's code."""
+    """A natural block, or the pending effect inside it."""
 
     step: Step
     """The block's last step."""
-    entry: Position | None
-    """The entry of the block; None for an effect."""
+    entry: int | None
+    """The step at the entry of the block; None for an effect."""
     is_current: bool = True
     """Whether this is the block at the stop, or its effect."""
 
@@ -107,14 +107,14 @@ class StopView:
         self._frames = []
         if step is not None:
             step = self._show(step)
-            if step.kind in ("effect", "line") and step.effect is not None:
+            if step.kind == "effect" and step.effect is not None:
                 self._frames.append(Frame(step, None))
-            earlier = [it for it in self._run.timeline if it.position <= step.position]
+            earlier = self._run.timeline[: step.number + 1]
             run: int | None = step.run
             while run is not None:
                 steps = [it for it in earlier if it.run == run]
                 last = step if run == step.run else steps[-1]
-                self._frames.append(Frame(last, steps[0].position, run == step.run))
+                self._frames.append(Frame(last, steps[0].number, run == step.run))
                 run = last.parent
         end = arguments.start_frame + arguments.levels if arguments.levels else None
         numbered = list(enumerate(self._frames, 1))[arguments.start_frame : end]
@@ -123,7 +123,7 @@ class StopView:
 
     def _show(self, step: Step) -> Step:
         """Return the step with its effect as changed by the user's decisions."""
-        return replace(step, effect=self._run.find_effect(step))
+        return replace(step, effect=self._run.history.find_effect(step))
 
     def _show_frame(self, number: int, frame: Frame) -> dict[str, Any]:
         step = frame.step
@@ -136,7 +136,7 @@ class StopView:
             reference = self._texts.index(text) + 1
             source: dict[str, Any] = {"sourceReference": reference, "origin": "the model"}
             source["name"] = f"{name} (step {step.number})"
-            line = self._client.show_line(step.code_line or 1)
+            line = self._client.show_line(1)
             return {**shown, "name": name, "source": source, "line": line, "canRestart": False}
         shown |= {"name": f"natural block {step.place}", "canRestart": True}
         line = int(step.place.rpartition(":")[2])
@@ -152,9 +152,9 @@ class StopView:
         frame = self.get_frame(arguments.frame_id)
         run = self._run
         if not frame.is_current:
-            before = tuple(run.timeline.variables_before(frame.step.position).items())
+            before = tuple(run.timeline.variables_before(frame.step.number).items())
             return {"scopes": [self._make_scope("Variables", TextRows(before))]}
-        step = run.timeline.at(frame.step.position)
+        step = run.timeline.at(frame.step.number)
         assert step is not None, "each frame has a step"
         scopes = [self._make_scope("Variables", LivePath())]  # editors open the first one
         if step.effect is not None:

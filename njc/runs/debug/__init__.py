@@ -1,1 +1,1 @@
-"""The debugger of natural code for terminals: `njc debug`, full-screen or by lines."""
+"""The debugger of natural code for terminals: `njc debug`."""

@@ -1,4 +1,4 @@
-"""The debugger's commands, shared by the full-screen and the line-based interface.
+"""The debugger's commands, for terminals and for the console of editors.
 
     run_command(session, "b variable total")     Said(("breakpoint 1: variable total",))
     run_command(session, "c")                    Moved(): the program runs; wait until it stops
@@ -21,7 +21,6 @@ from njc.runs.debug.stop_report import (
     StopReport,
     clean_text,
     describe_stop,
-    find_decision,
     summarize_step,
 )
 from njc.runs.timeline.breakpoints import (
@@ -33,7 +32,7 @@ from njc.runs.timeline.breakpoints import (
 from njc.runs.timeline.channel import RunControlError
 from njc.runs.timeline.effect_text import format_effect, read_effect_text
 from njc.runs.timeline.run_controller import RunController
-from njc.runs.timeline.steps import Position, Step
+from njc.runs.timeline.steps import Step
 from njrt.records import record
 
 LISTED_LINES = 6
@@ -147,10 +146,9 @@ def move(movement: Callable[[RunController], None], back: bool = False) -> Serve
 
 def go_to(session: DebugSession, words: str) -> CommandResult:
     """Go to a step, forward or back."""
-    number, line = map(read_number, words.partition(".")[::2])
-    if number is None or (line is None and "." in words):
+    if (number := read_number(words)) is None:
         raise RunControlError(f"`goto {words}`: write the number of a step, such as goto 12")
-    session.run.run_to(Position(number, line or 0))
+    session.run.run_to(number)
     return Moved()
 
 
@@ -174,7 +172,7 @@ def show_effect(session: DebugSession, words: str) -> CommandResult:
     report = get_report(session)
     if report.step.effect is None:
         raise RunControlError("no effect is pending here; step on to the next one")
-    return Said(tuple(number_lines(report.effect, report.step.code_line)))
+    return Said(tuple(number_lines(report.effect)))
 
 
 def show_variables(session: DebugSession, words: str) -> CommandResult:
@@ -209,12 +207,12 @@ def show_stack(session: DebugSession, words: str) -> CommandResult:
     return Said(tuple(lines))
 
 
-def list_steps(session: DebugSession, words: str = "") -> Said:
+def list_steps(session: DebugSession, words: str) -> CommandResult:
     """Return all known steps."""
     run = session.run
     lines = []
     for step in run.timeline:
-        mark = "->" if step.number == run.position.number and run.state == "stopped" else "  "
+        mark = "->" if step.number == run.position and run.state == "stopped" else "  "
         place = f"{'  ' * step.depth}{step.place}"
         lines.append(f"{step.number:>5} {mark} {place}  {summarize_step(step)}")
     return Said(tuple(lines))
@@ -284,7 +282,7 @@ def set_variable(session: DebugSession, words: str) -> CommandResult:
 def edit(session: DebugSession, words: str) -> CommandResult:
     """Change the pending effect to `words`, or in an editor if there are no words."""
     step = get_effect(session)
-    effect = find_decision(session.run).get("effect", step.effect) or {}
+    effect = session.run.history.find_decision(step.number).get("effect", step.effect) or {}
     return edit_effect(session, words) if words else EditWanted(format_effect(effect))
 
 
@@ -371,11 +369,11 @@ _input = feed(lambda run, words: run.send_input(f"{words}\n"))
 _eof = feed(lambda run, words: run.close_input())
 
 COMMANDS = (
-    DebugCommand("s", "", "the next step: of a called block, a line of code", _into, True),
+    DebugCommand("s", "", "the next step, into called blocks", _into, True),
     DebugCommand("n", "", "the next step of this block", _over, True),
     DebugCommand("r", "", "the exit of this block", _out, True),
     DebugCommand("c", "", "the next breakpoint, or the end", _on, True),
-    DebugCommand("S", "", "back one step", _back_into, True),
+    DebugCommand("S", "", "back one step, into called blocks", _back_into, True),
     DebugCommand("N", "", "back one step of this block", _back_over, True),
     DebugCommand("R", "", "back to the entry of this block", _back_out, True),
     DebugCommand("C", "", "back to the breakpoint before, or the start", _run_back, True),

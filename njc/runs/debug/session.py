@@ -33,27 +33,24 @@ from njc.runs.timeline.happenings import (
     Stopped,
 )
 from njc.runs.timeline.run_controller import RunController
-from njc.runs.timeline.steps import Position, Variables
+from njc.runs.timeline.steps import Variables
 
 
 @dataclass(slots=True)
 class DebugSession:
-    """A run in the debugger (state: its stops, its unfinished lines, the last command)."""
+    """A run in the debugger (state: variables at stops, unfinished lines, the last command)."""
 
     run: RunController
-    report: StopReport | None = None
-    """The last stop."""
     last_command: str = ""
-    seen: dict[Position, Variables] = field(default_factory=dict)
+    seen: dict[int, Variables] = field(default_factory=dict)
     """The variables at the stops so far, with the user's changes."""
     _partial: dict[str, str] = field(default_factory=dict)
     """The unfinished line of each output stream."""
     _streamed: StreamedLines = field(default_factory=lambda: StreamedLines())
 
     def make_report(self) -> StopReport | None:
-        """Return a report of the stop, which is kept."""
-        self.report = make_stop_report(self.run, self.seen)
-        return self.report
+        """Return a report of the stop, whose variables are kept; None if the run has ended."""
+        return make_stop_report(self.run, self.seen)
 
     def take(self, happening: Happening) -> list[str]:
         """Return what has happened as lines; output and replies are returned line by line."""
@@ -102,15 +99,12 @@ def describe_report(report: StopReport, reason: str) -> Iterator[str]:
     source = report.source
     if 0 < source.current <= len(source.lines):
         yield f"{source.current:>5} -> {source.lines[source.current - 1].strip()}"
-    yield from number_lines(report.effect, report.step.code_line)
+    yield from number_lines(report.effect)
 
 
-def number_lines(text: str, current: int = 0) -> list[str]:
-    """Return the lines of code with numbers, and a mark at the current line."""
-    return [
-        f"{number:>5} {'->' if number == current else '  '} {line}".rstrip()
-        for number, line in enumerate(text.splitlines(), 1)
-    ]
+def number_lines(text: str) -> list[str]:
+    """Return the lines of code with numbers."""
+    return [f"{number:>5}    {line}".rstrip() for number, line in enumerate(text.splitlines(), 1)]
 
 
 def describe_end(ended: ProgramEnded) -> list[str]:

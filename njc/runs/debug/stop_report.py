@@ -1,4 +1,4 @@
-"""A stop as data, for the full-screen and the line-based debugger.
+"""A stop as data, for the debugger's commands.
 
     report = make_stop_report(run, {})
     report.title           "citations.njpy:10, step 1: before Run"
@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from njc.frontend.source import SourceFile
 from njc.runs.timeline.breakpoints import find_block_lines, find_step_source, read_number
@@ -26,7 +26,7 @@ from njc.runs.timeline.effect_text import (
     summarize_variables,
 )
 from njc.runs.timeline.run_controller import RunController
-from njc.runs.timeline.steps import Position, Step, Timeline, Variables
+from njc.runs.timeline.steps import Step, Timeline, Variables
 from njrt.records import record, replace
 from njrt.rendering.writer import escape_unprintable
 
@@ -95,7 +95,7 @@ class StopReport:
     """The messages added in the last turn up to the stop, and the model's reply."""
 
 
-def make_stop_report(run: RunController, seen: dict[Position, Variables]) -> StopReport | None:
+def make_stop_report(run: RunController, seen: dict[int, Variables]) -> StopReport | None:
     """Return a report of the stop; None if the run has ended.
 
     `seen` holds the variables at earlier stops, with the user's changes; this stop is added to it.
@@ -105,14 +105,15 @@ def make_stop_report(run: RunController, seen: dict[Position, Variables]) -> Sto
         return None
     last = find_last_step(run.timeline, step)
     texts = {variable.name: variable.text for variable in run.variables()}
-    for position in [position for position in seen if position > run.position]:
-        del seen[position]
+    for number in [number for number in seen if number > run.position]:
+        del seen[number]
     seen[run.position] = texts
-    effect = run.find_effect(step)
+    effect = run.history.find_effect(step)
     step = replace(step, effect=effect)
+    decision = run.history.find_decision(step.number).get("decision", "")
     return StopReport(
         step,
-        describe_stop(step) + _DECISIONS.get(find_decision(run).get("decision", ""), ""),
+        describe_stop(step) + _DECISIONS.get(decision, ""),
         show_source(step, run.folders),
         tuple(list_variable_rows(run.timeline, step, last, texts, seen)),
         describe_result(last) if last is not None else "",
@@ -121,25 +122,15 @@ def make_stop_report(run: RunController, seen: dict[Position, Variables]) -> Sto
     )
 
 
-def find_decision(run: RunController) -> Mapping[str, Any]:
-    """Return the user's decision about the effect here; empty if undecided."""
-    decisions = [
-        edit.fields for edit in run.edits if edit.kind == "decide" and edit.position == run.position
-    ]
-    return decisions[-1] if decisions else {}
-
-
 def describe_stop(step: Step) -> str:
     """Return the place, the step number and the next action."""
-    here = f"{step.place}, step {step.position}"
+    here = f"{step.place}, step {step.number}"
     match step.kind:
         case "enter":
             return f"{here}: entry of the block"
         case "exit":
             error = f", {clean_text(step.error.splitlines()[0])}" if step.error else ""
             return f"{here}: exit of the block, {clean_text(step.result)}{error}"
-        case "line":
-            return f"{here}: line {step.code_line} of {name_effect(step.effect or {})}"
         case "effect" | "call":
             kind = name_effect(step.effect or {}) or "an effect without a record"
             tokens = f", {step.cost.input} tokens in, {step.cost.output} out"
@@ -178,11 +169,7 @@ def format_turn(step: Step | None) -> str:
 
 
 def find_last_step(timeline: Timeline, step: Step) -> Step | None:
-    """Return the block's last effect before this step, or the line before; None at an entry."""
-    if step.kind == "line":
-        number, line = step.position.number, step.position.line
-        before = timeline.at(Position(number, line - 1)) if line > 1 else None
-        return before if before is not None and before.run == step.run else None
+    """Return the block's last effect before this step; None at an entry."""
     earlier = reversed(timeline[: step.number])
     found = next((other for other in earlier if other.run == step.run), None)
     return found if found is not None and found.kind == "effect" else None
@@ -193,15 +180,15 @@ def list_variable_rows(
     step: Step,
     last: Step | None,
     texts: Variables,
-    seen: Mapping[Position, Variables],
+    seen: Mapping[int, Variables],
 ) -> Iterator[VariableRow]:
     """Yield the variables; those changed by the last step or by the user come first."""
-    known = timeline.variables_before(step.position) if step.kind != "enter" else {}
+    known = timeline.variables_before(step.number) if step.kind != "enter" else {}
     changed = set(last.changes if last is not None else ())
     before = {name: text for name, text in known.items() if name not in changed}
     if last is not None:
-        before |= timeline.variables_before(last.position)
-        before |= seen.get(last.position, {})
+        before |= timeline.variables_before(last.number)
+        before |= seen.get(last.number, {})
     touched = changed | {name for name, text in texts.items() if known.get(name, text) != text}
     rows = []
     for name in (*texts, *(touched - texts.keys())):

@@ -1,8 +1,8 @@
 """The debugger's part inside the controlled program: it stops at steps and answers questions there.
 
-    began, pending effect, line of code, ended       send the line to the debugger
-    a breakpoint, or the end of a step               {"stopped": ...}, then commands until one
-                                                     continues the run
+    began, pending effect, ended            send the line to the debugger
+    a breakpoint, or the end of a step      {"stopped": ...}, then commands until one continues
+                                            the run
 
 A step is handled in the program thread that takes it; other threads stop at their next step.
 """
@@ -19,33 +19,22 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
-from types import FrameType
-from typing import Any
 
 from njc.runs.timeline.breakpoints import BREAKPOINTS, Breakpoint, is_place
 from njc.runs.timeline.channel import ControlChannel, Json
 from njc.runs.timeline.inspection import EvaluationError, RunVariables
 from njc.runs.timeline.navigation import Mode
 from njc.runs.timeline.standard_streams import flush_streams
-from njc.runs.timeline.step_builder import (
-    CodeLine,
-    CodeLinesEnd,
-    ControlLine,
-    PendingLine,
-    StepBuilder,
-)
-from njc.runs.timeline.steps import Position, Step
+from njc.runs.timeline.step_builder import ControlLine, PendingLine, StepBuilder
+from njc.runs.timeline.steps import Step
 from njc.trace_lines import parse_trace_line
 from njrt import Accept, Decision, PendingEffect
 from njrt.dataclass_json import InvalidJsonError
 from njrt.effect_json import decision_from_json, effect_to_json
 from njrt.events import Began, Ended, Event, Performed, RunId, Streamed
 from njrt.execution.interruptions import select_catchable
-from njrt.execution.source_cache import is_snippet
 from njrt.observability.trace import format_event_line
 from njrt.persistence.recorder import Recorder
-from njrt.session.session import get_current_run
 from njrt.timeouts import clock
 
 
@@ -134,42 +123,22 @@ class Agent:
 
     intercept.is_observer = True  # type: ignore[attr-defined]
 
-    def _trace_call(self, frame: FrameType, event: str, argument: object) -> Any:
-        """Trace the model's code and no other code; this is a trace function for `sys.settrace`."""
-        is_ours = event == "call" and is_snippet(frame.f_code.co_filename)
-        return self._trace_line if is_ours else None
-
-    def _trace_line(self, frame: FrameType, event: str, argument: object) -> Any:
-        run = get_current_run()
-        is_wanted = event == "line" and not self._is_detached and not self._is_evaluating()
-        if is_wanted and run is not None and run in self.variables:
-            with self._lock:
-                change = self.variables.observe(run)
-                line = CodeLine(run, frame.f_lineno, change.changes, change.digest)
-                self._arrive(line, {"code": asdict(line)}, run, frame)
-        return self._trace_line
-
     # ── steps ────────────────────────────────────────────────────────────────────────────────────
 
-    def _arrive(
-        self, line: ControlLine, message: Json, run: RunId, frame: FrameType | None = None
-    ) -> None:
+    def _arrive(self, line: ControlLine, message: Json, run: RunId) -> None:
         """Stop at a new step if the mode or a breakpoint requires it."""
         step = self._add(line, message, run)
         if step is None:
             return
         for edit in self._edits:  # changes from an earlier visit to this step
-            if Position(**edit["position"]) == step.position:
+            if edit["step"] == step.number:
                 with suppress(EvaluationError), self._evaluate_freely():
                     self._edit(edit, run)
-        if frame is None:
-            self._set_tracing(self._mode.wants_lines(step.number))
         reason, self._reason = self._reason, ""
         if reason and self._is_scanning:
-            self._channel.send({"hit": reason, "position": asdict(step.position)})
+            self._channel.send({"hit": reason, "step": step.number})
             reason = ""
-        depth = None if frame is None else len(list_code_frames(frame))
-        if self._mode.is_end(step, depth):
+        if self._mode.is_end(step):
             reason = reason or "step"
         while self._channel.has_message():
             command = self._channel.receive()
@@ -178,7 +147,7 @@ class Agent:
             else:
                 reason = reason or "pause"
         if reason:
-            self._stop(step, reason, run, frame, depth)
+            self._stop(step, reason, run)
 
     def _add(self, line: ControlLine, message: Json, run: RunId) -> Step | None:
         """Send a line to the debugger; return the step that the line starts, if any."""
@@ -204,38 +173,23 @@ class Agent:
                 continue
         return ""
 
-    def _set_tracing(self, is_on: bool) -> None:
-        if not is_on:
-            if sys.gettrace() == self._trace_call:
-                sys.settrace(None)
-                self._add(CodeLinesEnd(), {"code_end": True}, "")
-            return
-        sys.settrace(self._trace_call)
-        for frame in list_code_frames(sys._getframe()):
-            frame.f_trace = self._trace_line
-
-    def _stop(
-        self, step: Step, reason: str, run: RunId, frame: FrameType | None, depth: int | None
-    ) -> None:
+    def _stop(self, step: Step, reason: str, run: RunId) -> None:
         """Stop, and run the debugger's commands until one continues the program."""
         clock.stop()
         flush_streams()
         self._is_muted = False
         if (recorder := self._recorder()) is not None:
             recorder.close()  # so that another process, going back, has the replies
-        self._channel.send({"stopped": reason, "position": asdict(step.position)})
-        while not self._obey(self._channel.receive(), step, run, frame, depth):
+        self._channel.send({"stopped": reason, "step": step.number})
+        while not self._obey(self._channel.receive(), step, run):
             pass
-        self._set_tracing(self._mode.wants_lines(step.number))
         clock.start()
 
-    def _obey(
-        self, command: Json, step: Step, run: RunId, frame: FrameType | None, depth: int | None
-    ) -> bool:
+    def _obey(self, command: Json, step: Step, run: RunId) -> bool:
         """Run one command; return whether the program continues."""
         match command["command"]:
             case "go":
-                self.go(command, step, depth)
+                self.go(command, step)
                 return True
             case "breakpoints":
                 self.set_breakpoints(command)
@@ -247,23 +201,19 @@ class Agent:
                         if question in ("set", "decide"):
                             answer = self._edit(command, run)
                         else:
-                            answer = self.variables.answer(command, run, frame)
+                            answer = self.variables.answer(command, run)
                 except EvaluationError as error:
                     answer = {"error": str(error)}
                 self._channel.send({"answer": answer})
         return False
 
-    def go(self, command: Json, step: Step | None = None, depth: int | None = None) -> None:
-        target = command.get("target")
+    def go(self, command: Json, step: Step | None = None) -> None:
         self._mode = Mode(
             command["mode"],
             step.run if step else 0,
             step.depth if step else 0,
             bool(step and step.kind == "exit"),
-            depth,
-            Position(**target) if target else None,
-            bool(command.get("lines")),
-            command.get("lines_from", 0),
+            command.get("target"),
         )
         self._edits = list(command.get("edits", ()))
         self._is_muted = bool(command.get("mute"))
@@ -337,16 +287,11 @@ class Agent:
 
     def _detach(self) -> None:
         self._is_detached = True
-        sys.settrace(None)
 
     def _note_fork(self) -> None:
         if not self._is_detached:
             text = "the program has forked; its child runs without the debugger"
             self._channel.send({"notice": text})
-
-    def leave(self) -> None:
-        """Stop tracing: the program has finished, and the process is about to end."""
-        self._set_tracing(False)
 
     def finish(self) -> None:
         """Send the program's ending to the debugger; the process does nothing after this."""
@@ -366,9 +311,3 @@ def find_running_file(place: str) -> str:
     paths = (frame.f_code.co_filename for frame, _ in traceback.walk_stack(sys._getframe()))
     found = (it for it in paths if os.path.isabs(it) and is_place(f"{it}:0", f"{name}:0"))
     return next(found, "")
-
-
-def list_code_frames(frame: FrameType) -> list[FrameType]:
-    """Return the unfinished calls of the model's code, the innermost first."""
-    frames = (each for each, _ in traceback.walk_stack(frame))
-    return [each for each in frames if is_snippet(each.f_code.co_filename)]

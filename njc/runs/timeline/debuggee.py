@@ -70,7 +70,6 @@ def main() -> None:
     # Each step back would start a process that warns.
     warnings.simplefilter("ignore", PolicyWarning)
     raised = run_as_main(code, program, start["arguments"])
-    agent.leave()
     agent.ending = report_ending(raised)
     sys.exit(agent.ending[0])
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from njc.runs.timeline.steps import Position, Step
+from njc.runs.timeline.steps import Step
 from njrt.errors import ConfigurationError
 from njrt.records import field, record
 
@@ -55,9 +55,9 @@ def choose_recording(setting: str, program: Path) -> tuple[Path | None, bool]:
 
 @record
 class StepEdit:
-    """A user's change at a stop, reapplied whenever the program reaches this position again."""
+    """A user's change at a stop, made again whenever the program reaches this step again."""
 
-    position: Position
+    number: int
     kind: Literal["set", "decide"]
     fields: Mapping[str, Any]
 

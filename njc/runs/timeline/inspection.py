@@ -15,12 +15,11 @@ import keyword
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from types import FrameType
 from typing import Any
 
 from njc.runs.timeline.channel import Json
 from njrt.errors import CallInDoubtError
-from njrt.events import RunId, StateChange
+from njrt.events import RunId
 from njrt.execution.interruptions import select_catchable
 from njrt.execution.tracebacks import format_error
 from njrt.outcome import UserValue
@@ -31,7 +30,6 @@ from njrt.rendering.one_line import write_brief
 from njrt.rendering.redaction import REDACTED, Redactor, RedactRule, is_secret
 from njrt.rendering.shown_attributes import list_shown_attributes
 from njrt.scope.scope import Scope
-from njrt.session.states import StateObserver
 from njrt.timeouts import DeadlineExceeded, call_with_timeout, clock
 from njrt.values.introspection import is_a, is_exactly, read_attributes
 
@@ -126,37 +124,24 @@ class RunVariables:
 
     def __init__(self) -> None:
         self._scopes: dict[RunId, tuple[Scope, RedactRule | None]] = {}
-        self._observers: dict[RunId, StateObserver] = {}
 
     def watch(self, run: RunId, scope: Scope, rule: RedactRule | None) -> None:
         self._scopes[run] = scope, rule
 
     def forget(self, run: RunId) -> None:
         self._scopes.pop(run, None)
-        self._observers.pop(run, None)
 
-    def __contains__(self, run: object) -> bool:
-        return run in self._scopes
-
-    def observe(self, run: RunId) -> StateChange:
-        """Return the changes in a run since the last call; the first call returns all variables."""
-        return self._observers.setdefault(run, StateObserver(*self._scopes[run])).observe()
-
-    def read(self, run: RunId, frame: FrameType | None = None) -> dict[str, UserValue]:
-        """Return the variables of a run, and the local variables of a frame of its code."""
-        if run not in self._scopes:
-            return {}
-        local = frame.f_locals if frame is not None else {}
-        names = {name: value for name, value in local.items() if name.isidentifier()}
-        return self._scopes[run][0].list_variables() | names
+    def read(self, run: RunId) -> dict[str, UserValue]:
+        """Return the variables of a run."""
+        return self._scopes[run][0].list_variables() if run in self._scopes else {}
 
     def evaluate(self, expression: str, run: RunId) -> UserValue:
         """Return the value of an expression over the variables of a run; raises EvaluationError."""
         return evaluate(expression, self.read(run), self._scopes.get(run, (None, None))[0])
 
-    def answer(self, question: Json, run: RunId, frame: FrameType | None = None) -> Json:
+    def answer(self, question: Json, run: RunId) -> Json:
         """Return the answer to a question from the debugger; raises EvaluationError."""
-        variables = self.read(run, frame)
+        variables = self.read(run)
         scope, rule = self._scopes.get(run, (None, None))
         redactor = Redactor(True if rule is None else rule)
         redactor.scan(variables.items())

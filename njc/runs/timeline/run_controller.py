@@ -18,7 +18,6 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,11 +34,11 @@ from njc.runs.timeline.happenings import (
     StepEdit,
     Stopped,
 )
+from njc.runs.timeline.history import RunHistory
 from njc.runs.timeline.inspection import ShownVariable
 from njc.runs.timeline.navigation import ModeKind, find_step_back_out, find_step_back_over
 from njc.runs.timeline.processes import ProcessPool
-from njc.runs.timeline.step_builder import Follower
-from njc.runs.timeline.steps import Position, Step, Timeline, choose_executed_effect
+from njc.runs.timeline.steps import Step, Timeline
 
 ControlState = Literal["new", "running", "stopped", "ended"]
 
@@ -49,27 +48,25 @@ REPLAY_SECONDS = 600.0
 
 
 class RunController:
-    """Controls one run of a program (state: its processes, its timeline, its position)."""
+    """Controls one run of a program (state: its process, its history, its position)."""
 
     def __init__(self, settings: RunSettings, listener: Callable[[Happening], None]) -> None:
         self.settings = settings
         self.state: ControlState = "new"
-        self.position = Position(0)
-        """Position of the last stop."""
+        self.position = 0
+        """The number of the step of the last stop."""
         self.breakpoints: tuple[Breakpoint, ...] = ()
-        self.edits: tuple[StepEdit, ...] = ()
+        self.history = RunHistory()
         self._report = listener
         self._answers: queue.SimpleQueue[Json] = queue.SimpleQueue()
         self._pool = ProcessPool(settings, self._receive)
-        self._follower = Follower()
         self._halted = threading.Event()
         self._is_going_back = self._has_ended_properly = False
-        self._hits: list[Position] = []
-        self._scanned: set[int] = set()
+        self._hits: list[int] = []
         self._input, self._is_input_closed = b"", False
         self._input_request: tuple[int, int] | None = None
-        self._wanted: Position | None = None
-        """Position that the program runs to."""
+        self._wanted: int | None = None
+        """The number of the step that the program runs to."""
         self._folder = tempfile.TemporaryDirectory(prefix="njc-debug-")
         recording = settings.recording or Path(self._folder.name) / "recording.jsonl"
         self._recording = recording.absolute()
@@ -77,7 +74,7 @@ class RunController:
 
     @property
     def timeline(self) -> Timeline:
-        return self._follower.timeline
+        return self.history.timeline
 
     @property
     def step(self) -> Step | None:
@@ -93,11 +90,11 @@ class RunController:
         self._start_process({"mode": "into" if stops else "run"})
 
     def step_into(self) -> None:
-        """Run to the next step, into called blocks and lines of the model's code."""
+        """Run to the next step, into called blocks."""
         self._go("into")
 
     def step_over(self) -> None:
-        """Run to the next step in this block or outside it; at a line, to the next line."""
+        """Run to the next step in this block or outside it."""
         self._go("over")
 
     def step_out(self) -> None:
@@ -108,16 +105,16 @@ class RunController:
         """Run to the next breakpoint, or to the end."""
         self._go("run")
 
-    def run_to(self, position: Position) -> None:
+    def run_to(self, number: int) -> None:
         """Go to a step, forward or back; if it is missing, to the next or the end with a notice."""
         self._check_state("stopped", "ended")
-        if position <= self.position:
-            self._go_back(position)
+        if number <= self.position:
+            self._go_back(number)
         elif self.state == "ended":
             last = len(self.timeline) - 1
             raise RunControlError(f"the program has no such step; it has steps 0 to {last}")
         else:
-            self._go("to", position)
+            self._go("to", number)
 
     def pause(self) -> None:
         """Stop at the next step."""
@@ -128,7 +125,7 @@ class RunController:
     def restart(self, stops: bool = True) -> None:
         """Restart the program, without the user's changes."""
         self._pool.stop()
-        self._drop_edits(Position(-1))
+        self.history.drop_edits(-1)
         self._start_process({"mode": "into" if stops else "run"})
 
     def terminate(self) -> None:
@@ -145,17 +142,13 @@ class RunController:
     # ── back ─────────────────────────────────────────────────────────────────────────────────────
 
     def step_back_into(self) -> None:
-        """Go back one step, into called blocks and lines of the model's code."""
+        """Go back one step, into called blocks."""
         self._check_state("stopped", "ended")
-        here = self.position
-        region = min(here.number, len(self.timeline)) - 1
-        if here.line == 0 and region >= 0 and region not in self._scanned:
-            self._scanned.add(region)
-            self._restore(here, lines_from=region)
-        self._go_back(self.timeline.before(here))
+        last = min(self.position, len(self.timeline)) - 1
+        self._go_back(last if last >= 0 else None)
 
     def step_back_over(self) -> None:
-        """Go back to the previous step in or outside the block; at a line, to the previous line."""
+        """Go back to the previous step in or outside the block."""
         self._check_state("stopped", "ended")
         self._go_back(find_step_back_over(self.timeline, self.position))
 
@@ -169,7 +162,7 @@ class RunController:
         self._check_state("stopped", "ended")
         here, self._hits = self.position, []
         self._restore(here, scan=True)
-        start = Position(0) if here > Position(0) else None
+        start = 0 if here > 0 else None
         self._go_back(max((hit for hit in self._hits if hit < here), default=start))
 
     # ── at a stop ────────────────────────────────────────────────────────────────────────────────
@@ -202,7 +195,7 @@ class RunController:
         """Bind a variable to the value of an expression; later steps are forgotten."""
         fields = {"name": name, "expression": expression}
         (variable,) = self._list({"command": "set", **fields})
-        self._add_edit("set", fields)
+        self.history.add_edit(StepEdit(self.position, "set", fields))
         return variable
 
     def edit_effect(self, effect: Mapping[str, Any]) -> None:
@@ -229,7 +222,7 @@ class RunController:
         if self._recording.exists():
             shutil.copyfile(self._recording, copy)
         self._recording, self._record_mode = copy, "new"
-        self._forget_after(self.position)
+        self.history.forget_after(self.position)
         self._restore(self.position)
 
     def save_recording(self, target: Path) -> None:
@@ -263,15 +256,15 @@ class RunController:
         return {
             "command": "go",
             "edits": [
-                {"command": edit.kind, "position": asdict(edit.position), **edit.fields}
-                for edit in self.edits
+                {"command": edit.kind, "step": edit.number, **edit.fields}
+                for edit in self.history.edits
             ],
             **fields,
         }
 
     def _start_process(self, go: Json) -> None:
         settings = self.settings
-        self._follower.begin()
+        self.history.begin()
         self._set_running()
         program = settings.program if settings.folder is None else settings.program.absolute()
         environment = {"NJC_RECORD": f"{self._record_mode}:{self._recording}"}
@@ -296,41 +289,25 @@ class RunController:
         self._input_request = self._wanted = None
         self.state = "running"
 
-    def _go(self, mode: ModeKind, wanted: Position | None = None) -> None:
+    def _go(self, mode: ModeKind, wanted: int | None = None) -> None:
         self._check_state("stopped")
         self._set_running()
         self._wanted = wanted
-        target: dict[str, Any] = {} if wanted is None else {"target": asdict(wanted)}
-        if wanted is not None and wanted.line:
-            target |= {"lines": True, "lines_from": wanted.number}
-        self._pool.channel.send(self._make_go(mode=mode, **target))
+        self._pool.channel.send(self._make_go(mode=mode, target=wanted))
 
-    def _go_back(self, target: Position | None) -> None:
+    def _go_back(self, target: int | None) -> None:
         self._check_state("stopped", "ended")
         if target is None or not len(self.timeline):
             raise RunControlError("this is the start")
-        self._drop_edits(target)
+        self.history.drop_edits(target)
         self._restore(target)
         if self.state == "stopped" and (step := self.step) is not None:
             self._note_missing(target)
             self._report(Stopped(step, "back"))
 
-    def _restore(
-        self,
-        target: Position,
-        lines_from: int | None = None,
-        scan: bool = False,
-    ) -> None:
-        """Repeat the program up to a position, and wait."""
-        lines_from = target.number if lines_from is None and target.line else lines_from
-        go = {
-            "mode": "to",
-            "target": asdict(target),
-            "mute": True,
-            "scan": scan,
-            "lines": lines_from is not None,
-            "lines_from": lines_from or 0,
-        }
+    def _restore(self, target: int, scan: bool = False) -> None:
+        """Repeat the program up to a step, and wait."""
+        go = {"mode": "to", "target": target, "mute": True, "scan": scan}
         self._is_going_back = True
         try:
             self._pool.stop()
@@ -365,30 +342,7 @@ class RunController:
         if step is None or step.kind != "effect" or (step.effect or {}).get("kind") == "Refusal":
             raise RunControlError("no effect is pending here")
         self._ask({"command": "decide", **fields})
-        here = ("decide", self.position)
-        self.edits = tuple(it for it in self.edits if (it.kind, it.position) != here)
-        self._add_edit("decide", fields)
-
-    def find_effect(self, step: Step) -> Mapping[str, Any] | None:
-        """Return the effect at a step, or the one around a line, after the user's decisions."""
-        here = ("decide", Position(step.number))
-        decided = [it.fields for it in self.edits if (it.kind, it.position) == here]
-        return choose_executed_effect(step.executed, decided)
-
-    def _add_edit(self, kind: Literal["set", "decide"], fields: Json) -> None:
-        self.edits = (*self.edits, StepEdit(self.position, kind, fields))
-        self._forget_after(self.position)
-
-    def _drop_edits(self, target: Position) -> None:
-        """Forget the changes after a position, and the steps after the first of them."""
-        dropped = [edit.position for edit in self.edits if edit.position > target]
-        if dropped:
-            self.edits = tuple(edit for edit in self.edits if edit.position <= target)
-            self._forget_after(min(dropped))
-
-    def _forget_after(self, position: Position) -> None:
-        self._follower.forget_after(position)
-        self._scanned = {number for number in self._scanned if number < position.number}
+        self.history.add_edit(StepEdit(self.position, "decide", fields))
 
     # ── messages of the program, in a separate thread ────────────────────────────────────────────
 
@@ -396,8 +350,8 @@ class RunController:
         match message:
             case None:
                 self._end_without_message()
-            case {"stopped": str(reason), "position": position}:
-                self.position = Position(**position)
+            case {"stopped": str(reason), "step": int(number)}:
+                self.position = number
                 self._halt("stopped")
                 if not self._is_going_back and (step := self.step) is not None:
                     if reason == "step":
@@ -405,13 +359,13 @@ class RunController:
                     self._report(Stopped(step, reason))
             case {"answer": answer}:
                 self._answers.put(answer)
-            case {"hit": _, "position": position}:
-                self._hits.append(Position(**position))
+            case {"hit": _, "step": int(number)}:
+                self._hits.append(number)
             case {"output": str(text), "stream": str(stream), "muted": is_muted}:
                 if not (is_muted or (message.get("direct") and self._is_going_back)):
                     self._report(OutputWritten(stream, text))
             case {"streamed": str(text), "run": str(run), "turn": int(turn)}:
-                if streamed := self._follower.read_streamed(run, turn, text):
+                if streamed := self.history.read_streamed(run, turn, text):
                     self._report(streamed)
             case {"input": int(position), "size": int(size)}:
                 self._input_request = position, size
@@ -423,11 +377,11 @@ class RunController:
                 self._pool.wait()
                 self._end(ProgramEnded(code, error))
             case _:
-                for difference in self._follower.take(message):
+                for difference in self.history.take(message):
                     self._pool.channel.send({"command": "pause"})
                     self._report(difference)
 
-    def _note_missing(self, wanted: Position | None) -> None:
+    def _note_missing(self, wanted: int | None) -> None:
         """Report that the wanted step does not exist, unless the program is there."""
         if wanted is not None and wanted != self.position:
             self._report(Noticed(f"there is no step {wanted}"))
@@ -437,12 +391,12 @@ class RunController:
         self._halted.set()
 
     def _end(self, ended: ProgramEnded, is_terminated: bool = False) -> None:
-        begun = self._follower.begun
-        missing = None if is_terminated else self.timeline.at(Position(begun))
+        begun = self.history.begun
+        missing = None if is_terminated else self.timeline.at(begun)
         if missing is not None:
-            self._forget_after(Position(begun - 1))
+            self.history.forget_after(begun - 1)
             self._report(Diverged(missing, "end", missing.kind, "the end of the program"))
-        self.position = Position(len(self.timeline))
+        self.position = len(self.timeline)
         is_going_back = self._is_going_back
         if ended.code is not None and missing is None and not is_going_back:
             self._note_missing(self._wanted)

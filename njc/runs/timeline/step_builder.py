@@ -10,12 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
-from njc.runs.timeline.channel import Json
-from njc.runs.timeline.happenings import Diverged, ReplyStreamed
-from njc.runs.timeline.navigation import find_difference
 from njc.runs.timeline.steps import (
     ModelCall,
-    Position,
     Step,
     StepKind,
     Timeline,
@@ -32,7 +28,6 @@ from njc.trace_lines import (
     TraceLine,
     UnansweredLine,
     UnreadableLine,
-    parse_trace_line,
 )
 from njrt.records import record
 
@@ -52,8 +47,6 @@ class OpenRun:
     """The effect that is running."""
     around: tuple[Step, ...] = ()
     """The effects around the pending call; their code makes it."""
-    line: Step | None = None
-    """The line of the effect's code that is running."""
     variables: Variables = field(default_factory=dict)
 
 
@@ -66,22 +59,7 @@ class PendingLine:
     effect: Mapping[str, Any]
 
 
-@record
-class CodeLine:
-    """In a controlled run: a line of the model's code is next; the changes were made before it."""
-
-    run: str
-    line: int
-    changes: Mapping[str, str | None]
-    digest: str
-
-
-@record
-class CodeLinesEnd:
-    """In a controlled run: lines of code are no longer steps."""
-
-
-ControlLine = TraceLine | PendingLine | CodeLine | CodeLinesEnd
+ControlLine = TraceLine | PendingLine
 
 
 @dataclass(slots=True)
@@ -93,31 +71,21 @@ class StepBuilder:
 
     Its model calls without an effect are steps, and its start may be missing.
     """
-    next: Position = field(default_factory=lambda: Position(0))
-    """The position of the next step."""
+    next: int = 0
+    """The number of the next step."""
     runs: dict[str, OpenRun] = field(default_factory=dict)
     begun: int = 0
     """The number of runs so far."""
-
-    @property
-    def reached(self) -> Position:
-        """The position after all steps so far."""
-        number, line = self.next.number, self.next.line
-        return Position(number - 1, line + 1) if number else Position(0)
 
     def add(self, line: ControlLine) -> Iterator[Step]:
         """Yield the steps that this line starts or finishes; lines of unknown runs yield none."""
         if isinstance(line, UnreadableLine):
             return
-        if isinstance(line, CodeLinesEnd):
-            for run in self.runs.values():
-                run.line = None
-            return
         if isinstance(line, BeganLine):
             yield from self._begin(line)
             return
         if self.has_one_run and line.run not in self.runs:
-            self.runs[line.run] = OpenRun(Step(Position(0), "enter", 1, "(unknown)"))
+            self.runs[line.run] = OpenRun(Step(0, "enter", 1, "(unknown)"))
         if line.run not in self.runs:
             return
         run = self.runs[line.run]
@@ -135,8 +103,6 @@ class StepBuilder:
                 run.call = replace(call, seconds=line.seconds, error=line.error)
             case PendingLine(effect=effect):
                 yield self._add_effect(run, effect)
-            case CodeLine():
-                yield from self._add_code_line(line, run)
             case PerformedLine():
                 yield from self._finish_effect(line, run)
             case EndedLine():
@@ -145,8 +111,8 @@ class StepBuilder:
                 assert_never(line)
 
     def _make(self, run: OpenRun, kind: StepKind, **fields: Any) -> Step:
-        number, self.next = self.next.number, Position(self.next.number + 1)
-        return replace(run.base, position=Position(number), kind=kind, **fields)
+        number, self.next = self.next, self.next + 1
+        return replace(run.base, number=number, kind=kind, **fields)
 
     def _make_in_turn(self, run: OpenRun, kind: StepKind, **fields: Any) -> Step:
         turn = {"turn": run.turn, "shown": run.shown, "reply": run.reply}
@@ -158,7 +124,7 @@ class StepBuilder:
             yield self._add_effect(around, None)
         self.begun += 1
         base = Step(
-            Position(0),
+            0,
             "enter",
             self.begun,
             line.place,
@@ -190,29 +156,8 @@ class StepBuilder:
         step = self._make_in_turn(run, "effect", call=run.call, effect=effect)
         is_inner = run.pending is not None and is_call(effect)
         run.around = (*run.around, run.pending) if run.pending and is_inner else ()
-        run.line = run.line if is_inner else None
         run.pending, run.call = step, None
         return step
-
-    def _add_code_line(self, line: CodeLine, run: OpenRun) -> Iterator[Step]:
-        if finished := self._finish_code_line(run, line.changes, line.digest):
-            yield finished
-        position = self.reached
-        self.next = replace(self.next, line=position.line)
-        run.variables = apply_changes(run.variables, line.changes)
-        effect = run.pending.effect if run.pending else None
-        step = replace(run.base, position=position, kind="line", turn=run.turn, effect=effect)
-        run.line = replace(step, code_line=line.line)
-        yield run.line
-
-    def _finish_code_line(
-        self, run: OpenRun, changes: Mapping[str, str | None], digest: str
-    ) -> Step | None:
-        """Return the finished line; `changes` may include changes of earlier lines."""
-        if run.line is None:
-            return None
-        own = {name: text for name, text in changes.items() if run.variables.get(name) != text}
-        return replace(run.line, is_done=True, changes=own, digest=digest)
 
     def _finish_effect(self, line: PerformedLine, run: OpenRun) -> Iterator[Step]:
         made_by_code = is_call(line.effect)
@@ -237,11 +182,8 @@ class StepBuilder:
             run.around = run.around[:-1]
             yield finished
             return
-        changes = line.changes or {}
-        if code_line := self._finish_code_line(run, changes, line.digest):
-            yield code_line
-        run.variables = apply_changes(run.variables, changes)
-        run.pending = run.line = None
+        run.variables = apply_changes(run.variables, line.changes or {})
+        run.pending = None
         yield finished
 
     def _end(self, line: EndedLine, run: OpenRun) -> Iterator[Step]:
@@ -296,74 +238,3 @@ def read_results(line: PerformedLine | EndedLine, variables: Variables) -> dict[
 def is_call(effect: Mapping[str, Any] | None) -> bool:
     """Return whether an effect is a call of a gated function, made by another effect's code."""
     return effect is not None and effect.get("kind") == "Touch"
-
-
-class Follower:
-    """Keeps the timeline (state: the steps and the unfinished runs)."""
-
-    def __init__(self) -> None:
-        self.timeline = Timeline()
-        self._builder = StepBuilder()
-
-    def begin(self) -> None:
-        """Expect messages from a fresh process."""
-        self._builder = StepBuilder()
-
-    @property
-    def begun(self) -> int:
-        """The number of steps that the running process has started."""
-        return self._builder.next.number
-
-    def take(self, message: Json) -> Iterator[Diverged]:
-        """Add a message's line; yield each step's first difference from the known one."""
-        line = read_line(message)
-        for step in self._builder.add(line) if line is not None else ():
-            known = self.timeline.at(step.position)
-            difference = find_difference(known, step) if known is not None else None
-            if difference is not None:
-                self.timeline.cut(self._builder.reached)
-                self.timeline.put(step)
-                yield difference
-            elif known is None or (step.is_done and not known.is_done):
-                self.timeline.put(step)
-
-    def read_streamed(self, run: str, turn: int, text: str) -> ReplyStreamed | None:
-        """Return the part of a reply in a message; None if its run has ended."""
-        open_run = self._builder.runs.get(run)
-        if open_run is None:
-            return None
-        return ReplyStreamed(open_run.base.run, open_run.base.place, turn, text)
-
-    def forget_after(self, position: Position) -> None:
-        """Forget the steps after a position, and the result of the step at the position."""
-        self.timeline.cut(Position(position.number, position.line + 1))
-        step = self.timeline.at(position)
-        if step is not None and step.kind in ("effect", "line"):
-            self.timeline.put(make_undone(step))
-
-
-def read_line(message: Json) -> ControlLine | None:
-    """Return the line in a message, if it has one."""
-    if "trace" in message:
-        return parse_trace_line(message["trace"].encode("utf-8", "replace") + b"\n", 0)
-    if "pending" in message:
-        return PendingLine(**message["pending"])
-    if "code_end" in message:
-        return CodeLinesEnd()
-    return CodeLine(**message["code"]) if "code" in message else None
-
-
-def make_undone(step: Step) -> Step:
-    """Return a step as it was before it ran."""
-    return replace(
-        step,
-        is_done=False,
-        result_kind="",
-        result="",
-        error="",
-        changes={},
-        before={},
-        digest="",
-        printed="",
-        seconds=0.0,
-    )

@@ -1,7 +1,7 @@
 """Steps of a run, and their timeline.
 
     timeline[1]                                     Step(effect, "mail.njpy:12", ...)
-    timeline.variables_before(Position(1))          {"mail": "str = 'Hello'"}
+    timeline.variables_before(1)                    {"mail": "str = 'Hello'"}
 
 Block runs and their steps are numbered as they start, so the steps of a block that an effect calls
 come after that effect. In a trace of several processes, this is the order of the lines.
@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, overload
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from typing import Any, Literal
 
 from njc.runs.timeline.effect_text import (
     NO_CHANGE,
@@ -27,7 +27,7 @@ from njc.trace_lines import ModelCallCost, UnreadableLine
 from njrt.records import record
 from njrt.rendering.writer import remove_unstable_parts
 
-StepKind = Literal["enter", "effect", "line", "call", "exit"]
+StepKind = Literal["enter", "effect", "call", "exit"]
 """A model `call` without an effect is a step only in the steps of a single run."""
 ResultKind = Literal["", "answer", "refusal", "outcome", "error"]
 """How a step ended: `outcome` if it ended the block, `error` if the model or the block failed."""
@@ -41,18 +41,6 @@ _UNSTABLE_MARKS = (" at 0x", " owner=", " id='", "started ", "daemon ", "{'")
 
 Variables = Mapping[str, str]
 """Each bound variable, described on one line."""
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Position:
-    """A place between steps: before step `number` or before the `line`-th line of code since it."""
-
-    number: int
-    line: int = 0
-
-    def __str__(self) -> str:
-        """Return the typed form: `12`, or `12.3` for the third line after step 12."""
-        return f"{self.number}.{self.line}" if self.line else str(self.number)
 
 
 @record
@@ -71,7 +59,8 @@ class ModelCall:
 class Step:
     """One step of one run of a block."""
 
-    position: Position
+    number: int
+    """Counted from 0."""
     kind: StepKind
     run: int
     place: str
@@ -92,8 +81,6 @@ class Step:
     call: ModelCall | None = None
     """The model call of this turn; set only for the turn's first effect."""
     effect: Mapping[str, Any] | None = None
-    code_line: int = 0
-    """For a line, its number in the code, starting from 1."""
     is_done: bool = False
     """Whether the step has finished; the fields below are only known then."""
     decisions: tuple[Mapping[str, Any], ...] = ()
@@ -117,11 +104,6 @@ class Step:
     """The time when the step ended, or when the block was entered, in seconds since the epoch."""
     seconds: float = 0.0
     """The time that an effect took, excluding the model call."""
-
-    @property
-    def number(self) -> int:
-        """The number of the step, starting from 0; for a line, the number of the step before it."""
-        return self.position.number
 
     @property
     def executed(self) -> Mapping[str, Any] | None:
@@ -229,75 +211,27 @@ def choose_executed_effect(
     return requested
 
 
-class Timeline(Sequence[Step]):
-    """The steps: `timeline[k]` is step `k`; lines of code are `timeline.at(Position(k, n))`."""
+class Timeline(list[Step]):
+    """The steps of one run of a program; `timeline[k]` is step `k`."""
 
     def __init__(self) -> None:
-        self._steps: list[Step] = []
-        self._lines: dict[int, list[Step]] = {}
         self.problems: list[UnreadableLine] = []
 
-    def __len__(self) -> int:
-        return len(self._steps)
-
-    @overload
-    def __getitem__(self, index: int) -> Step: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Step]: ...
-    def __getitem__(self, index: int | slice) -> Step | Sequence[Step]:
-        return self._steps[index]
-
-    def at(self, position: Position) -> Step | None:
-        if position.line:
-            lines = self._lines.get(position.number, ())
-            return lines[position.line - 1] if position.line <= len(lines) else None
-        return self._steps[position.number] if 0 <= position.number < len(self._steps) else None
-
-    def lines_after(self, number: int) -> Sequence[Step]:
-        """Return the known lines of code between step `number` and the next one."""
-        return self._lines.get(number, ())
+    def at(self, number: int) -> Step | None:
+        """Return a step, or None before the first and after the last one."""
+        return self[number] if 0 <= number < len(self) else None
 
     def put(self, step: Step) -> None:
-        """Add a step, or replace the one at its position."""
-        here = self._steps
-        number = step.position.number
-        if step.position.line:
-            here = self._lines.setdefault(step.position.number, [])
-            number = step.position.line - 1
-        assert number <= len(here), "steps come one by one"
-        here[number : number + 1] = [step]
+        """Add a step, or replace the one with its number."""
+        assert step.number <= len(self), "steps come one by one"
+        self[step.number : step.number + 1] = [step]
 
-    def cut(self, position: Position) -> None:
-        """Forget the steps from a position onwards."""
-        first = position.number + (1 if position.line else 0)
-        del self._steps[first:]
-        for number in [number for number in self._lines if number >= position.number]:
-            kept = position.line - 1 if number == position.number else 0
-            self._lines[number] = self._lines[number][: max(0, kept)]
-
-    def before(self, position: Position) -> Position | None:
-        """Return the position of the last known step before this one, counting lines of code."""
-        if position.line > 1:
-            return Position(position.number, position.line - 1)
-        if position.line == 1:
-            return Position(position.number)
-        if position.number == 0:
-            return None
-        number = min(position.number, len(self._steps)) - 1
-        return Position(number, len(self._lines.get(number, ())))
-
-    def variables_before(self, position: Position) -> Variables:
+    def variables_before(self, number: int) -> Variables:
         """Return the variables of the step's run as text before the step; empty for an entry."""
-        here = self.at(position)
-        if here is None:
-            return {}
-        steps = [step for step in self._steps[: position.number + 1] if step.run == here.run]
-        if position.line:  # inside the last effect, which includes the changes of all its lines
-            for number in range(steps.pop().number, position.number + 1):
-                steps += [line for line in self.lines_after(number) if line.run == here.run]
+        here = self.at(number)
         variables: dict[str, str] = {}
-        for step in steps:
-            if step.position < position:
+        for step in self[:number]:
+            if here is not None and step.run == here.run:
                 variables = apply_changes(variables, step.changes)
         return variables
 

@@ -138,14 +138,13 @@ def test_an_example_on_its_recording(connect: Connect, tmp_path: Path) -> None:
     assert client.close() == 0
 
 
-def test_steps_of_nested_blocks_and_of_code(connect: Connect, program: Path) -> None:
+def test_steps_of_nested_blocks(connect: Connect, program: Path) -> None:
     client = connect()
     client.launch("program.njpy", stopOnEntry=True)
     assert client.stopped().reason == "entry"
     assert client.stack() == [("natural block program.njpy:14", 14)]
     assert client.move("stepIn").reason == "step"
     assert client.stack() == [("Run", 1), ("natural block program.njpy:14", 14)]
-    client.move("stepIn")  # the first line of the code
     client.move("stepIn")
     assert client.stack() == [
         ("natural block program.njpy:6", 6),

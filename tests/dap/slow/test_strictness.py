@@ -177,7 +177,7 @@ def test_the_order_of_requests_and_what_each_says(connect: Connect, tmp_path: Pa
     assert "this is the start\n" in [
         message["body"]["output"] for message in client.events if message["event"] == "output"
     ]
-    for _ in range(3):  # to the entry of the inner block
+    for _ in range(2):  # to the entry of the inner block
         client.request("stepIn", {"threadId": 1})
         client.wait_for("stopped")
     inner, outer = client.request("stackTrace", {"threadId": 1})["body"]["stackFrames"]

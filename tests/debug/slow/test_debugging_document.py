@@ -16,7 +16,7 @@ TEXTS = re.findall(r"^```text\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 def test_the_session_is_what_is_written(debug: Debug) -> None:
     (session,) = (text for text in TEXTS if "(njc)" in text)
     commands = re.findall(r"^\(njc\) (.*)$", session, re.MULTILINE)
-    (arguments,) = re.findall(r"^njc debug (--plain --recording .*)$", PAGE, re.MULTILINE)
+    (arguments,) = re.findall(r"^njc debug (--recording examples/.*)$", PAGE, re.MULTILINE)
     result = debug(*arguments.split(), commands="\n".join(commands) + "\n")
     assert result.output == session
 

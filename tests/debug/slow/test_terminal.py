@@ -1,4 +1,4 @@
-"""`njc debug` on a real terminal, as over ssh: sizes, resizing, Ctrl+C, the end, a lost connection.
+"""`njc debug` on a real terminal, as over ssh: Ctrl+C, recalled lines, the end, a lost connection.
 
 The terminal is a pair of a pty, drawn by pyte, a terminal emulator of its own.
 """
@@ -16,7 +16,7 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from loopback import Stream
 from openai_server import KEY, OpenAIServer, calls, split_completion
 
 SECONDS = 90.0
+COLUMNS, ROWS = 100, 60
 ROOT = Path(__file__).parents[3]
 SOURCE = '"""natural\nBind <:x>, a number.\n"""\nprint("x is", x)\n'
 
@@ -45,13 +46,13 @@ def take_terminal() -> None:
 class Terminal:
     """A program on a terminal (state: what the terminal shows)."""
 
-    def __init__(self, size: tuple[int, int], *arguments: object, **environment: str) -> None:
+    def __init__(self, *arguments: object, **environment: str) -> None:
         self.master, self.terminal = os.openpty()
-        self._set_size(size)
+        size = struct.pack("HHHH", ROWS, COLUMNS, 0, 0)
+        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, size)
         self.modes = termios.tcgetattr(self.terminal)
-        self.screen = pyte.Screen(*size)
+        self.screen = pyte.Screen(COLUMNS, ROWS)
         self._stream = pyte.ByteStream(self.screen)
-        self.written = b""
         self.is_closed = False
         self.process = subprocess.Popen(
             [sys.executable, "-m", "njc", "debug", *map(str, arguments)],
@@ -66,17 +67,11 @@ class Terminal:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
-    def _set_size(self, size: tuple[int, int]) -> None:
-        columns, rows = size
-        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-
     def _read(self) -> None:
         with suppress(OSError):
             while not self.is_closed:
                 if select.select([self.master], [], [], 0.05)[0]:
-                    data = os.read(self.master, 65536)
-                    self.written += data
-                    self._stream.feed(data)
+                    self._stream.feed(os.read(self.master, 65536))
 
     @property
     def text(self) -> str:
@@ -84,10 +79,6 @@ class Terminal:
 
     def send(self, text: str) -> None:
         os.write(self.master, text.encode())
-
-    def resize(self, columns: int, rows: int) -> None:
-        self.screen.resize(rows, columns)
-        self._set_size((columns, rows))
 
     def hang_up(self) -> None:
         """Close the terminal; a file that is being read would stay open."""
@@ -97,17 +88,13 @@ class Terminal:
             with suppress(OSError):
                 os.close(handle)
 
-    def wait(self, is_so: Callable[[str], object]) -> str:
-        """Wait until the screen shows something; the screen."""
+    def wait_for(self, *texts: str) -> None:
+        """Wait until the screen shows the texts."""
         deadline = time.monotonic() + SECONDS
-        while not is_so(self.text):
+        while not all(text in self.text for text in texts):
             assert time.monotonic() < deadline, self.text
             assert self.process.poll() is None, self.text
             time.sleep(0.02)
-        return self.text
-
-    def wait_for(self, *texts: str) -> str:
-        return self.wait(lambda screen: all(text in screen for text in texts))
 
     def end(self) -> int:
         """Wait for the end of the program; its exit code."""
@@ -117,8 +104,8 @@ class Terminal:
 
 
 @contextmanager
-def opened(size: tuple[int, int], *arguments: object, **environment: str) -> Iterator[Terminal]:
-    terminal = Terminal(size, *arguments, **environment)
+def opened(*arguments: object, **environment: str) -> Iterator[Terminal]:
+    terminal = Terminal(*arguments, **environment)
     try:
         yield terminal
     finally:
@@ -142,41 +129,11 @@ def make_slow_reply() -> Stream:
     return Stream(list(split_completion(answer.body, 4)), pause=0.05)
 
 
-def test_the_full_screen_leaves_the_terminal_as_it_was(tmp_path: Path) -> None:
-    program = tmp_path / "program.njpy"
-    program.write_text(SCRIPTED)
-    with opened((80, 24), program) as terminal:
-        terminal.wait_for("program.njpy:14, step 0: entry", "╭─ 0 source", "╭─ 2 variables")
-        terminal.send("s")
-        terminal.wait_for("step 1: before Run", "partial = double(4)")
-        terminal.send("q")
-        assert terminal.end() == 0
-        assert terminal.written.rstrip().rfind(b"\x1b[?1049l") > terminal.written.rfind(
-            b"\x1b[?1049h"
-        )
-
-
-def test_a_reply_comes_in_and_ctrl_c_stops_behind_it(program: Path) -> None:
+def test_commands_on_a_terminal(program: Path) -> None:
     with OpenAIServer([make_slow_reply()]) as server:
         environment = {"NJC_BASE_URL": server.base_url, "NJC_API_KEY": KEY}
         arguments = ("--model", "openai/gpt-4.1", program)
-        with opened((80, 24), *arguments, **environment) as terminal:
-            terminal.wait_for("step 0: entry")
-            terminal.send("c")
-            terminal.wait_for("characters so far", "~ x = 1")
-            terminal.send("\x03")
-            terminal.wait_for("stopped: pause", "step 1: before Run")
-            terminal.send("c")
-            terminal.wait_for("the program has ended")
-            terminal.send("q")
-            assert terminal.end() == 0
-
-
-def test_lines_on_a_terminal(program: Path) -> None:
-    with OpenAIServer([make_slow_reply()]) as server:
-        environment = {"NJC_BASE_URL": server.base_url, "NJC_API_KEY": KEY}
-        arguments = ("--plain", "--model", "openai/gpt-4.1", program)
-        with opened((100, 60), *arguments, **environment) as terminal:
+        with opened(*arguments, **environment) as terminal:
             terminal.wait_for("entry of the block", "(njc)")
             terminal.send("\x03")
             terminal.wait_for("`q` ends the debugger")
@@ -190,21 +147,23 @@ def test_lines_on_a_terminal(program: Path) -> None:
             terminal.wait_for("the edited effect will be performed")
             terminal.send("c\n")
             terminal.wait_for("| x is 7", "the program has ended")
+            terminal.send("p 'recalled'.upper()\n")
+            terminal.wait_for("error: the program is not stopped: it is ended")
+            terminal.send("\x1b[A\x1b[A\n")
+            terminal.wait_for("error: the program has ended; `N` goes back")
             terminal.send("\x04")
             assert terminal.end() == 0
 
 
-@pytest.mark.parametrize("face", ["full screen", "lines"])
-def test_a_lost_connection_ends_the_debugger_and_the_program(tmp_path: Path, face: str) -> None:
+def test_a_lost_connection_ends_the_debugger_and_the_program(tmp_path: Path) -> None:
     program, pid_file = tmp_path / "program.njpy", tmp_path / "pid"
     note = f"import os\nopen({str(pid_file)!r}, 'w').write(str(os.getpid()))\n"
     program.write_text(note + SCRIPTED)
-    with opened((80, 24), *["--plain"] * (face == "lines"), program) as terminal:
+    with opened(program) as terminal:
         terminal.wait_for("step 0: entry")
         pid = int(pid_file.read_text())
         terminal.hang_up()
-        ends = (-signal.SIGHUP,) if face == "full screen" else (-signal.SIGHUP, 0, 1)
-        assert terminal.process.wait(SECONDS) in ends
+        assert terminal.process.wait(SECONDS) in (-signal.SIGHUP, 0, 1)
         deadline = time.monotonic() + SECONDS
         while is_running(pid):
             assert time.monotonic() < deadline

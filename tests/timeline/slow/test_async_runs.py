@@ -17,7 +17,6 @@ from njc.runs.timeline.happenings import (
     RunSettings,
     Stopped,
 )
-from njc.runs.timeline.steps import Position
 
 SECONDS = 90.0
 PROGRAM = '''\
@@ -133,7 +132,7 @@ def test_going_back_repeats_the_program(name: str, control: Control) -> None:
     output = read_output(happenings)
     steps = len(controller.timeline)
     for number in (steps - 1, steps // 2, 0):
-        controller.run_to(Position(number))
+        controller.run_to(number)
         assert isinstance(wait(controller)[-1], Stopped)
         controller.run_on()
         happenings = wait(controller)

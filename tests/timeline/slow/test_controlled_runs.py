@@ -31,7 +31,7 @@ from njc.runs.timeline.happenings import (
     Stopped,
 )
 from njc.runs.timeline.inspection import ShownVariable, expand
-from njc.runs.timeline.steps import Position, Step
+from njc.runs.timeline.steps import Step
 from njc.static.load import load_code
 from njrt.execution.contained.platforms import find_obstacle
 from njrt.rendering.redaction import Redactor
@@ -145,7 +145,7 @@ def test_calls_of_gated_functions_are_steps_forward_and_back(control: Control, p
         found.append(stop(controller))
     kinds = [step.effect["kind"] if step.effect else step.kind for step in found]
     assert kinds == ["enter", "Run", "Touch", "Touch", "exit"]
-    controller.run_to(found[3].position)
+    controller.run_to(found[3].number)
     assert stop(controller).effect == {
         "kind": "Touch",
         "function": "__main__.pay",
@@ -156,26 +156,17 @@ def test_calls_of_gated_functions_are_steps_forward_and_back(control: Control, p
     assert ended.code == 0
 
 
-def test_forward_and_back_over_effects_blocks_and_lines(control: Control) -> None:
+def test_forward_and_back_over_effects_and_blocks(control: Control) -> None:
     controller = control()
     controller.start()
-    positions = []
-    step = stop(controller)
-    while step.number < 6:
-        positions.append((step.position.number, step.position.line, step.kind, step.code_line))
+    assert stop(controller).number == 0
+    for number in range(1, 7):
         controller.step_into()
-        step = stop(controller)
+        assert stop(controller).number == number
     assert [(step.kind, step.run) for step in controller.timeline] == STEPS
-    lines = [position[3] for position in positions if position[1]]
-    assert lines == [1, 1, 2, 3, 1]
-    for number, line, kind, code_line in reversed(positions):
+    for number in reversed(range(6)):
         controller.step_back_into()
-        step = stop(controller)
-        assert (step.position, step.kind, step.code_line) == (
-            Position(number, line),
-            kind,
-            code_line,
-        )
+        assert stop(controller).number == number
     with pytest.raises(RunControlError, match="this is the start"):
         controller.step_back_into()
     controller.run_on()
@@ -185,25 +176,12 @@ def test_forward_and_back_over_effects_blocks_and_lines(control: Control) -> Non
     assert not any(isinstance(happening, Diverged) for happening in happenings)
 
 
-def test_a_known_line_is_reached_forward(control: Control) -> None:
-    code = r"a = number\nb = a * 2\ndoubled = b"
-    controller = control(ASKING.replace("doubled = number * 2", code))
-    controller.start()
-    while stop(controller).kind != "exit":
-        controller.step_into()
-    for start in (Position(0), Position(1), Position(1, 1)):
-        controller.run_to(start)
-        assert stop(controller).position == start
-        controller.run_to(Position(1, 3))
-        assert stop(controller).position == Position(1, 3)
-
-
 def test_the_end_by_the_debugger_is_no_divergence(control: Control) -> None:
     controller = control()
     controller.start()
     while stop(controller).number < 3:
         controller.step_into()
-    controller.run_to(Position(1))
+    controller.run_to(1)
     stop(controller)
     known = len(controller.timeline)
     controller.terminate()
@@ -248,8 +226,6 @@ def test_blocks_of_expressions_are_no_steps(control: Control) -> None:
     controller.set_variable("number", "double(4)")
     controller.run_on()
     assert stop(controller).kind == "effect"
-    controller.step_into()
-    assert stop(controller).kind == "line"
     assert controller.evaluate("double(number)").text == "int = 16"
     controller.step_back_over()
     assert stop(controller).kind in ("enter", "effect")
@@ -270,16 +246,10 @@ def test_over_skips_called_blocks_and_out_ends_a_block(control: Control) -> None
     for number in (5, 1):
         controller.step_back_over()
         assert stop(controller).number == number
-    controller.step_into()
-    assert stop(controller).position == Position(1, 1)
-    controller.step_over()
-    assert stop(controller).position == Position(4, 1)
-    controller.step_back_over()
-    assert stop(controller).position == Position(1, 1)
-    controller.run_to(Position(3))
+    controller.run_to(3)
     assert stop(controller).number == 3
     controller.step_out()
-    assert (stop(controller).kind, controller.position) == ("exit", Position(4))
+    assert (stop(controller).kind, controller.position) == ("exit", 4)
     controller.step_back_out()
     assert stop(controller).number == 2
     controller.step_back_out()
@@ -485,7 +455,7 @@ def test_a_variable_that_is_set_counts_and_is_set_again_when_steps_are_repeated(
         assert controller.evaluate("price").text == "int = 100"
     controller.step_back_over()
     assert stop(controller).number == 0
-    assert controller.edits == ()
+    assert controller.history.edits == ()
     assert controller.evaluate("price").text == "int = 3"
     controller.run_on()
     ended, happenings = end(controller)
@@ -520,7 +490,7 @@ def test_effects_are_edited_rejected_and_aborted(control: Control) -> None:
     controller.step_over()
     stop(controller)
     assert controller.evaluate("total").text == "int = 9", "the edit is repeated"
-    controller.run_to(Position(2))
+    controller.run_to(2)
     stop(controller)
     controller.accept_effect()
     controller.abort_effect("enough")
@@ -528,7 +498,7 @@ def test_effects_are_edited_rejected_and_aborted(control: Control) -> None:
     ended, _ = end(controller)
     assert (ended.code, ended.error) == (3, "PolicyError: enough")
     assert controller.timeline[-1].jump == "failed"
-    controller.run_to(Position(1))
+    controller.run_to(1)
     stop(controller)
     controller.accept_effect()
     controller.run_on()
@@ -545,7 +515,7 @@ def test_what_is_not_an_effect_is_refused(control: Control) -> None:
     for effect in ({"kind": "Nothing"}, {"kind": "Run"}, {"kind": "Run", "codes": "x"}):
         with pytest.raises(RunControlError, match="not an effect"):
             controller.edit_effect(effect)
-    assert controller.edits == ()
+    assert controller.history.edits == ()
     controller.run_on()
     assert end(controller)[0] == ProgramEnded(0)
 
@@ -567,7 +537,7 @@ def test_a_program_that_depends_on_chance_is_found_out(control: Control) -> None
     controller = control(text)
     controller.start(stops=False)
     assert end(controller)[0] == ProgramEnded(0)
-    controller.run_to(Position(7))
+    controller.run_to(7)
     divergence = controller.wait(SECONDS)
     assert isinstance(divergence, Diverged)
     assert divergence.what == "variable `start`"
@@ -577,7 +547,7 @@ def test_a_program_that_depends_on_chance_is_found_out(control: Control) -> None
     assert "more than its recording (clock, random, network, files, threads)" in str(divergence)
     stopped = controller.wait_for_stop(SECONDS)
     if isinstance(stopped, Stopped):  # it may have ended first
-        assert stopped.step.position >= divergence.step.position
+        assert stopped.step.number >= divergence.step.number
         controller.run_on()
         assert end(controller)[0] == ProgramEnded(0)
     assert controller.timeline[0].changes["start"] == divergence.now
@@ -589,7 +559,7 @@ def test_a_program_that_ends_earlier_is_found_out(control: Control, tmp_path: Pa
     controller.start(stops=False)
     assert end(controller)[0] == ProgramEnded(0)
     (tmp_path / "gone").write_text("")
-    controller.run_to(Position(7))
+    controller.run_to(7)
     diverged, ended = controller.wait(SECONDS), controller.wait(SECONDS)
     assert isinstance(diverged, Diverged)
     assert (diverged.what, diverged.step.number) == ("end", 3)
@@ -630,17 +600,17 @@ def test_a_live_run_is_recorded_and_a_fork_asks_only_what_is_new(
         assert write_output(end(controller)[1]) == "[4, 6]\n"
         assert len(server.seen) == 2
         for _ in range(7):
-            if controller.position.number:
+            if controller.position:
                 controller.step_back_into()
                 stop(controller)
         assert len(server.seen) == 2, "going back asks nobody"
-        controller.run_to(Position(3))
+        controller.run_to(3)
         stop(controller)
         controller.set_variable("question", "'9 + 9'")
         controller.run_on()
         assert write_output(end(controller)[1]) == "[4, 18]\n"
         assert len(server.seen) == 3
-        controller.run_to(Position(0))
+        controller.run_to(0)
         stop(controller)
         controller.run_on()
         assert write_output(end(controller)[1]) == "[4, 6]\n", "without the change"
@@ -685,7 +655,7 @@ def test_a_rejected_effect_of_a_live_run_is_not_rejected_after_going_back(
         controller.run_on()
         assert write_output(end(controller)[1]) == "[4, 6]\n"
         assert [step.kind for step in controller.timeline].count("effect") == 3
-        controller.run_to(Position(0))
+        controller.run_to(0)
         stop(controller)
         controller.run_on()
         assert write_output(end(controller)[1]) == "[5, 6]\n"
@@ -709,15 +679,15 @@ def test_a_recording_that_is_only_replayed_is_left_alone_by_a_live_fork(
         controller = control(LIVE, recording=recording, is_replay_only=True, **settings)
         controller.start()
         stop(controller)
-        controller.run_to(Position(3))
+        controller.run_to(3)
         stop(controller)
         controller.set_variable("question", "'9 + 9'")
         controller.run_on()
         assert "RecordingMismatchError" in end(controller)[0].error
-        controller.run_to(Position(3))
+        controller.run_to(3)
         stop(controller)
         controller.go_live()
-        assert controller.position == Position(3)
+        assert controller.position == 3
         assert controller.evaluate("question").text == "str = '9 + 9'"
         controller.run_on()
         assert write_output(end(controller)[1]) == "[4, 18]\n"
@@ -843,7 +813,7 @@ def test_input_is_asked_for_and_given_again(control: Control) -> None:
         pass
     controller.close_input()
     assert write_output(end(controller)[1]) == "Zoë more\n\n"
-    controller.run_to(Position(3))
+    controller.run_to(3)
     stop(controller)
     controller.run_on()
     assert write_output(end(controller)[1]) == "Zoë more\n\n"
@@ -891,7 +861,7 @@ def test_going_back_does_again_what_the_program_does_to_the_world(
     controller.start(stops=False)
     assert end(controller)[0] == ProgramEnded(0)
     assert mails.read_text() == "sent\n"
-    controller.run_to(Position(4))
+    controller.run_to(4)
     stop(controller)
     assert mails.read_text() == "sent\nsent\n"
 
@@ -921,8 +891,8 @@ asyncio.run(main())
         if isinstance(happening, ProgramEnded):
             break
         kinds.append(happening.step.kind)
-    assert kinds == ["effect", "line", "line", "exit", "enter", "effect", "line", "line", "exit"]
-    for kind in ("exit", "line"):
+    assert kinds == ["effect", "exit", "enter", "effect", "exit"]
+    for kind in ("exit", "effect"):
         controller.step_back_into()
         assert stop(controller).kind == kind
 
@@ -946,7 +916,7 @@ def test_a_run_is_paused_restarted_and_terminated(control: Control) -> None:
     controller.run_on()
     controller.terminate()
     assert end(controller)[0] == ProgramEnded(None, "ended by the debugger")
-    controller.run_to(Position(1))
+    controller.run_to(1)
     assert stop(controller).number == 1
 
 
@@ -955,7 +925,7 @@ def test_nothing_is_left_running(control: Control) -> None:
     controller = control(make_program(child, *["BLOCK"] * 3))
     controller.start()
     stop(controller)
-    controller.run_to(Position(5))
+    controller.run_to(5)
     stop(controller)
     group = get_group(controller)
     controller.close()
@@ -1010,11 +980,11 @@ def test_going_back_survives_the_kill_of_the_program(control: Control) -> None:
     controller = control()
     controller.start()
     stop(controller)
-    controller.run_to(Position(5))
+    controller.run_to(5)
     assert stop(controller).number == 5
     os.killpg(get_group(controller), signal.SIGKILL)
     assert end(controller)[0].code == -signal.SIGKILL
-    controller.run_to(Position(3))
+    controller.run_to(3)
     assert stop(controller).number == 3
     controller.run_on()
     ended, happenings = end(controller)

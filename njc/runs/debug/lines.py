@@ -1,4 +1,4 @@
-"""The line-based debugger: commands from standard input, results to standard output.
+"""The debugger in a terminal: commands from standard input, results to standard output.
 
     (njc) c
     > citations.njpy:10, step 1: before Run, turn 1, 418 tokens in, 32 out
@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import queue
 import sys
+from contextlib import suppress
 
 from njc.runs.debug.commands import EditWanted, Moved, QuitWanted, Said, edit_effect, run_command
 from njc.runs.debug.session import DebugSession, number_lines
@@ -19,6 +20,9 @@ from njc.runs.debug.stop_report import clean_text
 from njc.runs.timeline.channel import ChannelClosedError
 from njc.runs.timeline.happenings import Happening, InputWanted, ProgramEnded, Stopped
 from njrt.errors import NaturalError
+
+with suppress(ImportError):  # as pdb: `input` recalls earlier lines by its keys
+    import readline  # noqa: F401
 
 PROMPT = "(njc) "
 EDIT_PROMPT = "(edit) "
