@@ -24,7 +24,6 @@ def route(mail: str) -> str:
     [
         ["eval", "{target}", "{cases}"],
         ["batch", "{target}", "{cases}", "--out", "{folder}/results.jsonl"],
-        ["mcp", "serve", "{target}"],
         ["debug", "{program}"],
         ["run", "{program}"],
     ],
