@@ -16,9 +16,7 @@ import click
 
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import (
-    ATTEMPTS,
     COUNT,
-    JOBS,
     MODES,
     parse_modes,
     project_flags,
@@ -61,8 +59,6 @@ RESULTS_FOLDER = Path(".njc_cache") / "compare"
     "-n", "--runs", type=COUNT, default=3, metavar="N", help="Runs in each mode (default: 3)."
 )
 @MODES
-@ATTEMPTS
-@JOBS
 @project_flags
 @with_console
 def command(
@@ -70,8 +66,6 @@ def command(
     arguments: Sequence[str],
     runs: int,
     modes: str | None,
-    attempts: int,
-    jobs: int | None,
     **flags: Any,
 ) -> int:
     """Build in each mode, run COMMAND on each build, and compare.
@@ -93,7 +87,7 @@ def command(
     for mode in chosen:
         options = replace(project.options, mode=mode)
         target = replace(project, options=options, out=(folder / mode).absolute())
-        request = HoleRequest(attempts=attempts, jobs=jobs, notify=console.note)
+        request = HoleRequest(notify=console.note)
         console.note(f"{mode}: building")
         with show_status(console):
             units = find_units(sources, target)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
@@ -13,7 +13,6 @@ from njc.commands.terminal.flags import (
     COUNT,
     PATH,
     STORE,
-    TEXT_OR_JSON,
     refuse_options,
     with_console,
 )
@@ -31,7 +30,6 @@ from njrt.production.budgets.ledger import (
     find_period,
     format_usd,
     list_accounts,
-    shorten_name,
 )
 from njrt.stores import Store
 
@@ -60,8 +58,6 @@ def command() -> None:
 
 @command.command("usage")
 @STORE
-@click.option("--budget", "name", metavar="NAME", help="Only budgets of this name.")
-@click.option("--of", "owner", metavar="OWNER", help="Only budgets of this key.")
 @click.option("--all", "shows_all", is_flag=True, help="Past periods too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with every account.")
 @click.option(
@@ -71,8 +67,6 @@ def command() -> None:
 def show_usage(
     console: Console,
     url: str | None,
-    name: str | None,
-    owner: str | None,
     shows_all: bool,
     as_json: bool,
     forget: int | None,
@@ -81,12 +75,7 @@ def show_usage(
     if forget is not None:
         refuse_options("does nothing with --forget, which shows nothing", "shows_all", "as_json")
     store = get_store_to_read(url, os.environ)
-    found = [
-        account
-        for account in list_accounts(store)
-        if (name is None or shorten_name(name) == account.name)
-        and (owner is None or shorten_name(owner) == account.owner)
-    ]
+    found = list(list_accounts(store))
     now = store.now()
     if forget is not None:
         old = [account for account in found if account.state.at < now - forget * _DAY]
@@ -109,19 +98,13 @@ def show_usage(
 @command.command("cache")
 @_FOLDER_FLAG
 @STORE
-@TEXT_OR_JSON
 @with_console
-def show_cache(
-    console: Console, folder: Path | None, url: str | None, format: Literal["text", "json"]
-) -> None:
+def show_cache(console: Console, folder: Path | None, url: str | None) -> None:
     """Print the number of replies in the cache, and their size."""
-    place, shown, store, prefix = _find_cache(folder, url)
+    shown, store, prefix = _find_cache(folder, url)
     found = store.measure(prefix)
-    if format == "json":
-        console.json({"folder": place, "entries": found.entries, "bytes": found.size})
-    else:
-        size = f"{found.size / 1_000_000:.1f} MB"
-        console.result(f"{shown}: {format_count(found.entries, 'reply')}, {size}")
+    size = f"{found.size / 1_000_000:.1f} MB"
+    console.result(f"{shown}: {format_count(found.entries, 'reply')}, {size}")
 
 
 @command.command("clear")
@@ -130,21 +113,21 @@ def show_cache(
 @with_console
 def clear_cache(console: Console, folder: Path | None, url: str | None) -> None:
     """Delete all cached replies; programs may run meanwhile."""
-    _, shown, store, prefix = _find_cache(folder, url)
+    shown, store, prefix = _find_cache(folder, url)
     console.note(f"{shown}: {format_count(store.clear(prefix), 'reply')} deleted")
 
 
-def _find_cache(folder: Path | None, url: str | None) -> tuple[str, str, Store, str]:
-    """Return a cache's place, its name in messages, its store, and the prefix of its keys."""
+def _find_cache(folder: Path | None, url: str | None) -> tuple[str, Store, str]:
+    """Return a cache's name in messages, its store, and the prefix of its keys."""
     if folder is not None:
         refuse_options("is another place than --folder; leave one out", "url")
     elif url:
         store = get_store_to_read(url, os.environ)
-        return store.name, store.name, store, SHARED_PREFIX
+        return store.name, store, SHARED_PREFIX
     folder = folder or find_cache_folder(os.environ)
     exists = (folder / REPLIES_FILE).exists()
     cache = open_cache_file(folder) if exists else MemoryStore()
-    return folder.as_posix(), format_path(folder), cache, ""
+    return format_path(folder), cache, ""
 
 
 def is_current(account: StoredAccount, now: float) -> bool:

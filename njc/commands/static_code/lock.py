@@ -17,8 +17,6 @@ import click
 
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import (
-    ATTEMPTS,
-    JOBS,
     MODE,
     OPEN_EXIT_CODE,
     WRITER,
@@ -56,8 +54,6 @@ from njrt.errors import ConfigurationError
 @MODE
 @WRITER
 @WRITER_NAME
-@ATTEMPTS
-@JOBS
 @project_flags
 @with_console
 def command(
@@ -67,8 +63,6 @@ def command(
     keep: bool,
     reviewed: bool,
     why: bool,
-    attempts: int,
-    jobs: int | None,
     **flags: Any,
 ) -> int:
     """Show static blocks in njc.lock; write or keep their code.
@@ -97,8 +91,6 @@ def command(
     elif update:
         names = {hole.name for hole in chosen or holes}
         request = HoleRequest(
-            attempts=attempts,
-            jobs=jobs,
             rewritten=tuple(itertools.chain(*map(_list_keys, chosen))),
             only=lambda hole: hole.name in names,
             writer_name=flags["writer_name"],

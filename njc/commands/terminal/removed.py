@@ -42,6 +42,12 @@ FLAGS: Mapping[str, str] = {
     **dict.fromkeys(("eval --out", "eval -o"), _PRINTED),
     "compare --fresh": "a comparison makes all runs anew",
     "compare --gate": "use `njc eval --gate`",
+    **dict.fromkeys(
+        ("compare --attempts", "compare --jobs"), "write the code by `njc build` first"
+    ),
+    **dict.fromkeys(("lock --attempts", "lock --jobs"), "write the code by `njc build`"),
+    **dict.fromkeys(("usage --budget", "usage --of"), "select from the output of `--json`"),
+    "cache --output-format": "the line has the number of replies and their size",
     "debug --plain": "leave it out; commands are read line by line",
     "eval --accept": "write the result into the case when you have read it",
     "eval --against": "run `njc eval` in a `git worktree` of the other version too",

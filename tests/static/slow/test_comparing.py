@@ -52,7 +52,7 @@ def rows_of(output: str) -> dict[str, str]:
 
 def test_modes_are_compared(studio: Studio) -> None:
     studio.write({"shop.njpy": SHOP})
-    flags = ("-n", "2", "--attempts", "1")
+    flags = ("-n", "2")
     command = ("shop.njpy", "--", sys.executable, "{out}/shop.py")
     result = studio.njc("compare", *flags, *command, replies=[GOOD])
     assert result.exit_code == 0, result.output
