@@ -298,16 +298,20 @@ def test_a_command_that_has_left_says_what_to_do_instead(name: str, tmp_path: Pa
 FLAGS = {
     "batch": ("--address", "--estimate", "--poll", "--rows", "--vendor-batch"),
     "build": ("--exclude", "--include", "--required-version", "--unlearned", "--warnings", "-W"),
-    "compare": ("compare --fresh", "compare --gate", "compare --html", "compare --json"),
+    "cache": ("cache --output-format",),
+    "compare": tuple(
+        f"compare --{name}" for name in ("attempts", "fresh", "gate", "html", "jobs", "json")
+    ),
     "debug": ("--trace", "debug --plain"),
     "eval": ("eval --accept", "eval --against", "eval --html", "eval --out", "eval -o"),
-    "lock": ("--authority",),
+    "lock": ("--authority", "lock --attempts", "lock --jobs"),
     "run": (
         *("--env", "--max-cpu", "--max-memory", "--max-processes", "--read", "--sandbox"),
         "--work",
     ),
     "static": ("--learn",),
     "trace": ("--expensive", "--slow", "--surprises"),
+    "usage": ("usage --budget", "usage --of"),
 }
 
 
@@ -318,7 +322,8 @@ def test_a_flag_that_has_left_says_what_to_do_instead(
     command: str, flag: str, tmp_path: Path
 ) -> None:
     written = flag.removeprefix(f"{command} ")
-    code, shown = run_njc(tmp_path, command, written, "x")
+    group = ["store"] if command in ("cache", "usage") else []
+    code, shown = run_njc(tmp_path, *group, command, written, "x")
     text = f"{written} was removed in njc 0.3: {removed_words.FLAGS[flag]}"
     assert (code, text in shown) == (2, True), shown
 

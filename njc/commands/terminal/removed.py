@@ -25,6 +25,7 @@ _SETTING = "set it in [tool.njc] of pyproject.toml"
 _SANDBOX = "run the program in bubblewrap or docker, as docs/reference/contained.md shows"
 _VENDOR = "rows are called one by one, `-j N` at a time"
 _PRINTED = "the table is printed; `njc trace` shows the requests and replies of NJC_TRACE=FILE"
+_BUILT = "write the code by `njc build`, which has this flag"
 FLAGS: Mapping[str, str] = {
     **dict.fromkeys(("--exclude", "--include", "--required-version", "--warnings", "-W"), _SETTING),
     **dict.fromkeys(("--env", "--read", "--sandbox", "--work"), _SANDBOX),
@@ -42,10 +43,8 @@ FLAGS: Mapping[str, str] = {
     **dict.fromkeys(("eval --out", "eval -o"), _PRINTED),
     "compare --fresh": "a comparison makes all runs anew",
     "compare --gate": "use `njc eval --gate`",
-    **dict.fromkeys(
-        ("compare --attempts", "compare --jobs"), "write the code by `njc build` first"
-    ),
-    **dict.fromkeys(("lock --attempts", "lock --jobs"), "write the code by `njc build`"),
+    **dict.fromkeys(("compare --attempts", "compare --jobs"), _BUILT),
+    **dict.fromkeys(("lock --attempts", "lock --jobs"), _BUILT),
     **dict.fromkeys(("usage --budget", "usage --of"), "select from the output of `--json`"),
     "cache --output-format": "the line has the number of replies and their size",
     "debug --plain": "leave it out; commands are read line by line",
