@@ -24,12 +24,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from njc.analysis.annotations import find_hidden_names, unquote, unquote_inside
 from njc.analysis.class_members import is_dataclass
 from njc.analysis.control_words import JUMP_LABELS, list_named_jumps, names_raise
 from njc.analysis.inference import TypeReader
 from njc.analysis.json_compatibility import find_json_problem
 from njc.analysis.read_only import CONTAINERS, is_exception_name
-from njc.analysis.types import MAX_DEPTH, SCALARS, ClassDefinition, Typed, unquote
+from njc.analysis.types import MAX_DEPTH, SCALARS, ClassDefinition, Typed
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import NameScope
 from njc.frontend.prompt_references import list_variables
@@ -185,7 +186,7 @@ def _find_output_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> 
         yield Obstacle(
             f"the output `{path}` has no type", f"write its type, as in `<:{path}: str>`"
         )
-    elif block.frame.in_loop and path in list_variables(types.unquote_inside(typed)):
+    elif block.frame.in_loop and path in list_variables(unquote_inside(typed, types)):
         reason = f"the output `{path}: {typed}` hides its type after the first round"
         yield Obstacle(reason, "give it another name")
     elif problem := find_json_problem(typed, types):
@@ -203,7 +204,7 @@ def _find_return_obstacle(block: NaturalBlock, types: TypeReader) -> Iterator[Ob
         return
     if problem := find_json_problem(typed, types):
         yield Obstacle(f"it may return `{typed}`: {problem.reason}", problem.remedy)
-    for name in types.find_hidden_names(typed, scope):
+    for name in find_hidden_names(typed, scope, types):
         yield Obstacle(f"it may return `{typed}`, and `{name}` is something else inside")
 
 

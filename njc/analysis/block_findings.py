@@ -19,6 +19,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 
+from njc.analysis.annotations import find_hidden_names, unquote_inside
 from njc.analysis.authority import ANSWER_REMEDY, Authority, find_read_type
 from njc.analysis.check import suggest_type
 from njc.analysis.class_members import ENUM_BASES
@@ -260,14 +261,14 @@ def _check_undefined_types(
         typed = Typed(returns, block.scope.signature_scope)
         found.append(("return", typed, source.get_span(returns)))
     for path, typed, at in found:
-        names = list_variables(types.unquote_inside(typed))
+        names = list_variables(unquote_inside(typed, types))
         is_bound_before = block.scope.is_function or block.frame.in_loop
         if path in names and is_bound_before:
             when = "in the function" if block.scope.is_function else "after the first round"
             message = f"`{path}` is the output and its type: {when}, the type is hidden"
             other = f"give the output another name, such as `<:new_{path}: {typed}>`"
             yield make_diagnostic(source, "NJ215", *at, message, other)
-        elif hidden := types.find_hidden_names(typed, block.scope):
+        elif hidden := find_hidden_names(typed, block.scope, types):
             message = (
                 f"`{hidden[0]}`, in the type of `{path}`, is another variable in the function: the"
                 " type is not used"
@@ -279,7 +280,7 @@ def _check_undefined_types(
                 message = f"`{name}`, in the type of `{path}`, is not defined here"
                 hint = suggest_type(name, block, types.outputs)
                 yield make_diagnostic(source, "NJ201", *at, message, hint)
-        for name in _list_parts(types.unquote_inside(typed)):
+        for name in _list_parts(unquote_inside(typed, types)):
             if _is_function(name, typed.scope, types):
                 message = f"`{name}`, in the type of `{path}`, is a function, and no type"
                 # Python runs a program with such an annotation.
@@ -343,7 +344,7 @@ def _get_written_type(output: Reference, block: NaturalBlock) -> Typed | None:
 
 def _identify(typed: Typed, types: TypeReader) -> frozenset[object]:
     """Return a key that is equal for equal types, whatever the order of a union."""
-    whole = types.expand(typed.inside(types.unquote_inside(typed)))
+    whole = types.expand(typed.inside(unquote_inside(typed, types)))
     return frozenset(types.identify(part) for part in types.union_parts(whole))
 
 

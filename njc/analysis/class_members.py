@@ -14,7 +14,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 
-from njc.analysis.types import MAX_DEPTH, ClassDefinition, Typed, TypeDefinitions, unquote
+from njc.analysis.annotations import unquote
+from njc.analysis.types import MAX_DEPTH, ClassDefinition, Typed, TypeDefinitions
 from njc.frontend.name_resolution import (
     FunctionDefinition,
     NameScope,

@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
+from njc.analysis.annotations import find_hidden_names, unquote
 from njc.analysis.expressions import ExpressionReader
 from njc.analysis.stated_outputs import find_stated_type
-from njc.analysis.types import MAX_DEPTH, Typed, make_builtin_type, unquote
+from njc.analysis.types import MAX_DEPTH, Typed, make_builtin_type
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import Definition, NameScope, list_bound_names
 from njc.frontend.prompt_references import list_variables, parse_type
@@ -102,7 +103,7 @@ class TypeReader(ExpressionReader):
 
     def _read_annotation(self, found: Typed | None, scope: NameScope) -> Typed | None:
         """Return an annotation without quotes, if its names mean the same in a scope."""
-        if found is None or self.find_hidden_names(found, scope):
+        if found is None or find_hidden_names(found, scope, self):
             return None
         unquoted = found.inside(unquote(found.annotation))
         has_type = not self._has_final or not self._is_bare_final(unquoted.annotation, found.scope)

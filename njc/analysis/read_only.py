@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
+from njc.analysis.annotations import unquote
 from njc.analysis.class_members import (
     DATA_BASES,
     ENUM_BASES,
@@ -26,7 +27,7 @@ from njc.analysis.class_members import (
     is_dataclass,
     list_attribute_stores,
 )
-from njc.analysis.types import MAX_DEPTH, SCALARS, ClassDefinition, Typed, unquote
+from njc.analysis.types import MAX_DEPTH, SCALARS, ClassDefinition, Typed
 from njc.frontend.name_resolution import FunctionDefinition, NameScope, list_bound_names
 from njc.frontend.prompt_references import list_variables
 

@@ -24,7 +24,6 @@ from njc.frontend.name_resolution import (
     Local,
     NameScope,
     collect_bindings,
-    is_defined,
     list_bound_names,
     list_declared,
     resolve_name,
@@ -75,7 +74,7 @@ _QUALIFIERS = frozenset(
     }
 )
 _GENERIC_TYPES = frozenset({"list", "dict", "set", "frozenset", "tuple", "type"})
-_TYPE_PREFIXES = ("typing.", "collections.abc.")
+TYPE_PREFIXES = ("typing.", "collections.abc.")
 _TYPING_MODULES = ("typing", "typing_extensions", "collections.abc")
 
 
@@ -163,17 +162,6 @@ class TypeDefinitions:
         if annotation := home.bindings.parameters.get(key):
             return Typed(annotation, home.signature_scope)
         return None
-
-    def find_hidden_names(self, typed: Typed, scope: NameScope) -> list[str]:
-        """Return a type's names that mean something else in `scope`: there the type is not used."""
-        names = list_variables(self.unquote_inside(typed)) if typed.scope is not scope else ()
-        return [
-            name
-            for name in names
-            if name not in scope.bindings.type_parameters
-            and resolve_name(name, scope, self.outputs)
-            != resolve_name(name, typed.scope, self.outputs)
-        ]
 
     def infer(self, value: ast.expr, scope: NameScope, depth: int = 0) -> Typed | None:
         """Return an expression's type from constants, annotations and builtins; None if unknown."""
@@ -300,13 +288,13 @@ class TypeDefinitions:
             case ast.Name(id=name):
                 named = self.name_of(typed)
                 is_class = isinstance(getattr(builtins, named, None), type)
-                is_known = is_class or named in SCALARS or named.startswith(_TYPE_PREFIXES)
+                is_known = is_class or named in SCALARS or named.startswith(TYPE_PREFIXES)
                 if is_known or self.class_of_type(typed) is not None:
                     return True
                 return depth < MAX_DEPTH and self.alias_of(name, scope, depth + 1) is not None
             case ast.Attribute():
                 name = self.name_of(typed)
-                return name in SCALARS or name.startswith(_TYPE_PREFIXES)
+                return name in SCALARS or name.startswith(TYPE_PREFIXES)
         return False
 
     def class_of_type(self, typed: Typed) -> ClassDefinition | None:
@@ -398,44 +386,6 @@ class TypeDefinitions:
                 return typed.inside(parts[index])
         return None
 
-    def unquote_inside(self, typed: Typed) -> ast.expr:
-        """Return the annotation without quotes, even in parts; a `Literal`'s texts keep theirs."""
-        annotation = typed.annotation
-        match annotation:
-            case ast.Constant(value=str(text)):
-                parsed = parse_type(text)
-                return self.unquote_inside(typed.inside(parsed)) if parsed else annotation
-            case ast.Subscript(value=origin, slice=inner) if (
-                holds_types := self._holds_types(typed)
-            ) is not False:
-                made = self.unquote_inside(typed.inside(inner))
-                names = () if holds_types else list_variables(made)
-                is_type = all(is_defined(name, typed.scope, self.outputs) for name in names)
-                return ast.Subscript(origin, made, ast.Load()) if is_type else annotation
-            case ast.Subscript(value=origin, slice=ast.Tuple(elts=[first, *notes])) if (
-                self.name_of(typed) == "typing.Annotated"
-            ):
-                parts = [self.unquote_inside(typed.inside(first)), *notes]
-                return ast.Subscript(origin, ast.Tuple(parts, ast.Load()), ast.Load())
-            case ast.BinOp(left=left, op=ast.BitOr() as bar, right=right):
-                sides = [self.unquote_inside(typed.inside(part)) for part in (left, right)]
-                return ast.BinOp(sides[0], bar, sides[1])
-            case ast.Tuple(elts=parts) | ast.List(elts=parts):
-                inside = [self.unquote_inside(typed.inside(part)) for part in parts]
-                return type(annotation)(inside, ast.Load())
-        return annotation
-
-    def _holds_types(self, typed: Typed) -> bool | None:
-        """Return whether parts in brackets are types; None if uncertain: `Float[Array, "n"]`."""
-        assert isinstance(typed.annotation, ast.Subscript)
-        origin = self.expand(typed.inside(typed.annotation.value))
-        name = self.name_of(origin)
-        if name.rpartition(".")[2] in ("Literal", "Annotated"):
-            return False
-        if name.startswith(_TYPE_PREFIXES) or self.class_of_type(origin) or hasattr(builtins, name):
-            return True
-        return None if "." in name else False
-
 
 @lru_cache(maxsize=64)
 def list_for_checkers(scope: NameScope) -> frozenset[int]:
@@ -454,14 +404,6 @@ def make_builtin_type(name: str, scope: NameScope) -> Typed:
     """Return the type of a builtin name in the module scope, where only the module can hide it."""
     constant = ast.Constant(None) if name == "None" else ast.Name(name, ast.Load())
     return Typed(constant, scope.module)
-
-
-def unquote(annotation: ast.expr) -> ast.expr:
-    """Return the annotation without its quotes, if it is quoted as a whole."""
-    match annotation:
-        case ast.Constant(value=str(text)):
-            return parse_type(text) or annotation
-    return annotation
 
 
 def _canonical(name: str) -> str:

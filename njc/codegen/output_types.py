@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence, Set
 
+from njc.analysis.annotations import unquote_inside
 from njc.analysis.authority import find_read_type
 from njc.analysis.inference import TypeReader
 from njc.analysis.json_compatibility import find_json_problem
@@ -109,7 +110,7 @@ def _unquote(text: str, scope: NameScope, types: TypeDefinitions) -> str:
         return text
     parsed = parse_type(text)
     assert parsed is not None, "a reference has a type or none"
-    return format_annotation(types.unquote_inside(Typed(parsed, scope)))
+    return format_annotation(unquote_inside(Typed(parsed, scope), types))
 
 
 def _is_bound_above(name: str, block: NaturalBlock) -> bool:
@@ -167,7 +168,7 @@ def _unwrap_annotation(
     resolve: Callable[[str, NameScope, BlockOutputs], ResolvedName],
 ) -> ast.expr | None:
     """Return a type without `Final`, `ClassVar` and quotes, if its names mean the same in scope."""
-    found = types.unquote_inside(Typed(annotation, home))
+    found = unquote_inside(Typed(annotation, home), types)
     named = found.value if isinstance(found, ast.Subscript) else found
     if getattr(named, "attr", getattr(named, "id", None)) in _QUALIFIERS:
         if not isinstance(found, ast.Subscript):

@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import NoneType
-from typing import Any
 
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.frames import Frame, Label
@@ -48,7 +47,7 @@ from njc.frontend.name_resolution import (
 from njc.frontend.parse import Module
 from njc.frontend.prompt_references import Reference, Tag, find_tags
 from njc.frontend.source import SourceFile, find_string_tokens
-from njrt.options import OPTION_NAMES, Options
+from njrt.options import Options
 from njrt.private_names import mangle
 from njrt.records import record
 
@@ -175,24 +174,6 @@ def collect_block_outputs(blocks: Iterable[NaturalBlock]) -> BlockOutputs:
         if at_module := names & scope.bindings.globals:
             outputs.setdefault(scope.module, set()).update(at_module)
     return outputs
-
-
-def describe_block(block: NaturalBlock) -> dict[str, Any]:
-    """Describe a block as plain data, for `njc show --stage blocks --output-format json`."""
-    return {
-        "line": block.line,
-        "end_line": block.end_line,
-        "reads": list(block.reads),
-        "writes": list(block.writes),
-        "labels": list(block.labels),
-        "scope": block.scope.kind,
-        **({"interface": block.interface.path} if block.interface else {}),
-        "options": {
-            name: value
-            for name in OPTION_NAMES
-            if (value := getattr(block.options, name)) is not None
-        },
-    }
 
 
 BlockOrDiagnostic = NaturalBlock | Diagnostic

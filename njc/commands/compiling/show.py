@@ -29,13 +29,13 @@ from njc.commands.terminal.flags import (
     with_console,
 )
 from njc.compiler import Compilation
-from njc.frontend.blocks import collect_block_outputs, describe_block
+from njc.frontend.blocks import NaturalBlock, collect_block_outputs
 from njc.project.build import collect_findings, make_compile_task, read_source
 from njc.project.config import Project
 from njc.project.report import format_findings
 from njc.project.units import SUFFIX, find_units, format_path, read_file
 from njrt.errors import ConfigurationError
-from njrt.options import DEFAULTS, Options, merge_option_layers
+from njrt.options import DEFAULTS, OPTION_NAMES, Options, merge_option_layers
 
 
 @click.command("show")
@@ -105,7 +105,7 @@ def _describe_blocks(compilation: Compilation, project: Options) -> Iterator[dic
     for block, authority, contract in zip(compilation.blocks, authorities, contracts, strict=True):
         scope = f"{block.scope.kind} {block.scope.name}"
         first_line = block.prompt.strip().partition("\n")[0]
-        description = describe_block(block) | {"in": scope, "prompt": first_line}
+        description = describe_source(block) | {"in": scope, "prompt": first_line}
         if block.requires:
             source = compilation.source
             description["requires"] = [format_assert(source, each) for each in block.requires]
@@ -188,3 +188,21 @@ def find_counterpart(file: Path, line: int, project: Project) -> tuple[Path, int
     candidates = [*(root / header.path for root in project.src), beside]
     source = next((place for place in candidates if place.exists()), Path(header.path))
     return source, line_map.find_source_line(line)
+
+
+def describe_source(block: NaturalBlock) -> dict[str, Any]:
+    """Describe a block as plain data, for `--stage blocks --output-format json`."""
+    return {
+        "line": block.line,
+        "end_line": block.end_line,
+        "reads": list(block.reads),
+        "writes": list(block.writes),
+        "labels": list(block.labels),
+        "scope": block.scope.kind,
+        **({"interface": block.interface.path} if block.interface else {}),
+        "options": {
+            name: value
+            for name in OPTION_NAMES
+            if (value := getattr(block.options, name)) is not None
+        },
+    }

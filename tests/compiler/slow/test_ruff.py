@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from njc.commands.compiling.show import describe_source
 from njc.compiler import compile_source
-from njc.frontend.blocks import describe_block
 from njc.frontend.source import SourceFile
 
 ROOT = Path(__file__).parents[3]
@@ -49,7 +49,7 @@ def shout(text):
 def describe(text: str) -> list[object]:
     compilation = compile_source(SourceFile("p.njpy", text.encode()))
     findings = {diagnostic.code for diagnostic in compilation.diagnostics}
-    blocks = [describe_block(block) for block in compilation.blocks]
+    blocks = [describe_source(block) for block in compilation.blocks]
     return [findings, [{**block, "line": 0, "end_line": 0} for block in blocks]]
 
 
