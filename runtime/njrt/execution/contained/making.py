@@ -117,13 +117,14 @@ class _Maker:
         self.rows = dict(enumerate(rows, self.first))
         self.objects: dict[int, Any] = dict(enumerate(table.objects))
         self.filled: set[int] = set()
+        self.making: list[int] = []
 
     def make(self) -> list[Any]:
         for number, row in self.rows.items():
             if row[0] not in FROZEN:
                 self.objects[number] = self._make_empty(row)
         for number, row in self.rows.items():
-            if row[0] in FROZEN:
+            if row[0] in FROZEN and number not in self.objects:
                 self._make_frozen(number)
         for tags in (("object", "list", "deque", "error"), ("dict", "set")):
             for number, row in self.rows.items():
@@ -149,43 +150,23 @@ class _Maker:
             return defaultdict(factory) if factory else self.side.make_empty((tag, name))
         return self.side.make_empty((tag, name))
 
-    def _make_frozen(self, first: int) -> None:
-        """Make a tuple or frozen set from the inside out, without recursion."""
-        waiting = [first]
-        while waiting:
-            number = waiting[-1]
-            needs = self._list_needs(number)
-            if needs:
-                if needs[0] in waiting or len(waiting) > 2 * MAX_DEPTH:
-                    raise StateError(f"tuples are nested more than {MAX_DEPTH} deep or in a circle")
-                waiting.append(needs[0])
-                continue
-            waiting.pop()
-            if number in self.objects:
-                if number >= self.first and number not in self.filled:
-                    self._fill(number)
-                continue
-            tag, name, items, _ = self.rows[number]
-            inner = [self.depths.get(it[1], 1) for it in items if _is_reference(it)]
-            self.depths[number] = 1 + max(inner, default=0)
-            if self.depths[number] > MAX_DEPTH:
-                raise StateError(f"tuples are nested more than {MAX_DEPTH} deep")
-            members = [*map(self._decode, items)]
-            make = partial(self.side.make_frozen, (tag, name)) if name else BUILTIN[tag]
-            self.objects[number] = make(members)
-
-    def _list_needs(self, number: int) -> list[int]:
-        """Return what must be made or filled before this object, as far as that is missing."""
-        if number in self.filled or number < self.first:
-            return []
-        tag, _, items, parts = self.rows[number]
-        if tag not in FROZEN and tag != "object":
-            return []
-        inner = [it[1] for it in (*items, *parts[1::2]) if _is_reference(it)]
-        missing = [it for it in inner if it not in self.objects]
-        if not missing and tag == "frozenset":
-            missing = [it for it in self._list_hashed(inner) if it not in self.filled]
-        return missing
+    def _make_frozen(self, number: int) -> None:
+        """Make a tuple or frozen set after its members; the members of a set are hashed."""
+        if number in self.making or len(self.making) > MAX_DEPTH:
+            raise StateError(f"tuples are nested more than {MAX_DEPTH} deep or in a circle")
+        self.making.append(number)
+        tag, name, items, _ = self.rows[number]
+        inner = [it[1] for it in items if _is_reference(it)]
+        for hashed in self._list_hashed(inner) if tag == "frozenset" else ():
+            if hashed not in self.filled:
+                self._fill(hashed)
+        members = [*map(self._decode, items)]
+        self.depths[number] = 1 + max([self.depths.get(it, 1) for it in inner], default=0)
+        if self.depths[number] > MAX_DEPTH:
+            raise StateError(f"tuples are nested more than {MAX_DEPTH} deep")
+        make = partial(self.side.make_frozen, (tag, name)) if name else BUILTIN[tag]
+        self.objects[number] = make(members)
+        self.making.pop()
 
     def _list_hashed(self, numbers: list[int]) -> list[int]:
         """Return the new objects among these, and in tuples among these."""
@@ -215,6 +196,8 @@ class _Maker:
             set_raw(made, name, value)
 
     def _decode(self, data: Data) -> Any:
+        if _is_reference(data) and data[1] not in self.objects:
+            self._make_frozen(data[1])
         return decode_value(data, self.objects, self.side) if type(data) is list else data
 
 
