@@ -12,6 +12,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+from njrt.execution.contained import wire
 from njrt.execution.contained.contents import (
     BUILTIN,
     FROZEN,
@@ -19,11 +20,13 @@ from njrt.execution.contained.contents import (
     has_only_namespace,
     set_raw,
 )
-from njrt.execution.contained.state import FACTORIES, MAX_ROWS, Delta, Row, Table, decode_value
+from njrt.execution.contained.state import FACTORIES, Delta, Row, Table, decode_value
 from njrt.execution.contained.wire import Data, WireError
 
 MAX_DEPTH = 100
-"""How many tuples and frozen sets may be nested: Python's `hash` recurses in C."""
+"""How deep tuples and frozen sets may be nested: Python's `hash` recurses in C."""
+_MAX_HELD = 16_000_000
+"""How much all of them may hold, with repetitions: `hash` visits each, and is not interrupted."""
 _MAX_WEAK_KEYS = 1000
 """Keys whose hash another process can choose: numbers beyond 2**61 and floats."""
 
@@ -72,6 +75,9 @@ def check_row(row: Data, total: int) -> None:
     for value in (*items, *parts[1::2]):
         if type(value) is list or type(value) is dict:
             check_value(value, total)
+    keys = [it[1] for it in items[:: 1 + (tag == "dict")] if _is_reference(it)]
+    if tag in ("set", "frozenset", "dict") and len({*keys}) != len(keys):
+        raise WireError("a key is there twice")
 
 
 def check_value(value: Data, total: int) -> None:
@@ -113,7 +119,7 @@ class _Maker:
     """Makes objects from rows (state: the objects made so far, and which are filled)."""
 
     def __init__(self, rows: Sequence[Row], table: Table) -> None:
-        self.first, self.side, self.depths = len(table.objects), table.side, table.depths
+        self.first, self.side, self.table = len(table.objects), table.side, table
         self.rows = dict(enumerate(rows, self.first))
         self.objects: dict[int, Any] = dict(enumerate(table.objects))
         self.filled: set[int] = set()
@@ -161,25 +167,27 @@ class _Maker:
             if hashed not in self.filled:
                 self._fill(hashed)
         members = [*map(self._decode, items)]
-        self.depths[number] = 1 + max([self.depths.get(it, 1) for it in inner], default=0)
-        if self.depths[number] > MAX_DEPTH:
-            raise StateError(f"tuples are nested more than {MAX_DEPTH} deep")
+        nested = [self.table.nested.get(it, (1, 1)) for it in inner]
+        depth = 1 + max([it[0] for it in nested], default=0)
+        size = len(items) + sum(it[1] for it in nested)
+        self.table.nested[number] = depth, size
+        self.table.held += 0 if wire.IS_CHILD else size
+        if depth > MAX_DEPTH or self.table.held > _MAX_HELD:
+            raise StateError(f"tuples are nested more than {MAX_DEPTH} deep, or hold too much")
         make = partial(self.side.make_frozen, (tag, name)) if name else BUILTIN[tag]
         self.objects[number] = make(members)
         self.making.pop()
 
     def _list_hashed(self, numbers: list[int]) -> list[int]:
         """Return the new objects among these, and in tuples among these."""
-        found: list[int] = []
-        waiting = [it for it in numbers if it >= self.first]
-        while waiting and len(found) < MAX_ROWS:
+        waiting, seen = [*numbers], set[int]()
+        while waiting:
             number = waiting.pop()
-            tag, _, items, _ = self.rows[number]
-            if tag == "object":
-                found.append(number)
-            elif tag == "tuple":
-                waiting += [it[1] for it in items if _is_reference(it) and it[1] >= self.first]
-        return found
+            if number >= self.first and number not in seen:
+                seen.add(number)
+                if self.rows[number][0] == "tuple":
+                    waiting += [it[1] for it in self.rows[number][2] if _is_reference(it)]
+        return [it for it in seen if self.rows[it][0] == "object"]
 
     def _fill(self, number: int) -> None:
         self.filled.add(number)
@@ -202,7 +210,7 @@ class _Maker:
 
 
 def _is_reference(data: Data) -> bool:
-    return type(data) is list and data[0] == "r"
+    return type(data) is list and data[:1] == ["r"]
 
 
 def fill_items(tag: str, made: Any, items: list[Any]) -> None:
