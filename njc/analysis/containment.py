@@ -8,7 +8,7 @@ Clean <df>; df: pd.DataFrame      its type has a class of another package     on
 
 With `policy="contained"`, the first three are errors. With `policy="auto"`, all run guarded. Values
 do not count, so that no input can change where code runs. Not detected: types that are not stated,
-and classes of libraries in attributes and items of own classes.
+classes of libraries in attributes and items of own classes, and own classes with other bases.
 """
 
 from __future__ import annotations
@@ -40,9 +40,12 @@ PLAIN_CLASSES = frozenset(
     }
 )
 """Classes of the standard library whose objects contained code gets as data."""
-_LIVE_TYPES = frozenset(f"typing.{it}" for it in ("IO", "TextIO", "BinaryIO", "Pattern", "Match"))
 _WITHOUT_OBJECTS = ("typing.Literal", "typing.Callable", "collections.abc.Callable")
 """Forms whose parts are no types of objects that the code gets."""
+_ITERATORS = _MADE_BY_CODE.difference(_WITHOUT_OBJECTS)
+_LIVE_TYPES = _ITERATORS.union(
+    f"typing.{it}" for it in ("IO", "TextIO", "BinaryIO", "Pattern", "Match")
+)
 _OF_TYPES = ("typing", "typing_extensions", "types", "collections.abc", "numbers", "enum")
 """Modules of abstract classes and of forms of types."""
 
@@ -107,8 +110,9 @@ def _find_inputs(
                 is_impossible=False,
             )
         elif name := next(filter(None, names), None):
+            kind = "an iterator" if name in _ITERATORS else "a class of another package"
             yield Uncontained(
-                f"the type of `{path}` has a class of another package, `{name}`",
+                f"the type of `{path}` has {kind}, `{name}`",
                 "name functions that do what is needed, or set `own_packages` if it is the"
                 " program's package",
                 is_impossible=False,

@@ -1,9 +1,10 @@
-# compiled by njc 0.2.0 from classes_of_libraries.njpy (sha256 89dd0247f1a304ec, abi 1)
+# compiled by njc 0.2.0 from classes_of_libraries.njpy (sha256 f660e07fcb5ddc03, abi 1)
 # do not edit: change classes_of_libraries.njpy and build again
 # pyright: reportUnboundVariable=false
 import njrt as _nj
 import datetime
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,8 +24,19 @@ def a_class_of_a_library(df: pd.DataFrame, folders: dict[str, list[Path]]):
     Drop the empty rows of <df>, and list the files of <folders>.
     """,
         lambda: (df, folders),
-        at="classes_of_libraries.njpy:17",
+        at="classes_of_libraries.njpy:18",
         guarded="the type of `df` has a class of another package, `pandas.DataFrame`",
+    )
+
+
+def an_iterator(lines: Iterator[str], found: list[str]):
+    _nj.run(
+        """natural
+    Put the first of <lines> into <found>.
+    """,
+        lambda: (lines, found),
+        at="classes_of_libraries.njpy:24",
+        guarded="the type of `lines` has an iterator, `collections.abc.Iterator`",
     )
 
 
@@ -35,7 +47,7 @@ def the_owner_of_an_attribute(df: pd.DataFrame):
     """,
         lambda: (df,),
         parts="df.columns",
-        at="classes_of_libraries.njpy:23",
+        at="classes_of_libraries.njpy:30",
         guarded="the type of `df.columns` has a class of another package, `pandas.DataFrame`",
     )
 
@@ -47,7 +59,7 @@ def a_private_attribute(report: Report):
     """,
         lambda: (report,),
         parts="report._rows",
-        at="classes_of_libraries.njpy:29",
+        at="classes_of_libraries.njpy:36",
         guarded="contained code has no attribute with an underscore, such as `report._rows`",
     )
 
@@ -61,7 +73,7 @@ def an_output(rows: list[str]):
         lambda: (rows, table),
         writes="table",
         types=lambda: {"table": pd.DataFrame},
-        at="classes_of_libraries.njpy:35",
+        at="classes_of_libraries.njpy:42",
         guarded="the type of `table` has a class of another package, `pandas.DataFrame`",
     )
     return table
@@ -74,7 +86,7 @@ def own_data(days: list[datetime.date], order: Order, customer: Customer, it: Re
     """,
         lambda: (days, order, customer, it, os, Path),
         uses="os.path.join Path.cwd",
-        at="classes_of_libraries.njpy:42",
+        at="classes_of_libraries.njpy:49",
     )
 
 
@@ -87,10 +99,10 @@ def data_alone(path: Path):
         lambda: (path, name),
         writes="name",
         types=lambda: {"name": str},
-        at="classes_of_libraries.njpy:48",
+        at="classes_of_libraries.njpy:55",
         effects="answer",
     )
     return name
 
 
-# njc lines 1=1 5:1 22=17 23:18 25=17 29:20 33=23 34:24 36=23 41:26 45=29 46:30 48=29 53:32 57=35 59:36 61=35 67:38 72=42 73:43 75=42 79:45 83=48 85:49 87=48 93:51 94=52 sha256 807725eea106ebdb
+# njc lines 1=1 5:1 23=18 24:19 26=18 30:21 34=24 35:25 37=24 41:27 45=30 46:31 48=30 53:33 57=36 58:37 60=36 65:39 69=42 71:43 73=42 79:45 84=49 85:50 87=49 91:52 95=55 97:56 99=55 105:58 106=59 sha256 bab71002da03f556

@@ -110,8 +110,7 @@ class Child(Objects):
         assert self.loop is not None
         try:
             delta = self._take("output").write()
-        except StateError:
-            self.table.forget_added()
+        except TypeError:
             delta = None
         reply = self.ask("wait", delta, timeout)
         for number, is_error, value in reply or []:
@@ -188,7 +187,8 @@ class Child(Objects):
     def _take(self, *places: str) -> Delta:
         """Return what has changed, and the names of these places that the code has bound.
 
-        A value that cannot cross is left out, and one of the block's own names unbound.
+        A value that cannot cross is left out, and one of the block's own names unbound. Raises
+        TypeError for changes that cannot cross.
         """
         found: dict[str, Data] = {}
         for name in [name for name, place in self.places.items() if place in places]:
@@ -199,7 +199,11 @@ class Child(Objects):
                 found[name] = self.table.encode(value)
             elif value is _MISSING or self.places[name] == "own":
                 found[name] = UNBOUND
-        delta = self.take_delta([*found.items()])
+        try:
+            delta = self.take_delta([*found.items()])
+        except StateError as error:
+            self.table.forget_added()
+            raise TypeError(str(error)) from None
         self.known |= {name: self.read(name) for name in found}
         return delta
 
@@ -224,16 +228,11 @@ class Child(Objects):
                 self.cells[name] = CellType()
             self.known[name] = _MISSING
         replaced = self._replace_builtins(set(start["modules"]))
-        self.describe(classes)
-        self.is_filling = True
-        update(self.table, Delta([], delta[1]))
+        self.modules |= {name: rebuild.Module(name) for name, _ in start["members"]}
+        self.read_delta(classes, delta)
         for name, members in start["members"]:
             held = {key: self.table.decode(data) for key, data in members}
-            self.modules[name] = rebuild.Module(name, held)
-        for name, data in delta[2]:
-            self.bind(name, data)
-        self.is_filling = False
-        self.table.remember()
+            self.modules[name].__dict__.update(held)
         self.table.is_marked = _list_words(code).isdisjoint(_PAST_MARKS)
         private = {
             ".raised": self.raised.record,
@@ -285,11 +284,7 @@ class Child(Objects):
         if obstacle is not None and kind != 1:
             raise TypeError(str(obstacle))
         data = ["shown", repr(value)] if obstacle else self.table.encode(value)
-        try:
-            delta = self._take("output", "own")
-        except StateError as error:
-            self.table.forget_added()
-            raise TypeError(str(error)) from None
+        delta = self._take("output", "own")
         self.connection.send(["end", delta.write(), kind, data])
 
     def _send_error(self, error: BaseException, code: CodeType) -> None:
@@ -311,7 +306,7 @@ class Child(Objects):
         try:
             self._check_outputs()
             delta = self._take("output", "own")
-        except (StateError, TypeError) as problem:
+        except TypeError as problem:
             self.table.forget_added()
             text = f"TypeError: {problem}\n  when it raised {text}" if is_own else text
             is_own = False

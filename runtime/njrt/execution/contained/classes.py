@@ -147,8 +147,7 @@ class Classes:
     def _is_data_base(self, base: type) -> bool:
         if base in (object, tuple) or _is_base_model(base) or self.is_own(base):
             return True
-        is_record = dataclasses.is_dataclass(base) or (_is_model(base) and _is_named_tuple(base))
-        return is_record or get_module_name(base) in _ABSTRACT
+        return dataclasses.is_dataclass(base) or get_module_name(base) in _ABSTRACT
 
     def _is_makeable(self, cls: type) -> bool:
         form = self.find_form(cls)
@@ -199,7 +198,6 @@ class Classes:
             described |= _describe_dataclass(cls, held, self._write)
         elif _is_model(cls):
             described["members"] = [[it, "function", None, False] for it in sorted(MODEL_METHODS)]
-            described["fields"] = [*getattr(cls, "model_fields", {})]
         if form == "remote":
             own = [get_class_namespace(base) for base in get_mro(cls)[::-1] if self.is_own(base)]
             held = {name: member for each in own for name, member in each.items()}

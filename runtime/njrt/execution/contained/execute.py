@@ -73,8 +73,8 @@ class Piece:
         self.names = Names(snippet)
         self.session = Session(self.names)
         self.is_async = is_async
-        self.tasks: dict[int, asyncio.Future[Any]] = {}
-        self.writable: dict[int, bool] = {}
+        self.tasks: dict[int, tuple[asyncio.Future[Any], bool]] = {}
+        """What has been started, by number, and whether the code may change its result."""
         self.calls: list[str] = []
         self.interruption: BaseException | None = None
         self.is_told = False
@@ -106,27 +106,14 @@ class Piece:
                         await self._wait(delta, timeout)
                     case message:
                         self._serve(message)
-        except StateError as error:
+        except _ENDINGS as error:
             is_kept = False
             if self.interruption is None:
-                return self._refuse(format_error(TypeError(str(error))))
-        except RejectedError as error:
-            is_kept = False
-            if self.interruption is None:
-                return self._refuse(f"PermissionError: the changes were rejected: {error}")
-        except ConflictError as error:
-            is_kept = False
-            if self.interruption is None:
-                return self._refuse(f"RuntimeError: {error}")
-        except (WireError, ConnectionError, TooLargeError, AssertionError) as error:
-            is_kept = False
-            if self.interruption is None:
-                is_said = isinstance(error, WireError | ConnectionError)
-                return self._refuse(_ENDED + ("" if is_said else f" ({error})"))
+                return self._refuse(_explain(error))
         finally:
             if not is_kept:
                 self.session.undo()
-            if tasks := [*self.tasks.values()]:
+            if tasks := [task for task, _ in self.tasks.values()]:
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
@@ -193,7 +180,7 @@ class Piece:
                 self._answer(delta, target, args, named, number)
             case ["cancel", None, int(number)]:
                 if number in self.tasks:
-                    self.tasks.pop(number).cancel()
+                    self.tasks.pop(number)[0].cancel()
                 self._reply("result")
             case ["print", None, str(text), str(end)]:
                 self.scope.transcript.print(text, end=end)
@@ -271,8 +258,7 @@ class Piece:
         async def wait() -> Any:
             return await result if hasattr(type(result), "__await__") else result
 
-        self.writable[number] = is_writable
-        self.tasks[number] = asyncio.ensure_future(wait())
+        self.tasks[number] = asyncio.ensure_future(wait()), is_writable
 
     async def _wait(self, delta: Data, timeout: Any) -> None:
         """Wait until a call has ended, and answer with all that have."""
@@ -280,7 +266,7 @@ class Piece:
             self.session.commit(delta)
         is_number = type(timeout) in (int, float) and timeout >= 0
         seconds = float(min(timeout, _CPU_SECONDS)) if is_number else None
-        tasks = [*self.tasks.values()]
+        tasks = [task for task, _ in self.tasks.values()]
         try:
             if self.interruption is None and not any(task.done() for task in tasks):
                 if tasks:
@@ -294,19 +280,17 @@ class Piece:
         if self.interruption is not None:
             self._reply("interrupt")
             return
-        ended: list[tuple[int, bool, Any]] = []
-        for number, task in [*self.tasks.items()]:
-            if task.done():
-                del self.tasks[number]
-                ended.append((number, *_read_task(task)))
+        done = {number: pair for number, pair in self.tasks.items() if pair[0].done()}
+        self.tasks = {number: pair for number, pair in self.tasks.items() if number not in done}
+        ended = [(number, *_read_task(task)) for number, (task, _) in done.items()]
         for _, is_error, value in ended:
             if is_error and leaves_block(value) and not is_cancellation(value):
                 self.interruption = value
                 self._reply("interrupt")
                 return
-        flags = [self.writable.pop(number) for number, *_ in ended]
+        is_writable = all(flag for _, flag in done.values())
         self._send(
-            "ended", lambda encode: [[n, bad, encode(it)] for n, bad, it in ended], all(flags)
+            "ended", lambda encode: [[n, bad, encode(it)] for n, bad, it in ended], is_writable
         )
 
     def _send_error(self, error: BaseException) -> None:
@@ -364,6 +348,26 @@ class Piece:
         if isinstance(execution, Failed):
             return Failed(execution.message + self._list_calls(), execution.printed)
         return execution
+
+
+_ENDINGS = (
+    *(StateError, RejectedError, ConflictError),
+    *(WireError, ConnectionError, TooLargeError, AssertionError),
+)
+
+
+def _explain(error: BaseException) -> str:
+    """Return why a piece of code has ended, for the message to the model."""
+    match error:
+        case StateError():
+            return format_error(TypeError(str(error)))
+        case RejectedError():
+            return f"PermissionError: the changes were rejected: {error}"
+        case ConflictError():
+            return f"RuntimeError: {error}"
+        case WireError() | ConnectionError():
+            return _ENDED
+    return f"{_ENDED} ({error})"
 
 
 def _read_task(task: asyncio.Future[Any]) -> tuple[bool, Any]:

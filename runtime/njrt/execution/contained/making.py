@@ -12,6 +12,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+from njrt.execution.contained import wire
 from njrt.execution.contained.contents import (
     BUILTIN,
     FROZEN,
@@ -19,11 +20,13 @@ from njrt.execution.contained.contents import (
     has_only_namespace,
     set_raw,
 )
-from njrt.execution.contained.state import FACTORIES, MAX_ROWS, Delta, Row, Table, decode_value
+from njrt.execution.contained.state import FACTORIES, Delta, Row, Table, decode_value
 from njrt.execution.contained.wire import Data, WireError
 
 MAX_DEPTH = 100
-"""How many tuples and frozen sets may be nested: Python's `hash` recurses in C."""
+"""How deep tuples and frozen sets may be nested: Python's `hash` recurses in C."""
+_MAX_HELD = 16_000_000
+"""How much all of them may hold, with repetitions: `hash` visits each, and is not interrupted."""
 _MAX_WEAK_KEYS = 1000
 """Keys whose hash another process can choose: numbers beyond 2**61 and floats."""
 
@@ -72,6 +75,9 @@ def check_row(row: Data, total: int) -> None:
     for value in (*items, *parts[1::2]):
         if type(value) is list or type(value) is dict:
             check_value(value, total)
+    keys = [it[1] for it in items[:: 1 + (tag == "dict")] if _is_reference(it)]
+    if tag in ("set", "frozenset", "dict") and len({*keys}) != len(keys):
+        raise WireError("a key is there twice")
 
 
 def check_value(value: Data, total: int) -> None:
@@ -113,17 +119,18 @@ class _Maker:
     """Makes objects from rows (state: the objects made so far, and which are filled)."""
 
     def __init__(self, rows: Sequence[Row], table: Table) -> None:
-        self.first, self.side, self.depths = len(table.objects), table.side, table.depths
+        self.first, self.side, self.table = len(table.objects), table.side, table
         self.rows = dict(enumerate(rows, self.first))
         self.objects: dict[int, Any] = dict(enumerate(table.objects))
         self.filled: set[int] = set()
+        self.making: list[int] = []
 
     def make(self) -> list[Any]:
         for number, row in self.rows.items():
             if row[0] not in FROZEN:
                 self.objects[number] = self._make_empty(row)
         for number, row in self.rows.items():
-            if row[0] in FROZEN:
+            if row[0] in FROZEN and number not in self.objects:
                 self._make_frozen(number)
         for tags in (("object", "list", "deque", "error"), ("dict", "set")):
             for number, row in self.rows.items():
@@ -149,56 +156,38 @@ class _Maker:
             return defaultdict(factory) if factory else self.side.make_empty((tag, name))
         return self.side.make_empty((tag, name))
 
-    def _make_frozen(self, first: int) -> None:
-        """Make a tuple or frozen set from the inside out, without recursion."""
-        waiting = [first]
-        while waiting:
-            number = waiting[-1]
-            needs = self._list_needs(number)
-            if needs:
-                if needs[0] in waiting or len(waiting) > 2 * MAX_DEPTH:
-                    raise StateError(f"tuples are nested more than {MAX_DEPTH} deep or in a circle")
-                waiting.append(needs[0])
-                continue
-            waiting.pop()
-            if number in self.objects:
-                if number >= self.first and number not in self.filled:
-                    self._fill(number)
-                continue
-            tag, name, items, _ = self.rows[number]
-            inner = [self.depths.get(it[1], 1) for it in items if _is_reference(it)]
-            self.depths[number] = 1 + max(inner, default=0)
-            if self.depths[number] > MAX_DEPTH:
-                raise StateError(f"tuples are nested more than {MAX_DEPTH} deep")
-            members = [*map(self._decode, items)]
-            make = partial(self.side.make_frozen, (tag, name)) if name else BUILTIN[tag]
-            self.objects[number] = make(members)
-
-    def _list_needs(self, number: int) -> list[int]:
-        """Return what must be made or filled before this object, as far as that is missing."""
-        if number in self.filled or number < self.first:
-            return []
-        tag, _, items, parts = self.rows[number]
-        if tag not in FROZEN and tag != "object":
-            return []
-        inner = [it[1] for it in (*items, *parts[1::2]) if _is_reference(it)]
-        missing = [it for it in inner if it not in self.objects]
-        if not missing and tag == "frozenset":
-            missing = [it for it in self._list_hashed(inner) if it not in self.filled]
-        return missing
+    def _make_frozen(self, number: int) -> None:
+        """Make a tuple or frozen set after its members; the members of a set are hashed."""
+        if number in self.making or len(self.making) > MAX_DEPTH:
+            raise StateError(f"tuples are nested more than {MAX_DEPTH} deep or in a circle")
+        self.making.append(number)
+        tag, name, items, _ = self.rows[number]
+        inner = [it[1] for it in items if _is_reference(it)]
+        for hashed in self._list_hashed(inner) if tag == "frozenset" else ():
+            if hashed not in self.filled:
+                self._fill(hashed)
+        members = [*map(self._decode, items)]
+        nested = [self.table.nested.get(it, (1, 1)) for it in inner]
+        depth = 1 + max([it[0] for it in nested], default=0)
+        size = len(items) + sum(it[1] for it in nested)
+        self.table.nested[number] = depth, size
+        self.table.held += 0 if wire.IS_CHILD else size
+        if depth > MAX_DEPTH or self.table.held > _MAX_HELD:
+            raise StateError(f"tuples are nested more than {MAX_DEPTH} deep, or hold too much")
+        make = partial(self.side.make_frozen, (tag, name)) if name else BUILTIN[tag]
+        self.objects[number] = make(members)
+        self.making.pop()
 
     def _list_hashed(self, numbers: list[int]) -> list[int]:
         """Return the new objects among these, and in tuples among these."""
-        found: list[int] = []
-        waiting = [it for it in numbers if it >= self.first]
-        while waiting and len(found) < MAX_ROWS:
+        waiting, seen = [*numbers], set[int]()
+        while waiting:
             number = waiting.pop()
-            tag, _, items, _ = self.rows[number]
-            if tag == "object":
-                found.append(number)
-            elif tag == "tuple":
-                waiting += [it[1] for it in items if _is_reference(it) and it[1] >= self.first]
-        return found
+            if number >= self.first and number not in seen:
+                seen.add(number)
+                if self.rows[number][0] == "tuple":
+                    waiting += [it[1] for it in self.rows[number][2] if _is_reference(it)]
+        return [it for it in seen if self.rows[it][0] == "object"]
 
     def _fill(self, number: int) -> None:
         self.filled.add(number)
@@ -215,11 +204,13 @@ class _Maker:
             set_raw(made, name, value)
 
     def _decode(self, data: Data) -> Any:
+        if _is_reference(data) and data[1] not in self.objects:
+            self._make_frozen(data[1])
         return decode_value(data, self.objects, self.side) if type(data) is list else data
 
 
 def _is_reference(data: Data) -> bool:
-    return type(data) is list and data[0] == "r"
+    return type(data) is list and data[:1] == ["r"]
 
 
 def fill_items(tag: str, made: Any, items: list[Any]) -> None:

@@ -72,8 +72,7 @@ class Function:
 class Module:
     """A module that the prompt names, with the members that the code may use."""
 
-    def __init__(self, name: str, members: Mapping[str, Any]) -> None:
-        self.__dict__ |= members
+    def __init__(self, name: str) -> None:
         self.__name__ = name
 
     def __getattr__(self, name: str) -> Any:
@@ -112,8 +111,6 @@ class Handle:
 
 class Model:
     """What pydantic's models have here besides their fields."""
-
-    _fields: tuple[str, ...]
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and list_public(self) == list_public(other)

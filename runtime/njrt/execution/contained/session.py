@@ -56,28 +56,27 @@ class Session:
 
     def start(self) -> tuple[list[Data], Data, Data]:
         """Return the members of modules, the state, and the exception that is being handled."""
-        program, table = self.program, self.program.table
-        values = self.names.list_changed()
-        members: list[tuple[str, dict[str, Any]]] = []
-        for value in self.names.list_named():
+        program, names = self.program, self.names
+        modules = {
+            name: list_members(module, names.list_parts(module))
+            for name, module in names.modules.items()
+        }
+        for value in (
+            *names.list_named(),
+            *(it for held in modules.values() for it in held.values()),
+        ):
             program.allow(value)
-        for name, module in self.names.modules.items():
-            held = list_members(module, self.names.list_parts(module))
-            members.append((name, held))
-            for value in held.values():
-                program.allow(value)
-        bound = [(name, self._encode(name, value)) for name, value in values]
-        parts = [
-            [name, [[key, table.encode(it)] for key, it in held.items()]] for name, held in members
-        ]
         error = sys.exception()
-        handled = None if isinstance(error, BaseExceptionGroup) else table.encode(error)
-        added = table.read_added()
-        table.agree((), added)
-        reached = [data for _, data in bound] + [it[1] for _, held in parts for it in held]
-        program.mark_writable(reached)
-        table.remember()
-        return parts, Delta([], added, bound).write(), handled
+        handled = None if isinstance(error, BaseExceptionGroup) else error
+
+        def write(encode: Encode) -> Data:
+            pairs = [(name, held.items()) for name, held in modules.items()]
+            return [[name, [[key, encode(it)] for key, it in held]] for name, held in pairs]
+
+        delta, (members, raised) = self.take(lambda encode: [write(encode), encode(handled)])
+        program.mark_writable([data for _, held in members for _, data in held])
+        program.table.remember()
+        return members, delta, raised
 
     def _encode(self, name: str, value: Any) -> Data:
         try:

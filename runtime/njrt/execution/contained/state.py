@@ -105,8 +105,10 @@ class Table:
         self.rows: list[Row] = []
         self.kinds: list[Kind] = []
         self.numbers: dict[int, int] = {}
-        self.depths: dict[int, int] = {}
-        """How deep tuples and frozen sets that the other side has made are nested, by number."""
+        self.nested: dict[int, tuple[int, int]] = {}
+        """How deep tuples of the other side are, and how much they hold, by number."""
+        self.held = 0
+        """How much they hold together."""
         self._own_kinds: dict[int, Kind] = {}
         """The kinds of own classes that have numbered objects, by the classes' identity."""
         self.is_marked = False
