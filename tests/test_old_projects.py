@@ -191,7 +191,10 @@ def test_using_warns_once(name: str, recwarn: pytest.WarningsRecorder) -> None:
             {"manifest": "njc.lock"},
             r"using: `manifest` .*: decide about effects in `njrt\.using\(inter",
         ),
-        ({"budget": "usd=5 per=day each=tenant"}, r"each=tenant': `tenant` was removed in njc 0\.3"),
+        (
+            {"budget": "usd=5 per=day each=tenant"},
+            r"each=tenant': `tenant` was removed in njc 0\.3",
+        ),
         ({"store": "redis://host/0"}, r"python:MODULE:NAME .*examples/redis_store\.py"),
         ({"store": "postgresql://host/shop"}, r"python:MODULE:NAME"),
     ],

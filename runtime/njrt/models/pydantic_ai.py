@@ -302,7 +302,9 @@ def build_response(message: ModelMessage, name: str) -> Json:
     if content is not None and content.model == name:
         (response,) = content.blocks
         return response
-    parts = [{"part_kind": "text", "content": message.text}] if message.text.strip() else []
+    parts: list[Json] = []
+    if message.text.strip():
+        parts.append({"part_kind": "text", "content": message.text})
     for call in message.calls:
         part = {"part_kind": "tool-call", "tool_name": call.name, "tool_call_id": call.id}
         parts.append(part | {"args": make_sendable_arguments(call)})
