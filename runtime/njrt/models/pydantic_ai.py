@@ -15,11 +15,9 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, assert_never
 
 from njrt.errors import (
-    AuthenticationError,
     ConfigurationError,
     ModelError,
     NaturalError,
@@ -29,6 +27,7 @@ from njrt.errors import (
 )
 from njrt.media import Attachment
 from njrt.messages import (
+    Json,
     ModelMessage,
     Reply,
     Request,
@@ -54,7 +53,13 @@ from njrt.models.request_parts import (
     read_text,
 )
 from njrt.models.response import MalformedReplyError, escape_surrogates, read_token_count
-from njrt.models.server import Server, make_key_error, make_model_error, shorten_message
+from njrt.models.server import (
+    Server,
+    make_key_error,
+    make_missing_key_error,
+    make_model_error,
+    shorten_message,
+)
 from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
 
 if TYPE_CHECKING:
@@ -89,10 +94,15 @@ class PydanticAI(RemoteModel):
     async def exchange(self, request: Request) -> Reply:
         from pydantic_ai.exceptions import AgentRunError, ContentFilterError, UserError
 
-        request = replace(request, system=escape_surrogates(request.system))
         try:
             response = await self._ask(request)
-            return self._make_reply(response, request)
+            reply = Reply(
+                parse_response(response, self.name, len(request.messages)),
+                _STOP_REASONS.get(response.finish_reason, "end"),
+                read_usage(response) or Usage(),
+                response.model_name or self.name,
+            )
+            return reply if request.schema is None else restore_strict_reply(reply, request.schema)
         except (NaturalError, MalformedReplyError):
             raise
         except ContentFilterError as error:
@@ -103,9 +113,8 @@ class PydanticAI(RemoteModel):
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            raise ServerError(
-                f"{self.name} failed to reply (CancelledError)"
-            ) from None  # the model has cancelled itself
+            cancelled = f"{self.name} failed to reply (CancelledError)"  # by itself
+            raise ServerError(cancelled) from None
         except Exception as error:  # from the provider's SDK, or from the program's own model
             if list_files(request) and isinstance(error, RuntimeError | ValueError):
                 reason = shorten_message(str(error))
@@ -118,18 +127,16 @@ class PydanticAI(RemoteModel):
     def _explain(self, failure: Any) -> ModelError:
         from pydantic_ai import exceptions
 
-        where = f"{self.server.url} for {self.name}"
+        where, reason = f"{self.server.url} for {self.name}", shorten_message(str(failure))
         match failure:
             case exceptions.ModelHTTPError() | exceptions.ModelConnectionError():
                 error = make_model_error(failure, self.name, self.server)
             case exceptions.ModelAuthenticationError():  # its message may repeat the key
-                place = f"check {self.server.key_variable}"
-                error = AuthenticationError(f"{self.server.url} refused the key; {place}")
+                error = make_missing_key_error(self.name, self.server)
             case exceptions.ModelRequestRejectedError() | exceptions.UserError():
-                reason = shorten_message(failure.message)
                 error = RejectedRequestError(f"the request to {where} was rejected: {reason}")
             case exceptions.ModelAPIError():
-                error = ServerError(f"no reply from {where}: {shorten_message(failure.message)}")
+                error = ServerError(f"no reply from {where}: {reason}")
             case _:
                 error = ServerError(f"{where} sent an unreadable reply ({type(failure).__name__})")
         if isinstance(error, ServerError):
@@ -139,18 +146,19 @@ class PydanticAI(RemoteModel):
 
     async def _ask(self, request: Request) -> ai.ModelResponse:
         from pydantic_ai.direct import model_request, model_request_stream
+        from pydantic_ai.messages import ModelMessagesTypeAdapter
 
-        model, messages = self._get_model(), list(build_messages(request, self.name))
-        settings, parameters = self._make_settings(request), self._make_parameters(request)
+        built = escape_surrogates(build_messages(request, self.name))
+        asked = self._get_model(), ModelMessagesTypeAdapter.validate_python(built)
+        options: Any = {
+            "model_settings": self._make_settings(request),
+            "model_request_parameters": self._make_parameters(request),
+        }
         if request.on_text is None:
-            return await model_request(
-                model, messages, model_settings=settings, model_request_parameters=parameters
-            )
+            return await model_request(*asked, **options)
         stream, report = None, make_reporter(request)
         try:
-            async with model_request_stream(
-                model, messages, model_settings=settings, model_request_parameters=parameters
-            ) as opened:
+            async with model_request_stream(*asked, **options) as opened:
                 async for _ in opened:
                     stream = opened
                     report(lambda: format_text(opened.get()))
@@ -214,13 +222,6 @@ class PydanticAI(RemoteModel):
             output_mode="tool", output_tools=[reply], allow_text_output=False
         )
 
-    def _make_reply(self, response: ai.ModelResponse, request: Request) -> Reply:
-        message = parse_response(response, self.name, len(request.messages))
-        stop = _STOP_REASONS.get(response.finish_reason, "end")
-        model = response.model_name or self.name
-        reply = Reply(message, stop, read_usage(response) or Usage(), model)
-        return reply if request.schema is None else restore_strict_reply(reply, request.schema)
-
     def _get_model(self) -> AIModel:
         """Return the model object; a forked process makes a named model again."""
         if not isinstance(self._given, str):
@@ -243,89 +244,71 @@ def infer_model(name: str) -> AIModel:
             f"model `pydantic-ai:{name}` needs the SDK of its vendor; "
             f'install it with: pip install "pydantic-ai-slim[{provider}]"'
         ) from None
-    except UserError as error:
-        text = f"cannot use model `pydantic-ai:{name}`: {shorten_message(error.message)}"
-        is_key = "_API_KEY" in error.message
-        raise (
-            make_key_error(text, is_missing=True) if is_key else ConfigurationError(text)
-        ) from None
-    except Exception as error:  # from a provider that finds no credentials or no region
-        raise ConfigurationError(
-            f"cannot use model `pydantic-ai:{name}`: {type(error).__name__}: "
-            f"{shorten_message(str(error))}"
-        ) from None
+    except Exception as error:  # such as no credentials or no region
+        kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
+        text = f"cannot use model `pydantic-ai:{name}`: {kind}{shorten_message(str(error))}"
+        if "_API_KEY" in text:
+            raise make_key_error(text, is_missing=True) from None
+        raise ConfigurationError(text) from None
 
 
 # ── messages and replies in PydanticAI's form, and back ──────────────────────────────────────────
 
 
-def build_messages(request: Request, name: str) -> Iterator[ai.ModelMessage]:
-    """Yield the conversation in PydanticAI's form; consecutive requests become one."""
-    from pydantic_ai.messages import ModelRequest
-
-    parts: list[ai.ModelRequestPart] = []
+def build_messages(request: Request, name: str) -> list[Json]:
+    """Return the conversation in the JSON form of PydanticAI; consecutive requests become one."""
+    turns: list[Json] = []
     for message in normalize_messages(request.messages):
-        if not isinstance(message, ModelMessage):
-            parts += build_request_parts(message)
+        if isinstance(message, ModelMessage):
+            turns.append(build_response(message, name))
             continue
-        if parts:
-            yield ModelRequest(parts=parts, instructions=request.system or None)
-        parts = []
-        yield build_response(message, name)
-    if parts:
-        yield ModelRequest(parts=parts, instructions=request.system or None)
+        if not turns or turns[-1]["kind"] == "response":
+            turns.append({"kind": "request", "parts": [], "instructions": request.system or None})
+        turns[-1]["parts"].extend(build_request_parts(message))
+    return turns
 
 
-def build_request_parts(message: UserMessage | ToolMessage) -> Iterator[ai.ModelRequestPart]:
+def build_request_parts(message: UserMessage | ToolMessage) -> Iterator[Json]:
     """Yield a message from the runtime as parts of a request."""
-    from pydantic_ai.messages import ToolReturnPart, UserPromptPart
-
     match message:
-        case UserMessage(text, ()):
-            yield UserPromptPart(escape_surrogates(text))
         case UserMessage(text, attachments):
             files = [part for file in attachments for part in build_file(file)]
-            yield UserPromptPart([*files, escape_surrogates(text)])
+            yield {"part_kind": "user-prompt", "content": [*files, text] if files else text}
         case ToolMessage(results):
             for result in results:
-                text = escape_surrogates(result.text)
-                part: ToolReturnPart[Any] = ToolReturnPart(result.name, text, result.id)
-                yield replace(part, outcome="failed") if result.failed else part
+                part = {"part_kind": "tool-return", "tool_call_id": result.id}
+                outcome = "failed" if result.failed else "success"
+                yield part | {"tool_name": result.name, "content": result.text, "outcome": outcome}
         case _:
             assert_never(message)
 
 
-def build_file(attachment: Attachment) -> Iterator[ai.UserContent]:
+def build_file(attachment: Attachment) -> Iterator[Any]:
     """Yield the parts of a file: its name, then its contents."""
-    from pydantic_ai.messages import AudioUrl, BinaryContent, DocumentUrl, ImageUrl
-
     media = attachment.media
     yield f"<{attachment.name}>:"
     if media.media_type.startswith("text/") and media.data:
         yield read_text(attachment)
     elif media.data:
-        yield BinaryContent(media.data, media_type=media.media_type)
+        yield {"kind": "binary", "data": media.data, "media_type": media.media_type}
     else:
-        kinds = {"image": ImageUrl, "document": DocumentUrl, "audio": AudioUrl}
-        media_type = None if media.media_type.endswith("*") else media.media_type
-        yield kinds[media.kind](media.url, media_type=media_type)
+        known = {} if media.media_type.endswith("*") else {"media_type": media.media_type}
+        yield {"kind": f"{media.kind}-url", "url": media.url} | known
 
 
-def build_response(message: ModelMessage, name: str) -> ai.ModelResponse:
+def build_response(message: ModelMessage, name: str) -> Json:
     """Return an earlier message from a model; unchanged if it came from the model `name`."""
-    from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPart, ToolCallPart
-
     content = message.vendor_content
     if content is not None and content.model == name:
-        (response,) = ModelMessagesTypeAdapter.validate_python(list(content.blocks))
-        assert isinstance(response, ModelResponse)
+        (response,) = content.blocks
         return response
-    text = [TextPart(escape_surrogates(message.text))] if message.text.strip() else []
-    calls = [
-        ToolCallPart(call.name, escape_surrogates(make_sendable_arguments(call)), call.id)
-        for call in message.calls
-    ]
-    return ModelResponse(parts=[*text, *calls])
+    parts: list[Json] = []
+    if message.text.strip():
+        parts.append({"part_kind": "text", "content": message.text})
+    for call in message.calls:
+        part = {"part_kind": "tool-call", "tool_name": call.name, "tool_call_id": call.id}
+        parts.append(part | {"args": make_sendable_arguments(call)})
+    return {"kind": "response", "parts": parts}
 
 
 def parse_response(response: ai.ModelResponse, name: str, position: int) -> ModelMessage:
