@@ -304,7 +304,7 @@ FLAGS = {
         "--work",
     ),
     "static": ("--learn",),
-    "trace": ("--expensive", "--slow", "--surprises"),
+    "trace": ("--expensive", "--jumps", "--slow", "--surprises", "trace --block"),
 }
 
 

@@ -34,6 +34,7 @@ FLAGS: Mapping[str, str] = {
     "--estimate": "call some rows, and limit the cost by --max-usd",
     "--learn": "repair code by a test: `njc static --repair --test COMMAND`",
     **dict.fromkeys(("--expensive", "--slow"), "the table has the seconds and the cost of runs"),
+    "--jumps": "use `njc trace --search`, with `continued` or another outcome",
     "--surprises": "compare two runs by `njc trace A B`",
     "--trace": "`njc trace FILE` shows a trace",
     "--unlearned": "learned code is used as other code; delete its entry in njc.lock",
@@ -42,6 +43,7 @@ FLAGS: Mapping[str, str] = {
     "compare --fresh": "a comparison makes all runs anew",
     "compare --gate": "use `njc eval --gate`",
     "debug --plain": "leave it out; commands are read line by line",
+    "trace --block": "use --search FILE or FILE:LINE",
     "eval --accept": "write the result into the case when you have read it",
     "eval --against": "run `njc eval` in a `git worktree` of the other version too",
 }
