@@ -26,7 +26,6 @@ from njc.runs.timeline.happenings import (
     Noticed,
     OutputWritten,
     ProgramEnded,
-    ReplyStreamed,
     RunSettings,
     Stopped,
 )
@@ -257,7 +256,7 @@ def test_over_skips_called_blocks_and_out_ends_a_block(control: Control) -> None
 
 
 BREAKPOINTS: dict[str, tuple[Breakpoint, list[int]]] = {
-    "line": (Breakpoint("line", "program.njpy:7"), [2]),
+    "line": (Breakpoint("block", "program.njpy:7"), [2]),
     "block": (Breakpoint("block", "program.njpy:14"), [0]),
     "any block": (Breakpoint("block"), [0, 2]),
     "effect": (Breakpoint("effect", "Run"), [1, 3, 5]),
@@ -266,7 +265,6 @@ BREAKPOINTS: dict[str, tuple[Breakpoint, list[int]]] = {
     "jump": (Breakpoint("jump"), []),
     "variable": (Breakpoint("variable", "doubled"), [4]),
     "refusal": (Breakpoint("refusal"), [5]),
-    "tokens": (Breakpoint("tokens", "1000"), []),
 }
 
 
@@ -289,7 +287,7 @@ def test_breakpoints_stop_forward_and_backward(name: str, control: Control) -> N
 
 def test_a_breakpoint_outside_of_prompts_is_refused(control: Control) -> None:
     with pytest.raises(RunControlError, match=r"there is no prompt at program.njpy:1$"):
-        control().set_breakpoints((Breakpoint("line", "program.njpy:1"),))
+        control().set_breakpoints((Breakpoint("block", "program.njpy:1"),))
 
 
 TWO_PACKAGES = """
@@ -318,7 +316,7 @@ def test_the_path_of_a_breakpoint_decides_between_files_of_one_name(
         (tmp_path / name / "__init__.py").touch()
         (tmp_path / name / "count.njpy").write_text(COUNTING)
     controller = control(TWO_PACKAGES)
-    controller.set_breakpoints((Breakpoint("line" if place else "block", place),))
+    controller.set_breakpoints((Breakpoint("block", place),))
     controller.start(stops=False)
     for name in stops:
         step = stop(controller)
@@ -616,28 +614,6 @@ def test_a_live_run_is_recorded_and_a_fork_asks_only_what_is_new(
         assert write_output(end(controller)[1]) == "[4, 6]\n", "without the change"
         assert len(server.seen) == 3
     assert len((tmp_path / "live.jsonl").read_text().splitlines()) == 4
-
-
-def test_a_reply_is_reported_while_it_comes_in(control: Control) -> None:
-    code = "answer = 4\n" + "".join(f"# line {number}\n" for number in range(9))
-    with OpenAIServer([answer(code), answer("answer = 6")]) as server:
-        controller = control(LIVE, **make_live_settings(server))
-        controller.start()
-        stop(controller)
-        controller.step_over()
-        streamed = []
-        while not isinstance(happening := controller.wait(SECONDS), Stopped):
-            streamed += [happening] if isinstance(happening, ReplyStreamed) else []
-        whole = streamed[-1]
-        assert (whole.run, whole.place, whole.turn) == (1, "program.njpy:3", 1)
-        assert json.loads(whole.text) == {"code": code, "done": True}
-        assert len({part.text for part in streamed}) > 1
-        assert all(whole.text.startswith(part.text) for part in streamed)
-        controller.step_back_over()
-        controller.step_over()
-        happenings = [controller.wait(SECONDS) for _ in range(2)]
-        assert all(isinstance(happening, Stopped) for happening in happenings)
-        assert len(server.seen) == 1
 
 
 def test_a_rejected_effect_of_a_live_run_is_not_rejected_after_going_back(
@@ -940,7 +916,7 @@ def test_nothing_is_left_running(control: Control) -> None:
 
 
 def get_group(controller: WaitingController) -> int:
-    process = controller._pool._process
+    process = controller._program._process
     assert process is not None
     return process.pid
 
