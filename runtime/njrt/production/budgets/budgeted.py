@@ -21,6 +21,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from njrt.errors import BudgetError, ModelError, ServerError, StoreError
+from njrt.logs import warn
 from njrt.media import Media
 from njrt.message_json import message_to_json
 from njrt.messages import Reply, Request, Usage, UserMessage
@@ -28,7 +29,6 @@ from njrt.models.model import Ask, CallLister, Model
 from njrt.models.prices import compute_cost
 from njrt.models.retry_and_fallback import FallbackModel
 from njrt.models.scripted import Scripted
-from njrt.observability.logs import warn
 from njrt.options.budget import Budget
 from njrt.persistence.sqlite_store import MemoryStore
 from njrt.production.budgets.ledger import NANO, Account, Amount, correct, spend, to_nano
