@@ -224,6 +224,8 @@ def record_event(event: Event) -> None:
 
 def without_files(request: Request) -> Request:
     """Return the request without its files' bytes, which an account does not keep."""
+    if not [it for it in request.messages if isinstance(it, UserMessage) and it.attachments]:
+        return request
     kept = (UserMessage(it.text) if isinstance(it, UserMessage) else it for it in request.messages)
     return replace(request, messages=tuple(kept))
 

@@ -46,12 +46,15 @@ def make_listener(trace: str | None = None) -> Listener:
 
     It includes OpenTelemetry if the program has imported it.
     """
+    return _make_listener(trace, "opentelemetry.trace" in sys.modules, tuple(_added))
+
+
+@lru_cache(maxsize=16)
+def _make_listener(trace: str | None, has_telemetry: bool, added: tuple[Listener, ...]) -> Listener:
     listeners: list[Listener] = [record_event]
-    if "opentelemetry.trace" in sys.modules:
-        listeners.append(_open_telemetry())
-    if trace:
-        listeners.append(_open_trace(trace))
-    return combine_listeners(*listeners, *_added)
+    listeners += [_open_telemetry()] if has_telemetry else []
+    listeners += [_open_trace(trace)] if trace else []
+    return combine_listeners(*listeners, *added)
 
 
 @cache
