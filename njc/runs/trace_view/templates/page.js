@@ -81,9 +81,9 @@ class Viewer {
 
 function describeTotals(runs) {
   const sum = (name) => runs.reduce((total, run) => total + (run[name] ?? 0), 0);
-  const begin = Math.min(...runs.slice(0, 1).map((run) => run.start)), usd = runs.some((run) => run.usd !== null) ? sum("usd") : null;
+  const usd = runs.some((run) => run.usd !== null) ? sum("usd") : null;
   return [count(runs.length, "run"), count(sum("calls"), "call"), count(sum("tokens"), "token"), formatUsd(usd),
-    sum("refusals") ? count(sum("refusals"), "refusal") : "", runs.length ? new Date(begin * 1000).toLocaleString() : ""].filter(Boolean).join(" · ");
+    sum("refusals") ? count(sum("refusals"), "refusal") : "", runs.length ? new Date(runs[0].start * 1000).toLocaleString() : ""].filter(Boolean).join(" · ");
 }
 
 loadData().then((data) => {
