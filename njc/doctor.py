@@ -49,7 +49,6 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "static": ("libcst", "black"),
     "watch": ("watchfiles",),
     "otel": ("opentelemetry-api",),
-    "trace": ("jinja2",),
     "approve": ("rich",),
     "types": ("mypy",),
     "notebook": ("ipython",),

@@ -310,7 +310,7 @@ FLAGS = {
         "--work",
     ),
     "static": ("--learn",),
-    "trace": ("--expensive", "--slow", "--surprises"),
+    "trace": ("--expensive", "--jumps", "--slow", "--surprises", "trace --block"),
     "usage": ("usage --budget", "usage --of"),
 }
 

@@ -34,8 +34,8 @@ from njrt.errors import NaturalError
 from njrt.events import Asked, Began, Ended, Event, Performed, Replied, StateChange
 from njrt.messages import ModelMessage, Reply, Request, UserMessage
 from njrt.models.scripted import Scripted
-from njrt.observability.accounts import summarize_result
 from njrt.observability.listeners import add_listener
+from njrt.rendering.endings import summarize_result
 
 Json = dict[str, Any]
 

@@ -47,11 +47,12 @@ from njrt.context import carry
 from njrt.errors import ConfigurationError, ModelError
 from njrt.messages import Reply, Request
 from njrt.models.model import Model, answer_all
-from njrt.observability.listeners import Notified, make_added_listener
+from njrt.observability.listeners import make_added_listener
 from njrt.options import DEFAULTS, merge_option_layers, read_environment_options
 from njrt.records import field, record, replace
 from njrt.session.layered_model import find_recorder, make_layered_model
 from njrt.session.limits import Meter, Metered, list_open_meters, read_limits
+from njrt.session.notified import Notified
 from njrt.session.settings import get_settings
 
 DEFAULT_JOBS = 4

@@ -2,7 +2,7 @@
 
     Began -> (Asked -> Replied | Unanswered -> Performed*)* -> Ended
 
-The driver calls one `Listener` with each event. The run's account, the trace file, the log and the
+The driver calls one `Listener` with each event. The run's account, the trace file and the
 OpenTelemetry spans are independent listeners. Events with a duration have `seconds`.
 """
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from njc.runs.timeline.step_builder import build_timeline
 from njc.runs.timeline.steps import Step
-from njc.trace_lines import TraceLine
+from njc.trace_lines import TraceLine, UnreadableLine
 from spsbench.results import InputError
 from spsbench.states.trace import ProgramState, StateTrace
 
@@ -32,18 +32,21 @@ CalledRuns = Mapping[int | None, Sequence[int]]
 
 def read_block_traces(lines: Iterable[TraceLine]) -> Iterator[StateTrace]:
     """Return a trace for each run of a block that no other block called, in the order of starts."""
-    timeline = build_timeline(lines)
-    for line in timeline.problems:
-        if not line.problem.startswith("cut off"):
-            raise InputError(f"line {line.number} of the trace: {line.problem}")
     runs: dict[int, list[Step]] = {}
     called: defaultdict[int | None, list[int]] = defaultdict(list)
-    for step in timeline:
+    for step in build_timeline(map(check_readable, lines)):
         if step.kind == "enter":
             runs[step.run] = []
             called[step.parent].append(step.run)
         runs[step.run].append(step)
     return (make_block_trace(runs, called, run) for run in called[None])
+
+
+def check_readable(line: TraceLine) -> TraceLine:
+    """Return a line of a trace; raises InputError if it is unreadable, unless it is cut off."""
+    if isinstance(line, UnreadableLine) and not line.problem.startswith("cut off"):
+        raise InputError(f"line {line.number} of the trace: {line.problem}")
+    return line
 
 
 def make_block_trace(runs: BlockRuns, called: CalledRuns, run: int) -> StateTrace:

@@ -29,10 +29,10 @@ from njrt.dataclass_json import from_json, to_json
 from njrt.errors import NaturalError
 from njrt.models.model import Layer, LayeredModel, Model
 from njrt.models.scripted import Scripted
-from njrt.observability.listeners import Notified
 from njrt.observability.trace import TraceFile
 from njrt.options import Options
 from njrt.persistence.cache import Cache, ReplyStore, open_cache_file
+from njrt.session.notified import Notified
 from spsbench.llm import use_model
 from spsbench.methods import METHODS, Method
 from spsbench.perfect import make_script_model

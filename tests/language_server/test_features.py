@@ -13,9 +13,9 @@ from njc.editors.language_server.answers.folds import list_folds, list_lenses
 from njc.editors.language_server.answers.highlighting import list_tokens
 from njc.editors.language_server.answers.hover import describe_place
 from njc.editors.language_server.answers.navigation import find_definitions
+from njc.editors.language_server.serving.workspace_files import summarize_block
 from njc.editors.language_server.texts.documents import ContentChange, apply_changes, apply_edits
 from njc.runs.trace_view.index import RunSummary
-from njc.runs.trace_view.terminal import summarize_block
 
 PROGRAM = '''\
 from dataclasses import dataclass
@@ -252,7 +252,7 @@ def test_a_stated_type_is_offered_in_place_of_a_guessed_one() -> None:
 
 def test_lenses_tell_cost_and_recording() -> None:
     document = make_document(PROGRAM)
-    run = RunSummary(1, "a-1", "mail.njpy:26", calls=2, input=1000, output=200, usd=0.5)
+    run = RunSummary(1, "a-1", place="mail.njpy:26", calls=2, input=1000, output=200, usd=0.5)
     failed = replace(run, calls=1, input=4, output=0, usd=None, error="KeyError")
     costs = {"mail.njpy:26": summarize_block([run, failed]), "mail.njpy:99": "9 runs"}
     lenses = list_lenses(document, costs, {"mail.njpy:26"})

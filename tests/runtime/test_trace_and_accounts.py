@@ -49,8 +49,8 @@ from njrt.messages import (
     UserMessage,
 )
 from njrt.observability.accounts import ModelCall, Totals, last_run, record_event, watch
-from njrt.observability.listeners import SafeListener, Telemetry, make_listener
-from njrt.observability.logs import log_event
+from njrt.observability.listeners import SafeListener, make_listener
+from njrt.observability.telemetry import Telemetry
 from njrt.observability.trace import MAX_PART_CHARS, TraceFile
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
 from processes import run_python
@@ -366,22 +366,6 @@ def test_threads_and_processes_share_a_trace_file(tmp_path: Path) -> None:
 
 
 # --- log
-
-
-def test_the_log_says_each_event_at_level_debug(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.DEBUG, "njrt"):
-        tell(log_event, run_of(outcome=ServerError("down")))
-    assert caplog.messages == [
-        "shop.njpy:3 starts, with openai/gpt-4.1 and the effects of direct",
-        "shop.njpy:3 asks the model, turn 1",
-        "shop.njpy:3 is answered by the model in 1.50 s, 100 + 20 tokens",
-        "shop.njpy:3 Run: 'NameError: f'",
-        "shop.njpy:3 asks the model, turn 2",
-        "shop.njpy:3 is answered by the cache in 0.00 s, 10 + 2 tokens",
-        "shop.njpy:3 Run: '7'",
-        "shop.njpy:3 failed ServerError: down after 3.00 s",
-    ]
-    assert {record.levelname for record in caplog.records} == {"DEBUG"}
 
 
 def test_the_log_has_only_warnings_by_default() -> None:

@@ -50,8 +50,8 @@ def test_reading_what_was_written_gives_the_same(effect: Effect) -> None:
     [
         (BindOutputs({"team": "a"}), "team: 1"),
         (BindOutputs({"team": "a"}), "team = billing"),
-        (NeedsCode("why"), "reason: 3"),
-        (NeedsCode("why"), "other: 3"),
+        (NeedsCode("why"), "reason = 3"),
+        (NeedsCode("why"), "other = 3"),
         (Perform("shop.leave", {}), "shop.leave("),
         (Perform("shop.leave", {}), "shop.leave(3)"),
         (Touch("shop.pay", {"order": 3}), "shop.pay(order=order)"),

@@ -11,7 +11,6 @@ from typing import get_args
 import pytest
 
 import njrt
-from njc.runs.trace_view.index import TraceReader
 from njc.trace_lines import (
     AskedLine,
     BeganLine,
@@ -19,6 +18,7 @@ from njc.trace_lines import (
     EventLine,
     PerformedLine,
     RepliedLine,
+    TraceReader,
     UnreadableLine,
     parse_trace,
     read_trace,

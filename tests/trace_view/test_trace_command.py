@@ -207,10 +207,6 @@ def test_calls_without_an_effect_are_steps(tmp_path: Path) -> None:
     [
         ([], "cheap slow jump other"),
         (["--refusals"], "slow"),
-        (["--jumps"], "jump"),
-        (["--block", "other.njpy"], "other"),
-        (["--block", "shop.njpy:3"], "cheap slow jump"),
-        (["--block", "shop.njpy:"], ""),
         (["--search", "NAMEERROR: f"], "slow"),
         (["--search", "no such text"], ""),
         (["--search", "none"], ""),
@@ -218,16 +214,16 @@ def test_calls_without_an_effect_are_steps(tmp_path: Path) -> None:
         (["--search", "SHOP.njpy:3"], "cheap slow jump"),
         (["--search", "other.njpy"], "other"),
         (["--search", "OpenAI/gpt"], "slow"),
-        (["--refusals", "--jumps"], ""),
+        (["--search", "broke"], "jump"),
         (["--unchanged"], "cheap other"),
-        (["--unchanged", "--block", "other.njpy"], "other"),
+        (["--unchanged", "--search", "other.njpy"], "other"),
     ],
 )
 def test_filters_choose_runs(tmp_path: Path, flags: list[str], expected: str) -> None:
     def small(
         run: str, second: float, place: str = "shop.njpy:3", **ended: Any
     ) -> list[dict[str, Any]]:
-        end = {"outcome": "completed", "seconds": 0.1, "changes": {}} | ended
+        end = {"outcome": "completed", "seconds": 0.1, "changes": {}, "digest": "d"} | ended
         return [line("began", run, second, place=place), line("ended", run, second + 0.1, **end)]
 
     lines = [*small("cheap", 0), *lines_of_run("slow", 1), *small("jump", 5, outcome="broke")]
@@ -246,7 +242,7 @@ ROWS = [
     ({"changes": {}, "printed": "7\n"}, "", "printed"),
     ({"changes": {}, "outcome": "returned"}, "", ""),
     ({"changes": {}, "outcome": "failed"}, "", "nothing"),
-    ({"changes": None}, "", ""),
+    ({"changes": None, "digest": ""}, "", ""),
     ({"changes": {f"v{n}": "int = 12345" for n in range(9)}}, "", "v0=12345, v1=12345, v2=12345, v3=12345, v4=12345, v5=12345,…"),
 ]  # fmt: skip
 
@@ -255,7 +251,7 @@ ROWS = [
 def test_a_row_has_what_came_in_and_what_changed(
     tmp_path: Path, fields: dict[str, Any], given: str, changed: str
 ) -> None:
-    ended = {"outcome": "completed", "seconds": 0.1} | fields
+    ended = {"outcome": "completed", "seconds": 0.1, "digest": "d"} | fields
     began = {"state": ended.pop("state", None)}
     lines = [line("began", "r", 0, place="a.njpy:1", **began), line("ended", "r", 0.1, **ended)]
     (run,) = read_index(write(tmp_path / "t.jsonl", lines)).runs
@@ -302,11 +298,14 @@ def test_the_first_difference_is_found_in_every_line(
         read_index(write(tmp_path / name, record)) for name, record in (("a", lines), ("b", other))
     )
     (pair,) = pair_runs(first.runs, second.runs)
-    assert not pair.is_same
-    found = find_first_difference(first.read_steps(pair.a), second.read_steps(pair.b))  # type: ignore[arg-type]
+    assert pair[0].digest != pair[1].digest  # type: ignore[union-attr]
+    found = find_first_difference(first.read_steps(pair[0]), second.read_steps(pair[1]))  # type: ignore[arg-type]
     assert found is not None
     assert found[0] == step
-    assert f"step {step} of run 1 in A" in trace(tmp_path / "a", tmp_path / "b").stdout
+    assert (
+        f"step {step} of run 1 in A (-) and run 1 in B (+)"
+        in trace(tmp_path / "a", tmp_path / "b").stdout
+    )
 
 
 def test_addresses_and_the_order_of_sets_are_no_difference(tmp_path: Path) -> None:
@@ -330,14 +329,14 @@ def test_only_the_shown_runs_are_compared_and_counted(tmp_path: Path) -> None:
     first = write(tmp_path / "a", [*outer[:-1], *inner, outer[-1], *lines_of_run("r-3", 9)])
     changed = [it | {"result": "other"} if it["event"] == "performed" else it for it in inner]
     second = write(tmp_path / "b", [*outer[:-1], *changed, outer[-1], *lines_of_run("r-3", 9)])
-    shown = trace(first, second, "--block", "shop.njpy:3").stdout
+    shown = trace(first, second, "--search", "shop.njpy:3").stdout
     assert "no difference in the shown runs" in shown
     assert "first difference" not in shown
-    assert "first difference: mail.njpy:1" in trace(first, second, "--block", "mail.njpy").stdout
+    assert "first difference: mail.njpy:1" in trace(first, second, "--search", "mail.njpy").stdout
     assert "1 of 3 pairs differ" in trace(first, second).stdout
     assert ", 7.2 s" in trace(first).stdout
-    assert "2 of 3 runs" in trace(first, "--block", "shop.njpy").stdout
-    assert ", 2.2 s" in trace(first, "--block", "mail.njpy").stdout
+    assert "2 of 3 runs" in trace(first, "--search", "shop.njpy").stdout
+    assert ", 2.2 s" in trace(first, "--search", "mail.njpy").stdout
 
 
 def test_old_times_and_odd_decisions_break_nothing(tmp_path: Path) -> None:
@@ -358,14 +357,12 @@ TEXT = "".join(json.dumps(record) + "\n" for record in WHOLE)
 @pytest.mark.parametrize(
     ("text", "warning"),
     [
-        (TEXT[:-30], "line 8 is cut off: the program is still writing, or was ended"),
-        (TEXT + "{nonsense}\n[1]\n\n", "2 lines cannot be read and are left out, the first is line 9"),
-        (TEXT + '{"event": "ended"}\n', "1 line cannot be read and is left out, the first is line 9"),
-        (TEXT + '{"event": "slept", "run": "r-1"}\n', "1 line of a kind that this version of njc does not know"),
+        (TEXT[:-30], "line 8 is left out: cut off: the line has no end"),
+        (TEXT + "{nonsense}\n[1]\n\n", "line 9 (and 1 more) is left out: not JSON"),
+        (TEXT + '{"event": "ended"}\n', "line 9 is left out: "),
         ("".join(TEXT.splitlines(True)[2:]), "1 run started before this trace"),
-        (TEXT.replace(at(2.2), at(0)), "the clock went back during 1 run"),
     ],
-    ids=["cut off", "not JSON", "fields missing", "newer", "no begin", "clock"],
+    ids=["cut off", "not JSON", "fields missing", "no begin"],
 )  # fmt: skip
 def test_what_can_be_read_of_a_damaged_trace_is_shown(
     tmp_path: Path, text: str, warning: str
@@ -383,21 +380,24 @@ def test_new_fields_and_processes_are_no_problem(tmp_path: Path) -> None:
         record | {"weather": "fine"} for record in (*lines_of_run("aa-1"), *lines_of_run("bb-1", 1))
     ]
     index = read_index(write(tmp_path / "t", sorted(lines, key=lambda record: record["at"])))
-    assert (len(index.runs), index.problems, index.processes) == (2, (), 2)
+    assert (len(index.runs), index.problems) == (2, ())
 
 
 def test_a_line_that_is_too_long_is_left_out(tmp_path: Path) -> None:
     file = write(tmp_path / "t", ["x" * (2 * MAX_LINE_BYTES + 5) + "\n", *WHOLE])
     index = read_index(file)
-    assert "the first is line 1" in index.problems[0]
+    assert "line 1 is left out: longer than" in index.problems[0]
     assert len(list(index.read_steps(index.runs[0]))) == 4
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "is empty: no natural block has run yet"),
-        ((ROOT / "examples/recordings/rules.jsonl").read_text(), "is a recording, not a trace"),
+        ("", "is not a trace: no natural block has run yet"),
+        (
+            (ROOT / "examples/recordings/rules.jsonl").read_text(),
+            "this is a recording, not a trace",
+        ),
         ("# njc\n\nSome prose.\n", "is not a trace"),
         ("\0\1\2", "is not a trace"),
         ('{"event": "purchase", "sum": 3}\n', "is not a trace"),
@@ -429,13 +429,15 @@ def test_missing_files_and_wrong_arguments_are_named(tmp_path: Path) -> None:
     assert "No such file" in trace(tmp_path / "nix.jsonl").stderr
     assert "Is a directory" in trace(tmp_path).stderr
     assert "compares two traces" in trace(FIRST, SECOND, FIRST).stderr
-    assert "--html shows all runs" in trace(FIRST, "1", "--html", tmp_path / "x.html").stderr
+    for more in ("1", SECOND):
+        shown = trace(FIRST, more, "--html", tmp_path / "x.html").stderr
+        assert "--html shows all runs of one trace; leave the rest out" in shown
 
 
 def test_a_page_replaces_no_trace_that_it_shows(tmp_path: Path) -> None:
     file = tmp_path / "t.jsonl"
     file.write_bytes(FIRST.read_bytes())
-    result = trace(SECOND, file, "--html", file)
+    result = trace(file, "--html", file)
     assert (result.exit_code, file.read_bytes()) == (2, FIRST.read_bytes())
     assert "is an input of this command; write to another file" in result.stderr
 

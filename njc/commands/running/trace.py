@@ -16,7 +16,6 @@ from njc.project.outputs import check_page
 from njc.project.units import format_path
 from njc.runs.trace_view.index import RunSummary, Selection, TraceIndex, read_index
 from njc.runs.trace_view.terminal import (
-    RunPair,
     format_pair,
     format_pairs,
     format_run,
@@ -31,8 +30,6 @@ from njrt.persistence.open_store import PLACE_PREFIX, get_store_to_read, make_tr
 @click.option("--run", "run", metavar="RUN", help="Show the steps of this run: its number or id.")
 @click.option("--refusals", is_flag=True, help="Only runs with refused effects.")
 @click.option("--unchanged", is_flag=True, help="Only runs that changed nothing.")
-@click.option("--jumps", is_flag=True, help="Only runs that left their block by a jump.")
-@click.option("--block", default="", metavar="PLACE", help="Only blocks of FILE or FILE:LINE.")
 @click.option("--search", default="", metavar="TEXT", help="Only runs that have this text.")
 @click.option("--html", type=FILE, metavar="OUT", help="Write one page that opens offline.")
 @with_console
@@ -43,12 +40,12 @@ def command(
     paths, run = _split_arguments(files, run)
     selection = Selection(**flags)
     if html is not None:
-        if run is not None:
-            raise ConfigurationError("--html shows all runs; leave RUN out")
+        if run is not None or len(paths) > 1:
+            raise ConfigurationError("--html shows all runs of one trace; leave the rest out")
         from njc.runs.trace_view.page import write_page
 
         check_page(html, *paths)
-        write_page(html, [read_trace_index(console, path) for path in paths], selection)
+        write_page(html, read_trace_index(console, paths[0], selection.search), selection)
         console.note(f"{format_path(html)}: {html.stat().st_size / 1e6:.1f} MB")
         return
     width = get_output_width()
@@ -64,7 +61,7 @@ def command(
         case _:
             refuse_options("chooses among runs; two are named here", *flags)
             (first, second), (a, b) = indexes, runs
-            lines = format_pair(first, second, RunPair(a, b), width)
+            lines = format_pair(first, second, (a, b), width)
     for line in lines:
         click.echo(line)
 

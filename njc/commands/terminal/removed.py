@@ -36,6 +36,7 @@ FLAGS: Mapping[str, str] = {
     "--estimate": "call some rows, and limit the cost by --max-usd",
     "--learn": "repair code by a test: `njc static --repair --test COMMAND`",
     **dict.fromkeys(("--expensive", "--slow"), "the table has the seconds and the cost of runs"),
+    "--jumps": "use `njc trace --search`, with `continued` or another outcome",
     "--surprises": "compare two runs by `njc trace A B`",
     "--trace": "`njc trace FILE` shows a trace",
     "--unlearned": "learned code is used as other code; delete its entry in njc.lock",
@@ -48,6 +49,7 @@ FLAGS: Mapping[str, str] = {
     **dict.fromkeys(("usage --budget", "usage --of"), "select from the output of `--json`"),
     "cache --output-format": "the line has the number of replies and their size",
     "debug --plain": "leave it out; commands are read line by line",
+    "trace --block": "use --search FILE or FILE:LINE",
     "eval --accept": "write the result into the case when you have read it",
     "eval --against": "run `njc eval` in a `git worktree` of the other version too",
 }

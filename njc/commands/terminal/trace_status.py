@@ -17,8 +17,15 @@ from pathlib import Path
 
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.status_line import REPAINT_SECONDS, StatusLine, show_status
-from njc.runs.trace_view.index import TraceReader
-from njc.trace_lines import AskedLine, BeganLine, EndedLine, RepliedLine, TraceLine, UnansweredLine
+from njc.trace_lines import (
+    AskedLine,
+    BeganLine,
+    EndedLine,
+    RepliedLine,
+    TraceLine,
+    TraceReader,
+    UnansweredLine,
+)
 from njrt.errors import ConfigurationError
 
 

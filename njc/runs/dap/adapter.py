@@ -14,7 +14,7 @@ import itertools
 import queue
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, assert_never
@@ -41,7 +41,6 @@ from njc.runs.timeline.happenings import (
     Noticed,
     OutputWritten,
     ProgramEnded,
-    ReplyStreamed,
     Stopped,
 )
 from njc.runs.timeline.run_controller import RunController
@@ -73,7 +72,6 @@ class Adapter:
         self._breakpoints = BreakpointSets()
         self._opened_view: StopView | None = None
         self._stop: Stopped | None = None
-        self._progress = ReplyProgress()
         self._has_diverged = self._is_first_stop = False
         self._is_done = self._is_terminating = self._has_terminated = False
         self._divergence = ""
@@ -302,14 +300,9 @@ class Adapter:
                     return
 
     def _report(self, happening: Happening) -> None:
-        if self._client.supports_progress_reporting:
-            for event, body in self._progress.follow(happening):
-                self._send_event(event, body)
         match happening:
             case Stopped():
                 self._report_stop(happening)
-            case ReplyStreamed():
-                pass
             case OutputWritten(stream=stream, text=text):
                 self._send_output(stream, text)
             case InputWanted():
@@ -381,27 +374,6 @@ class Adapter:
 
     def _send(self, message: Mapping[str, Any]) -> None:
         write_message(self._outgoing, {"seq": next(self._sequence), **message})
-
-
-class ReplyProgress:
-    """Reports the progress of streamed replies (state: the reply being shown)."""
-
-    def __init__(self) -> None:
-        self._shown = ""
-
-    def follow(self, happening: Happening) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Yield the events that a happening causes."""
-        reply = happening if isinstance(happening, ReplyStreamed) else None
-        name = f"reply-{reply.run}-{reply.turn}" if reply is not None else ""
-        before, self._shown = self._shown, name
-        if before and name != before:
-            yield "progressEnd", {"progressId": before}
-        if reply is not None and name != before:
-            title = f"The model replies, {reply.place}"
-            yield "progressStart", {"progressId": name, "title": title, "cancellable": False}
-        if reply is not None:
-            message = f"{len(reply.text):,} characters so far"
-            yield "progressUpdate", {"progressId": name, "message": message}
 
 
 _NAMES = ("reject", "edit", "abort", "accept", "live", "input", "eof")

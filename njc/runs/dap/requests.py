@@ -60,7 +60,6 @@ class InitializeArguments(Arguments):
     lines_start_at1: bool = True
     columns_start_at1: bool = True
     supports_invalidated_event: bool = False
-    supports_progress_reporting: bool = False
 
     def show_line(self, line: int) -> int:
         """Return a line, numbered from 1, in the client's numbering."""
@@ -226,7 +225,7 @@ class BreakpointSets:
                     "no natural block has this line; use a Python debugger for breakpoints in"
                     " Python"
                 )
-            return Breakpoint("line", f"{file}:{line}", place=f"{file}:{block.first}")
+            return Breakpoint("block", f"{file}:{line}", place=f"{file}:{block.first}")
 
         answers = self._set(f"file {file}", arguments.breakpoints, read)
         for wanted, answer in zip(arguments.breakpoints, answers["breakpoints"], strict=True):
@@ -240,14 +239,9 @@ class BreakpointSets:
 
     def set_functions(self, arguments: SetBreakpointsArguments) -> Any:
         """Set breakpoints in words, such as `effect Run`."""
-
-        def read(wanted: WantedBreakpoint) -> Breakpoint:
-            breakpoint = parse_breakpoint(wanted.name)
-            if breakpoint.kind == "line":
-                raise ValueError("breakpoints on lines are set in their file")
-            return breakpoint
-
-        return self._set("functions", arguments.breakpoints, read)
+        return self._set(
+            "functions", arguments.breakpoints, lambda each: parse_breakpoint(each.name)
+        )
 
     def set_exceptions(self, arguments: SetBreakpointsArguments) -> Any:
         self.filters = arguments.filters
@@ -275,7 +269,7 @@ class BreakpointSets:
                 answers.append({"verified": False, "message": str(error)})
                 continue
             found.append(replace(breakpoint, condition=each.condition or breakpoint.condition))
-            note = breakpoint.explain_missing_file(self.folders) if self.folders else ""
+            note = breakpoint.note if self.folders else ""
             answers.append({"verified": not note} | ({"message": note} if note else {}))
         self._breakpoints[key] = tuple(found)
         return {"breakpoints": answers}

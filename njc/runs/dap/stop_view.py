@@ -15,13 +15,11 @@ from typing import Any, assert_never
 from njc.frontend.prompt_references import NAME
 from njc.runs.dap import requests
 from njc.runs.dap.requests import RequestError
-from njc.runs.timeline.breakpoints import find_block_lines, find_step_source
+from njc.runs.timeline.breakpoints import find_block_at, find_step_source
 from njc.runs.timeline.effect_text import (
-    format_effect,
     format_field,
     format_messages,
     format_reply,
-    name_effect,
 )
 from njc.runs.timeline.inspection import ShownVariable
 from njc.runs.timeline.run_controller import RunController
@@ -129,8 +127,7 @@ class StopView:
         step = frame.step
         shown: dict[str, Any] = {"id": number, "column": int(self._client.columns_start_at1)}
         if frame.entry is None:
-            name = name_effect(step.effect or {})
-            text = format_effect(step.effect or {})
+            name, text = step.name, step.code
             if text not in self._texts:
                 self._texts.append(text)
             reference = self._texts.index(text) + 1
@@ -143,7 +140,7 @@ class StopView:
         file = find_step_source(step, self._run.folders)
         if file is None:
             return {**shown, "line": self._client.show_line(line), "presentationHint": "subtle"}
-        lines = find_block_lines(file, line)
+        lines = find_block_at(file, line)
         line = lines.last if lines is not None and step.kind == "exit" else line
         shown["line"] = self._client.show_line(line)
         return {**shown, "source": {"name": file.name, "path": str(file)}}

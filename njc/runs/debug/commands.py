@@ -235,17 +235,16 @@ def add_breakpoint(session: DebugSession, words: str) -> CommandResult:
         if step is not None and step.file:  # another file may have the same name
             found = find_source(step.place, run.folders)
             file = file if found is not None and found.samefile(step.file) else step.file
-        words = f"line {file}:{place.strip()}{separator}{condition}"
+        words = f"block {file}:{place.strip()}{separator}{condition}"
     elif ":" in place and " " not in place.strip():
-        words = f"line {words}"
+        words = f"block {words}"
     try:
         breakpoint = parse_breakpoint(words)
     except ValueError as error:
         raise RunControlError(str(error)) from None
     *_, breakpoint = run.set_breakpoints((*run.breakpoints, breakpoint))
     text = f"breakpoint {len(run.breakpoints)}: {breakpoint}"
-    note = breakpoint.explain_missing_file(run.folders)
-    return Said((text, f"note: {note}") if note else (text,))
+    return Said((text, f"note: {breakpoint.note}") if breakpoint.note else (text,))
 
 
 def clear_breakpoints(session: DebugSession, words: str) -> CommandResult:

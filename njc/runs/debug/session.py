@@ -3,18 +3,14 @@
     session.take(Stopped(step, "step"))        ["> mail.njpy:10, step 1: before Run", ...]
     session.take(OutputWritten("stdout", "hello\\n"))      ["| hello"]
 
-Line marks: `| ` the program's standard output, `! ` its standard error, `~ ` a streamed reply.
+Line marks: `| ` the program's standard output, `! ` its standard error.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import assert_never
-
-from pydantic_core import from_json
 
 from njc.runs.debug.stop_report import (
     StopReport,
@@ -29,7 +25,6 @@ from njc.runs.timeline.happenings import (
     Noticed,
     OutputWritten,
     ProgramEnded,
-    ReplyStreamed,
     Stopped,
 )
 from njc.runs.timeline.run_controller import RunController
@@ -46,17 +41,14 @@ class DebugSession:
     """The variables at the stops so far, with the user's changes."""
     _partial: dict[str, str] = field(default_factory=dict)
     """The unfinished line of each output stream."""
-    _streamed: StreamedLines = field(default_factory=lambda: StreamedLines())
 
     def make_report(self) -> StopReport | None:
         """Return a report of the stop, whose variables are kept; None if the run has ended."""
         return make_stop_report(self.run, self.seen)
 
     def take(self, happening: Happening) -> list[str]:
-        """Return what has happened as lines; output and replies are returned line by line."""
-        if isinstance(happening, ReplyStreamed):
-            return [f"~ {line}".rstrip() for line in self._streamed.take(happening)]
-        lines = [f"~ {line}".rstrip() for line in self._streamed.finish()]
+        """Return what has happened as lines; output is returned line by line."""
+        lines: list[str] = []
         if isinstance(happening, InputWanted | Stopped | ProgramEnded):
             streams = [stream for stream, rest in self._partial.items() if rest]
             lines += [line for stream in streams for line in self._end_lines(stream, "\n")]
@@ -115,60 +107,3 @@ def describe_end(ended: ProgramEnded) -> list[str]:
     text = f"the program has ended with {ended.code}" if ended.code else "the program has ended"
     lines = [f"{text}: {first}" if first else text]
     return lines + describe_missing_reply(ended.error)
-
-
-_CODE_FIELDS = ("code", "expression", "expr")
-
-
-def read_streamed_text(text: str) -> str:
-    """Return the text of a reply so far; of tool calls, which arrive as JSON, only the code."""
-    return clean_text("\n".join(_read_parts(text)))
-
-
-def _read_parts(text: str) -> Iterator[str]:
-    decoder, start = json.JSONDecoder(strict=False), 0
-    while start < len(text):
-        if text[start] != "{":
-            end = text.find("\n{", start)
-            yield text[start : end if end >= 0 else len(text)]
-            start = end + 1 if end >= 0 else len(text)
-            continue
-        try:
-            arguments, end = decoder.raw_decode(text, start)
-        except (ValueError, RecursionError):  # incomplete so far
-            arguments, end = None, len(text)
-            with suppress(ValueError):
-                arguments = from_json(text[start:], allow_partial="trailing-strings")
-        fields = arguments if isinstance(arguments, dict) else {}
-        codes = (fields[name] for name in _CODE_FIELDS if isinstance(fields.get(name), str))
-        yield next(codes, text[start:end])
-        start = end + (text[end : end + 1] == "\n")
-
-
-class StreamedLines:
-    """Returns each line of a streamed reply once (state: the reply, the lines returned)."""
-
-    def __init__(self) -> None:
-        self._reply: tuple[int, int] | None = None
-        self._lines: list[str] = []
-        self._given = 0
-
-    def take(self, streamed: ReplyStreamed) -> list[str]:
-        """Return the new complete lines; at the start of another reply, also its block and turn."""
-        found = []
-        reply = streamed.run, streamed.turn
-        lines = read_streamed_text(streamed.text).split("\n")
-        if reply != self._reply:
-            found = [*self.finish(), f"{streamed.place}, turn {streamed.turn}:"]
-        elif lines[: self._given] != self._lines[: self._given]:  # asked again
-            self._given = 0
-        self._reply, self._lines = reply, lines
-        found += lines[self._given : -1]
-        self._given = max(self._given, len(lines) - 1)
-        return found
-
-    def finish(self) -> list[str]:
-        """Return the remaining lines: the reply is complete."""
-        rest = [line for line in self._lines[self._given :] if line]
-        self._reply, self._lines, self._given = None, [], 0
-        return rest

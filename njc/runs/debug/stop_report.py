@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Literal
 
 from njc.frontend.source import SourceFile
-from njc.runs.timeline.breakpoints import find_block_lines, find_step_source, read_number
+from njc.runs.timeline.breakpoints import find_block_at, find_step_source, read_number
 from njc.runs.timeline.effect_text import (
     NO_CHANGE,
     format_effect,
     format_messages,
     format_reply,
-    name_effect,
     summarize_variables,
 )
 from njc.runs.timeline.run_controller import RunController
@@ -132,7 +131,7 @@ def describe_stop(step: Step) -> str:
             error = f", {clean_text(step.error.splitlines()[0])}" if step.error else ""
             return f"{here}: exit of the block, {clean_text(step.result)}{error}"
         case "effect" | "call":
-            kind = name_effect(step.effect or {}) or "an effect without a record"
+            kind = step.name or "an effect without a record"
             tokens = f", {step.cost.input} tokens in, {step.cost.output} out"
             return f"{here}: before {kind}, turn {step.turn}{tokens if step.tokens else ''}"
 
@@ -209,7 +208,7 @@ def show_source(step: Step, folders: Iterable[Path]) -> ShownSource:
     """Return the source of a step's block."""
     file = find_step_source(step, folders)
     first = read_number(step.place.rpartition(":")[2]) or 0
-    block = find_block_lines(file, first) if file is not None else None
+    block = find_block_at(file, first) if file is not None else None
     if file is None or block is None:
         lines, first = step.instruction.split("\n"), 1
         last = len(lines)
@@ -236,10 +235,9 @@ def summarize_step(step: Step) -> str:
     changed = f" -> {clean_text(summarize_change(step))}" if summarize_change(step) else ""
     if step.kind == "exit":
         return f"exit: {clean_text(step.result)}{changed}"
-    effect = step.executed or {}
-    first, *rest = format_effect(effect).splitlines() or [""]
+    first, *rest = step.code.splitlines() or [""]
     refused = " (refused)" if step.is_refused else ""
-    return f"{name_effect(effect)}: {clean_text(first)}{' …' if rest else ''}{changed}{refused}"
+    return f"{step.name}: {clean_text(first)}{' …' if rest else ''}{changed}{refused}"
 
 
 def summarize_change(step: Step) -> str:

@@ -31,7 +31,7 @@ from njc.trace_lines import parse_trace_line
 from njrt import Accept, Decision, PendingEffect
 from njrt.dataclass_json import InvalidJsonError
 from njrt.effect_json import decision_from_json, effect_to_json
-from njrt.events import Began, Ended, Event, Performed, RunId, Streamed
+from njrt.events import Began, Ended, Event, Performed, RunId
 from njrt.execution.interruptions import select_catchable
 from njrt.observability.trace import format_event_line
 from njrt.persistence.recorder import Recorder
@@ -85,11 +85,6 @@ class Agent:
             traceback.print_exc()
             os._exit(70)
 
-    def receive_streamed(self, event: Streamed) -> None:
-        """Forward part of a reply; called in a network thread."""
-        if not self._is_detached:
-            self._channel.send({"streamed": event.text, "run": event.run, "turn": event.turn})
-
     def _take_event(self, event: Event) -> None:
         text = format_event_line(event)
         if isinstance(event, Began):
@@ -102,10 +97,7 @@ class Agent:
         with self._lock:
             if isinstance(event, Performed) and not is_new:
                 self._pending[event.run] -= 1
-            if is_new:
-                self._arrive(line, {"trace": text}, event.run)
-            else:
-                self._add(line, {"trace": text}, event.run)
+            (self._arrive if is_new else self._add)(line, {"trace": text}, event.run)
             if isinstance(event, Ended):
                 self.variables.forget(event.run)
 

@@ -1,6 +1,6 @@
 """Breakpoints of a controlled run.
 
-    Breakpoint("line", "mail.njpy:14")         a line of a prompt: at the entry of its block
+    Breakpoint("block", "mail.njpy:14")        at the entry of the block with this line
     Breakpoint("effect", "Run", "n > 3")       before an effect of this kind, if the condition holds
     Breakpoint("variable", "total")            after an effect that bound or changed a variable
 
@@ -27,23 +27,20 @@ from njc.runs.timeline.steps import Step
 from njrt.effects import EFFECT_KINDS
 from njrt.records import record, replace
 
-BreakpointKind = Literal[
-    "line", "block", "effect", "jump", "variable", "refusal", "type", "limit", "tokens"
-]
+BreakpointKind = Literal["block", "effect", "jump", "variable", "refusal", "type", "limit"]
 
 
 @record
 class Breakpoint:
     """A reason to stop a run.
 
-    At a block's entry: `line`, `block`. Before an effect: `effect`, or `tokens` if its reply took
-    more than `target`. After an effect: `variable`, `refusal`, `type` if an output does not fit its
-    type. At an exit: `jump`, `limit`, `type`.
+    At a block's entry: `block`. Before an effect: `effect`. After an effect: `variable`, `refusal`,
+    `type` if an output does not fit its type. At an exit: `jump`, `limit`, `type`.
     """
 
     kind: BreakpointKind
     target: str = ""
-    """A place (`mail.njpy:14`), kind of effect, jump, variable or token count; "" matches all."""
+    """A place (`mail.njpy:14`), kind of effect, jump or variable; "" matches all."""
     condition: str = ""
     """An expression over the block's variables; "" is always true."""
     place: str = ""
@@ -51,8 +48,7 @@ class Breakpoint:
 
     def __str__(self) -> str:
         """Return the breakpoint in a few words, such as `block mail.njpy:12 if n > 3`."""
-        above = "above " if self.kind == "tokens" else ""
-        text = f"{self.kind} {above}{self.target}".strip()
+        text = f"{self.kind} {self.target}".strip()
         return f"{text} if {self.condition}" if self.condition else text
 
     def is_hit(self, step: Step) -> bool:
@@ -60,8 +56,6 @@ class Breakpoint:
         target, place = self.target, self.place
         is_effect = step.kind == "effect"
         match self.kind:
-            case "line":
-                return step.kind == "enter" and is_at(step, place)
             case "block":
                 return step.kind == "enter" and (not target or is_at(step, place or target))
             case "effect":
@@ -78,34 +72,29 @@ class Breakpoint:
                 return step.is_done and (is_misfit or step.error.startswith("OutputTypeError"))
             case "limit":
                 return step.kind == "exit" and "LimitError" in step.error.partition(":")[0]
-            case "tokens":
-                return is_effect and not step.is_done and step.tokens > int(target)
             case _:
                 assert_never(self.kind)
 
     def locate(self, folders: Iterable[Path]) -> Breakpoint:
         """Return the breakpoint with its block; raises RunControlError for a line without a block.
 
-        For the kind `block`, the file may be elsewhere, with an imported module; such a breakpoint
-        is not changed.
+        If the file is elsewhere, with an imported module, the breakpoint is not changed.
         """
-        if self.kind not in ("line", "block") or not self.target or self.place:
+        if self.kind != "block" or not self.target or self.place:
             return self
-        file, _, line = self.target.rpartition(":")
-        files = [folder / file for folder in folders if (folder / file).is_file()]
-        for each in files:
-            if (lines := find_block_at(each, int(line))) is not None:
-                return replace(self, place=f"{each.absolute()}:{lines.first}")
-        if self.kind == "block" and not files:
+        if (file := find_source(self.target, folders)) is None:
             return self
-        raise RunControlError(f"there is no prompt at {self.target}")
+        lines = find_block_at(file, int(self.target.rpartition(":")[2]))
+        if lines is None:
+            raise RunControlError(f"there is no prompt at {self.target}")
+        return replace(self, place=f"{file.absolute()}:{lines.first}")
 
-    def explain_missing_file(self, folders: Iterable[Path]) -> str:
-        """Return a note if the block's file is in none of these folders, or else ""."""
-        target = self.target if self.kind == "block" else ""
-        if not target or find_source(target, folders) is not None:
+    @property
+    def note(self) -> str:
+        """A note if the block's file was not found, or else ""."""
+        if self.kind != "block" or not self.target or self.place:
             return ""
-        return f"{target.rpartition(':')[0]} is not here; a module elsewhere may have it"
+        return f"{self.target.rpartition(':')[0]} is not here; a module elsewhere may have it"
 
 
 BREAKPOINTS = TypeAdapter(list[Breakpoint])
@@ -158,19 +147,18 @@ EFFECT_NAMES = (
     "Refusal",
 )
 JUMP_NAMES = ("broke", "continued", "returned", "raised", "failed")
-_STATEMENTS = {"break": "broke", "continue": "continued", "return": "returned", "raise": "raised"}
 
 
 BREAKPOINT_FORMS = (
-    "line FILE:LINE, block [FILE:LINE], effect [KIND], jump [KIND], variable NAME, refusal, type,"
-    " limit, tokens above N; each with `if EXPRESSION`"
+    "block [FILE:LINE], effect [KIND], jump [KIND], variable NAME, refusal, type, limit; each with"
+    " `if EXPRESSION`"
 )
 
 
 def _read_target(kind: str, text: str) -> str | None:
     """Return the target named by the words after a kind; None if their form is unknown."""
     match kind:
-        case "line" | "block" if text or kind == "line":
+        case "block" if text:
             file, _, line = text.rpartition(":")
             return text if file and read_number(line) is not None else None
         case "effect":
@@ -180,17 +168,12 @@ def _read_target(kind: str, text: str) -> str | None:
                 raise ValueError(f"there is no effect of the kind `{text}`; the kinds are {names}")
             return effect
         case "jump":
-            jump = _STATEMENTS.get(text, text)
-            if jump not in ("", *JUMP_NAMES):
-                raise ValueError(
-                    f"there is no jump `{text}`; the jumps are {', '.join(JUMP_NAMES)}"
-                )
-            return jump
+            if text not in ("", *JUMP_NAMES):
+                names = ", ".join(JUMP_NAMES)
+                raise ValueError(f"there is no jump `{text}`; the jumps are {names}")
+            return text
         case "variable":
             return text if text.isidentifier() else None
-        case "tokens":
-            number = read_number(text.removeprefix("above").strip())
-            return None if number is None else str(number)
         case "block" | "refusal" | "type" | "limit" if not text:
             return ""
         case _:
@@ -211,22 +194,12 @@ class BlockLines:
 
 
 def find_block_at(file: Path, line: int) -> BlockLines | None:
-    """Return the block that contains a line."""
-    blocks = list_block_lines(file)
-    return next((lines for lines in blocks if lines.first <= line <= lines.last), None)
-
-
-def find_block_lines(file: Path, first: int) -> BlockLines | None:
-    """Return the block with this first line, as in the `place` of its steps."""
-    return next((lines for lines in list_block_lines(file) if lines.first == first), None)
-
-
-def list_block_lines(file: Path) -> tuple[BlockLines, ...]:
-    """Return the lines of all blocks in a file; none for a device or pipe, which may never end."""
+    """Return the block that contains a line; None for a device or pipe, which may never end."""
     try:
-        return _parse_block_lines(file, file.stat().st_mtime_ns) if file.is_file() else ()
+        blocks = _parse_block_lines(file, file.stat().st_mtime_ns) if file.is_file() else ()
     except (OSError, ValueError):  # a path with NUL
-        return ()
+        return None
+    return next((lines for lines in blocks if lines.first <= line <= lines.last), None)
 
 
 @lru_cache(maxsize=64)

@@ -1,21 +1,26 @@
-"""A debugger's channel to the program that it controls: JSON messages over a local socket.
+"""A debugger's channel to the program that it controls: JSON messages over a pair of sockets.
 
-channel = connect(address, key)            the program connects; both sides check the key
-channel.send({"hello": "program"})
+channel = open_channel(os.environ)         in the program, which inherits one of them
+channel.send({"ended": 0, "error": ""})
 """
 
 from __future__ import annotations
 
 import json
+import os
+import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import suppress
-from multiprocessing.connection import Client, Connection
+from multiprocessing.connection import Connection
 from typing import Any
 
 from njrt.errors import ConfigurationError
 
 Json = Mapping[str, Any]
+
+CHANNEL_VARIABLE = "NJC_TIMELINE"
+"""The variable with the file descriptor of the program's end."""
 
 
 class ChannelClosedError(Exception):
@@ -60,24 +65,26 @@ class ControlChannel:
 
     def has_message(self) -> bool:
         """Return whether `receive` would return or raise without waiting."""
-        try:
-            return self._connection.poll(0)
-        except _CLOSED:
-            raise self._make_error() from None
+        return self._connection.poll(0)
 
     def _make_error(self) -> ChannelClosedError:
         self._when_closed()
         return ChannelClosedError("the other side has ended")
 
-    def fileno(self) -> int:
-        return self._connection.fileno()
-
     def close(self) -> None:
-        """Close this end; later calls, from other threads too, do nothing."""
-        with self._lock, suppress(OSError):
-            self._connection.close()
+        """End the connection, also for a thread that is reading it; later calls do nothing.
+
+        The file descriptor is closed with the object: a thread that still reads it must not get
+        one that was opened meanwhile.
+        """
+        with suppress(OSError), socket.socket(fileno=os.dup(self._connection.fileno())) as ours:
+            ours.shutdown(socket.SHUT_RDWR)
 
 
-def connect(address: str, key: bytes, when_closed: Callable[[], object] = bool) -> ControlChannel:
-    """Connect to the debugger that listens at an address."""
-    return ControlChannel(Client(address, authkey=key), when_closed)
+def open_channel(
+    environ: MutableMapping[str, str], when_closed: Callable[[], object]
+) -> ControlChannel:
+    """Return the program's end of the channel; children of the program do not inherit it."""
+    handle = int(environ.pop(CHANNEL_VARIABLE))
+    os.set_inheritable(handle, False)
+    return ControlChannel(Connection(handle), when_closed)

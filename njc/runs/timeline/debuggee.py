@@ -10,7 +10,6 @@ think.
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import sys
 import warnings
@@ -25,7 +24,7 @@ from njc.project.report import format_findings
 from njc.project.units import SUFFIX
 from njc.run import run_as_main, show_traceback
 from njc.runs.timeline.agent import Agent
-from njc.runs.timeline.channel import connect
+from njc.runs.timeline.channel import open_channel
 from njc.runs.timeline.standard_streams import replace_streams
 from njc.static.load import load_code
 from njrt.errors import NaturalError, PolicyWarning
@@ -35,15 +34,12 @@ from njrt.session.layered_model import find_recorder
 from njrt.session.settings import NO_SETTINGS, GivenSettings, configure_layer
 from njrt.session.states import watch_scopes
 
-VARIABLE = "NJC_TIMELINE"
 _MAX_SECONDS = 365 * 86_400.0
 
 
 def main() -> None:
-    """Connect to the debugger and run the program that it names."""
-    config = json.loads(os.environ.pop(VARIABLE))
-    channel = connect(config["address"], bytes.fromhex(config["key"]), lambda: os._exit(1))
-    channel.send({"hello": "program"})
+    """Run the program that the debugger names."""
+    channel = open_channel(os.environ, lambda: os._exit(1))
     start = channel.receive()
     for name, value in start["environment"].items():
         os.environ[name] = value

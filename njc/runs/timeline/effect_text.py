@@ -20,11 +20,6 @@ from njrt.message_json import format_attached
 from njrt.questions import LETTERS
 
 
-def name_effect(effect: Mapping[str, Any]) -> str:
-    """Return the kind of an effect; `Refusal` for a reply that is not an effect."""
-    return str(effect.get("kind", ""))
-
-
 def format_effect(effect: Mapping[str, Any]) -> str:
     """Return an effect as lines of text, in Python if possible."""
     match effect:
@@ -34,11 +29,11 @@ def format_effect(effect: Mapping[str, Any]) -> str:
             return format_field(text)
         case {"kind": "Touch" | "Perform", "function": str(), "arguments": Mapping()}:
             return format_call(effect)
-        case {"kind": "BindOutputs", "values": Mapping() as values}:
-            return "\n".join(f"{name} = {_to_json(value)}" for name, value in values.items())
+        case {"kind": "BindOutputs", "values": Mapping() as fields}:
+            pass
         case _:
             fields = {name: value for name, value in effect.items() if name != "kind"}
-            return "\n".join(f"{name}: {_to_json(value)}" for name, value in fields.items())
+    return "\n".join(f"{name} = {_to_json(value)}" for name, value in fields.items())
 
 
 def format_messages(messages: Iterable[Any]) -> str:
@@ -52,15 +47,12 @@ def format_messages(messages: Iterable[Any]) -> str:
                 files = attached if isinstance(attached, list) else []
                 parts += [format_attached(file) for file in files if isinstance(file, Mapping)]
             case {"results": [*results]}:
-                parts += [
-                    (
-                        f"{format_field(result.get('name', ''))}:"
-                        f" {format_field(result.get('text', ''))}"
-                        if isinstance(result, Mapping)
-                        else format_field(result)
-                    )
-                    for result in results
-                ]
+                for result in results:
+                    match result:
+                        case {"name": name, "text": text}:
+                            parts.append(f"{format_field(name)}: {format_field(text)}")
+                        case _:
+                            parts.append(format_field(result))
             case _:
                 parts.append(format_field(message))
     return "\n\n".join(parts)
@@ -110,11 +102,11 @@ def _read_fields(effect: Mapping[str, Any], text: str) -> dict[str, Any]:
         return {"code": text}
     match effect.get("kind"):
         case "BindOutputs":
-            return {"values": dict(_read_lines(text, "="))}
+            return {"values": dict(_read_lines(text))}
         case "Touch" | "Perform":
             return _read_call(text)
         case _:
-            return dict(_read_lines(text, ":"))
+            return dict(_read_lines(text))
 
 
 def _read_call(text: str) -> dict[str, Any]:
@@ -131,16 +123,14 @@ def _read_call(text: str) -> dict[str, Any]:
     return {"function": ast.unparse(call.func), "arguments": arguments}
 
 
-def _read_lines(text: str, separator: str) -> Iterator[tuple[str, Any]]:
+def _read_lines(text: str) -> Iterator[tuple[str, Any]]:
     for line in filter(str.strip, text.split("\n")):
-        name, found, value = line.partition(separator)
+        name, _, value = line.partition("=")
         try:
-            if not found:
-                raise ValueError
             yield name.strip(), json.loads(value)
         except ValueError:
-            form = f"NAME {separator} JSON" if separator == "=" else "NAME: JSON"
-            raise RunControlError(f"`{line.strip()}` does not have the form {form}") from None
+            problem = f"`{line.strip()}` does not have the form NAME = JSON"
+            raise RunControlError(problem) from None
 
 
 def format_field(value: Any) -> str:

@@ -43,13 +43,9 @@ def choose_recording(setting: str, program: Path) -> tuple[Path | None, bool]:
     if mode in ("", "off"):
         return None, False
     path = Path(name or Path("recordings") / f"{program.stem}.jsonl")
-    if mode not in ("none", "once", "new"):
-        raise ConfigurationError(
-            f"the debugger cannot do NJC_RECORD={setting}, as it replays the recorded replies; use"
-            " none, once, new or off"
-        )
-    if name.startswith("store:") or "://" in name:
-        raise ConfigurationError(f"the debugger needs a file as recording, not {name}")
+    if mode not in ("none", "once", "new") or name.startswith("store:") or "://" in name:
+        way = "use none:FILE, once:FILE, new:FILE or off"
+        raise ConfigurationError(f"the debugger cannot replay NJC_RECORD={setting}; {way}")
     return path, mode == "none" or (mode == "once" and path.exists())
 
 
@@ -68,16 +64,6 @@ class Stopped:
 
     step: Step
     reason: str
-
-
-@record
-class ReplyStreamed:
-    """Part of a reply has arrived: `text` is all the text so far, in a `turn` of a `run`."""
-
-    run: int
-    place: str
-    turn: int
-    text: str
 
 
 @record
@@ -132,6 +118,4 @@ class ProgramEnded:
     error: str = ""
 
 
-Happening = (
-    Stopped | ReplyStreamed | OutputWritten | InputWanted | Diverged | Noticed | ProgramEnded
-)
+Happening = Stopped | OutputWritten | InputWanted | Diverged | Noticed | ProgramEnded

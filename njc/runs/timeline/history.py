@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from njc.runs.timeline.channel import Json
-from njc.runs.timeline.happenings import Diverged, ReplyStreamed, StepEdit
+from njc.runs.timeline.happenings import Diverged, StepEdit
 from njc.runs.timeline.navigation import find_difference
 from njc.runs.timeline.step_builder import ControlLine, PendingLine, StepBuilder
 from njc.runs.timeline.steps import Step, Timeline, choose_executed_effect
@@ -27,8 +27,6 @@ class RunHistory:
         self.timeline = Timeline()
         self.edits: tuple[StepEdit, ...] = ()
         self._builder = StepBuilder()
-
-    # ── steps ────────────────────────────────────────────────────────────────────────────────────
 
     def begin(self) -> None:
         """Expect messages from a fresh process."""
@@ -52,21 +50,12 @@ class RunHistory:
             elif known is None or (step.is_done and not known.is_done):
                 self.timeline.put(step)
 
-    def read_streamed(self, run: str, turn: int, text: str) -> ReplyStreamed | None:
-        """Return the part of a reply in a message; None if its run has ended."""
-        open_run = self._builder.runs.get(run)
-        if open_run is None:
-            return None
-        return ReplyStreamed(open_run.base.run, open_run.base.place, turn, text)
-
     def forget_after(self, number: int) -> None:
         """Forget the steps after this one, and its result."""
         del self.timeline[max(0, number + 1) :]
         step = self.timeline.at(number)
         if step is not None and step.kind == "effect":
             self.timeline.put(make_undone(step))
-
-    # ── changes by the user ──────────────────────────────────────────────────────────────────────
 
     def add_edit(self, edit: StepEdit) -> None:
         """Keep a change; a decision replaces the earlier one. Later steps are forgotten."""
@@ -101,15 +90,11 @@ def read_line(message: Json) -> ControlLine | None:
 
 def make_undone(step: Step) -> Step:
     """Return a step as it was before it ran."""
-    return replace(
-        step,
-        is_done=False,
-        result_kind="",
-        result="",
-        error="",
-        changes={},
-        before={},
-        digest="",
-        printed="",
-        seconds=0.0,
-    )
+    unknown: dict[str, Any] = {
+        "result_kind": "",
+        "result": "",
+        "changes": {},
+        "before": {},
+        "digest": "",
+    }
+    return replace(step, is_done=False, printed="", **unknown)

@@ -34,7 +34,6 @@ from njrt.timeouts import DeadlineExceeded, call_with_timeout, clock
 from njrt.values.introspection import is_a, is_exactly, read_attributes
 
 MAX_CHILDREN = 200
-
 EVALUATION_SECONDS = 5.0
 
 _ATOMS = (type(None), bool, int, float, complex, str, bytes)
@@ -100,7 +99,6 @@ def evaluate(
     expression: str,
     variables: Mapping[str, UserValue],
     scope: Scope | None = None,
-    seconds: float = EVALUATION_SECONDS,
 ) -> UserValue:
     """Evaluate an expression over variables, builtins and module names; raises EvaluationError."""
     names = {"__builtins__": builtins, **(scope.module if scope else {}), **variables}
@@ -110,7 +108,7 @@ def evaluate(
             if scope and isinstance(node, ast.Attribute):
                 node.attr = mangle(node.attr, scope.class_name)
         code = compile(tree, "<debugger>", "eval")
-        return call_with_timeout(seconds, lambda: eval(code, names))
+        return call_with_timeout(EVALUATION_SECONDS, lambda: eval(code, names))
     except (DeadlineExceeded, SyntaxError) as error:
         raise EvaluationError(str(error)) from None
     except CallInDoubtError as error:  # of a call in the expression
@@ -150,15 +148,13 @@ class RunVariables:
                 shown = [show_variable(*variable, redactor) for variable in variables.items()]
             case "expand":
                 shown = expand(variables, question["path"], redactor)
-            case "evaluate":
+            case _:
                 clock.start()
                 try:
                     value = evaluate(question["expression"], variables, scope)
                 finally:
                     clock.stop()
                 shown = [show_variable("", value, redactor)]
-            case command:
-                raise EvaluationError(f"unknown command {command!r}")
         return {"variables": [asdict(variable) for variable in shown]}
 
     def set(self, change: Json, run: RunId) -> Json:

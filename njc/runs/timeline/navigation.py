@@ -49,6 +49,11 @@ class Mode:
 
 
 NOTHING = "(nothing)"
+_WORDS = {
+    "result_kind": "result",
+    "printed": "print",
+    "digest": "a variable, beyond the shown part,",
+}
 
 
 def find_step_back_over(timeline: Timeline, number: int) -> int | None:
@@ -71,26 +76,17 @@ def find_step_back_out(timeline: Timeline, number: int) -> int | None:
 
 def find_difference(known: Step, repeated: Step) -> Diverged | None:
     """Return how a step and its repetition first differ; results count only if both finished."""
-    pairs = [
-        ("kind", known.kind, repeated.kind),
-        ("place", known.place, repeated.place),
-        ("turn", str(known.turn), str(repeated.turn)),
-    ]
+
+    def read(name: str) -> tuple[str, object, object]:
+        return _WORDS.get(name, name), getattr(known, name), getattr(repeated, name)
+
+    pairs = [read(name) for name in ("kind", "place", "turn")]
     if known.effect is not None and repeated.effect is not None:
         pairs.append(("effect", json.dumps(known.effect), json.dumps(repeated.effect)))
     if known.is_done and repeated.is_done:
         for name in dict.fromkeys((*known.changes, *repeated.changes)):
-            before = known.changes.get(name, NOTHING)
-            now = repeated.changes.get(name, NOTHING)
-            pairs.append((f"variable `{name}`", str(before), str(now)))
-        pairs += [
-            ("result", known.result_kind, repeated.result_kind),
-            ("result", known.result, repeated.result),
-            ("error", known.error, repeated.error),
-            ("print", known.printed, repeated.printed),
-            ("a variable, beyond the shown part,", known.digest, repeated.digest),
-        ]
-    for what, before, now in pairs:
-        if before != now:
-            return Diverged(repeated, what, before, now)
-    return None
+            before, now = (step.changes.get(name, NOTHING) for step in (known, repeated))
+            pairs.append((f"variable `{name}`", before, now))
+        pairs += [read(name) for name in ("result_kind", "result", "error", "printed", "digest")]
+    found = next((pair for pair in pairs if pair[1] != pair[2]), None)
+    return Diverged(repeated, found[0], str(found[1]), str(found[2])) if found else None

@@ -37,7 +37,7 @@ from njc.runs.timeline.happenings import (
 from njc.runs.timeline.history import RunHistory
 from njc.runs.timeline.inspection import ShownVariable
 from njc.runs.timeline.navigation import ModeKind, find_step_back_out, find_step_back_over
-from njc.runs.timeline.processes import ProcessPool
+from njc.runs.timeline.processes import ProgramProcess
 from njc.runs.timeline.steps import Step, Timeline
 
 ControlState = Literal["new", "running", "stopped", "ended"]
@@ -59,7 +59,7 @@ class RunController:
         self.history = RunHistory()
         self._report = listener
         self._answers: queue.SimpleQueue[Json] = queue.SimpleQueue()
-        self._pool = ProcessPool(settings, self._receive)
+        self._program = ProgramProcess(settings, self._receive)
         self._halted = threading.Event()
         self._is_going_back = self._has_ended_properly = False
         self._hits: list[int] = []
@@ -120,22 +120,22 @@ class RunController:
         """Stop at the next step."""
         if self.state == "running":
             with suppress(ChannelClosedError):  # it is just ending
-                self._pool.channel.send({"command": "pause"})
+                self._program.channel.send({"command": "pause"})
 
     def restart(self, stops: bool = True) -> None:
         """Restart the program, without the user's changes."""
-        self._pool.stop()
+        self._program.stop()
         self.history.drop_edits(-1)
         self._start_process({"mode": "into" if stops else "run"})
 
     def terminate(self) -> None:
         """End the program; going back is still possible."""
-        self._pool.stop()
+        self._program.stop()
         if self.state in ("running", "stopped"):
             self._end(ProgramEnded(None, "ended by the debugger"), is_terminated=True)
 
     def close(self) -> None:
-        self._pool.close()
+        self._program.stop()
         self.state = "ended"
         self._folder.cleanup()
 
@@ -171,7 +171,7 @@ class RunController:
         """Replace all breakpoints; return them. Raises RunControlError for lines outside blocks."""
         self.breakpoints = tuple(each.locate(self.folders) for each in breakpoints)
         if self.state in ("running", "stopped"):
-            self._pool.channel.send({"command": "breakpoints", **self._format_breakpoints()})
+            self._program.channel.send({"command": "breakpoints", **self._format_breakpoints()})
         return self.breakpoints
 
     @property
@@ -279,8 +279,9 @@ class RunController:
             "options": options,
         }
         try:
-            self._pool.start(message)
-        except (OSError, TimeoutError, ChannelClosedError) as error:
+            with suppress(ChannelClosedError):  # it has ended; `_receive` reports this
+                self._program.start(message)
+        except OSError as error:
             self._end(ProgramEnded(None, f"the program could not be started: {error}"))
 
     def _set_running(self) -> None:
@@ -293,7 +294,7 @@ class RunController:
         self._check_state("stopped")
         self._set_running()
         self._wanted = wanted
-        self._pool.channel.send(self._make_go(mode=mode, target=wanted))
+        self._program.channel.send(self._make_go(mode=mode, target=wanted))
 
     def _go_back(self, target: int | None) -> None:
         self._check_state("stopped", "ended")
@@ -310,7 +311,7 @@ class RunController:
         go = {"mode": "to", "target": target, "mute": True, "scan": scan}
         self._is_going_back = True
         try:
-            self._pool.stop()
+            self._program.stop()
             self._start_process(go)
             if not self._halted.wait(REPLAY_SECONDS):
                 raise RunControlError(f"going back took more than {REPLAY_SECONDS:g} seconds")
@@ -325,7 +326,7 @@ class RunController:
         while not self._answers.empty():  # left from an earlier end of the program
             self._answers.get()
         self._check_state("stopped")
-        self._pool.channel.send(question)
+        self._program.channel.send(question)
         try:
             answer = dict(self._answers.get(timeout=ANSWER_SECONDS))
         except queue.Empty:
@@ -364,9 +365,6 @@ class RunController:
             case {"output": str(text), "stream": str(stream), "muted": is_muted}:
                 if not (is_muted or (message.get("direct") and self._is_going_back)):
                     self._report(OutputWritten(stream, text))
-            case {"streamed": str(text), "run": str(run), "turn": int(turn)}:
-                if streamed := self.history.read_streamed(run, turn, text):
-                    self._report(streamed)
             case {"input": int(position), "size": int(size)}:
                 self._input_request = position, size
                 self._answer_input()
@@ -374,11 +372,11 @@ class RunController:
                 self._report(Noticed(text))
             case {"ended": int(code), "error": str(error)}:
                 self._has_ended_properly = True
-                self._pool.wait()
+                self._program.wait()
                 self._end(ProgramEnded(code, error))
             case _:
                 for difference in self.history.take(message):
-                    self._pool.channel.send({"command": "pause"})
+                    self._program.channel.send({"command": "pause"})
                     self._report(difference)
 
     def _note_missing(self, wanted: int | None) -> None:
@@ -408,13 +406,10 @@ class RunController:
     def _end_without_message(self) -> None:
         if self._has_ended_properly or self.state == "ended":
             return
-        code = self._pool.wait()
-        if code is None:
-            text = "the process has ended by os._exit or a signal"
-        elif code < 0:
+        code = self._program.wait()
+        text = f"the program called os._exit({code})"
+        if code is not None and code < 0:
             text = f"the process was ended by signal {-code}"
-        else:
-            text = f"the program called os._exit({code})"
         self._end(ProgramEnded(code, text))
 
     def _answer_input(self) -> None:
@@ -427,4 +422,4 @@ class RunController:
             self._report(InputWanted())
             return
         self._input_request = None
-        self._pool.channel.send({"data": data.decode("latin-1")})
+        self._program.channel.send({"data": data.decode("latin-1")})

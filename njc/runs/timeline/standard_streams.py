@@ -8,7 +8,6 @@ descriptor 0 is empty.
 from __future__ import annotations
 
 import io
-import os
 import sys
 from collections.abc import Callable
 from typing import Any, BinaryIO, cast
@@ -30,9 +29,6 @@ class ControlledOutput(io.RawIOBase):
 
     def fileno(self) -> int:
         return self._handle
-
-    def isatty(self) -> bool:
-        return os.isatty(self._handle)
 
     def write(self, data: Any) -> int:
         data = bytes(data)

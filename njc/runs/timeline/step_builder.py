@@ -198,16 +198,15 @@ class StepBuilder:
             result_kind="error" if line.outcome == "failed" else "outcome",
             result=line.outcome,
             error=line.note,
+            seconds=line.seconds,
             **read_results(line, run.variables),
         )
 
 
 def build_timeline(lines: Iterable[TraceLine]) -> Timeline:
-    """Return the timeline of a trace."""
+    """Return the timeline of a trace, without its unreadable lines."""
     timeline, builder = Timeline(), StepBuilder()
     for line in lines:
-        if isinstance(line, UnreadableLine):
-            timeline.problems.append(line)
         for step in builder.add(line):
             timeline.put(step)
     return timeline

@@ -16,14 +16,11 @@ from dataclasses import field
 from typing import Any, Literal
 
 from njc.runs.timeline.effect_text import (
-    NO_CHANGE,
     format_effect,
     format_messages,
     format_reply,
-    name_effect,
-    summarize_variables,
 )
-from njc.trace_lines import ModelCallCost, UnreadableLine
+from njc.trace_lines import ModelCallCost
 from njrt.records import record
 from njrt.rendering.writer import remove_unstable_parts
 
@@ -34,10 +31,6 @@ ResultKind = Literal["", "answer", "refusal", "outcome", "error"]
 
 JUMPS = frozenset({"broke", "continued", "returned", "raised"})
 """The outcomes of blocks that end by a jump."""
-
-_ENCODER = json.JSONEncoder(ensure_ascii=False)
-_UNSTABLE_MARKS = (" at 0x", " owner=", " id='", "started ", "daemon ", "{'")
-"""Text without these is left unchanged by `remove_unstable_parts`; looking for them is faster."""
 
 Variables = Mapping[str, str]
 """Each bound variable, described on one line."""
@@ -129,7 +122,7 @@ class Step:
     @property
     def name(self) -> str:
         """The kind of effect; at an entry, the block's effect set."""
-        return self.effects if self.kind == "enter" else name_effect(self.executed or {})
+        return self.effects if self.kind == "enter" else str((self.executed or {}).get("kind", ""))
 
     @property
     def code(self) -> str:
@@ -165,20 +158,11 @@ class Step:
         return [*variables, *parts]
 
     @property
-    def changed(self) -> str:
-        """The changes in a few words."""
-        if self.is_unchanged:
-            return NO_CHANGE
-        return summarize_variables(self.changes, self.before) or "printed" * bool(self.printed)
-
-    @property
     def comparable_digest(self) -> bytes:
         """A digest, equal for equal steps; it omits times, tokens, model names and addresses."""
         start = (self.place, self.instruction) if self.kind == "enter" else ()
         parts = [self.kind, self.call and self.shown, self.effect, self.changes, self.printed]
-        text = _ENCODER.encode([*parts, *start, self.ending])
-        if any(mark in text for mark in _UNSTABLE_MARKS):
-            text = remove_unstable_parts(text)
+        text = remove_unstable_parts(json.dumps([*parts, *start, self.ending], ensure_ascii=False))
         return hashlib.blake2b(text.encode("utf-8", "backslashreplace"), digest_size=8).digest()
 
     @property
@@ -213,9 +197,6 @@ def choose_executed_effect(
 
 class Timeline(list[Step]):
     """The steps of one run of a program; `timeline[k]` is step `k`."""
-
-    def __init__(self) -> None:
-        self.problems: list[UnreadableLine] = []
 
     def at(self, number: int) -> Step | None:
         """Return a step, or None before the first and after the last one."""

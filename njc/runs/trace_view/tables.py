@@ -59,11 +59,8 @@ def format_table(
 
 def fit_text(text: str, width: int, is_number: bool) -> str:
     """Return a text of exactly this width, padded with spaces or cut with an ellipsis."""
-    size = measure_text(text)
-    if size > width:
-        text = cut_text(text, width)
-        size = measure_text(text)
-    blanks = " " * (width - size)
+    text = cut_text(text, width)
+    blanks = " " * (width - measure_text(text))
     return blanks + text if is_number else text + blanks
 
 

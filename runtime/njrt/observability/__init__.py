@@ -1,1 +1,1 @@
-"""Accounts of calls, tokens and cost, logs, traces, and OpenTelemetry spans."""
+"""Accounts of calls, tokens and cost, traces, and OpenTelemetry spans."""

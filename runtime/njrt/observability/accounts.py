@@ -17,25 +17,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 
 from njrt.context import Stack, allow_one_entry
-from njrt.effects import Answer, Effect, EffectResult, NeedsCode, Refusal
+from njrt.effects import Effect, NeedsCode, Refusal
 from njrt.errors import BudgetError, NaturalError, NotAskedError
-from njrt.events import Asked, Began, Ended, Event, Performed, Redact, Replied, RunId, Unanswered
+from njrt.events import Asked, Began, Ended, Event, Performed, Replied, RunId, Unanswered
 from njrt.messages import CallAttempt, Reply, Request, Usage, UserMessage
-from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
 from njrt.questions import list_probabilities
 from njrt.records import record
-from njrt.rendering.one_line import write_brief
-from njrt.rendering.redaction import redact_shapes
-from njrt.rendering.writer import clip
-
-_OUTCOME_NAMES: dict[type, str] = {
-    Completed: "completed",
-    Broke: "broke",
-    Continued: "continued",
-    Returned: "returned",
-    Raised: "raised",
-}
-_MAX_RESULT_CHARS = 4000
+from njrt.rendering.endings import format_error_line, name_ending, summarize_result
 
 
 @record
@@ -110,8 +98,7 @@ class Totals:
         ]
         words = [f"{number:,} {noun}" + ("" if number == 1 else "s") for number, noun in counts]
         words += [format_cost(self.usd, self.unpriced), f"{self.seconds:.1f} s"]
-        if self.needed_code:
-            words.append(f"{self.needed_code:,} needed code")
+        words += [f"{self.needed_code:,} needed code"] * bool(self.needed_code)
         return ", ".join(words)
 
 
@@ -186,9 +173,9 @@ class Watch:
     @property
     def by_place(self) -> dict[str, Totals]:
         """Return the usage of every block, in the order their first runs ended."""
-        places: dict[str, Totals] = {}
+        places = dict.fromkeys((run.place for run in self.runs), Totals())
         for run in self.runs:
-            places[run.place] = places.get(run.place, Totals()) + run.totals
+            places[run.place] += run.totals
         return places
 
     def __str__(self) -> str:
@@ -201,7 +188,7 @@ class Watch:
 class _OpenRun:
     began: Began
     watches: tuple[Watch, ...]
-    asked: Asked | None = None
+    asked: Request | None = None
     calls: list[ModelCall] = field(default_factory=list)
     effects: list[PerformedEffect] = field(default_factory=list)
 
@@ -221,40 +208,30 @@ def record_event(event: Event) -> None:
         return
     match event:
         case Asked(request=request):
-            kept = without_files(request)
-            run.asked = event if kept is request else replace(event, request=kept)
+            run.asked = without_files(request)
         case Replied(reply=reply, seconds=seconds) if run.asked is not None:
-            called = ModelCall(run.asked.request, reply, None, seconds, reply.attempts)
-            run.calls.append(called)
+            run.calls.append(ModelCall(run.asked, reply, None, seconds, reply.attempts))
         case Unanswered(error=error, seconds=seconds) if run.asked is not None:
             line, attempts = format_error_line(error), getattr(error, "attempts", ())
-            if isinstance(error, NotAskedError | BudgetError) and not attempts:
-                return  # no call was made
-            run.calls.append(ModelCall(run.asked.request, None, line, seconds, attempts))
+            if attempts or not isinstance(error, NotAskedError | BudgetError):  # a call was made
+                run.calls.append(ModelCall(run.asked, None, line, seconds, attempts))
         case Performed(effect=effect, result=result, seconds=seconds):
             refused, summary = isinstance(result, Refusal), summarize_result(result, event.redact)
-            done = PerformedEffect(effect, summary, refused, seconds)
-            run.effects.append(done)
+            run.effects.append(PerformedEffect(effect, summary, refused, seconds))
         case Ended():
             _close_run(run, event)
 
 
 def without_files(request: Request) -> Request:
     """Return the request without its files' bytes, which an account does not keep."""
-    if not [
-        each for each in request.messages if isinstance(each, UserMessage) and each.attachments
-    ]:
+    if not [it for it in request.messages if isinstance(it, UserMessage) and it.attachments]:
         return request
-    messages = tuple(
-        UserMessage(message.text) if isinstance(message, UserMessage) else message
-        for message in request.messages
-    )
-    return replace(request, messages=messages)
+    kept = (UserMessage(it.text) if isinstance(it, UserMessage) else it for it in request.messages)
+    return replace(request, messages=tuple(kept))
 
 
 def _close_run(run: _OpenRun, ended: Ended) -> None:
     del _open_runs[ended.run]
-    outcome, error = name_ending(ended.outcome, ended.redact)
     began = run.began
     finished = RunAccount(
         ended.run,
@@ -262,8 +239,7 @@ def _close_run(run: _OpenRun, ended: Ended) -> None:
         began.model,
         tuple(run.calls),
         tuple(run.effects),
-        outcome,
-        error,
+        *name_ending(ended.outcome, ended.redact),
         ended.seconds,
         began.parent,
         ended.warnings,
@@ -273,36 +249,6 @@ def _close_run(run: _OpenRun, ended: Ended) -> None:
     _thread_local.run = finished
     for watch in run.watches:
         watch.runs.append(finished)
-
-
-def name_ending(
-    outcome: Outcome | BaseException, redact: Redact | None = None
-) -> tuple[str, str | None]:
-    """Return the name of a run's ending, and the exception that it raised or failed with."""
-    if isinstance(outcome, Raised):
-        return "raised", format_error_line(outcome.exception, redact)
-    if isinstance(outcome, BaseException):
-        return "failed", format_error_line(outcome, redact)
-    return _OUTCOME_NAMES[type(outcome)], None
-
-
-def format_error_line(error: BaseException, redact: Redact | None = None) -> str:
-    """Return an exception on one line, redacted; never raises."""
-    is_ours = isinstance(error, NaturalError) and bool(error.args)
-    line = f"{type(error).__name__}: {error.args[0]}" if is_ours else write_brief(error, 400)
-    return (redact or redact_shapes)(line)
-
-
-def summarize_result(result: EffectResult, redact: Redact | None = None) -> str:
-    """Return the answer to the model, or the name of the outcome."""
-    match result:
-        case NeedsCode(reason):
-            return f"needs code: {clip(reason, _MAX_RESULT_CHARS)}"
-        case Answer(text) | Refusal(text):
-            return clip(text, _MAX_RESULT_CHARS)
-        case _:
-            name, error = name_ending(result, redact)
-            return f"{name}: {error}" if error else name
 
 
 def note_error(error: NaturalError) -> None:

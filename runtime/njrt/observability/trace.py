@@ -21,6 +21,7 @@ from njrt.context import free_in_child
 from njrt.effect_json import effect_to_json, interceptor_decision_to_json
 from njrt.effects import Answer, Refusal
 from njrt.events import Asked, Began, Ended, Event, Performed, Replied, StateChange, Unanswered
+from njrt.logs import warn
 from njrt.message_json import (
     attempts_to_json,
     drop_empty,
@@ -29,9 +30,8 @@ from njrt.message_json import (
     message_to_json,
     reply_to_json,
 )
-from njrt.observability.accounts import format_error_line, name_ending, summarize_result
-from njrt.observability.logs import warn
 from njrt.private_files import lacks_line_end, open_private
+from njrt.rendering.endings import format_error_line, name_ending, summarize_result
 
 MAX_PART_CHARS = 20_000
 """The maximal number of characters of text in one part of a line; the rest is cut."""
@@ -51,14 +51,11 @@ class TraceFile:
         self._has_failed = False
 
     def __call__(self, event: Event) -> None:
-        self.add(format_event_line(event))
-
-    def add(self, line: str) -> None:
-        """Append one line; after a failure, do nothing."""
+        """Append an event; after a failure, do nothing."""
         if self._has_failed:
             return
         try:
-            self._write_bytes(line.encode() + b"\n")
+            self._write_bytes(format_event_line(event).encode() + b"\n")
         except (OSError, ValueError) as error:
             self._has_failed = True
             warn("the trace %s cannot be written (%s); continuing without it", self.path, error)
@@ -83,29 +80,20 @@ class TraceFile:
 
 
 def _is_cut_off(path: Path) -> bool:
-    """Return whether a file's last line has no end, after a kill or as another process writes."""
-    before, waits = -1, 0
-    while lacks_line_end(path):
-        size = path.stat().st_size
-        before, waits = size, waits + 1 if size == before else 0
-        if waits == 3:
-            return True
+    """Return whether a file's last line has no end, and gets none from another process."""
+    for _ in range(5):
+        if not lacks_line_end(path):
+            return False
         time.sleep(0.01)
-    return False
+    return True
 
 
 def format_event_line(event: Event) -> str:
     """Return an event as one line of JSON with bounded length."""
     at = datetime.fromtimestamp(event.at, UTC).isoformat(timespec="microseconds")
-    first = {
-        "event": type(event).__name__.lower(),
-        "run": event.run,
-        "at": at.replace("+00:00", "Z"),
-    }
-    parts = {
-        name: TextBudget(MAX_PART_CHARS).cut(part) for name, part in event_to_json(event).items()
-    }
-    return format_json_line(first | parts)
+    name, parts = type(event).__name__.lower(), event_to_json(event).items()
+    first = {"event": name, "run": event.run, "at": at.replace("+00:00", "Z")}
+    return format_json_line(first | {key: TextBudget(MAX_PART_CHARS).cut(it) for key, it in parts})
 
 
 def event_to_json(event: Event) -> dict[str, Any]:
@@ -119,8 +107,8 @@ def event_to_json(event: Event) -> dict[str, Any]:
         case Asked(request=request):
             asked: dict[str, Any] = {"turn": request.turn}
             if request.turn == 1:
-                asked["system"] = request.system.split("\n")
-                asked["tools"] = [tool.name for tool in request.tools]
+                tools = [tool.name for tool in request.tools]
+                asked |= {"system": request.system.split("\n"), "tools": tools}
             if request.temperature is not None:
                 asked["temperature"] = request.temperature
             new = list_new_messages(request.messages, request.turn)
@@ -130,8 +118,7 @@ def event_to_json(event: Event) -> dict[str, Any]:
             return {"turn": turn, "seconds": round(seconds, 6)} | origin
         case Unanswered(turn=turn, error=error, seconds=seconds):
             failed = {"turn": turn, "seconds": round(seconds, 6), "error": format_error_line(error)}
-            attempts = attempts_to_json(getattr(error, "attempts", ()))
-            return failed | drop_empty(attempts=attempts)
+            return failed | drop_empty(attempts=attempts_to_json(getattr(error, "attempts", ())))
         case Performed(turn=turn, effect=effect, result=result, seconds=seconds):
             kind = "answer" if isinstance(result, Answer) else "outcome"
             kind = "refusal" if isinstance(result, Refusal) else kind
@@ -142,13 +129,9 @@ def event_to_json(event: Event) -> dict[str, Any]:
             return fields | state_to_json(event.state, "changes")
         case Ended(outcome=outcome, seconds=seconds):
             name, message = name_ending(outcome, event.redact)
-            return (
-                {"outcome": name}
-                | drop_empty(error=message)
-                | {"seconds": round(seconds, 6)}
-                | state_to_json(event.state, "changes")
-                | drop_empty(warnings=list(event.warnings))
-            )
+            ended = {"outcome": name} | drop_empty(error=message) | {"seconds": round(seconds, 6)}
+            ended |= state_to_json(event.state, "changes")
+            return ended | drop_empty(warnings=list(event.warnings))
         case _:
             assert_never(event)
 
@@ -169,29 +152,25 @@ class TextBudget:
 
     def cut(self, value: Any) -> Any:
         """Return the value without the texts and items beyond the limit."""
-        if isinstance(value, str):
-            kept = (
-                value
-                if len(value) <= self.left
-                else value[: self.left] + f"... (+{len(value) - self.left})"
-            )
-            self.left = max(0, self.left - len(value))
-            return kept
-        if isinstance(value, dict):
-            kept_fields: dict[Any, Any] = {}
-            for key, item in value.items():
-                if self.left <= 0 and len(kept_fields) >= MIN_FIELDS:
-                    kept_fields["..."] = f"... (+{len(value) - len(kept_fields)} more)"
-                    break
-                kept_fields[key] = self.cut(item)
-            return kept_fields
-        if isinstance(value, (list, tuple)):
-            kept_items: list[Any] = []
-            for item in value:
-                if self.left <= 0:
-                    kept_items.append(f"... (+{len(value) - len(kept_items)} more)")
-                    break
-                kept_items.append(self.cut(item))
-            return kept_items
-        self.left = max(0, self.left - 4)
-        return value
+        match value:
+            case str():
+                left, self.left = self.left, max(0, self.left - len(value))
+                is_whole = len(value) <= left
+                return value if is_whole else f"{value[:left]}... (+{len(value) - left})"
+            case dict():
+                fields: dict[Any, Any] = {}
+                for key, item in value.items():
+                    if self.left <= 0 and len(fields) >= MIN_FIELDS:
+                        return fields | {"...": f"... (+{len(value) - len(fields)} more)"}
+                    fields[key] = self.cut(item)
+                return fields
+            case list() | tuple():
+                items: list[Any] = []
+                for item in value:
+                    if self.left <= 0:
+                        return [*items, f"... (+{len(value) - len(items)} more)"]
+                    items.append(self.cut(item))
+                return items
+            case _:
+                self.left = max(0, self.left - 4)
+                return value

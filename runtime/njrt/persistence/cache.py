@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from njrt.errors import StoreError, WrongSignatureError
+from njrt.logs import warn
 from njrt.message_json import (
     format_json_line,
     hash_json,
@@ -26,7 +27,6 @@ from njrt.message_json import (
 )
 from njrt.messages import Reply, Request
 from njrt.models.model import Ask
-from njrt.observability.logs import warn
 from njrt.persistence.sqlite_store import SqliteStore
 from njrt.records import record, replace
 from njrt.stores import Store

@@ -21,7 +21,7 @@ from urllib.parse import quote, unquote
 
 from njrt.errors import ConfigurationError, StoreError, WrongSignatureError, find_opener
 from njrt.events import Event
-from njrt.observability.logs import warn
+from njrt.logs import warn
 from njrt.observability.trace import format_event_line
 from njrt.persistence.sqlite_store import MemoryStore, SqliteStore
 from njrt.private_files import find_state_folder

@@ -49,10 +49,10 @@ from njrt.gates import (
 )
 from njrt.message_json import hash_json
 from njrt.models.model import run_without_waiting
-from njrt.observability.accounts import format_error_line
 from njrt.outcome import Raised
 from njrt.persistence.recording_file import RecordedTouch, TouchState
 from njrt.rendering.describe import render_value
+from njrt.rendering.endings import format_error_line
 from njrt.rendering.redaction import REDACTED, Redactor
 from njrt.scope.scope import Scope
 from njrt.session.call_arguments import (

@@ -24,12 +24,12 @@ from njrt.events import Listener, RunId
 from njrt.messages import Protocol
 from njrt.models.model import LayeredModel, Model
 from njrt.observability.accounts import note_error
-from njrt.observability.listeners import Notified
 from njrt.options import Options
 from njrt.records import replace
 from njrt.session.interception import DecisionRecord, list_interceptors
 from njrt.session.layered_model import NO_MODEL, find_recorder, make_layered_model
 from njrt.session.limits import Meter, Metered, has_limit_elsewhere, list_open_meters, read_limits
+from njrt.session.notified import Notified
 from njrt.session.settings import (
     FrozenOptions,
     Settings,

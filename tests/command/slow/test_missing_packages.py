@@ -34,7 +34,6 @@ for group, *words in [*helps, *calls]:
 
 CALLS = {
     "njc check --watch prog.njpy": "njpy[watch]",
-    "njc trace trace.jsonl --html page.html": "njpy[trace]",
     "njc lsp": "njpy[lsp]",
     "njc batch prog.njpy:route rows.jsonl -o out.jsonl --executor dask": "njpy[dask]",
     "spsbench loc": "njpy[bench]",

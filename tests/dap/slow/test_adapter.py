@@ -290,7 +290,7 @@ def test_breakpoints_that_cannot_be_set(connect: Connect, program: Path) -> None
     client = connect()
     answer = client.request("setFunctionBreakpoints", {"breakpoints": [{"name": "effekt Run"}]})
     assert not answer.breakpoints[0].verified
-    assert "write one of: line FILE:LINE" in answer.breakpoints[0].message
+    assert "write one of: block [FILE:LINE]" in answer.breakpoints[0].message
     os.mkfifo(pipe := program.with_name("pipe.njpy"))
     for file in (pipe, Path("/dev/zero")):
         wanted = {"source": {"path": str(file)}, "breakpoints": [{"line": 1}]}

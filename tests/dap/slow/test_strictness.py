@@ -259,8 +259,8 @@ WRONG: list[tuple[str, Any, str]] = [
             "block nosuch.njpy:3": "nosuch.njpy is not here; a module elsewhere may have it",
             "block program.njpy:99": "there is no prompt at program.njpy:99",
             "block program.njpy": NO_BREAKPOINT,
-            "line program.njpy:8": "breakpoints on lines are set in their file",
-            "tokens " + "9" * 5000: NO_BREAKPOINT,
+            "line program.njpy:8": "`line program.njpy:8` is not a breakpoint; write one of: ",
+            "block a.njpy:" + "9" * 5000: NO_BREAKPOINT,
         }.items()
     ),
 ]

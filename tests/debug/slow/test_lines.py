@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -18,7 +17,6 @@ from njc.commands import njc
 from njc.frontend.source import SourceFile
 from njc.runs.debug.commands import COMMANDS
 from njc.runs.debug.stop_report import list_lines
-from openai_server import KEY, OpenAIServer, calls
 from waiting import HANG_SECONDS
 
 CITATIONS = (
@@ -139,8 +137,8 @@ RECORDING = "examples/recordings/wrong_citations.jsonl"
         (f"none:{RECORDING}", "wrong_citations.njpy:10, step 0: entry of the block"),
         (f"once:{RECORDING}", "wrong_citations.njpy:10, step 0: entry of the block"),
         ("none:nothing.jsonl", "there is no recording nothing.jsonl"),
-        (f"all:{RECORDING}", "the debugger cannot do NJC_RECORD=all:"),
-        ("none:store:mail", "the debugger needs a file as recording, not store:mail"),
+        (f"all:{RECORDING}", "the debugger cannot replay NJC_RECORD=all:"),
+        ("none:store:mail", "the debugger cannot replay NJC_RECORD=none:store:mail"),
     ],
 )
 def test_the_recording_of_the_environment_is_replayed(
@@ -171,7 +169,7 @@ ERRORS = {
     "b block :": "`block :` is not a breakpoint; write one of: ",
     "b block wrong_citations.njpy": "is not a breakpoint; write one of: ",
     "b block wrong_citations.njpy:99": "there is no prompt at wrong_citations.njpy:99",
-    "b line nosuch.njpy:4": "there is no prompt at nosuch.njpy:4",
+    "b line nosuch.njpy:4": "is not a breakpoint; write one of: ",
     "b tokens -1": "`tokens -1` is not a breakpoint; write one of: ",
     f"b effect if {'-' * 100000}1": " is not an expression: ",
     "cl -1": "there is no breakpoint `-1`",
@@ -326,21 +324,6 @@ def test_a_program_that_does_not_repeat_itself_diverges(debug: Debug, tmp_path: 
     assert shown["restart"][0].startswith(
         "diverged: step 0 differs when repeated: variable `total` was int = "
     )
-
-
-def test_the_lines_of_a_reply_are_shown_while_it_comes_in(
-    debug: Debug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program = tmp_path / "program.njpy"
-    program.write_text('"""natural\nBind <:x>, a number.\n"""\nprint(x)\n')
-    code = "x = 1\nx += 1  # two"
-    with OpenAIServer([calls(("run", json.dumps({"code": code, "done": True})))]) as server:
-        monkeypatch.setenv("NJC_BASE_URL", server.base_url)
-        monkeypatch.setenv("NJC_API_KEY", KEY)
-        shown = answers(debug("--model", "openai/gpt-4.1", program, commands="s\nS\nc\n"))
-    assert shown["s"][:3] == ["~ program.njpy:1, turn 1:", "~ x = 1", "~ x += 1  # two"]
-    assert shown["s"][3].startswith("> program.njpy:1, step 1: before Run, turn 1, ")
-    assert shown["c"] == ["| 2", "the program has ended"], "a recorded reply does not come in"
 
 
 def test_the_source_is_shown_by_the_lines_of_its_places(debug: Debug, tmp_path: Path) -> None:

@@ -24,8 +24,9 @@ import pyte
 import pytest
 from piped import SCRIPTED
 
-from loopback import Stream
-from openai_server import KEY, OpenAIServer, calls, split_completion
+from loopback import Answer
+from openai_server import KEY, OpenAIServer, calls
+from waiting import wait_until
 
 SECONDS = 90.0
 COLUMNS, ROWS = 100, 60
@@ -123,10 +124,8 @@ def program(tmp_path: Path) -> Path:
     return file
 
 
-def make_slow_reply() -> Stream:
-    code = "x = 1\n" + "".join(f"x += {number}\n" for number in range(12))
-    answer = calls(("run", json.dumps({"code": code, "done": True})))
-    return Stream(list(split_completion(answer.body, 4)), pause=0.05)
+def make_slow_reply() -> Answer:
+    return Answer(calls(("run", json.dumps({"code": "x = 1", "done": True}))).body, after=3.0)
 
 
 def test_commands_on_a_terminal(program: Path) -> None:
@@ -138,7 +137,7 @@ def test_commands_on_a_terminal(program: Path) -> None:
             terminal.send("\x03")
             terminal.wait_for("`q` ends the debugger")
             terminal.send("c\n")
-            terminal.wait_for("~ x = 1")
+            wait_until(lambda: len(server.seen) == 1)
             terminal.send("\x03")
             terminal.wait_for("the program is to stop at its next step", "before Run")
             terminal.send("edit\n")

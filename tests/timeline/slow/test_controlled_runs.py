@@ -10,6 +10,7 @@ import subprocess
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from waiting_controller import WaitingController
@@ -26,7 +27,6 @@ from njc.runs.timeline.happenings import (
     Noticed,
     OutputWritten,
     ProgramEnded,
-    ReplyStreamed,
     RunSettings,
     Stopped,
 )
@@ -100,6 +100,18 @@ def stop(controller: WaitingController) -> Step:
     return stopped.step
 
 
+def go(movement: Callable[..., None], *arguments: Any) -> Step:
+    """Make a movement of a controller, and wait for the stop; the step."""
+    movement(*arguments)
+    return stop(movement.__self__)  # type: ignore[attr-defined]
+
+
+def finish(controller: WaitingController) -> tuple[ProgramEnded, list[Happening]]:
+    """Run on, and wait for the end; what happened before."""
+    controller.run_on()
+    return end(controller)
+
+
 def end(controller: WaitingController) -> tuple[ProgramEnded, list[Happening]]:
     """Wait for the end; what happened before."""
     happenings: list[Happening] = []
@@ -145,32 +157,26 @@ def test_calls_of_gated_functions_are_steps_forward_and_back(control: Control, p
         found.append(stop(controller))
     kinds = [step.effect["kind"] if step.effect else step.kind for step in found]
     assert kinds == ["enter", "Run", "Touch", "Touch", "exit"]
-    controller.run_to(found[3].number)
-    assert stop(controller).effect == {
+    assert go(controller.run_to, found[3].number).effect == {
         "kind": "Touch",
         "function": "__main__.pay",
         "arguments": {"number": 2},
     }
-    controller.run_on()
-    ended, _ = end(controller)
+    ended, _ = finish(controller)
     assert ended.code == 0
 
 
 def test_forward_and_back_over_effects_and_blocks(control: Control) -> None:
     controller = control()
-    controller.start()
-    assert stop(controller).number == 0
+    assert go(controller.start).number == 0
     for number in range(1, 7):
-        controller.step_into()
-        assert stop(controller).number == number
+        assert go(controller.step_into).number == number
     assert [(step.kind, step.run) for step in controller.timeline] == STEPS
     for number in reversed(range(6)):
-        controller.step_back_into()
-        assert stop(controller).number == number
+        assert go(controller.step_back_into).number == number
     with pytest.raises(RunControlError, match="this is the start"):
         controller.step_back_into()
-    controller.run_on()
-    ended, happenings = end(controller)
+    ended, happenings = finish(controller)
     assert ended == ProgramEnded(0)
     assert write_output(happenings) == "half done\ntotal 8\n"
     assert not any(isinstance(happening, Diverged) for happening in happenings)
@@ -181,17 +187,14 @@ def test_the_end_by_the_debugger_is_no_divergence(control: Control) -> None:
     controller.start()
     while stop(controller).number < 3:
         controller.step_into()
-    controller.run_to(1)
-    stop(controller)
+    go(controller.run_to, 1)
     known = len(controller.timeline)
     controller.terminate()
     ended, happenings = end(controller)
     assert (ended, happenings) == (ProgramEnded(None, "ended by the debugger"), [])
     assert len(controller.timeline) == known
-    controller.step_back_over()
-    assert stop(controller).number < known
-    controller.run_on()
-    assert end(controller)[0] == ProgramEnded(0)
+    assert go(controller.step_back_over).number < known
+    assert finish(controller)[0] == ProgramEnded(0)
 
 
 ASKING = '''\
@@ -218,46 +221,35 @@ with njrt.using(model=Scripted([run("doubled = number * 2", done=True)] * 9)):
 def test_blocks_of_expressions_are_no_steps(control: Control) -> None:
     controller = control(ASKING)
     controller.set_breakpoints((Breakpoint("effect", condition="double(2) == 4"),))
-    controller.start()
-    assert stop(controller).kind == "enter"
+    assert go(controller.start).kind == "enter"
     assert controller.evaluate("double(21)").text == "int = 42"
     with pytest.raises(RunControlError, match="cannot read the input of the program"):
         controller.evaluate("input()")
     controller.set_variable("number", "double(4)")
-    controller.run_on()
-    assert stop(controller).kind == "effect"
+    assert go(controller.run_on).kind == "effect"
     assert controller.evaluate("double(number)").text == "int = 16"
-    controller.step_back_over()
-    assert stop(controller).kind in ("enter", "effect")
+    assert go(controller.step_back_over).kind in ("enter", "effect")
     controller.set_breakpoints(())
-    controller.run_on()
-    ended, happenings = end(controller)
+    ended, happenings = finish(controller)
     assert (ended, write_output(happenings)) == (ProgramEnded(0), "doubled 16\n")
     assert [step.kind for step in controller.timeline] == ["enter", "effect", "exit"]
 
 
 def test_over_skips_called_blocks_and_out_ends_a_block(control: Control) -> None:
     controller = control()
-    controller.start()
-    assert stop(controller).number == 0
+    assert go(controller.start).number == 0
     for number in (1, 5, 6):
-        controller.step_over()
-        assert stop(controller).number == number
+        assert go(controller.step_over).number == number
     for number in (5, 1):
-        controller.step_back_over()
-        assert stop(controller).number == number
-    controller.run_to(3)
-    assert stop(controller).number == 3
-    controller.step_out()
-    assert (stop(controller).kind, controller.position) == ("exit", 4)
-    controller.step_back_out()
-    assert stop(controller).number == 2
-    controller.step_back_out()
-    assert stop(controller).number == 1
+        assert go(controller.step_back_over).number == number
+    assert go(controller.run_to, 3).number == 3
+    assert (go(controller.step_out).kind, controller.position) == ("exit", 4)
+    assert go(controller.step_back_out).number == 2
+    assert go(controller.step_back_out).number == 1
 
 
 BREAKPOINTS: dict[str, tuple[Breakpoint, list[int]]] = {
-    "line": (Breakpoint("line", "program.njpy:7"), [2]),
+    "line": (Breakpoint("block", "program.njpy:7"), [2]),
     "block": (Breakpoint("block", "program.njpy:14"), [0]),
     "any block": (Breakpoint("block"), [0, 2]),
     "effect": (Breakpoint("effect", "Run"), [1, 3, 5]),
@@ -266,7 +258,6 @@ BREAKPOINTS: dict[str, tuple[Breakpoint, list[int]]] = {
     "jump": (Breakpoint("jump"), []),
     "variable": (Breakpoint("variable", "doubled"), [4]),
     "refusal": (Breakpoint("refusal"), [5]),
-    "tokens": (Breakpoint("tokens", "1000"), []),
 }
 
 
@@ -281,15 +272,14 @@ def test_breakpoints_stop_forward_and_backward(name: str, control: Control) -> N
         controller.run_on()
     assert end(controller)[0] == ProgramEnded(0)
     for number in dict.fromkeys([*reversed(numbers), 0]):
-        controller.run_back()
-        assert stop(controller).number == number
+        assert go(controller.run_back).number == number
     with pytest.raises(RunControlError, match="this is the start"):
         controller.run_back()
 
 
 def test_a_breakpoint_outside_of_prompts_is_refused(control: Control) -> None:
     with pytest.raises(RunControlError, match=r"there is no prompt at program.njpy:1$"):
-        control().set_breakpoints((Breakpoint("line", "program.njpy:1"),))
+        control().set_breakpoints((Breakpoint("block", "program.njpy:1"),))
 
 
 TWO_PACKAGES = """
@@ -318,7 +308,7 @@ def test_the_path_of_a_breakpoint_decides_between_files_of_one_name(
         (tmp_path / name / "__init__.py").touch()
         (tmp_path / name / "count.njpy").write_text(COUNTING)
     controller = control(TWO_PACKAGES)
-    controller.set_breakpoints((Breakpoint("line" if place else "block", place),))
+    controller.set_breakpoints((Breakpoint("block", place),))
     controller.start(stops=False)
     for name in stops:
         step = stop(controller)
@@ -329,8 +319,7 @@ def test_the_path_of_a_breakpoint_decides_between_files_of_one_name(
 
 def test_variables_are_listed_expanded_and_evaluated(control: Control) -> None:
     controller = control(SHOP)
-    controller.start()
-    stop(controller)
+    go(controller.start)
     shown = {
         variable.name: (variable.text, variable.has_parts) for variable in controller.variables()
     }
@@ -388,8 +377,7 @@ def test_private_names_in_expressions_are_those_of_the_class_around_the_block(
 ) -> None:
     controller = control(PRIVATE)
     controller.set_breakpoints((Breakpoint("block", condition="self.__count == 41"),))
-    controller.start(stops=False)
-    stop(controller)
+    go(controller.start, False)
     assert (
         controller.evaluate("[self.__count for _ in range(2)]").text
         == "list[int], 2 items = [41, 41]"
@@ -440,25 +428,19 @@ def test_a_variable_that_is_set_counts_and_is_set_again_when_steps_are_repeated(
     control: Control,
 ) -> None:
     controller = control(SHOP)
-    controller.start()
-    stop(controller)
-    controller.step_over()
-    assert stop(controller).kind == "effect"
+    go(controller.start)
+    assert go(controller.step_over).kind == "effect"
     assert controller.set_variable("price", "price + 97").text == "int = 100"
     for _ in range(2):
-        controller.step_over()
-        assert stop(controller).kind == "exit"
+        assert go(controller.step_over).kind == "exit"
         assert controller.evaluate("total").text == "int = 200"
         assert controller.timeline[1].changes["total"] == "int = 200"
-        controller.step_back_over()
-        assert stop(controller).number == 1
+        assert go(controller.step_back_over).number == 1
         assert controller.evaluate("price").text == "int = 100"
-    controller.step_back_over()
-    assert stop(controller).number == 0
+    assert go(controller.step_back_over).number == 0
     assert controller.history.edits == ()
     assert controller.evaluate("price").text == "int = 3"
-    controller.run_on()
-    ended, happenings = end(controller)
+    ended, happenings = finish(controller)
     assert ended == ProgramEnded(0)
     assert write_output(happenings) == "0 3 6 ['lamp', 7, 6]\n1 3 6 ['lamp', 7, 6, 6]\n"
     with pytest.raises(RunControlError, match="the program is not stopped: it is ended"):
@@ -467,57 +449,44 @@ def test_a_variable_that_is_set_counts_and_is_set_again_when_steps_are_repeated(
 
 def test_effects_are_edited_rejected_and_aborted(control: Control) -> None:
     controller = control(SHOP)
-    controller.start()
-    stop(controller)
+    go(controller.start)
     with pytest.raises(RunControlError, match="no effect is pending here"):
         controller.reject_effect("no")
-    controller.step_over()
-    stop(controller)
+    go(controller.step_over)
     controller.reject_effect("take three times the price")
-    controller.step_over()
-    again = stop(controller)
+    again = go(controller.step_over)
     assert controller.timeline[1].is_refused
     assert controller.timeline[1].result == "take three times the price"
     assert again.turn == 2
     controller.edit_effect({"kind": "Run", "code": "total = price * 3", "done": True})
-    controller.step_over()
-    assert stop(controller).kind == "exit"
+    assert go(controller.step_over).kind == "exit"
     (decided,) = controller.timeline[2].decisions
     assert (decided["decision"], decided["effect"]["code"]) == ("edit", "total = price * 3")
     assert controller.evaluate("total").text == "int = 9"
-    controller.step_back_over()
-    assert stop(controller).number == 2
-    controller.step_over()
-    stop(controller)
+    assert go(controller.step_back_over).number == 2
+    go(controller.step_over)
     assert controller.evaluate("total").text == "int = 9", "the edit is repeated"
-    controller.run_to(2)
-    stop(controller)
+    go(controller.run_to, 2)
     controller.accept_effect()
     controller.abort_effect("enough")
-    controller.run_on()
-    ended, _ = end(controller)
+    ended, _ = finish(controller)
     assert (ended.code, ended.error) == (3, "PolicyError: enough")
     assert controller.timeline[-1].jump == "failed"
-    controller.run_to(1)
-    stop(controller)
+    go(controller.run_to, 1)
     controller.accept_effect()
-    controller.run_on()
-    ended, happenings = end(controller)
+    ended, happenings = finish(controller)
     assert write_output(happenings).startswith("0 3 6 ['lamp', 7, 6]\n")
 
 
 def test_what_is_not_an_effect_is_refused(control: Control) -> None:
     controller = control(SHOP)
-    controller.start()
-    stop(controller)
-    controller.step_over()
-    stop(controller)
+    go(controller.start)
+    go(controller.step_over)
     for effect in ({"kind": "Nothing"}, {"kind": "Run"}, {"kind": "Run", "codes": "x"}):
         with pytest.raises(RunControlError, match="not an effect"):
             controller.edit_effect(effect)
     assert controller.history.edits == ()
-    controller.run_on()
-    assert end(controller)[0] == ProgramEnded(0)
+    assert finish(controller)[0] == ProgramEnded(0)
 
 
 DIVERGING = '''\
@@ -548,8 +517,7 @@ def test_a_program_that_depends_on_chance_is_found_out(control: Control) -> None
     stopped = controller.wait_for_stop(SECONDS)
     if isinstance(stopped, Stopped):  # it may have ended first
         assert stopped.step.number >= divergence.step.number
-        controller.run_on()
-        assert end(controller)[0] == ProgramEnded(0)
+        assert finish(controller)[0] == ProgramEnded(0)
     assert controller.timeline[0].changes["start"] == divergence.now
 
 
@@ -601,43 +569,16 @@ def test_a_live_run_is_recorded_and_a_fork_asks_only_what_is_new(
         assert len(server.seen) == 2
         for _ in range(7):
             if controller.position:
-                controller.step_back_into()
-                stop(controller)
+                go(controller.step_back_into)
         assert len(server.seen) == 2, "going back asks nobody"
-        controller.run_to(3)
-        stop(controller)
+        go(controller.run_to, 3)
         controller.set_variable("question", "'9 + 9'")
-        controller.run_on()
-        assert write_output(end(controller)[1]) == "[4, 18]\n"
+        assert write_output(finish(controller)[1]) == "[4, 18]\n"
         assert len(server.seen) == 3
-        controller.run_to(0)
-        stop(controller)
-        controller.run_on()
-        assert write_output(end(controller)[1]) == "[4, 6]\n", "without the change"
+        go(controller.run_to, 0)
+        assert write_output(finish(controller)[1]) == "[4, 6]\n", "without the change"
         assert len(server.seen) == 3
     assert len((tmp_path / "live.jsonl").read_text().splitlines()) == 4
-
-
-def test_a_reply_is_reported_while_it_comes_in(control: Control) -> None:
-    code = "answer = 4\n" + "".join(f"# line {number}\n" for number in range(9))
-    with OpenAIServer([answer(code), answer("answer = 6")]) as server:
-        controller = control(LIVE, **make_live_settings(server))
-        controller.start()
-        stop(controller)
-        controller.step_over()
-        streamed = []
-        while not isinstance(happening := controller.wait(SECONDS), Stopped):
-            streamed += [happening] if isinstance(happening, ReplyStreamed) else []
-        whole = streamed[-1]
-        assert (whole.run, whole.place, whole.turn) == (1, "program.njpy:3", 1)
-        assert json.loads(whole.text) == {"code": code, "done": True}
-        assert len({part.text for part in streamed}) > 1
-        assert all(whole.text.startswith(part.text) for part in streamed)
-        controller.step_back_over()
-        controller.step_over()
-        happenings = [controller.wait(SECONDS) for _ in range(2)]
-        assert all(isinstance(happening, Stopped) for happening in happenings)
-        assert len(server.seen) == 1
 
 
 def test_a_rejected_effect_of_a_live_run_is_not_rejected_after_going_back(
@@ -647,18 +588,13 @@ def test_a_rejected_effect_of_a_live_run_is_not_rejected_after_going_back(
     with OpenAIServer(script) as server:
         settings = make_live_settings(server)
         controller = control(LIVE, recording=tmp_path / "live.jsonl", **settings)
-        controller.start()
-        stop(controller)
-        controller.step_over()
-        stop(controller)
+        go(controller.start)
+        go(controller.step_over)
         controller.reject_effect("that is wrong")
-        controller.run_on()
-        assert write_output(end(controller)[1]) == "[4, 6]\n"
+        assert write_output(finish(controller)[1]) == "[4, 6]\n"
         assert [step.kind for step in controller.timeline].count("effect") == 3
-        controller.run_to(0)
-        stop(controller)
-        controller.run_on()
-        assert write_output(end(controller)[1]) == "[5, 6]\n"
+        go(controller.run_to, 0)
+        assert write_output(finish(controller)[1]) == "[5, 6]\n"
         assert len(server.seen) == 3
     with njrt.using(record=tmp_path / "live.jsonl", mode="none"):
         exec(load_code(tmp_path / "program.njpy", LIVE.encode(), Project())[0], names := {})
@@ -677,20 +613,15 @@ def test_a_recording_that_is_only_replayed_is_left_alone_by_a_live_fork(
     with OpenAIServer([answer("answer = 18")]) as server:
         settings = make_live_settings(server)
         controller = control(LIVE, recording=recording, is_replay_only=True, **settings)
-        controller.start()
-        stop(controller)
-        controller.run_to(3)
-        stop(controller)
+        go(controller.start)
+        go(controller.run_to, 3)
         controller.set_variable("question", "'9 + 9'")
-        controller.run_on()
-        assert "RecordingMismatchError" in end(controller)[0].error
-        controller.run_to(3)
-        stop(controller)
+        assert "RecordingMismatchError" in finish(controller)[0].error
+        go(controller.run_to, 3)
         controller.go_live()
         assert controller.position == 3
         assert controller.evaluate("question").text == "str = '9 + 9'"
-        controller.run_on()
-        assert write_output(end(controller)[1]) == "[4, 18]\n"
+        assert write_output(finish(controller)[1]) == "[4, 18]\n"
         assert len(server.seen) == 1
     assert recording.read_bytes() == kept
 
@@ -699,15 +630,12 @@ def test_a_recording_of_another_program_is_said(control: Control, tmp_path: Path
     recording = tmp_path / "other.jsonl"
     recording.write_text('{"format": 1, "protocol": "tools"}\n')
     controller = control(LIVE, recording=recording, is_replay_only=True)
-    controller.start()
-    assert stop(controller).kind == "enter"
-    controller.run_on()
-    ended, _ = end(controller)
+    assert go(controller.start).kind == "enter"
+    ended, _ = finish(controller)
     assert ended.code not in (0, None)
     assert "this block is not in the recording" in ended.error
     assert controller.timeline[-1].error in ended.error
-    controller.step_back_into()
-    assert stop(controller).kind == "exit"
+    assert go(controller.step_back_into).kind == "exit"
 
 
 BLOCK = '"""natural\nPut 1 into <:one>.\n"""\n'
@@ -739,16 +667,12 @@ ENDINGS: dict[str, tuple[str, int | None, str, str]] = {
 def test_every_ending_is_reported_and_nothing_is_lost(name: str, control: Control) -> None:
     code, exit_code, error, output = ENDINGS[name]
     controller = control(make_program("BLOCK", code))
-    controller.start()
-    stop(controller)
-    controller.run_on()
-    ended, happenings = end(controller)
+    go(controller.start)
+    ended, happenings = finish(controller)
     assert ended == ProgramEnded(exit_code, error)
     assert write_output(happenings).endswith(output)
-    controller.step_back_over()
-    assert stop(controller).kind == "exit"
-    controller.run_on()
-    again, happenings = end(controller)
+    assert go(controller.step_back_over).kind == "exit"
+    again, happenings = finish(controller)
     assert (again.code in (exit_code, None), write_output(happenings)[-len(output) :]) == (
         True,
         output[-len(output) :],
@@ -791,15 +715,13 @@ os.waitpid(pid, 0)"""
         Noticed("the program has forked; its child runs without the debugger")
     ]
     assert len(controller.timeline) == 6
-    controller.step_back_over()
-    assert stop(controller).number == 5
+    assert go(controller.step_back_over).number == 5
 
 
 def test_input_is_asked_for_and_given_again(control: Control) -> None:
     parts = ("BLOCK", "name = input('name? ')", "BLOCK", "rest = sys.stdin.read()", "BLOCK")
     controller = control(make_program(*parts, "print(name, rest)"))
-    controller.start()
-    stop(controller)
+    go(controller.start)
     controller.run_on()
     asked = [controller.wait(SECONDS)]
     while not isinstance(asked[-1], InputWanted):
@@ -813,10 +735,8 @@ def test_input_is_asked_for_and_given_again(control: Control) -> None:
         pass
     controller.close_input()
     assert write_output(end(controller)[1]) == "Zoë more\n\n"
-    controller.run_to(3)
-    stop(controller)
-    controller.run_on()
-    assert write_output(end(controller)[1]) == "Zoë more\n\n"
+    go(controller.run_to, 3)
+    assert write_output(finish(controller)[1]) == "Zoë more\n\n"
 
 
 def test_bytes_are_decoded_across_writes_and_what_is_no_text_is_kept(control: Control) -> None:
@@ -848,8 +768,7 @@ def test_breakpoints_that_are_set_while_the_program_waits_for_input_count(contro
     assert isinstance(stopped, Stopped)
     assert (stopped.step.number, stopped.reason) == (4, "effect")
     controller.set_breakpoints(())
-    controller.run_on()
-    assert write_output(end(controller)[1]) == "Zoë\n"
+    assert write_output(finish(controller)[1]) == "Zoë\n"
 
 
 def test_going_back_does_again_what_the_program_does_to_the_world(
@@ -861,8 +780,7 @@ def test_going_back_does_again_what_the_program_does_to_the_world(
     controller.start(stops=False)
     assert end(controller)[0] == ProgramEnded(0)
     assert mails.read_text() == "sent\n"
-    controller.run_to(4)
-    stop(controller)
+    go(controller.run_to, 4)
     assert mails.read_text() == "sent\nsent\n"
 
 
@@ -882,8 +800,7 @@ async def main():
 asyncio.run(main())
 """
     controller = control(text)
-    controller.start()
-    stop(controller)
+    go(controller.start)
     kinds = []
     while True:
         controller.step_into()
@@ -893,8 +810,7 @@ asyncio.run(main())
         kinds.append(happening.step.kind)
     assert kinds == ["effect", "exit", "enter", "effect", "exit"]
     for kind in ("exit", "effect"):
-        controller.step_back_into()
-        assert stop(controller).kind == kind
+        assert go(controller.step_back_into).kind == kind
 
 
 def test_a_run_is_paused_restarted_and_terminated(control: Control) -> None:
@@ -902,8 +818,7 @@ def test_a_run_is_paused_restarted_and_terminated(control: Control) -> None:
     looping = BLOCK.replace("\n", "\n    ").rstrip() + "\n"
     program = make_program("BLOCK", *parts, "    " + looping).replace("* 9", "* 9999")
     controller = control(program)
-    controller.start()
-    stop(controller)
+    go(controller.start)
     controller.run_on()
     with pytest.raises(RunControlError, match="the program is not stopped: it is running"):
         controller.step_into()
@@ -911,22 +826,18 @@ def test_a_run_is_paused_restarted_and_terminated(control: Control) -> None:
     stopped = controller.wait_for_stop(SECONDS)
     assert isinstance(stopped, Stopped)
     assert stopped.reason == "pause"
-    controller.restart()
-    assert stop(controller).number == 0
+    assert go(controller.restart).number == 0
     controller.run_on()
     controller.terminate()
     assert end(controller)[0] == ProgramEnded(None, "ended by the debugger")
-    controller.run_to(1)
-    assert stop(controller).number == 1
+    assert go(controller.run_to, 1).number == 1
 
 
 def test_nothing_is_left_running(control: Control) -> None:
     child = "import subprocess\nsubprocess.Popen(['sleep', '600'])"
     controller = control(make_program(child, *["BLOCK"] * 3))
-    controller.start()
-    stop(controller)
-    controller.run_to(5)
-    stop(controller)
+    go(controller.start)
+    go(controller.run_to, 5)
     group = get_group(controller)
     controller.close()
 
@@ -940,7 +851,7 @@ def test_nothing_is_left_running(control: Control) -> None:
 
 
 def get_group(controller: WaitingController) -> int:
-    process = controller._pool._process
+    process = controller._program._process
     assert process is not None
     return process.pid
 
@@ -970,22 +881,17 @@ def test_a_breakpoint_on_types_stops_after_an_output_of_a_wrong_type(control: Co
     assert isinstance(stopped, Stopped)
     assert stopped.reason == "type"
     assert controller.timeline[1].is_refused
-    controller.run_on()
-    ended, happenings = end(controller)
+    ended, happenings = finish(controller)
     assert (ended, write_output(happenings)) == (ProgramEnded(0), "2\n")
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs groups of processes")
 def test_going_back_survives_the_kill_of_the_program(control: Control) -> None:
     controller = control()
-    controller.start()
-    stop(controller)
-    controller.run_to(5)
-    assert stop(controller).number == 5
+    go(controller.start)
+    assert go(controller.run_to, 5).number == 5
     os.killpg(get_group(controller), signal.SIGKILL)
     assert end(controller)[0].code == -signal.SIGKILL
-    controller.run_to(3)
-    assert stop(controller).number == 3
-    controller.run_on()
-    ended, happenings = end(controller)
+    assert go(controller.run_to, 3).number == 3
+    ended, happenings = finish(controller)
     assert (ended, write_output(happenings)) == (ProgramEnded(0), "half done\ntotal 8\n")

@@ -5,11 +5,9 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
-import itertools
 import json
 import re
-from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -19,13 +17,11 @@ from click.testing import CliRunner
 
 from chromium import Chromium, find_chromium
 from njc.commands import njc as njc_command
-from njc.runs.trace_view import page as page_module
 from njc.runs.trace_view.index import Selection, read_index
-from njc.runs.trace_view.page import RUN_COLUMN_TYPES, STEP_COLUMN_TYPES, write_page
+from njc.runs.trace_view.page import SCRIPTS, TEMPLATES, write_page
 
 ROOT = Path(__file__).parents[3]
 FIRST, SECOND = (ROOT / "examples/traces" / name for name in ("mailbox.jsonl", "mailbox-2.jsonl"))
-TEMPLATES = Path(page_module.__file__).parent / "templates"
 
 HOSTILE = (
     "<script>window.pwned=1</script>",
@@ -98,72 +94,51 @@ class Elements(HTMLParser):
             self.scripts[-1] = (attributes, text + data)
 
 
-def unpack(text: str) -> bytes:
-    return gzip.decompress(base64.b64decode(text))
+def read_data(page: str) -> Any:
+    (text,) = (text for attributes, text in Elements(page).scripts if "id" in attributes)
+    return json.loads(gzip.decompress(base64.b64decode(text)))
 
 
-def read_data(page: str) -> dict[str, bytes]:
-    return {
-        str(attributes["id"]): unpack(text)
-        for attributes, text in Elements(page).scripts
-        if "id" in attributes
-    }
-
-
-def write_both(target: Path, *traces: Path) -> str:
-    write_page(target, [read_index(trace) for trace in traces], Selection())
+def write(target: Path, trace: Path, selection: Selection = Selection()) -> str:  # noqa: B008
+    write_page(target, read_index(trace, selection.search), selection)
     return target.read_text()
 
 
 def test_the_page_has_every_step_of_the_trace(tmp_path: Path) -> None:
-    data = read_data(write_both(tmp_path / "t.html", FIRST, SECOND))
-    names = json.loads(data["names"])
-    indexes = [read_index(FIRST), read_index(SECOND)]
-    runs = [run for index in indexes for run in index.runs]
-    steps = [step for index in indexes for run in index.runs for step in index.read_steps(run)]
-    assert names["ids"] == [run.id for run in runs]
-    columns, offset = {}, 0
-    for kind, types, length in (("run", RUN_COLUMN_TYPES, len(runs)), ("step", STEP_COLUMN_TYPES, len(steps))):  # fmt: skip
-        for name, code in types.items():
-            column = array(code)
-            end = offset + length * column.itemsize
-            column.frombytes(data["columns"][offset:end])
-            columns[f"{kind} {name}"], offset = list(column), end
-    assert offset == len(data["columns"])
-    assert columns["run start"] == [run.start for run in runs]
-    assert columns["run refusals"] == [run.refusals for run in runs]
-    assert columns["step start"] == [step.start for step in steps]
-    chunks = [data[f"chunk-{number}"] for number in range(len(names["chunks"]))]
-    texts = list(itertools.chain(*(json.loads(chunk) for chunk in chunks)))
-    assert [text[1] for text in texts] == [step.code for step in steps]
-    assert [text[6] for text in texts] == [step.shown_text for step in steps]
+    data = read_data(write(tmp_path / "t.html", FIRST))
+    index = read_index(FIRST)
+    assert [(run["id"], run["start"], run["place"]) for run in data["runs"]] == [
+        (run.id, run.start, run.place) for run in index.runs
+    ]
+    for run, shown in zip(index.runs, data["runs"], strict=True):
+        steps = list(index.read_steps(run))
+        assert [step["code"] for step in shown["steps"]] == [step.code for step in steps]
+        assert [step["shown_text"] for step in shown["steps"]] == [it.shown_text for it in steps]
+        assert [step["is_code"] for step in shown["steps"]] == [it.name == "Run" for it in steps]
 
 
-def test_texts_are_in_chunks_of_bounded_size(tmp_path: Path) -> None:
-    lines = [json.loads(line) for line in FIRST.read_text().splitlines()]
-    many = [line | {"run": f"{line['run']}-{copy}"} for copy in range(120) for line in lines]
-    trace = tmp_path / "many.jsonl"
-    trace.write_text("".join(json.dumps(line) + "\n" for line in many))
-    data = read_data(write_both(tmp_path / "t.html", trace))
-    names = json.loads(data["names"])
-    sizes = [len(text) for name, text in data.items() if name.startswith("chunk-")]
-    assert len(sizes) == len(names["chunks"]) > 3
-    assert max(sizes) < 1.3 * page_module.CHUNK_CHARS
-    assert names["chunks"] == sorted(set(names["chunks"]))
+def test_what_the_block_binds_did_not_come_in(tmp_path: Path) -> None:
+    runs = read_data(write(tmp_path / "t.html", FIRST))["runs"]
+    names = [[name for name, _ in run["inputs"]] for run in runs]
+    assert names == [["mail"], ["topic", "mail", "self"]] * 3
+
+
+def test_the_page_has_the_selected_runs(tmp_path: Path) -> None:
+    page = write(tmp_path / "t.html", FIRST, Selection(search="continued"))
+    assert [run["number"] for run in read_data(page)["runs"]] == [4]
 
 
 def test_hostile_texts_add_nothing_to_the_page(tmp_path: Path, hostile: Path) -> None:
-    harmless = write_both(tmp_path / "a.html", FIRST)
-    page = write_both(tmp_path / "b.html", hostile)
+    harmless = write(tmp_path / "a.html", FIRST)
+    page = write(tmp_path / "b.html", hostile)
     assert Elements(page).tags == Elements(harmless).tags
     assert "pwned" not in re.sub(r"<(h1|title)>.*?</\1>", "", page)
     assert "<img" not in page
-    names = json.loads(read_data(page)["names"])
-    assert names["ids"][3] == f"{HOSTILE[3]}-3"
+    assert f"{HOSTILE[3]}-3" in {run["id"] for run in read_data(page)["runs"]}
 
 
 def test_the_policy_of_the_page_allows_its_own_script_only(tmp_path: Path) -> None:
-    page = write_both(tmp_path / "t.html", FIRST)
+    page = write(tmp_path / "t.html", FIRST)
     policy = re.search(r'Content-Security-Policy" content="(.*?)"', page)
     (script,) = [text for attributes, text in Elements(page).scripts if not attributes]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -175,7 +150,7 @@ def test_the_policy_of_the_page_allows_its_own_script_only(tmp_path: Path) -> No
     assert not re.search(r"https?://", page)
 
 
-@pytest.mark.parametrize("name", ["data.js", "steps.js", "list.js", "page.js"])
+@pytest.mark.parametrize("name", SCRIPTS)
 def test_the_viewer_never_writes_html(name: str) -> None:
     forbidden = r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function|srcdoc|DOMParser|location"
     assert re.findall(forbidden, (TEMPLATES / name).read_text()) == []
@@ -206,16 +181,12 @@ IS_READY = "document.documentElement?.dataset.ready && document.querySelector('.
 CLICK_EVERYTHING = """
 (async () => {
   const wait = () => new Promise((resolve) => setTimeout(resolve, 12));
-  await wait();
-  document.getElementById("refusals").click();
-  await wait();
-  for (let turn = 0; turn < 60; turn++) {
+  for (let turn = 0; turn < 30; turn++) {
     document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown", bubbles: true }));
     await wait();
     document.querySelectorAll("#detail details").forEach((details) => { details.open = true; });
   }
-  const close = document.querySelector(".close");
-  if (close) close.click();
+  document.querySelector(".close").click();
   await wait();
 })()
 """
@@ -223,66 +194,84 @@ CLICK_EVERYTHING = """
 
 @needs_browser
 def test_hostile_texts_do_nothing_in_a_browser(tmp_path: Path, hostile: Path) -> None:
-    write_both(tmp_path / "one.html", hostile)
-    write_both(tmp_path / "two.html", hostile, FIRST)
+    write(tmp_path / "one.html", hostile)
     with Chromium() as browser:
-        for name in ("one.html", "two.html"):
-            browser.open(tmp_path / name)
-            browser.wait_for(IS_READY)
-            browser.evaluate(CLICK_EVERYTHING)
-            assert browser.evaluate("window.pwned === undefined")
-            assert (
-                browser.evaluate("document.querySelectorAll('img, iframe, svg, base, a').length")
-                == 0
-            )
-            assert "onerror=window.pwned=1" in browser.evaluate(
-                "document.getElementById('rows').textContent"
-            )
+        browser.open(tmp_path / "one.html")
+        browser.wait_for(IS_READY)
+        browser.evaluate(CLICK_EVERYTHING)
+        assert browser.evaluate("window.pwned === undefined")
+        assert (
+            browser.evaluate("document.querySelectorAll('img, iframe, svg, base, a').length") == 0
+        )
+        rows = browser.evaluate("document.getElementById('list').textContent")
+        assert "onerror=window.pwned=1" in rows
         assert browser.find_complaints() == []
 
 
+SIZES = [(1280, 800), (400, 800)]
+
+
 @needs_browser
-def test_the_page_shows_searches_and_filters(tmp_path: Path) -> None:
-    write_both(tmp_path / "one.html", SECOND)
-    write_both(tmp_path / "two.html", FIRST, SECOND)
-    with Chromium(390, 844, dark=True) as browser:
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+def test_the_page_shows_searches_and_filters(tmp_path: Path, size: tuple[int, int]) -> None:
+    write(tmp_path / "one.html", SECOND)
+    with Chromium(*size, dark=True) as browser:
+        read: Callable[[str], Any] = browser.evaluate
 
         def count_rows(expected: int) -> None:
-            browser.wait_for(
-                f"document.querySelectorAll('.row:not([hidden])').length === {expected}"
-            )
+            browser.wait_for(f"document.querySelectorAll('.row').length === {expected}")
 
         browser.open(tmp_path / "one.html")
         browser.wait_for(IS_READY)
-        assert browser.evaluate("document.documentElement.scrollWidth") == 390
+        assert read("document.documentElement.scrollWidth") == size[0]
         count_rows(2)
-        browser.evaluate("document.querySelectorAll('.row .caret')[1].click()")
-        count_rows(5)
-        browser.evaluate("document.querySelectorAll('.row .name')[2].click()")
+        rows = read("[...document.querySelectorAll('.row')].map((row) => row.textContent)")
+        assert rows[0].startswith("mailbox.njpy:14mail='Can we talk about the …topic='meetings'")
+        names = "[...document.querySelectorAll('.row .name')]"
+        assert read(f"{names}.every((name) => name.scrollWidth <= name.clientWidth)")
+        bars = (
+            "[...document.querySelectorAll('.row')].map((row) => row.querySelectorAll('i').length)"
+        )
+        assert read(bars) == [3, 5]
+        read("document.querySelectorAll('.row')[1].click()")
         browser.wait_for("!document.getElementById('detail').hidden")
-        shown = browser.evaluate("document.getElementById('detail').textContent")
+        shown = read("document.getElementById('detail').textContent")
         assert "mails.append(mail)" in shown
         assert "`break` is not possible here" in shown
-        browser.evaluate("document.querySelector('.close').click()")
-        assert "→ topic='meetings'" in browser.evaluate(
-            "document.getElementById('rows').textContent"
-        )
-        for name in ("jumps", "unchanged"):
-            browser.evaluate(f"document.getElementById('{name}').click()")
-            count_rows(0)
-            browser.evaluate(f"document.getElementById('{name}').click()")
+        prose = "document.querySelector('#detail .prose')"
+        assert read(f"{prose}.textContent").startswith('Continue if <topic> is "prizes".')
+        assert read(f"{prose}.children.length") == 0, "prose is not coloured as code"
+        came_in, result = "'#detail .sides > :first-child'", "'#detail .sides > :last-child'"
+        tops = f"[{came_in}, {result}].map((it) => document.querySelector(it).offsetTop)"
+        assert len(set(read(tops))) == 1, "the result is beside the inputs"
+        assert "mail" in read(f"document.querySelector({came_in}).textContent")
+        read("document.querySelector('.close').click()")
+        for name, expected in {"refusals": 1, "unchanged": 0}.items():
+            read(f"document.getElementById('{name}').click()")
+            count_rows(expected)
+            read(f"document.getElementById('{name}').click()")
         one = "1 of 2 runs"
         for text, found in {"MAILS.append": one, "LOCAL": "", "mailbox.njpy:17": one}.items():
-            browser.evaluate(
+            read(
                 f"document.getElementById('search').value = '{text}';"
                 "document.getElementById('search').dispatchEvent(new Event('input', { bubbles: true }))"
             )
             browser.wait_for(f"document.getElementById('found').textContent === '{found}'")
+        assert browser.find_complaints() == []
 
-        browser.open(tmp_path / "two.html")
-        browser.wait_for(f"{IS_READY} && document.querySelector('.pair.first')")
-        first = browser.evaluate("document.querySelector('.pair.first').textContent")
-        assert first.startswith("effect 1 first difference")
-        marked = "[...document.querySelectorAll('.pair.first .different')].map((line) => line.textContent)"
-        assert "    self.folders[topic].append(mail)" in browser.evaluate(marked)
+
+@needs_browser
+def test_a_long_trace_is_shown_in_parts(tmp_path: Path) -> None:
+    lines = [json.loads(line) for line in FIRST.read_text().splitlines()]
+    many = (line | {"run": f"{line['run']}-{copy}"} for copy in range(200) for line in lines)
+    trace = tmp_path / "many.jsonl"
+    trace.write_text("".join(json.dumps(line) + "\n" for line in many))
+    write(tmp_path / "many.html", trace)
+    with Chromium() as browser:
+        browser.open(tmp_path / "many.html")
+        browser.wait_for(IS_READY)
+        for expected in (500, 1000, 1200):
+            browser.wait_for(f"document.querySelectorAll('.row').length === {expected}")
+            browser.evaluate("document.getElementById('more').click()")
+        assert browser.evaluate("document.getElementById('more').hidden")
         assert browser.find_complaints() == []

@@ -7,7 +7,7 @@ used.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby, islice
 from pathlib import Path
@@ -15,9 +15,10 @@ from pathlib import Path
 from pygls.uris import to_fs_path
 
 from njc.project.config import Project, find_project, list_project_files
+from njc.project.report import format_count
 from njc.project.units import FileState, make_unit, read_file_state, walk_files
-from njc.runs.trace_view.index import read_index
-from njc.runs.trace_view.terminal import summarize_block
+from njc.runs.trace_view.index import RunSummary, read_index
+from njc.runs.trace_view.terminal import list_costs
 from njrt.errors import ConfigurationError
 from njrt.records import field, record
 
@@ -107,6 +108,13 @@ class WorkspaceFiles:
         places = (file.parent, file.parent / "recordings", file.parent / "traces")
         for folder in filter(Path.is_dir, places):
             yield from sorted(folder.glob(f"*{suffix}"))
+
+
+def summarize_block(runs: Sequence[RunSummary]) -> str:
+    """Return the total cost of a block's runs: `3 runs, 4 calls, 1,204 tokens, $0.0031`."""
+    calls, errors = sum(run.calls for run in runs), sum(bool(run.error) for run in runs)
+    parts = [format_count(len(runs), "run"), format_count(calls, "call"), *list_costs(runs)]
+    return ", ".join(parts + [format_count(errors, "error")] * bool(errors))
 
 
 def _read_run_file(file: Path) -> RunFile:

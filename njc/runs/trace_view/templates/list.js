@@ -1,143 +1,130 @@
-// The list of runs and steps on a time axis: only the rows on the screen are elements.
+// The list of runs on a time axis, and the details of one run.
 
-const MAX_HEIGHT = 8e6;
-
-// Time without the long pauses in which nothing ran, as several programs may have appended to one trace.
+// Time without the pauses in which nothing ran, as several programs may have appended to one trace.
 class TimeAxis {
-  constructor(data, from, until) {
-    const { start, seconds, depth } = data.runs, spans = [];
-    for (let run = from; run < until; run++) if (depth[run] === 0) spans.push([start[run], start[run] + seconds[run]]);
-    spans.sort((one, other) => one[0] - other[0]);
-    const merged = [];
+  constructor(runs) {
+    const spans = runs.map(({ start, seconds }) => [start, start + seconds]).sort((one, other) => one[0] - other[0]);
+    this.spans = [];
     for (const [begin, end] of spans) {
-      const last = merged[merged.length - 1];
-      if (last && begin <= last[1]) last[1] = Math.max(last[1], end);
-      else merged.push([begin, end]);
+      const last = this.spans.at(-1);
+      if (last && begin <= last.end) last.end = Math.max(last.end, end);
+      else this.spans.push({ begin, end, place: last ? last.place + last.end - last.begin : 0 });
     }
-    const active = merged.reduce((sum, [begin, end]) => sum + end - begin, 0) || 1;
-    const pause = Math.min(active / 100, active / (4 * merged.length));
-    this.times = [];
-    this.places = [];
-    let place = 0;
-    merged.forEach(([begin, end], index) => {
-      if (index) place += Math.min(begin - merged[index - 1][1], pause);
-      this.times.push(begin);
-      this.places.push(place);
-      place += end - begin;
-      this.times.push(end);
-      this.places.push(place);
-    });
-    this.length = place || 1;
-    this.begin = this.times[0] ?? 0;
+    const last = this.spans.at(-1);
+    this.length = (last && last.place + last.end - last.begin) || 1;
   }
 
-  toPlace(time) { return interpolate(this.times, this.places, time); }
-  toTime(place) { return interpolate(this.places, this.times, place); }
-}
-
-function interpolate(from, to, value) {
-  if (!from.length) return 0;
-  let low = 0, high = from.length - 1;
-  if (value <= from[0]) return to[0];
-  if (value >= from[high]) return to[high];
-  while (high - low > 1) {
-    const middle = (low + high) >> 1;
-    if (from[middle] <= value) low = middle;
-    else high = middle;
-  }
-  const width = from[high] - from[low];
-  return width ? to[low] + (to[high] - to[low]) * (value - from[low]) / width : to[low];
-}
-
-// `prepare(first, end)` is told which rows are visible, then `fill(element, index)` writes each of them; elements are
-// reused as they scroll out of sight.
-class RowList {
-  constructor(list, sizer, rows, makeRow, fill, prepare) {
-    Object.assign(this, { list, sizer, rows, makeRow, fill, prepare, length: 0, pool: [], isWaiting: false });
-    list.addEventListener("scroll", () => this.update(), { passive: true });
-    new ResizeObserver(() => this.update()).observe(list);
+  // The share of the axis before a time.
+  toShare(time) {
+    const span = this.spans.findLast(({ begin }) => begin <= time) ?? this.spans[0];
+    return (span.place + Math.min(Math.max(time - span.begin, 0), span.end - span.begin)) / this.length;
   }
 
-  get rowHeight() { return this.pool[0]?.offsetHeight || 30; }
-
-  setLength(length) {
-    this.length = length;
-    if (!this.pool.length) this.grow(1);
-    this.sizer.style.height = `${Math.min(length * this.rowHeight, MAX_HEIGHT)}px`;
-    this.update();
+  makeBar(className, start, seconds) {
+    const bar = make("i", { className }), left = this.toShare(start);
+    bar.style.left = `${100 * left}%`;
+    bar.style.width = `${100 * (this.toShare(start + seconds) - left)}%`;
+    return bar;
   }
-
-  grow(size) {
-    while (this.pool.length < size) {
-      this.pool.push(this.makeRow());
-      this.rows.append(this.pool[this.pool.length - 1]);
-    }
-  }
-
-  // The index of the first visible row, with a fraction. Above MAX_HEIGHT, pixels and rows differ in scale.
-  get position() {
-    const whole = this.length * this.rowHeight, room = this.list.clientHeight;
-    const scale = whole > MAX_HEIGHT ? (whole - room) / (MAX_HEIGHT - room) : 1;
-    return this.list.scrollTop * scale / this.rowHeight;
-  }
-
-  scrollTo(index) {
-    const whole = this.length * this.rowHeight, room = this.list.clientHeight;
-    const top = index * this.rowHeight, seen = this.position * this.rowHeight;
-    if (top >= seen && top + this.rowHeight <= seen + room) return;
-    const wanted = top < seen ? top : top + this.rowHeight - room;
-    const scale = whole > MAX_HEIGHT ? (whole - room) / (MAX_HEIGHT - room) : 1;
-    this.list.scrollTop = wanted / scale;
-    this.update();
-  }
-
-  update() {
-    if (this.isWaiting) return;
-    this.isWaiting = true;
-    requestAnimationFrame(() => {
-      this.isWaiting = false;
-      this.draw();
-    });
-  }
-
-  draw() {
-    const height = this.rowHeight, room = Math.ceil(this.list.clientHeight / height) + 2;
-    this.grow(Math.min(room, Math.max(1, this.length)));
-    const position = this.position, first = Math.max(0, Math.min(Math.floor(position), this.length - room));
-    this.rows.style.top = `${this.list.scrollTop - (position - first) * height}px`;
-    this.prepare(first, Math.min(first + room, this.length));
-    this.pool.forEach((row, offset) => {
-      const index = first + offset;
-      row.hidden = offset >= room || index >= this.length;
-      if (!row.hidden) this.fill(row, index);
-    });
-  }
-}
-
-function makeRow() {
-  const row = make("div", { className: "row", role: "option" });
-  row.parts = Object.fromEntries(["caret", "name", "given", "changed", "note", "seconds", "tokens", "cost"].map((name) =>
-    [name, make("span", { className: name })]));
-  row.bars = [make("i", { className: "run-bar" }), make("i", { className: "call-bar" }), make("i", { className: "code-bar" })];
-  row.append(
-    make("span", { className: "label" }, row.parts.caret, row.parts.name, row.parts.given, row.parts.changed, row.parts.note),
-    make("span", { className: "track" }, ...row.bars),
-    row.parts.seconds, row.parts.tokens, row.parts.cost);
-  return row;
 }
 
 const TICKS = 4;
 
-function drawAxis(element, axis, view) {
-  const ticks = [];
-  for (let tick = 0; tick < TICKS; tick++) {
-    const place = view[0] + (view[1] - view[0]) * tick / TICKS;
-    const label = make("span", {}, formatSeconds(axis.toTime(place) - axis.begin));
+function drawAxis(element, axis) {
+  const ticks = Array.from({ length: TICKS }, (_, tick) => {
+    const label = make("span", {}, formatSeconds(axis.length * tick / TICKS));
     label.style.left = `${100 * tick / TICKS}%`;
-    ticks.push(label);
-  }
+    return label;
+  });
   const keys = [["run-bar", "run"], ["call-bar", "model"], ["code-bar", "code"]].map(([className, name]) =>
     make("span", { className: "key" }, make("i", { className }), name));
-  element.replaceChildren(make("span", { className: "label" }, ...keys), make("span", { className: "track" }, ...ticks),
-    make("span", { className: "seconds" }, "seconds"), make("span", { className: "tokens" }, "tokens"), make("span", { className: "cost" }, "cost"));
+  element.replaceChildren(make("span", { className: "name" }, "block"), make("span", { className: "given" }, "came in"),
+    make("span", { className: "changed" }, "result"), make("span", { className: "track" }, ...ticks),
+    make("span", { className: "seconds" }, ...keys));
+}
+
+const isBad = (run) => run.outcome === "failed" || run.outcome === "raised" || run.refusals > 0;
+
+function describeEnd(run) {
+  const outcome = run.outcome === "completed" ? "" : run.outcome || "no end";
+  return [outcome, run.refusals ? `${formatCount(run.refusals)} refused` : ""].filter(Boolean).join(", ");
+}
+
+function makeRow(run, axis) {
+  const text = (className, value) => make("span", { className, title: value }, value);
+  const name = text("name", run.place);
+  name.style.setProperty("--depth", Math.min(run.depth, 8));
+  const bars = [axis.makeBar("run-bar", run.start, run.seconds)];
+  for (const step of run.steps) {
+    if (step.call_seconds) bars.push(axis.makeBar("call-bar", step.start, step.call_seconds));
+    if (step.seconds && step.kind === "effect") bars.push(axis.makeBar("code-bar", step.start + step.call_seconds, step.seconds));
+  }
+  return make("button", { type: "button", className: isBad(run) ? "row bad" : "row" }, name, text("given", run.given),
+    text("changed", [run.changed, describeEnd(run)].filter(Boolean).join(" · ")), make("span", { className: "track" }, ...bars),
+    text("seconds", [formatSeconds(run.seconds), run.tokens ? count(run.tokens, "token") : "", formatUsd(run.usd)].filter(Boolean).join(" · ")));
+}
+
+// ── Details ──
+
+const PYTHON = new RegExp(
+  [
+    String.raw`("""[^]*?(?:"""|$)|'''[^]*?(?:'''|$)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?)`,
+    String.raw`(#[^\n]*)`,
+    String.raw`\b(and|as|assert|async|await|break|class|continue|def|del|elif|else|except|finally|for|from|global|if|import|in|is|lambda|nonlocal|not|or|pass|raise|return|try|while|with|yield|None|True|False)\b`,
+    String.raw`\b(\d[\w.]*)`,
+  ].join("|"), "g");
+
+function colorPython(code) {
+  const parts = [];
+  let end = 0;
+  for (const match of code.matchAll(PYTHON)) {
+    parts.push(code.slice(end, match.index));
+    const kind = match[1] ? "string" : match[2] ? "comment" : match[3] ? "keyword" : "number";
+    parts.push(make("span", { className: kind }, match[0]));
+    end = match.index + match[0].length;
+  }
+  return [...parts, code.slice(end)];
+}
+
+const showPart = (title, content) => content ? [make("h3", {}, title), content] : [];
+const showText = (text, className = "") => text ? make("pre", { className }, text) : null;
+const showFolded = (title, text) => text ? [make("details", {}, make("summary", {}, title), make("pre", {}, text))] : [];
+const showFacts = (facts) => make("p", { className: "facts" }, ...facts.filter(Boolean).map((fact) => make("span", {}, fact)));
+
+function showValues(values) {
+  return values.length ? make("dl", {}, ...values.flatMap(([name, text]) => [make("dt", {}, name), make("dd", {}, text ?? "(not bound)")])) : null;
+}
+
+function showChanges(changes) {
+  const rows = changes.map(([name, before, after]) => make("tr", {}, make("th", { scope: "row" }, name),
+    make("td", { className: "before" }, before ?? "–"), make("td", {}, after ?? "(not bound)")));
+  const head = ["variable", "before", "after"].map((name) => make("th", { scope: "col" }, name));
+  return rows.length ? make("table", {}, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows)) : null;
+}
+
+function showStep(step, number) {
+  const isRefused = step.result_kind === "refusal" || step.result_kind === "error";
+  return make("section", { className: isRefused ? "step bad" : "step" }, make("h3", {}, `${number} ${step.name || step.kind}`),
+    showFacts([step.call_seconds ? `model ${formatSeconds(step.call_seconds)}` : "", step.seconds ? `code ${formatSeconds(step.seconds)}` : "",
+      step.tokens ? count(step.tokens, "token") : "", formatUsd(step.usd), step.model, step.source && step.source !== "model" ? `from the ${step.source}` : ""]),
+    step.code ? make("pre", {}, ...(step.is_code ? colorPython(step.code.trimEnd()) : [step.code.trimEnd()])) : null,
+    showChanges(step.changes), showPart("Printed", showText(step.printed)),
+    showPart(step.result_kind === "refusal" ? "Refused" : "Answer", step.result_kind === "outcome" ? null : showText(step.ending, isRefused ? "bad" : "")),
+    showFolded("Shown to the model", step.shown_text), showFolded("Reply of the model", step.reply_text));
+}
+
+// A run: what came in beside its result, the instruction, and its steps.
+function showRun(run) {
+  const entry = run.steps.find(({ kind }) => kind === "enter"), later = run.steps.filter(({ kind }) => kind !== "enter");
+  const bound = new Map(later.flatMap(({ changes }) => changes).map(([name, , after]) => [name, after]));
+  const printed = later.map((step) => step.printed).join("");
+  return [
+    showFacts([run.outcome || "no end in the trace", formatSeconds(run.seconds), count(run.calls, "call"), run.tokens ? count(run.tokens, "token") : "",
+      formatUsd(run.usd), run.model, `${run.id}, ${new Date(run.start * 1000).toLocaleString()}`]),
+    make("div", { className: "sides" },
+      make("div", {}, ...showPart("Came in", showValues(run.inputs) ?? "nothing")),
+      make("div", {}, ...showPart("Result", showValues([...bound]) ?? (printed || run.error ? null : run.outcome || "no end")), showText(printed), showText(run.error, "bad"))),
+    ...showPart("Instruction", showText(entry?.code ?? "", "prose")),
+    ...later.filter(({ kind }) => kind !== "exit").map((step, index) => showStep(step, index + 1)),
+  ];
 }

@@ -17,13 +17,13 @@ from collections.abc import Callable
 from typing import Any
 
 from njrt.errors import BudgetError, ModelError, ServerError, StoreError
+from njrt.logs import warn
 from njrt.message_json import message_to_json
 from njrt.messages import Reply, Request, Usage, UserMessage
 from njrt.models.model import Ask, CallLister, Model
 from njrt.models.prices import compute_cost
 from njrt.models.retry_and_fallback import FallbackModel
 from njrt.models.scripted import Scripted
-from njrt.observability.logs import warn
 from njrt.options.budget import Budget
 from njrt.persistence.sqlite_store import MemoryStore
 from njrt.production.budgets.ledger import NANO, Account, Amount, charge, correct, find_period

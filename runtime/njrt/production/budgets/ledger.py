@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from njrt.dataclass_json import InvalidJsonError, from_json, to_json
 from njrt.errors import BudgetError, StoreError
-from njrt.observability.logs import warn
+from njrt.logs import warn
 from njrt.options.budget import Budget
 from njrt.records import record, replace
 from njrt.stores import Store, make_store_key, split_store_key, update
