@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from citations.njpy (sha256 fa477f625df7f2bb, abi 1)
+# compiled by njc 0.3.0 from citations.njpy (sha256 fa477f625df7f2bb, abi 1)
 # do not edit: change citations.njpy and build again
 # pyright: reportUnboundVariable=false
 """Query and edit a graph of papers in a loop, until the user is done."""
@@ -44,4 +44,4 @@ if __name__ == "__main__":
     print("paper 14 is now cited by", sorted(graph[14]))
 
 
-# njc lines 1=1 4:1 5=2 7:2 16=10 19:11 22=10 30:14 45=29 sha256 d0cb5d22c1a601bd
+# njc lines 1=1 4:1 5=2 7:2 16=10 19:11 22=10 30:14 45=29 sha256 624465ec6b5806f5

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from mailbox.njpy (sha256 13ec5e9529b556ec, abi 1)
+# compiled by njc 0.3.0 from mailbox.njpy (sha256 13ec5e9529b556ec, abi 1)
 # do not edit: change mailbox.njpy and build again
 # pyright: reportUnboundVariable=false
 """Triage a mailbox: one block judges each mail, one files it in place or skips it."""
@@ -58,4 +58,4 @@ if __name__ == "__main__":
     print(f"{mailbox.opened} of {len(MAILS)} mails are worth reading")
 
 
-# njc lines 1=1 4:1 6=3 7:3 19=14 21:15 23=14 30:17 31=17 33:18 36=17 44:21 59=36 sha256 a48db79583240620
+# njc lines 1=1 4:1 6=3 7:3 19=14 21:15 23=14 30:17 31=17 33:18 36=17 44:21 59=36 sha256 c999cb5ec0a7cf47

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from order.njpy (sha256 1819ba1f21fc2f6c, abi 1)
+# compiled by njc 0.3.0 from order.njpy (sha256 1819ba1f21fc2f6c, abi 1)
 # do not edit: change order.njpy and build again
 # pyright: reportUnboundVariable=false
 """Turn letters into orders: a typed output, and an exception where there is nothing to order."""
@@ -50,4 +50,4 @@ if __name__ == "__main__":
             print(f"NothingOrdered: {reason}")
 
 
-# njc lines 1=1 4:1 6=3 7:3 26=21 28:22 31=21 37:25 51=39 sha256 ba397978b4fa7f16
+# njc lines 1=1 4:1 6=3 7:3 26=21 28:22 31=21 37:25 51=39 sha256 a7e2dbb5eb9be68d

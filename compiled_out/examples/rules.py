@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from rules.njpy (sha256 c00b3d6bfd9fd785, abi 1)
+# compiled by njc 0.3.0 from rules.njpy (sha256 c00b3d6bfd9fd785, abi 1)
 # do not edit: change rules.njpy and build again
 # pyright: reportUnboundVariable=false
 """A function factory: the block defines a function that closes over the program's own variables."""
@@ -38,4 +38,4 @@ if __name__ == "__main__":
     print([word for word in words if is_palindrome(word)])
 
 
-# njc lines 1=1 4:1 6=3 7:3 20=15 22:16 25=15 30:19 39=28 sha256 2e30ce21be95d300
+# njc lines 1=1 4:1 6=3 7:3 20=15 22:16 25=15 30:19 39=28 sha256 05d827aeb7f74cac

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from shopping.njpy (sha256 24f39bb1b57796ee, abi 1)
+# compiled by njc 0.3.0 from shopping.njpy (sha256 24f39bb1b57796ee, abi 1)
 # do not edit: change shopping.njpy and build again
 # njc: policy=auto
 """A shopping list: a block adds what each message asks to buy, and breaks out of the loop."""
@@ -27,4 +27,4 @@ for message in messages:
 print(shopping)
 
 
-# njc lines 1=1 3:1 5=3 7:3 16=11 18:12 20=11 27:14 28=15 sha256 1b91cfc33454793f
+# njc lines 1=1 3:1 5=3 7:3 16=11 18:12 20=11 27:14 28=15 sha256 5daca7ce3a94e2c8

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from tickets.njpy (sha256 0db099a881bfaceb, abi 1)
+# compiled by njc 0.3.0 from tickets.njpy (sha256 0db099a881bfaceb, abi 1)
 # do not edit: change tickets.njpy and build again
 # pyright: reportUnboundVariable=false
 """An async pipeline: all tickets are judged at once, and the event loop runs on meanwhile."""
@@ -38,4 +38,4 @@ if __name__ == "__main__":
         print(f"{team:<10} {ticket}")
 
 
-# njc lines 1=1 4:1 6=3 7:3 13=8 15:9 17=8 23:11 39=27 sha256 bd6ae88a346ff4ee
+# njc lines 1=1 4:1 6=3 7:3 13=8 15:9 17=8 23:11 39=27 sha256 2030b31556a54ce8

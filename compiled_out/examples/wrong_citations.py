@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from wrong_citations.njpy (sha256 7589ecce29262390, abi 1)
+# compiled by njc 0.3.0 from wrong_citations.njpy (sha256 7589ecce29262390, abi 1)
 # do not edit: change wrong_citations.njpy and build again
 # pyright: reportUnboundVariable=false
 """The program of citations.njpy with a prompt that a small model misreads; `njc debug` finds the wrong effect."""
@@ -44,4 +44,4 @@ if __name__ == "__main__":
     print("paper 14 is now cited by", sorted(graph[14]))
 
 
-# njc lines 1=1 4:1 5=2 7:2 16=10 19:11 22=10 30:14 45=29 sha256 a7d95ffdff7fe01e
+# njc lines 1=1 4:1 5=2 7:2 16=10 19:11 22=10 30:14 45=29 sha256 ddc0a3921d1c0061

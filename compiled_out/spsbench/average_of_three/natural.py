@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from average_of_three/natural.njpy (sha256 9ced5f83dcc411ea, abi 1)
+# compiled by njc 0.3.0 from average_of_three/natural.njpy (sha256 9ced5f83dcc411ea, abi 1)
 # do not edit: change average_of_three/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """The average of three numbers that people wrote down, each in their own way."""
@@ -22,4 +22,4 @@ def average_of_three(p: float | str, q: float | str, r: float | str) -> float:
     return average
 
 
-# njc lines 1=1 4:1 5=2 7:2 11=5 13:6 16=5 22:9 23=10 sha256 be663365ea93b234
+# njc lines 1=1 4:1 5=2 7:2 11=5 13:6 16=5 22:9 23=10 sha256 2bcfdcb3458179cc

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from balance_parentheses/natural.njpy (sha256 674541fde969de97, abi 1)
+# compiled by njc 0.3.0 from balance_parentheses/natural.njpy (sha256 674541fde969de97, abi 1)
 # do not edit: change balance_parentheses/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """Put back parentheses that somebody lost, where the meaning wants them."""
@@ -22,4 +22,4 @@ def balance(expression: str, context: str) -> str:
     return balanced
 
 
-# njc lines 1=1 4:1 5=2 7:2 11=5 13:6 16=5 22:9 23=10 sha256 37e698ac3a1d7039
+# njc lines 1=1 4:1 5=2 7:2 11=5 13:6 16=5 22:9 23=10 sha256 7d455ad00c6b2923

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from battle/natural.njpy (sha256 8db6a8b993cb4f75, abi 1)
+# compiled by njc 0.3.0 from battle/natural.njpy (sha256 8db6a8b993cb4f75, abi 1)
 # do not edit: change battle/natural.njpy and build again
 """A turn in a game: the player says what they do, and the enemies feel it."""
 
@@ -24,4 +24,4 @@ def take_turn(enemies: list[Enemy], action: str) -> None:
     )
 
 
-# njc lines 1=1 3:1 5=3 6:3 18=14 19:15 22=14 25=18 sha256 6cb6e7407d215fcb
+# njc lines 1=1 3:1 5=3 6:3 18=14 19:15 22=14 25=18 sha256 f62a151cfb3c68e5

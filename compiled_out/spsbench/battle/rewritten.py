@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from battle/rewritten.njpy (sha256 46308b887b22a982, abi 1)
+# compiled by njc 0.3.0 from battle/rewritten.njpy (sha256 46308b887b22a982, abi 1)
 # do not edit: change battle/rewritten.njpy and build again
 # pyright: reportUnboundVariable=false
 """A turn in a game: the player says what they do, and the enemies feel it."""
@@ -43,4 +43,4 @@ def take_turn(enemies: list[Enemy], action: str) -> None:
     enemies[:] = [enemy for enemy in enemies if enemy.health > 0]
 
 
-# njc lines 1=1 4:1 6=3 7:3 27=22 29:23 32=22 38:26 44=32 sha256 486faeeaa0ea343c
+# njc lines 1=1 4:1 6=3 7:3 27=22 29:23 32=22 38:26 44=32 sha256 fbd50386b16b8e72

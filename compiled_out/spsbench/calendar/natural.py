@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from calendar/natural.njpy (sha256 98b775da96e8cce5, abi 1)
+# compiled by njc 0.3.0 from calendar/natural.njpy (sha256 98b775da96e8cce5, abi 1)
 # do not edit: change calendar/natural.njpy and build again
 """A calendar that does what it is asked: each request becomes calls of its public methods."""
 
@@ -47,4 +47,4 @@ def attend_to(calendar: Calendar, request: str, now: datetime) -> None:
     )
 
 
-# njc lines 1=1 3:1 5=3 6:3 41=37 42:38 45=37 48=41 sha256 823a0691a5a2a002
+# njc lines 1=1 3:1 5=3 6:3 41=37 42:38 45=37 48=41 sha256 72548ff5798fe737

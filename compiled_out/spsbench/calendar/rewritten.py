@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from calendar/rewritten.njpy (sha256 d1b531a3837f9f75, abi 1)
+# compiled by njc 0.3.0 from calendar/rewritten.njpy (sha256 d1b531a3837f9f75, abi 1)
 # do not edit: change calendar/rewritten.njpy and build again
 """A calendar that does what it is asked: each request becomes calls of its public methods."""
 
@@ -49,4 +49,4 @@ def attend_to(calendar: Calendar, request: str, now: datetime) -> None:
     )
 
 
-# njc lines 1=1 3:1 5=3 6:3 42=38 43:39 47=38 50=43 sha256 602c9f63dca1156c
+# njc lines 1=1 3:1 5=3 6:3 42=38 43:39 47=38 50=43 sha256 76a4052f105a8092

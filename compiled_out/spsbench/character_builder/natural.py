@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from character_builder/natural.njpy (sha256 402220fecf970cc3, abi 1)
+# compiled by njc 0.3.0 from character_builder/natural.njpy (sha256 402220fecf970cc3, abi 1)
 # do not edit: change character_builder/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """Build a character for a role-playing game from what the player imagines."""
@@ -34,4 +34,4 @@ def build(description: str) -> Character:
     return character
 
 
-# njc lines 1=1 4:1 6=3 7:3 23=18 25:19 28=18 34:22 35=23 sha256 7063ac71d4d8d10e
+# njc lines 1=1 4:1 6=3 7:3 23=18 25:19 28=18 34:22 35=23 sha256 474964837108a2ba

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from coffeeshop/natural.njpy (sha256 6b36325ce30075cd, abi 1)
+# compiled by njc 0.3.0 from coffeeshop/natural.njpy (sha256 6b36325ce30075cd, abi 1)
 # do not edit: change coffeeshop/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """A coffee shop: what a customer says becomes an order of what the menu has."""
@@ -113,4 +113,4 @@ def take_order(words: str) -> Order:
     return order
 
 
-# njc lines 1=1 4:1 6=3 7:3 88=83 90:84 94=83 113:88 114=89 sha256 9a93a11cab1ccea0
+# njc lines 1=1 4:1 6=3 7:3 88=83 90:84 94=83 113:88 114=89 sha256 4725f2761cbc3833

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from email_classification/natural.njpy (sha256 8cd653c0862463a0, abi 1)
+# compiled by njc 0.3.0 from email_classification/natural.njpy (sha256 8cd653c0862463a0, abi 1)
 # do not edit: change email_classification/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """Sort the mail of a small company."""
@@ -34,4 +34,4 @@ def classify(email: str) -> Category:
     return category
 
 
-# njc lines 1=1 4:1 6=3 7:3 23=18 25:19 28=18 34:22 35=23 sha256 b30af0385340c11f
+# njc lines 1=1 4:1 6=3 7:3 23=18 25:19 28=18 34:22 35=23 sha256 c6f9cbbf1b9f81aa

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from enemy/natural.njpy (sha256 73eb6398314be778, abi 1)
+# compiled by njc 0.3.0 from enemy/natural.njpy (sha256 73eb6398314be778, abi 1)
 # do not edit: change enemy/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """Enemies that come to life from a description, and change with the story."""
@@ -33,4 +33,4 @@ def tell(enemy: Any, event: str) -> None:
     )
 
 
-# njc lines 1=1 4:1 6=3 7:3 12=7 14:8 18=7 22:12 27=16 28:17 31=16 34=20 sha256 a424877f480b6f5e
+# njc lines 1=1 4:1 6=3 7:3 12=7 14:8 18=7 22:12 27=16 28:17 31=16 34=20 sha256 0a963bf5f3a412e9

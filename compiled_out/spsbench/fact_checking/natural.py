@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from fact_checking/natural.njpy (sha256 e1a2b39048f1842f, abi 1)
+# compiled by njc 0.3.0 from fact_checking/natural.njpy (sha256 e1a2b39048f1842f, abi 1)
 # do not edit: change fact_checking/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """Check the facts of a text, and add what is found to a list that others read too."""
@@ -35,4 +35,4 @@ def check_facts(text: str, results: list[FactCheck]) -> None:
         )
 
 
-# njc lines 1=1 4:1 6=3 7:3 17=12 19:13 22=12 28:16 30=17 31:18 33=17 36=20 sha256 78d41539b3c7ad7c
+# njc lines 1=1 4:1 6=3 7:3 17=12 19:13 22=12 28:16 30=17 31:18 33=17 36=20 sha256 022c956fc307a002

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from fact_checking/rewritten.njpy (sha256 8184d96d5adc8623, abi 1)
+# compiled by njc 0.3.0 from fact_checking/rewritten.njpy (sha256 8184d96d5adc8623, abi 1)
 # do not edit: change fact_checking/rewritten.njpy and build again
 # pyright: reportUnboundVariable=false
 """Check the facts of a text, and add what is found to a list that others read too."""
@@ -40,4 +40,4 @@ def check_facts(text: str, results: list[FactCheck]) -> None:
         results.append({"claim": claim, "is_true": is_true})
 
 
-# njc lines 1=1 4:1 6=3 7:3 17=12 19:13 22=12 28:16 30=17 32:18 34=17 40:20 41=21 sha256 cfe9e448c6364fed
+# njc lines 1=1 4:1 6=3 7:3 17=12 19:13 22=12 28:16 30=17 32:18 34=17 40:20 41=21 sha256 b31ccb9036ec5c32

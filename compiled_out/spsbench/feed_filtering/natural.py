@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from feed_filtering/natural.njpy (sha256 5c80fb839cd195e3, abi 1)
+# compiled by njc 0.3.0 from feed_filtering/natural.njpy (sha256 5c80fb839cd195e3, abi 1)
 # do not edit: change feed_filtering/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """Show of a feed only what the reader would like to see."""
@@ -23,4 +23,4 @@ def filter_feed(feed: Sequence[str], preference: str) -> list[str]:
     return shown
 
 
-# njc lines 1=1 4:1 6=3 7:3 12=7 14:8 17=7 23:11 24=12 sha256 62c5387ebbef90d0
+# njc lines 1=1 4:1 6=3 7:3 12=7 14:8 17=7 23:11 24=12 sha256 4f9f38bf7b6ce70f

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from filter_numbers/natural.njpy (sha256 fe6a84875f0f419f, abi 1)
+# compiled by njc 0.3.0 from filter_numbers/natural.njpy (sha256 fe6a84875f0f419f, abi 1)
 # do not edit: change filter_numbers/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """Filter numbers by what they mean."""
@@ -22,4 +22,4 @@ def filter_numbers(numbers: Sequence[int], prop: str) -> list[int]:
     return filtered_numbers
 
 
-# njc lines 1=1 4:1 6=3 7:3 12=7 14:8 16=7 22:10 23=11 sha256 9aa56137ee87ef69
+# njc lines 1=1 4:1 6=3 7:3 12=7 14:8 16=7 22:10 23=11 sha256 b21d3f13e5540b10

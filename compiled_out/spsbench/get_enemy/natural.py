@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from get_enemy/natural.njpy (sha256 1a7623261c0cbcb1, abi 1)
+# compiled by njc 0.3.0 from get_enemy/natural.njpy (sha256 1a7623261c0cbcb1, abi 1)
 # do not edit: change get_enemy/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """An encounter: a function that knows an enemy which nobody wrote down."""
@@ -23,4 +23,4 @@ def encounter() -> Callable[[], Any]:
     return get_enemy
 
 
-# njc lines 1=1 4:1 6=3 7:3 13=8 15:9 18=8 23:12 24=13 sha256 e187de07e6b3ed1d
+# njc lines 1=1 4:1 6=3 7:3 13=8 15:9 18=8 23:12 24=13 sha256 da6e5926d1750456

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from get_enemy/rewritten.njpy (sha256 1eff41ff94dc4596, abi 1)
+# compiled by njc 0.3.0 from get_enemy/rewritten.njpy (sha256 1eff41ff94dc4596, abi 1)
 # do not edit: change get_enemy/rewritten.njpy and build again
 # pyright: reportUnboundVariable=false
 """An encounter: a function that knows an enemy which nobody wrote down."""
@@ -29,4 +29,4 @@ def encounter() -> Callable[[], Enemy]:
     return get_enemy
 
 
-# njc lines 1=1 4:1 6=3 7:3 19=14 21:15 24=14 29:18 30=19 sha256 2e636c283a368692
+# njc lines 1=1 4:1 6=3 7:3 19=14 21:15 24=14 29:18 30=19 sha256 ca8c54cedb00b03f

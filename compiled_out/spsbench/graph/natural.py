@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from graph/natural.njpy (sha256 aaae8b680763f8da, abi 1)
+# compiled by njc 0.3.0 from graph/natural.njpy (sha256 aaae8b680763f8da, abi 1)
 # do not edit: change graph/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """Ask and edit a graph of paper citations, in plain words."""
@@ -40,4 +40,4 @@ def main(queries: Iterable[str], graph: Graph) -> list[Any]:
     return responses
 
 
-# njc lines 1=1 4:1 6=3 7:3 22=17 25:18 30=17 39:23 41=25 sha256 0eda1a675ca2718d
+# njc lines 1=1 4:1 6=3 7:3 22=17 25:18 30=17 39:23 41=25 sha256 d4d5150fa1f6ded3

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from gsm8k/natural.njpy (sha256 2d3e4be2a0ca70ff, abi 1)
+# compiled by njc 0.3.0 from gsm8k/natural.njpy (sha256 2d3e4be2a0ca70ff, abi 1)
 # do not edit: change gsm8k/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """Solve school problems: the prompt finds the arithmetic, Python does it."""
@@ -22,4 +22,4 @@ def solve(problem: str) -> float:
     return float(eval(expression))
 
 
-# njc lines 1=1 4:1 5=2 7:2 11=5 13:6 16=5 22:9 23=10 sha256 d61cee3445866c86
+# njc lines 1=1 4:1 5=2 7:2 11=5 13:6 16=5 22:9 23=10 sha256 061c9bded87523c5

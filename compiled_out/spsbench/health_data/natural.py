@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from health_data/natural.njpy (sha256 72a4e2bf8bf4a88b, abi 1)
+# compiled by njc 0.3.0 from health_data/natural.njpy (sha256 72a4e2bf8bf4a88b, abi 1)
 # do not edit: change health_data/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """A chat that helps a patient to fill in a health record."""
@@ -41,4 +41,4 @@ def interview(messages: Iterable[str], record: HealthRecord) -> list[str]:
     return questions
 
 
-# njc lines 1=1 4:1 6=3 7:3 22=17 25:18 30=17 40:23 42=25 sha256 eb5c161e6bf8f167
+# njc lines 1=1 4:1 6=3 7:3 22=17 25:18 30=17 40:23 42=25 sha256 9edc14efb9571be9

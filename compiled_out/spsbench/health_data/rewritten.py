@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from health_data/rewritten.njpy (sha256 cb8570b591674ddd, abi 1)
+# compiled by njc 0.3.0 from health_data/rewritten.njpy (sha256 cb8570b591674ddd, abi 1)
 # do not edit: change health_data/rewritten.njpy and build again
 # pyright: reportUnboundVariable=false
 """A chat that helps a patient to fill in a health record."""
@@ -63,4 +63,4 @@ def interview(messages: Iterable[str], record: HealthRecord) -> list[str]:
     return questions
 
 
-# njc lines 1=1 4:1 6=3 7:3 23=18 28:19 33=18 46:24 52=29 54:30 56=29 62:32 64=34 sha256 6c6fa3601faa4e2c
+# njc lines 1=1 4:1 6=3 7:3 23=18 28:19 33=18 46:24 52=29 54:30 56=29 62:32 64=34 sha256 224fc8cf28c9b179

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from mask_sensitive_info/natural.njpy (sha256 b86fec0c5aebaa5b, abi 1)
+# compiled by njc 0.3.0 from mask_sensitive_info/natural.njpy (sha256 b86fec0c5aebaa5b, abi 1)
 # do not edit: change mask_sensitive_info/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """Make a text fit to be shown around: what is private turns into asterisks."""
@@ -22,4 +22,4 @@ def mask(text: str) -> str:
     return masked
 
 
-# njc lines 1=1 4:1 5=2 7:2 11=5 13:6 16=5 22:9 23=10 sha256 c47c7592b853d1d8
+# njc lines 1=1 4:1 5=2 7:2 11=5 13:6 16=5 22:9 23=10 sha256 4b78f614d22c3dfc

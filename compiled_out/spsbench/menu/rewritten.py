@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from menu/rewritten.njpy (sha256 5d09bad6d3c0ad14, abi 1)
+# compiled by njc 0.3.0 from menu/rewritten.njpy (sha256 5d09bad6d3c0ad14, abi 1)
 # do not edit: change menu/rewritten.njpy and build again
 # pyright: reportUnboundVariable=false, reportAttributeAccessIssue=false
 """Take orders in a restaurant, as long as there is something left."""
@@ -23,4 +23,4 @@ def sell(order: str, inventory: dict[str, int]) -> None:
         inventory[dish] -= quantity
 
 
-# njc lines 1=1 4:1 5=2 7:2 12=6 14:7 16=6 22:9 24=11 sha256 b03c9736e5c65485
+# njc lines 1=1 4:1 5=2 7:2 12=6 14:7 16=6 22:9 24=11 sha256 171eff3a9f6e473f

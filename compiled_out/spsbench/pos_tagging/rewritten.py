@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from pos_tagging/rewritten.njpy (sha256 eea56166ab6f710f, abi 1)
+# compiled by njc 0.3.0 from pos_tagging/rewritten.njpy (sha256 eea56166ab6f710f, abi 1)
 # do not edit: change pos_tagging/rewritten.njpy and build again
 # pyright: reportUnboundVariable=false
 """Taggers made to measure: show a text, get a function that tags and translates its language."""
@@ -46,4 +46,4 @@ def tagger_for(sample: str) -> Callable[[str], list[Word]]:
     return tagger
 
 
-# njc lines 1=1 4:1 6=3 7:3 19=14 21:15 25=14 31:19 36=23 38:24 41=23 46:27 47=28 sha256 2f8df97401be4c11
+# njc lines 1=1 4:1 6=3 7:3 19=14 21:15 25=14 31:19 36=23 38:24 41=23 46:27 47=28 sha256 505a29492df457b1

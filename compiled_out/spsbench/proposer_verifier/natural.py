@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from proposer_verifier/natural.njpy (sha256 d7ab92fc441a1c49, abi 1)
+# compiled by njc 0.3.0 from proposer_verifier/natural.njpy (sha256 d7ab92fc441a1c49, abi 1)
 # do not edit: change proposer_verifier/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """Solve riddles in two steps, again and again: one prompt proposes, another one verifies."""
@@ -37,4 +37,4 @@ def solve(riddle: str, attempts: int = 4) -> str | None:
     return None
 
 
-# njc lines 1=1 4:1 5=2 7:2 13=7 15:8 17=7 23:10 24=10 26:11 28=10 34:13 38=17 sha256 b0a11829e121b8ce
+# njc lines 1=1 4:1 5=2 7:2 13=7 15:8 17=7 23:10 24=10 26:11 28=10 34:13 38=17 sha256 2ca4b4f99947e4c8

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from sentiment/natural.njpy (sha256 020876c05fdb6c85, abi 1)
+# compiled by njc 0.3.0 from sentiment/natural.njpy (sha256 020876c05fdb6c85, abi 1)
 # do not edit: change sentiment/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """The sentiment of a text."""
@@ -24,4 +24,4 @@ def sentiment_of(text: str) -> Sentiment:
     return sentiment
 
 
-# njc lines 1=1 4:1 6=3 7:3 14=9 16:10 18=9 24:12 25=13 sha256 679decb1ff360de0
+# njc lines 1=1 4:1 6=3 7:3 14=9 16:10 18=9 24:12 25=13 sha256 5c19e7889dfbd65f

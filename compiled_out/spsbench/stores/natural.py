@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from stores/natural.njpy (sha256 3ded1cfca0ea64ad, abi 1)
+# compiled by njc 0.3.0 from stores/natural.njpy (sha256 3ded1cfca0ea64ad, abi 1)
 # do not edit: change stores/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """A street of stores: each is described in words, and becomes a class of its own."""
@@ -36,4 +36,4 @@ def open_street(descriptions: list[str]) -> list[Store]:
     return [open_store(description) for description in descriptions]
 
 
-# njc lines 1=1 4:1 6=3 7:3 22=17 24:18 27=17 32:21 37=26 sha256 dd758bf0b6c1b1bc
+# njc lines 1=1 4:1 6=3 7:3 22=17 24:18 27=17 32:21 37=26 sha256 9b609d7c55a9751a

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from stream_generator/natural.njpy (sha256 541f2127dd5a6314, abi 1)
+# compiled by njc 0.3.0 from stream_generator/natural.njpy (sha256 541f2127dd5a6314, abi 1)
 # do not edit: change stream_generator/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """Streams of values, made from a description of what should come out of them."""
@@ -23,4 +23,4 @@ def stream_of(description: str) -> Iterator[Any]:
     return stream
 
 
-# njc lines 1=1 4:1 6=3 7:3 13=8 15:9 18=8 23:12 24=13 sha256 4759df5bb1fc92da
+# njc lines 1=1 4:1 6=3 7:3 13=8 15:9 18=8 23:12 24=13 sha256 abe2b8804370af69

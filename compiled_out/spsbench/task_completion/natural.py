@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from task_completion/natural.njpy (sha256 d6e22fa9daf4bc0c, abi 1)
+# compiled by njc 0.3.0 from task_completion/natural.njpy (sha256 d6e22fa9daf4bc0c, abi 1)
 # do not edit: change task_completion/natural.njpy and build again
 """A list of things to do, ticked off by telling what one has done."""
 
@@ -22,4 +22,4 @@ def tick_off(tasks: list[Task], message: str) -> None:
     )
 
 
-# njc lines 1=1 3:1 5=3 6:3 17=13 18:14 20=13 23=16 sha256 9332d5d89439f2a8
+# njc lines 1=1 3:1 5=3 6:3 17=13 18:14 20=13 23=16 sha256 edc9432850dec118

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from task_completion/rewritten.njpy (sha256 ce8d23a273149e63, abi 1)
+# compiled by njc 0.3.0 from task_completion/rewritten.njpy (sha256 ce8d23a273149e63, abi 1)
 # do not edit: change task_completion/rewritten.njpy and build again
 # pyright: reportUnboundVariable=false
 """A list of things to do, ticked off by telling what one has done."""
@@ -30,4 +30,4 @@ def tick_off(tasks: list[Task], message: str) -> None:
         task.done |= task.title in completed
 
 
-# njc lines 1=1 4:1 6=3 7:3 19=14 21:15 23=14 29:17 31=19 sha256 6124ddf6f5a60bff
+# njc lines 1=1 4:1 6=3 7:3 19=14 21:15 23=14 29:17 31=19 sha256 e954a3a08c91d1d8

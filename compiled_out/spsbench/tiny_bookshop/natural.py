@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from tiny_bookshop/natural.njpy (sha256 83642600ab1e6dcd, abi 1)
+# compiled by njc 0.3.0 from tiny_bookshop/natural.njpy (sha256 83642600ab1e6dcd, abi 1)
 # do not edit: change tiny_bookshop/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """A bookshop so small that one sentence is enough to find the right book."""
@@ -31,4 +31,4 @@ def find_book(books: Sequence[Book], request: str) -> Book | None:
     return book
 
 
-# njc lines 1=1 4:1 6=3 7:3 21=16 23:17 25=16 31:19 32=20 sha256 5451ba60a034c45d
+# njc lines 1=1 4:1 6=3 7:3 21=16 23:17 25=16 31:19 32=20 sha256 4319b908414a98a6

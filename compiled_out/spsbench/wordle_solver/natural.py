@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from wordle_solver/natural.njpy (sha256 3cf39cf676f02d6e, abi 1)
+# compiled by njc 0.3.0 from wordle_solver/natural.njpy (sha256 3cf39cf676f02d6e, abi 1)
 # do not edit: change wordle_solver/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """Play Wordle: a nested function guesses, and sees by its closure how the game has gone so far."""
@@ -34,4 +34,4 @@ def solve(words: list[str], try_word: Callable[[str], str], turns: int = 6) -> s
     return None
 
 
-# njc lines 1=1 4:1 6=3 7:3 15=10 17:11 21=10 27:15 35=23 sha256 fbd9b83f6b0ba98a
+# njc lines 1=1 4:1 6=3 7:3 15=10 17:11 21=10 27:15 35=23 sha256 cee0659d9f5c3b89

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from character_builder/natural.njpy (sha256 402220fecf970cc3, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
+# compiled by njc 0.3.0 from character_builder/natural.njpy (sha256 402220fecf970cc3, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
 # do not edit: change character_builder/natural.njpy and build again
 # no code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local) is used: the blocks run live
 # pyright: reportUnboundVariable=false
@@ -35,4 +35,4 @@ def build(description: str) -> Character:
     return character
 
 
-# njc lines 1=1 5:1 7=3 8:3 24=18 26:19 29=18 35:22 36=23 sha256 396bee7685b8c096
+# njc lines 1=1 5:1 7=3 8:3 24=18 26:19 29=18 35:22 36=23 sha256 65b0f0cc064b60fc

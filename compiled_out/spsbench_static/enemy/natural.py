@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from enemy/natural.njpy (sha256 73eb6398314be778, options cc2447ed8334793a, code e078a1b292a2035b, abi 1)
+# compiled by njc 0.3.0 from enemy/natural.njpy (sha256 73eb6398314be778, options cc2447ed8334793a, code e078a1b292a2035b, abi 1)
 # do not edit: change enemy/natural.njpy and build again
 # code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 7 of 9 checks of its program (answered by a script)
 # pyright: reportUnboundVariable=false
@@ -38,4 +38,4 @@ def tell(enemy: Any, event: str) -> None:
     # end of natural block
 
 
-# njc lines 1=1 5:1 7=3 8:3 13=7 15:8 19=7 23:12 28=16 39=20 sha256 80cf713863572bcd
+# njc lines 1=1 5:1 7=3 8:3 13=7 15:8 19=7 23:12 28=16 39=20 sha256 8fc0b399036cb82c

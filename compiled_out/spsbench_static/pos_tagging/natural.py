@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from pos_tagging/natural.njpy (sha256 366871f90d684876, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
+# compiled by njc 0.3.0 from pos_tagging/natural.njpy (sha256 366871f90d684876, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
 # do not edit: change pos_tagging/natural.njpy and build again
 # no code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local) is used: the blocks run live
 # pyright: reportUnboundVariable=false
@@ -47,4 +47,4 @@ def tagger_for(sample: str) -> Callable[[str], list[Word]]:
     return tagger
 
 
-# njc lines 1=1 5:1 7=3 8:3 20=14 22:15 26=14 32:19 37=23 39:24 42=23 47:27 48=28 sha256 39a2d8213b92de75
+# njc lines 1=1 5:1 7=3 8:3 20=14 22:15 26=14 32:19 37=23 39:24 42=23 47:27 48=28 sha256 4a997f191834e008

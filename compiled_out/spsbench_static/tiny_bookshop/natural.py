@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from tiny_bookshop/natural.njpy (sha256 83642600ab1e6dcd, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
+# compiled by njc 0.3.0 from tiny_bookshop/natural.njpy (sha256 83642600ab1e6dcd, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
 # do not edit: change tiny_bookshop/natural.njpy and build again
 # no code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local) is used: the blocks run live
 # pyright: reportUnboundVariable=false
@@ -32,4 +32,4 @@ def find_book(books: Sequence[Book], request: str) -> Book | None:
     return book
 
 
-# njc lines 1=1 5:1 7=3 8:3 22=16 24:17 26=16 32:19 33=20 sha256 179619f651887703
+# njc lines 1=1 5:1 7=3 8:3 22=16 24:17 26=16 32:19 33=20 sha256 755b2a325831e54f

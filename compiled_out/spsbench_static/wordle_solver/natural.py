@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from wordle_solver/natural.njpy (sha256 3cf39cf676f02d6e, options cc2447ed8334793a, code 9e8e4733721b3ca4, abi 1)
+# compiled by njc 0.3.0 from wordle_solver/natural.njpy (sha256 3cf39cf676f02d6e, options cc2447ed8334793a, code 9e8e4733721b3ca4, abi 1)
 # do not edit: change wordle_solver/natural.njpy and build again
 # code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 3 of 3 checks of its program (answered by a script)
 """Play Wordle: a nested function guesses, and sees by its closure how the game has gone so far."""
@@ -33,4 +33,4 @@ def solve(words: list[str], try_word: Callable[[str], str], turns: int = 6) -> s
     return None
 
 
-# njc lines 1=1 4:1 6=3 7:3 15=10 26:15 34=23 sha256 a91789e4da25ba62
+# njc lines 1=1 4:1 6=3 7:3 15=10 26:15 34=23 sha256 567eeb993cc75a7d

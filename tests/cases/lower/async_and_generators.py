@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from async_and_generators.njpy (sha256 876d04da3272ab67, abi 1)
+# compiled by njc 0.3.0 from async_and_generators.njpy (sha256 876d04da3272ab67, abi 1)
 # do not edit: change async_and_generators.njpy and build again
 # pyright: reportUnboundVariable=false
 import njrt as _nj
@@ -71,4 +71,4 @@ async def outer():
     return Inner.limit
 
 
-# njc lines 1=1 5:1 10=5 12:6 14=5 18:8 24=13 27:14 29=13 36:16 42=21 45:22 47=21 54:24 60=29 61:30 63=29 70:32 72=34 sha256 cf5a2c111c03f2a5
+# njc lines 1=1 5:1 10=5 12:6 14=5 18:8 24=13 27:14 29=13 36:16 42=21 45:22 47=21 54:24 60=29 61:30 63=29 70:32 72=34 sha256 8fb9b73feb41c898

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from block_first.njpy (sha256 01422404fed0e36f, abi 1)
+# compiled by njc 0.3.0 from block_first.njpy (sha256 01422404fed0e36f, abi 1)
 # do not edit: change block_first.njpy and build again
 import njrt as _nj
 
@@ -18,4 +18,4 @@ def roll():
     return seed * 7 % 6
 
 
-# njc lines 1=1 7:2 9=1 15:4 19=8 sha256 bc4787843b3b1238
+# njc lines 1=1 7:2 9=1 15:4 19=8 sha256 3da91335f8010155

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from chosen_objects.njpy (sha256 9e5151d211255db2, abi 1)
+# compiled by njc 0.3.0 from chosen_objects.njpy (sha256 9e5151d211255db2, abi 1)
 # do not edit: change chosen_objects.njpy and build again
 # pyright: reportUnboundVariable=false
 """An output that inputs hold, and that is not data: it is chosen from them."""
@@ -30,4 +30,4 @@ def book(rooms: list[Survey.Room], people: int) -> Survey.Room:
     return room
 
 
-# njc lines 1=1 4:1 6=3 7:3 19=14 21:15 23=14 30:17 31=18 sha256 21abf5309125d597
+# njc lines 1=1 4:1 6=3 7:3 19=14 21:15 23=14 30:17 31=18 sha256 543f552215084275

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from class_bodies.njpy (sha256 9e1405cfddcec256, abi 1)
+# compiled by njc 0.3.0 from class_bodies.njpy (sha256 9e1405cfddcec256, abi 1)
 # do not edit: change class_bodies.njpy and build again
 # pyright: reportUnboundVariable=false
 import njrt as _nj
@@ -49,4 +49,4 @@ def make(prefix):
     return Box
 
 
-# njc lines 1=1 7:1 16=9 19:10 21=9 30:12 32=13 34:14 36=13 48:16 50=18 sha256 b3911633b3ebe78f
+# njc lines 1=1 7:1 16=9 19:10 21=9 30:12 32=13 34:14 36=13 48:16 50=18 sha256 9413334b5153cf3e

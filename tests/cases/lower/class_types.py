@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from class_types.njpy (sha256 9d320bf8c0c88f16, abi 1)
+# compiled by njc 0.3.0 from class_types.njpy (sha256 9d320bf8c0c88f16, abi 1)
 # do not edit: change class_types.njpy and build again
 import njrt as _nj
 
@@ -43,4 +43,4 @@ class Shop:
         pass
 
 
-# njc lines 1=1 6:1 8=2 9:3 11=2 19:5 26=11 27:12 29=11 41:14 44=17 sha256 bd13348fb979607f
+# njc lines 1=1 6:1 8=2 9:3 11=2 19:5 26=11 27:12 29=11 41:14 44=17 sha256 8daf18ce6a08add5

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from classes_of_libraries.njpy (sha256 f660e07fcb5ddc03, abi 1)
+# compiled by njc 0.3.0 from classes_of_libraries.njpy (sha256 f660e07fcb5ddc03, abi 1)
 # do not edit: change classes_of_libraries.njpy and build again
 # pyright: reportUnboundVariable=false
 import njrt as _nj
@@ -105,4 +105,4 @@ def data_alone(path: Path):
     return name
 
 
-# njc lines 1=1 5:1 23=18 24:19 26=18 30:21 34=24 35:25 37=24 41:27 45=30 46:31 48=30 53:33 57=36 58:37 60=36 65:39 69=42 71:43 73=42 79:45 84=49 85:50 87=49 91:52 95=55 97:56 99=55 105:58 106=59 sha256 bab71002da03f556
+# njc lines 1=1 5:1 23=18 24:19 26=18 30:21 34=24 35:25 37=24 41:27 45=30 46:31 48=30 53:33 57=36 58:37 60=36 65:39 69=42 71:43 73=42 79:45 84=49 85:50 87=49 91:52 95=55 97:56 99=55 105:58 106=59 sha256 9082dafd57ffa2e9

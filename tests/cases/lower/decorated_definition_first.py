@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from decorated_definition_first.njpy (sha256 93a7278d7da4b0b8, abi 1)
+# compiled by njc 0.3.0 from decorated_definition_first.njpy (sha256 93a7278d7da4b0b8, abi 1)
 # do not edit: change decorated_definition_first.njpy and build again
 import njrt as _nj
 
@@ -19,4 +19,4 @@ def summarize(text):
         return _nj_r.value
 
 
-# njc lines 1=1 6:1 10=4 12:5 14=4 20=7 sha256 c99988bd343d3105
+# njc lines 1=1 6:1 10=4 12:5 14=4 20=7 sha256 b1948cfcccb49964

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from docstring_and_definition.njpy (sha256 736c5e216ae6d3de, abi 1)
+# compiled by njc 0.3.0 from docstring_and_definition.njpy (sha256 736c5e216ae6d3de, abi 1)
 # do not edit: change docstring_and_definition.njpy and build again
 """A docstring."""
 
@@ -19,4 +19,4 @@ class Box:
         )
 
 
-# njc lines 1=1 3:1 4=2 6:2 13=8 14:9 16=8 20=11 sha256 872c4ef475513eac
+# njc lines 1=1 3:1 4=2 6:2 13=8 14:9 16=8 20=11 sha256 9d80f9890743fc30

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from docstring_and_future.njpy (sha256 cb67f1e5d736f27d, abi 1)
+# compiled by njc 0.3.0 from docstring_and_future.njpy (sha256 cb67f1e5d736f27d, abi 1)
 # do not edit: change docstring_and_future.njpy and build again
 """A docstring."""
 
@@ -24,4 +24,4 @@ def list_files(folder: str) -> list[str]:
     return names
 
 
-# njc lines 1=1 3:1 8=6 9:6 15=11 16:12 18=11 24:14 25=15 sha256 b7e75614316b297c
+# njc lines 1=1 3:1 8=6 9:6 15=11 16:12 18=11 24:14 25=15 sha256 5bbebf96f98dd199

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from except_star.njpy (sha256 6bf3fceb2152ca80, abi 1)
+# compiled by njc 0.3.0 from except_star.njpy (sha256 6bf3fceb2152ca80, abi 1)
 # do not edit: change except_star.njpy and build again
 """A block in `except*`: a `raise` of the program's own keeps the group together."""
 
@@ -46,4 +46,4 @@ def run(job, log: logging.Logger) -> None:
         )
 
 
-# njc lines 1=1 3:1 5=3 6:3 14=10 15:11 17=10 23:13 26=15 28:16 30=15 38:18 40=19 41:20 43=19 47=22 sha256 e39537611c5f92df
+# njc lines 1=1 3:1 5=3 6:3 14=10 15:11 17=10 23:13 26=15 28:16 30=15 38:18 40=19 41:20 43=19 47=22 sha256 15dec727ef67ed0b

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from f_strings.njpy (sha256 46eec43945d179fa, abi 1)
+# compiled by njc 0.3.0 from f_strings.njpy (sha256 46eec43945d179fa, abi 1)
 # do not edit: change f_strings.njpy and build again
 # pyright: reportUnboundVariable=false
 import njrt as _nj
@@ -25,4 +25,4 @@ def f(n, items):
     return text
 
 
-# njc lines 1=1 7:1 10=3 11:4 13=3 16:6 17=6 19:7 21=6 25:9 26=10 sha256 a5e70b67d7278c3c
+# njc lines 1=1 7:1 10=3 11:4 13=3 16:6 17=6 19:7 21=6 25:9 26=10 sha256 e595abfa7713006d

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from interfaces.njpy (sha256 6f193887e3b5f723, abi 1)
+# compiled by njc 0.3.0 from interfaces.njpy (sha256 6f193887e3b5f723, abi 1)
 # do not edit: change interfaces.njpy and build again
 # pyright: reportUnboundVariable=false
 """Blocks with an interface: in a function, a method and a class body."""
@@ -75,4 +75,4 @@ async def answer(question: str) -> str:
     return reply
 
 
-# njc lines 1=1 4:1 6=3 7:3 23=18 25:19 27=18 41:21 45=24 46:25 48=24 57:27 61=30 64:31 66=30 75:33 76=34 sha256 3ae2b824f5f914fc
+# njc lines 1=1 4:1 6=3 7:3 23=18 25:19 27=18 41:21 45=24 46:25 48=24 57:27 61=30 64:31 66=30 75:33 76=34 sha256 2c478806f8876b93

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from jumps.njpy (sha256 b4a8d29ecdd788b1, abi 1)
+# compiled by njc 0.3.0 from jumps.njpy (sha256 b4a8d29ecdd788b1, abi 1)
 # do not edit: change jumps.njpy and build again
 import njrt as _nj
 
@@ -57,4 +57,4 @@ def f(items):
 def check(item): ...
 
 
-# njc lines 1=1 6:1 13=7 14:8 16=7 19:10 21=11 22:12 24=11 27:14 29=15 31:16 33=15 40:18 43=20 45:21 47=20 55:23 58=26 sha256 adf24751e015e2bf
+# njc lines 1=1 6:1 13=7 14:8 16=7 19:10 21=11 22:12 24=11 27:14 29=15 31:16 33=15 40:18 43=20 45:21 47=20 55:23 58=26 sha256 550a291619754631

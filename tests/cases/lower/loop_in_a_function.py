@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from loop_in_a_function.njpy (sha256 a5dba9a6c6a2ea31, abi 1)
+# compiled by njc 0.3.0 from loop_in_a_function.njpy (sha256 a5dba9a6c6a2ea31, abi 1)
 # do not edit: change loop_in_a_function.njpy and build again
 # pyright: reportUnboundVariable=false
 """The program of the paper's first figure."""
@@ -31,4 +31,4 @@ def main(queries: list[str], graph: Graph) -> list:
     return responses
 
 
-# njc lines 1=1 4:1 6=3 7:3 14=9 17:10 22=9 30:15 32=17 sha256 b49dd1b562c9465d
+# njc lines 1=1 4:1 6=3 7:3 14=9 17:10 22=9 30:15 32=17 sha256 3cda0632bb5c6387

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from many_arguments.njpy (sha256 2e9088047782064e, abi 1)
+# compiled by njc 0.3.0 from many_arguments.njpy (sha256 2e9088047782064e, abi 1)
 # do not edit: change many_arguments.njpy and build again
 # pyright: reportUnboundVariable=false
 import njrt as _nj
@@ -44,4 +44,4 @@ def g(one_name_that_is_so_long_that_not_even_a_line_of_its_own_is_enough_for_it_
     )
 
 
-# njc lines 1=1 7:1 9=2 12:3 15=2 32:6 37=10 38:11 40=10 45=13 sha256 d9cc421eec5efcdd
+# njc lines 1=1 7:1 9=2 12:3 15=2 32:6 37=10 38:11 40=10 45=13 sha256 f68a78b03d20b994

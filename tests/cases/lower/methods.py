@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from methods.njpy (sha256 43fbe56e81ced1a5, abi 1)
+# compiled by njc 0.3.0 from methods.njpy (sha256 43fbe56e81ced1a5, abi 1)
 # do not edit: change methods.njpy and build again
 # pyright: reportUnboundVariable=false
 import njrt as _nj
@@ -41,4 +41,4 @@ class Child(Base):
         inner()
 
 
-# njc lines 1=1 7:1 15=8 17:9 19=8 26:11 31=15 32:16 34=15 40:18 42=20 sha256 feacaaf39eff5f53
+# njc lines 1=1 7:1 15=8 17:9 19=8 26:11 31=15 32:16 34=15 40:18 42=20 sha256 d1059ea5aac22a18

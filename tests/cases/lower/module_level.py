@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# compiled by njc 0.2.0 from module_level.njpy (sha256 97b65890448401b3, abi 1)
+# compiled by njc 0.3.0 from module_level.njpy (sha256 97b65890448401b3, abi 1)
 # do not edit: change module_level.njpy and build again
 # Says hello.
 
@@ -17,4 +17,4 @@ Put a greeting for <name>, in her language, into <:greeting>.
 print(greeting)
 
 
-# njc lines 1:1 2=2 4:2 6=4 8:4 9=5 11:6 13=5 17:8 18=9 sha256 ad81852282d0a71b
+# njc lines 1:1 2=2 4:2 6=4 8:4 9=5 11:6 13=5 17:8 18=9 sha256 4888a066a3d192fd

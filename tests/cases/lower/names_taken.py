@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from names_taken.njpy (sha256 16ff88d815e48e3d, abi 1)
+# compiled by njc 0.3.0 from names_taken.njpy (sha256 16ff88d815e48e3d, abi 1)
 # do not edit: change names_taken.njpy and build again
 import njrt as _nj2
 
@@ -19,4 +19,4 @@ def f(_nj1_r):
         return _nj2_r.value
 
 
-# njc lines 1=1 5:1 10=5 12:6 14=5 20=8 sha256 c2f37b02760abfff
+# njc lines 1=1 5:1 10=5 12:6 14=5 20=8 sha256 148be769fade4151

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from options.njpy (sha256 37661a605b4b1650, abi 1)
+# compiled by njc 0.3.0 from options.njpy (sha256 37661a605b4b1650, abi 1)
 # do not edit: change options.njpy and build again
 # njc: model=openai/gpt-4.1, max_effects=20
 
@@ -34,4 +34,4 @@ Print hello.
 )
 
 
-# njc lines 1=1 3:1 6=4 9:4 11=5 13:6 15=5 24:8 26=10 28:11 30=10 35=13 sha256 fb6e9f8a429d5f14
+# njc lines 1=1 3:1 6=4 9:4 11=5 13:6 15=5 24:8 26=10 28:11 30=10 35=13 sha256 3d07783b25fb5975

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from typed_results.njpy (sha256 80a13a510d3bafcf, abi 1)
+# compiled by njc 0.3.0 from typed_results.njpy (sha256 80a13a510d3bafcf, abi 1)
 # do not edit: change typed_results.njpy and build again
 # pyright: reportUnboundVariable=false
 """What a type checker accepts: mypy --strict and pyright check the compiled form of this file."""
@@ -131,4 +131,4 @@ def nothing(text: str) -> "None":
         return
 
 
-# njc lines 1=1 4:1 6=3 7:3 13=8 15:9 17=8 26:11 30=14 32:15 34=14 42:17 47=21 50:22 52=21 61:24 66=28 69:29 71=28 80:31 85=35 88:36 90=35 99:38 104=42 106:43 108=42 115:45 120=49 122:50 124=49 132=52 sha256 ccdf16e82a0807b8
+# njc lines 1=1 4:1 6=3 7:3 13=8 15:9 17=8 26:11 30=14 32:15 34=14 42:17 47=21 50:22 52=21 61:24 66=28 69:29 71=28 80:31 85=35 88:36 90=35 99:38 104=42 106:43 108=42 115:45 120=49 122:50 124=49 132=52 sha256 d971d3144970eb17

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from types.njpy (sha256 c89896de8e9c09b2, abi 1)
+# compiled by njc 0.3.0 from types.njpy (sha256 c89896de8e9c09b2, abi 1)
 # do not edit: change types.njpy and build again
 # pyright: reportUnboundVariable=false
 import njrt as _nj
@@ -67,4 +67,4 @@ def spell(text: str) -> None:
     print(face)
 
 
-# njc lines 1=1 5:1 13=8 16:9 18=8 29:11 31=12 32:13 34=12 40:15 45=19 46:20 48=19 52:22 57=26 59:27 62=26 67:30 68=31 sha256 6dc11cc28a86f0dd
+# njc lines 1=1 5:1 13=8 16:9 18=8 29:11 31=12 32:13 34=12 40:15 45=19 46:20 48=19 52:22 57=26 59:27 62=26 67:30 68=31 sha256 af6f9dfb526e8a04

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from service/triage/__main__.py (sha256 d7a53d9a1eb4d0b4, abi 1)
+# compiled by njc 0.3.0 from service/triage/__main__.py (sha256 d7a53d9a1eb4d0b4, abi 1)
 # do not edit: change service/triage/__main__.py and build again
 """`python -m triage`: serves until SIGTERM or SIGINT, then lets running requests end."""
 
@@ -70,4 +70,4 @@ if __name__ == "__main__":
     main()
 
 
-# njc lines 1=1 3:1 71=69 sha256 9db606bb864913d8
+# njc lines 1=1 3:1 71=69 sha256 7c41bf3a27f31a70

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from service/triage/admission.py (sha256 8ab43ab764bb67b9, abi 1)
+# compiled by njc 0.3.0 from service/triage/admission.py (sha256 8ab43ab764bb67b9, abi 1)
 # do not edit: change service/triage/admission.py and build again
 """The way of each request into the service and out of it.
 
@@ -207,4 +207,4 @@ def make_receive(body: bytes) -> Receive:
     return receive
 
 
-# njc lines 1=1 3:1 208=206 sha256 bb3a461802322c06
+# njc lines 1=1 3:1 208=206 sha256 bb60cab541075c28

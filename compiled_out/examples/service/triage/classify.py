@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from service/triage/classify.njpy (sha256 6fcbf48c08baf4ca, abi 1)
+# compiled by njc 0.3.0 from service/triage/classify.njpy (sha256 6fcbf48c08baf4ca, abi 1)
 # do not edit: change service/triage/classify.njpy and build again
 # pyright: reportUnboundVariable=false
 """The natural code of the service: which team answers a message, and how soon."""
@@ -36,4 +36,4 @@ async def classify(message: str) -> Classification:
     return Classification(team, urgent)
 
 
-# njc lines 1=1 4:1 6=3 7:3 23=18 26:19 29=18 36:22 37=23 sha256 fe0a1b01eb0782c2
+# njc lines 1=1 4:1 6=3 7:3 23=18 26:19 29=18 36:22 37=23 sha256 4ba992173e84b54a

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from service/triage/failures.py (sha256 1c7161bd8a4ba52c, abi 1)
+# compiled by njc 0.3.0 from service/triage/failures.py (sha256 1c7161bd8a4ba52c, abi 1)
 # do not edit: change service/triage/failures.py and build again
 """What a client is answered when a request fails.
 
@@ -63,4 +63,4 @@ def describe_failure(error: Exception) -> Failure:
     return next(FAILURES[kind] for kind in type(error).__mro__ if kind in FAILURES)
 
 
-# njc lines 1=1 3:1 64=62 sha256 2c93140ee4b9cf97
+# njc lines 1=1 3:1 64=62 sha256 582c6b3e44e218d0

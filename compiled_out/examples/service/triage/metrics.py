@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from service/triage/metrics.py (sha256 2a38c8c3552128c2, abi 1)
+# compiled by njc 0.3.0 from service/triage/metrics.py (sha256 2a38c8c3552128c2, abi 1)
 # do not edit: change service/triage/metrics.py and build again
 """Counts of requests and of calls of the model, in the text format of Prometheus.
 
@@ -54,4 +54,4 @@ class ServiceMetrics:
         return generate_latest(self._registry)
 
 
-# njc lines 1=1 3:1 55=53 sha256 373ec7a74ec013bb
+# njc lines 1=1 3:1 55=53 sha256 74fffbca54df6b74

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from service/triage/service.py (sha256 51d3024ca1c6867b, abi 1)
+# compiled by njc 0.3.0 from service/triage/service.py (sha256 51d3024ca1c6867b, abi 1)
 # do not edit: change service/triage/service.py and build again
 """The application: classifies messages and keeps the results.
 
@@ -125,4 +125,4 @@ def make_answer(failure: Failure) -> Response:
     return JSONResponse(body, failure.status, headers)
 
 
-# njc lines 1=1 3:1 126=124 sha256 fd914a39daa057d5
+# njc lines 1=1 3:1 126=124 sha256 7e01b7d95a5cd132

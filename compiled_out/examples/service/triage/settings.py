@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from service/triage/settings.py (sha256 8c7a1cb76b622c4a, abi 1)
+# compiled by njc 0.3.0 from service/triage/settings.py (sha256 8c7a1cb76b622c4a, abi 1)
 # do not edit: change service/triage/settings.py and build again
 """The settings of the service, from variables of the environment.
 
@@ -53,4 +53,4 @@ def read_settings(environ: Mapping[str, str]) -> ServiceSettings:
     raise ValueError("\n".join(wrong))
 
 
-# njc lines 1=1 3:1 54=52 sha256 44577e303dbad7cd
+# njc lines 1=1 3:1 54=52 sha256 56210839e96b0d86

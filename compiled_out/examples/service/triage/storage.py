@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from service/triage/storage.py (sha256 aeb76853653732ec, abi 1)
+# compiled by njc 0.3.0 from service/triage/storage.py (sha256 aeb76853653732ec, abi 1)
 # do not edit: change service/triage/storage.py and build again
 """Classified messages in a database: SQLite in a file, Postgres, or what else SQLAlchemy has a dialect for.
 
@@ -98,4 +98,4 @@ def _configure_sqlite(connection: Any, _: ConnectionPoolEntry) -> None:
     connection.execute("PRAGMA synchronous = NORMAL")
 
 
-# njc lines 1=1 3:1 99=97 sha256 5aa2aa0bcce0436f
+# njc lines 1=1 3:1 99=97 sha256 ad0c3e6b101603da
