@@ -373,6 +373,8 @@ if total > 3:\n    result = "big"\nelse:\n    result = "small"
 while True:\n    total -= 1\n    if total < 2:\n        break
 for m in mails:\n    if m is first:\n        continue\n    result = m.text
 result = [] or numbers
+sorted(locals())[:3]
+"total" in dir()
 result = (lambda: total)()
 global_total = total\nresult = global_total
 first.text = "a"\nresult = [read_texts(), read_texts()]
@@ -477,7 +479,7 @@ def test_exceptions_with_other_bases_cross() -> None:
 
 DIFFERENT = {
     "add_to_total(lambda: 1)": "a function of contained code ends with it, and cannot be kept or called",
-    "import copy\ncopy.copy(price)": "a Money cannot be copied in contained code",
+    "import copy\nmails.append(copy.copy(price))": "contained code cannot make or copy a Money itself",
     "result = lambda: 1": "`result`: a function of contained code ends with it",
     "result = (n for n in numbers)": "`result`: a generator of contained code ends with it",
     "return lambda: 1": "a function of contained code ends with it, and cannot be kept",
@@ -793,7 +795,8 @@ OTHER_BASES = {
     "table['a']": "a Table cannot be used in contained code; call a function",
     "table.keys()": "`keys` of a Table cannot be used in contained code; call a function",
     "table.other = 1": "`other` of a Table cannot be set",
-    "product.model_copy(update={'price': 5})": "a Product cannot be copied in contained code",
+    "product.model_copy(update={'price': 5}).price + product.price": 8,
+    "product.model_copy(deep=True)": "contained code cannot make or copy a Product itself",
     "for line in lines: pass": "a generator cannot be used in contained code; call a function",
     "with lock: pass": "a lock cannot be used in contained code; call a function",
 }

@@ -44,6 +44,7 @@ NOT_CONTAINED = {
     "setattr on an object of the program": "`_price` of a Order cannot be set",
     "ZoneInfo of a zone": "No time zone found",  # a file
     "a class of the program is changed": "the class Order cannot be changed",
+    "deepcopy of an object of the program": "cannot make or copy a Order itself",
 }
 """Cases that differ in contained code, with what they show or the reason that the model is told."""
 

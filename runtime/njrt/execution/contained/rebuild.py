@@ -22,7 +22,7 @@ from operator import attrgetter
 from types import FunctionType
 from typing import Any
 
-from njrt.execution.contained.contents import list_public
+from njrt.execution.contained.contents import has_only_namespace, list_public
 from njrt.execution.contained.known import make_bare_error
 from njrt.execution.contained.state import FACTORIES
 from njrt.execution.contained.wire import Data
@@ -127,8 +127,10 @@ class Model:
     def __iter__(self) -> Any:
         return iter(list_public(self))
 
-    def model_copy(self, **_: Any) -> Any:
-        return copy.copy(self)  # which is refused
+    def model_copy(self, *, update: Any = None, deep: bool = False) -> Any:
+        made = copy.deepcopy(self) if deep else copy.copy(self)
+        made.__dict__.update(update or {})
+        return made
 
 
 class Classes:
@@ -257,12 +259,14 @@ class Classes:
                 raise TypeError(f"contained code cannot derive {cls.__name__} from {name}")
             return call(["class", key], args, named)
 
-        def refuse_copy(self: Any, version: Any) -> Any:
-            raise TypeError(f"a {name} cannot be copied in contained code; call a function")
+        def reduce(self: Any, version: Any) -> Any:  # for copies, which stay here
+            held = dict(list_public(self))
+            is_plain = has_only_namespace(type(self))
+            return partial(object.__new__, type(self)), (), held if is_plain else (None, held)
 
         def accept(self: Any, *_: Any, **__: Any) -> None: ...
 
-        return {"__new__": make, "__init__": accept, "__reduce_ex__": refuse_copy}
+        return {"__new__": make, "__init__": accept, "__reduce_ex__": reduce}
 
     def _make_setters(self) -> dict[str, Any]:
         """Return the methods that set attributes and mark the object as changed."""
