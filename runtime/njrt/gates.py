@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import sys
 import threading
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, replace
-from types import FunctionType, MethodType
+from types import FunctionType, MethodType, coroutine
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from njrt.context import Stack, check_context, is_context_known
@@ -181,13 +182,15 @@ class Gate(typing.Protocol):
 
 
 class _OpenGate:
-    """A gate, or None for no gate, inside its `with`, in a thread whose code does not await."""
+    """A gate, or None for no gate, inside its `with` (state: whether it is still open)."""
 
-    def __init__(self, gate: Gate | None, is_async: bool) -> None:
-        self.gate, self.thread = gate, None if is_async else threading.get_ident()
+    def __init__(self, gate: Gate | None) -> None:
+        self.gate, self.number, self.is_open = gate, next(_numbers), True
 
 
+_numbers = itertools.count()
 _gates: Stack[_OpenGate] = Stack("njrt.gates")
+_thread = threading.local()
 _key: ContextVar[str] = ContextVar("njrt.gates", default="")
 _is_used = False
 
@@ -201,19 +204,48 @@ def is_used() -> bool:
 def open_gate(gate: Gate | None, is_async: bool = False) -> Iterator[None]:
     """Make the calls inside pass a gate, or no gate.
 
-    In code that does not await, this holds in contexts of its own, too: those of `Context.run`.
+    Code that does not await also takes it into contexts of its own, by `Context.run`.
     """
-    with _gates.opened(_OpenGate(gate, is_async)):
-        yield
+    opened = _OpenGate(gate)
+    with _gates.opened(opened):
+        if not is_async:
+            _thread.opened = [*_list_open(), opened]
+        try:
+            yield
+        finally:
+            opened.is_open = False
+            _thread.opened = _list_open()
+
+
+@coroutine
+def hold_gate(awaited: Coroutine[Any, Any, R]) -> Generator[Any, Any, R]:
+    """Await a coroutine, whose steps take the open gate into contexts of their own."""
+    opened, step = _find_opened(), functools.partial(awaited.send, None)
+    while True:
+        around = _list_open()
+        _thread.opened = [*around, *filter(None, [opened])]
+        try:
+            waited = step()
+        except StopIteration as end:
+            result: R = end.value
+            return result
+        finally:
+            _thread.opened = around
+            del step  # which may hold an exception
+        try:
+            step = functools.partial(awaited.send, (yield waited))
+        except BaseException as error:
+            step = functools.partial(awaited.throw, error)
+
+
+def _list_open() -> list[_OpenGate]:
+    return [opened for opened in getattr(_thread, "opened", ()) if opened.is_open]
 
 
 def _find_opened() -> _OpenGate | None:
     """Return what was opened last around this point, in this context or by this thread."""
-    here, thread = _gates.here(), threading.get_ident()
-    for opened in reversed(_gates.list_everywhere()):
-        if opened.thread == thread or opened in here:
-            return opened
-    return here[-1] if here else None
+    found = [*_gates.here()[-1:], *_list_open()[-1:]]
+    return max(found, key=lambda opened: opened.number, default=None)
 
 
 def find_gate() -> Gate | None:
@@ -337,7 +369,7 @@ class CarriedFunction:
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        is_running = self._opened in _gates.list_everywhere()
+        is_running = self._opened is not None and self._opened.is_open
         if _find_opened() or (is_context_known() and not is_running):
             return self._function(*args, **named)
         return self._context.copy().run(self._function, *args, **named)

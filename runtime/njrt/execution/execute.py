@@ -24,6 +24,7 @@ from njrt.execution.interruptions import is_cancellation
 from njrt.execution.lowering import ExitKind
 from njrt.execution.results import Execution, Failed, Jumped, Ran, make_execution, make_failure
 from njrt.execution.tracebacks import find_called_function, format_failure, leaves_block
+from njrt.gates import hold_gate
 from njrt.outcome import Raised, UserValue
 from njrt.scope.scope import Scope, read_cell
 from njrt.timeouts import DeadlineExceeded, await_with_timeout, call_with_timeout
@@ -61,7 +62,7 @@ async def aexecute(snippet: Snippet, *, seconds: float | None = None) -> Executi
             from njrt.execution.contained.execute import aexecute_contained
 
             return await aexecute_contained(snippet, seconds)
-        result = await await_with_timeout(seconds, start_snippet(snippet)())
+        result = await await_with_timeout(seconds, hold_gate(start_snippet(snippet)()))
     except BaseException as error:
         return end_by_error(snippet, error)
     return end_by_result(snippet, result)
