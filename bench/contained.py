@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from njrt.execution.execute import Ran, Snippet, execute, prepare
 from njrt.options import CodePolicy
-from njrt.scope.scope import make_scope
+from njrt.scope.opening import make_scope
 
 REPEATS = 20
 LOOP = "sum(it.health for it in enemies)"

@@ -24,7 +24,9 @@ from njrt.execution.execute import (
 )
 from njrt.jumps import Break, Continue, Return
 from njrt.outcome import Broke, Completed, Continued, Raised, Returned
-from njrt.scope.scope import DeclaredNames, Scope, open_scope
+from njrt.scope.names import DeclaredNames
+from njrt.scope.opening import open_scope
+from njrt.scope.scope import Scope
 
 
 class Refused(Exception):

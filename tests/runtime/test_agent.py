@@ -29,7 +29,8 @@ from njrt.models.scripted import Scripted, call, run
 from njrt.options import DEFAULTS, Options, merge_option_layers
 from njrt.outcome import Broke, Completed, Outcome
 from njrt.rendering.redaction import Redactor
-from njrt.scope.scope import Scope, make_scope
+from njrt.scope.opening import make_scope
+from njrt.scope.scope import Scope
 from njrt.session.settings import using
 
 

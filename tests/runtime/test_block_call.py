@@ -10,7 +10,7 @@ import pytest
 
 import njrt
 from njrt.models.scripted import run
-from njrt.scope.scope import DeclaredNames
+from njrt.scope.names import DeclaredNames
 from njrt.session.block_call import NO_INTERFACE, read_arguments
 
 

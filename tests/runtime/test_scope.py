@@ -10,7 +10,9 @@ import weakref
 from typing import Any
 
 from njrt.effects import Refusal
-from njrt.scope.scope import Absent, Bound, list_loaded_names, make_scope
+from njrt.scope.bindings import Absent, Bound
+from njrt.scope.names import list_loaded_names
+from njrt.scope.opening import make_scope
 
 setting = 1
 

@@ -20,7 +20,7 @@ from njc.runs.timeline.step_builder import build_timeline
 from njc.runs.timeline.steps import Step
 from njc.trace_lines import parse_trace, read_trace
 from njrt.models.scripted import Scripted, run
-from njrt.scope.scope import make_scope
+from njrt.scope.opening import make_scope
 from njrt.timeouts import DeadlineExceeded, StoppableClock, call_with_timeout, clock
 
 

@@ -28,7 +28,9 @@ from njrt.execution.snippet_analysis import SnippetAnalysis, analyze_snippet
 from njrt.execution.symbols import SnippetNames, find_names
 from njrt.execution.tracebacks import format_syntax_error
 from njrt.private_names import mangle
-from njrt.scope.scope import DeclaredNames, Scope, open_scope
+from njrt.scope.names import DeclaredNames
+from njrt.scope.opening import open_scope
+from njrt.scope.scope import Scope
 
 Classes = Mapping[str, ast.ClassDef]
 InPlaceCheck = Callable[[str], str | None]

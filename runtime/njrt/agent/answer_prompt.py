@@ -35,7 +35,8 @@ from njrt.rendering.members import describe_doc, format_enum_members
 from njrt.rendering.redaction import REDACTED, Redactor
 from njrt.rendering.shown_classes import find_shown_classes
 from njrt.rendering.whole import TOO_LONG, CannotShow, WholeWriter
-from njrt.scope.scope import Bound, Scope
+from njrt.scope.bindings import Bound
+from njrt.scope.scope import Scope
 from njrt.values.data_classes import is_unchangeable
 from njrt.values.introspection import get_class_name, is_a
 from njrt.values.json_forms import make_json_form

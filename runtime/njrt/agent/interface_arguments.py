@@ -29,7 +29,8 @@ from njrt.outcome import UserValue
 from njrt.records import record, replace
 from njrt.rendering.signatures import format_type
 from njrt.rendering.writer import escape_unprintable
-from njrt.scope.scope import Absent, Bound, Scope
+from njrt.scope.bindings import Absent, Bound
+from njrt.scope.scope import Scope
 from njrt.scope.typecheck import find_type_mismatch
 from njrt.values.adapters import DeclaredType
 from njrt.values.introspection import get_class_name, is_exactly

@@ -27,7 +27,8 @@ from njrt.execution.syntax import parse_python
 from njrt.execution.tracebacks import cut_middle
 from njrt.outcome import Broke, Completed, Continued, Raised, Returned, UserValue
 from njrt.rendering.describe import render_value
-from njrt.scope.scope import Scope, make_scope
+from njrt.scope.opening import make_scope
+from njrt.scope.scope import Scope
 from njrt.values.introspection import is_exactly
 
 MAX_SHOWN_ITEMS = 20

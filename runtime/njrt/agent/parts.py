@@ -11,7 +11,8 @@ from njrt.records import record
 from njrt.rendering.one_line import find_write_function, list_hidden_attributes
 from njrt.rendering.redaction import Redactor
 from njrt.rendering.writer import ValueWriter
-from njrt.scope.scope import Absent, Bound, Scope
+from njrt.scope.bindings import Absent, Bound
+from njrt.scope.scope import Scope
 from njrt.values.introspection import is_a
 
 

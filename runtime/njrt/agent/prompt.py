@@ -30,7 +30,8 @@ from njrt.rendering.describe import describe_function, describe_variable, render
 from njrt.rendering.redaction import REDACTED, Redactor
 from njrt.rendering.shown_classes import find_shown_classes, find_signature_classes
 from njrt.rendering.signatures import format_type
-from njrt.scope.scope import Absent, Bound, Scope
+from njrt.scope.bindings import Absent, Bound
+from njrt.scope.scope import Scope
 from njrt.values.introspection import get_class_name, is_a, is_exactly
 
 INTRODUCTION = """\

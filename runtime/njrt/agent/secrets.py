@@ -8,7 +8,8 @@ from __future__ import annotations
 from njrt.effects import Answer, EffectResult, Refusal
 from njrt.records import replace
 from njrt.rendering.redaction import Redactor
-from njrt.scope.scope import Bound, Scope
+from njrt.scope.bindings import Bound
+from njrt.scope.scope import Scope
 
 
 def find_secrets(scope: Scope, redactor: Redactor) -> None:

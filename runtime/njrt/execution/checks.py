@@ -18,7 +18,8 @@ from njrt.execution.snippet_analysis import SnippetAnalysis
 from njrt.execution.symbols import SnippetNames, format_line_prefix
 from njrt.private_names import unmangle
 from njrt.scope.advice import format_read_only_error, format_redefinition_error
-from njrt.scope.scope import Bound, Scope
+from njrt.scope.bindings import Bound
+from njrt.scope.scope import Scope
 from njrt.similar import find_similar
 
 MODULE_NAMES = frozenset({"__name__", "__file__", "__doc__", "__debug__"})

@@ -47,7 +47,8 @@ from njrt.gates import carry_gated, is_used
 from njrt.options import CodePolicy
 from njrt.outcome import UserValue
 from njrt.records import record
-from njrt.scope.scope import Bound, Scope
+from njrt.scope.bindings import Bound
+from njrt.scope.scope import Scope
 from njrt.timeouts import DeadlineExceeded, call_with_timeout
 
 MAX_CHARACTERS = 100_000

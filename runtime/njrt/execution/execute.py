@@ -26,7 +26,8 @@ from njrt.execution.results import Execution, Failed, Jumped, Ran, make_executio
 from njrt.execution.tracebacks import find_called_function, format_failure, leaves_block
 from njrt.gates import hold_gate
 from njrt.outcome import Raised, UserValue
-from njrt.scope.scope import Scope, read_cell
+from njrt.scope.names import read_cell
+from njrt.scope.scope import Scope
 from njrt.timeouts import DeadlineExceeded, await_with_timeout, call_with_timeout
 
 __all__ = [

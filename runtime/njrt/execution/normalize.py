@@ -30,7 +30,8 @@ from njrt.execution.guard.check import is_allowed_member, is_importable
 from njrt.execution.symbols import SnippetNames
 from njrt.private_names import mangle
 from njrt.rendering.signatures import read_annotations
-from njrt.scope.scope import Bound, Scope
+from njrt.scope.bindings import Bound
+from njrt.scope.scope import Scope
 from njrt.values.introspection import get_class_namespace, get_mro, is_a
 
 _PLAIN_TYPES = (str, bytes, int, float, bool, type(None))

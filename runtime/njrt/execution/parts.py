@@ -21,7 +21,8 @@ from collections.abc import Iterator
 from njrt.execution.symbols import format_line_prefix
 from njrt.outcome import UserValue
 from njrt.scope.advice import format_read_only_error
-from njrt.scope.scope import Bound, Scope
+from njrt.scope.bindings import Bound
+from njrt.scope.scope import Scope
 from njrt.values.introspection import is_a
 
 _IMMUTABLE = (

@@ -14,7 +14,7 @@ from njrt.execution.lowering import ExitKind
 from njrt.outcome import Broke, Continued, Outcome, Returned, UserValue
 from njrt.records import record
 from njrt.scope.advice import explain_call, explain_mistake
-from njrt.scope.scope import Absent, Bound
+from njrt.scope.bindings import Absent, Bound
 
 
 @record

@@ -1,6 +1,6 @@
 """The variables that a block shares with its program, not copies of them.
 
-    scope = make_scope(lambda: (item, seen), writes="seen")
+    scope = make_scope(lambda: (item, seen), writes="seen")     of `njrt.scope.opening`
     scope.lookup("item")      Bound(3)
     scope.assign("seen", 4)   the program's own variable is 4 from here on, also for closures
 
@@ -11,103 +11,37 @@ module's dictionary. Names that the block introduces live in separate cells and 
 from __future__ import annotations
 
 import builtins
-import dis
-import enum
-from collections import namedtuple
 from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import filterfalse
-from types import CellType, CodeType, FunctionType, MemberDescriptorType, ModuleType
+from types import CellType, FunctionType
 from typing import Any
 
 from njrt.effects import Refusal
 from njrt.errors import OutputTypeError
 from njrt.outcome import UserValue
 from njrt.private_names import mangle
-from njrt.records import record
 from njrt.scope.advice import format_read_only_error
+from njrt.scope.bindings import (
+    Absent,
+    Bound,
+    SavedBindings,
+    find_part,
+    read_attribute,
+    read_path,
+)
 from njrt.scope.declared_types import is_declared, list_type_variables, resolve_types
+from njrt.scope.names import (
+    BlockNames,
+    find_named_classes,
+)
+from njrt.scope.transcript import Transcript
 from njrt.scope.typecheck import find_type_mismatch
 from njrt.values.introspection import (
-    find_member,
     get_class_name,
-    get_class_namespace,
-    get_module_name,
-    get_mro,
     is_a,
-    is_exactly,
-    read_attributes,
 )
 from njrt.values.snapshot import State, is_same_state, read_state
-
-
-@record
-class Bound:
-    """The binding of a variable to a value."""
-
-    value: UserValue
-
-
-@record
-class Inherited(Bound):
-    """A class default: the attribute is not set on the object itself."""
-
-
-class Absent(enum.Enum):
-    """Why a name has no value: the variable is unbound, or the name does not exist here."""
-
-    UNBOUND = "unbound"
-    UNKNOWN = "unknown"
-
-
-SavedBindings = Mapping[str, UserValue | Absent]
-"""The values of some variables at one moment."""
-
-
-@record
-class DeclaredNames:
-    """What a compiled call says about the names of its block, which are separated by spaces."""
-
-    place: str = ""
-    """`file.njpy:line`."""
-    writes: str = ""
-    """The outputs."""
-    cls: str | None = None
-    """The class around the block, for private names."""
-    me: str | None = None
-    """The first parameter of the method around the block."""
-    own: str = ""
-    """The names that belong to the body of the class which the block stands in."""
-    nl: str = ""
-    """The names that the body of this class declares nonlocal."""
-    uses: str = ""
-    """The parts of imports that the prompt names."""
-    parts: str = ""
-    """The attributes that the prompt names, of variables that it does not name whole."""
-
-
-class BlockNames:
-    """The names of a block, the same in every run, from the arguments of its compiled call."""
-
-    def __init__(self, code: CodeType, qualified_name: str, declared: DeclaredNames) -> None:
-        owned, cls = declared.own.split(), declared.cls
-        self.names = tuple(dict.fromkeys((*list_loaded_names(code), *owned)))
-        self.global_names = frozenset(code.co_names)
-        self.known = frozenset((*code.co_freevars, *code.co_names, *owned))
-        self.outputs, self.uses = tuple(declared.writes.split()), tuple(declared.uses.split())
-        self.parts: dict[str, list[str]] = {}
-        for path in declared.parts.split():
-            self.parts.setdefault(path.partition(".")[0], []).append(path)
-        self.bindable = frozenset(mangle(path, cls) for path in self.outputs if "." not in path)
-        self.own = frozenset(mangle(name, cls) for name in owned)
-        self.declared_nonlocal = frozenset(mangle(name, cls) for name in declared.nl.split())
-        self.class_name, self.first_parameter, self.place = cls, declared.me, declared.place
-        self.host = qualified_name.removesuffix("<lambda>").removesuffix(".<locals>.").strip(".")
-        """Qualified name of the code around the block, empty for a module."""
-        self.future_flags = code.co_flags & _FUTURE_ANNOTATIONS
-
-
-find_block_names = lru_cache(maxsize=1024)(BlockNames)
 
 
 class Scope:
@@ -256,7 +190,7 @@ class Scope:
             path: found
             for path in self.uses
             if path.startswith(f"{name}.")
-            for found in [_find_part(value, path.split(".")[1:])]
+            for found in [find_part(value, path.split(".")[1:])]
             if found is not None
         }
         return parts or {name: value}
@@ -289,7 +223,7 @@ class Scope:
         name, *attributes = path.split(".")
         found = self.lookup(name)
         is_found = isinstance(found, Bound)
-        return is_found and type(_read_path(found.value, attributes)) is not Absent
+        return is_found and type(read_path(found.value, attributes)) is not Absent
 
     def assign(self, name: str, value: UserValue) -> Refusal | None:
         """Bind `name`: an output in the program, another in the block. Return the refusal, if any.
@@ -408,7 +342,7 @@ class Scope:
             if not isinstance(found, Bound):
                 break
             owner = found.value
-            found = _read_attribute(owner, mangle(attribute, self.class_name))
+            found = read_attribute(owner, mangle(attribute, self.class_name))
             if isinstance(found, Bound) and found.value is owner:
                 break
         return found
@@ -478,7 +412,7 @@ class Scope:
         name, *attributes = path.split(".")
         value = self._read_binding(mangle(name, self.class_name))
         if attributes and type(value) is not Absent:
-            value = _read_path(value, [mangle(each, self.class_name) for each in attributes])
+            value = read_path(value, [mangle(each, self.class_name) for each in attributes])
         if value is ... and path not in self.types:
             return self.has_unresolved_type(path)
         return type(value) is not Absent
@@ -513,186 +447,3 @@ class Scope:
 
 
 _ATOMS = (str, int, float, bool, type(None))
-
-
-def open_scope(
-    declared: DeclaredNames,
-    variables: Callable[[], tuple[Any, ...]],
-    types: Callable[[], Mapping[str, Any]] | None = None,
-    ns: MutableMapping[str, Any] | None = None,
-) -> Scope:
-    """Make the scope of one block run from the arguments that compiled code passes to `run`."""
-    assert isinstance(variables, FunctionType)
-    fixed = find_block_names(variables.__code__, variables.__qualname__, declared)
-    return Scope(fixed, variables, types, ns)
-
-
-def make_scope(
-    variables: Callable[[], tuple[Any, ...]],
-    writes: str = "",
-    *,
-    types: Callable[[], Mapping[str, Any]] | None = None,
-    cls: str | None = None,
-    ns: MutableMapping[str, Any] | None = None,
-    own: str = "",
-    at: str = "",
-) -> Scope:
-    """Make a scope from some of the same arguments, without a compiled call."""
-    return open_scope(DeclaredNames(at, writes, cls, own=own), variables, types, ns)
-
-
-_FUTURE_ANNOTATIONS = 0x1000000
-"""The flag that `from __future__ import annotations` leaves on code objects."""
-
-
-def _find_part(value: UserValue, attributes: Iterable[str]) -> UserValue | None:
-    """Return the value at a path of attributes of modules, without running code; None if absent."""
-    for attribute in attributes:
-        if not is_a(value, ModuleType):
-            return None
-        value = read_attributes(value).get(attribute)
-    return value
-
-
-def _read_attribute(owner: UserValue, name: str) -> Bound | Absent:
-    """Return an attribute's value or class default, or the object itself if only code gives it."""
-    cls = type(owner)
-    own = (
-        list(map(get_class_namespace, get_mro(owner)))
-        if is_a(owner, type)
-        else [read_attributes(owner)]
-    )
-    for namespace in own:
-        if name in namespace:
-            return Bound(namespace[name])
-    for base in get_mro(cls):
-        held: Any = get_class_namespace(base).get(name, Absent.UNKNOWN)
-        if is_exactly(held, MemberDescriptorType, _FieldOfTupleType):
-            try:
-                return Bound(held.__get__(owner))
-            except AttributeError:  # the slot is not set
-                return Absent.UNBOUND
-        if held is not Absent.UNKNOWN:
-            return Inherited(held) if find_member(type(held), "__get__") is None else Bound(owner)
-    return Absent.UNBOUND if find_member(cls, "__getattr__") is None else Bound(owner)
-
-
-_FieldOfTupleType: type = type(vars(namedtuple("_Field", "name"))["name"])
-"""The class of the descriptors that read the fields of named tuples."""
-
-
-def _read_path(value: UserValue, attributes: list[str]) -> UserValue | Absent:
-    """Return the value at a path of attributes, which may run the program's code."""
-    try:
-        for attribute in attributes:
-            value = getattr(value, attribute)
-    except Exception:
-        return Absent.UNBOUND
-    return value
-
-
-# ── the names in the lambdas of compiled code, which are inspected but never called ───────────────
-
-
-@lru_cache(maxsize=1024)
-def list_loaded_names(code: CodeType) -> tuple[str, ...]:
-    """Return the names that a `lambda: (x, y)` loads, in order."""
-    known = {*code.co_freevars, *code.co_names}
-    return tuple(
-        dict.fromkeys(
-            instruction.argval
-            for instruction in dis.get_instructions(code)
-            if instruction.opname.startswith("LOAD_") and instruction.argval in known
-        )
-    )
-
-
-def find_named_classes(
-    types: Callable[[], Mapping[str, Any]] | None, known: Collection[str]
-) -> dict[str, CellType | None]:
-    """Return the classes named by `lambda: {"y": T}` beyond `known` names, with local ones' cells.
-
-    Only classes: a module named in a type, as in `<:path: os.PathLike>`, is not handed to the
-    block.
-    """
-    if not isinstance(types, FunctionType):
-        return {}
-    code = types.__code__
-    cells = dict(zip(code.co_freevars, types.__closure__ or (), strict=True))
-    found: dict[str, CellType | None] = {}
-    for name in list_loaded_names(code):
-        cell = cells.get(name)
-        value: Any = types.__globals__.get(name) if cell is None else read_cell(cell)
-        if (
-            name not in known
-            and isinstance(value, type)
-            and get_module_name(value) not in _TYPING_MODULES
-        ):
-            found[name] = cell
-    return found
-
-
-def read_cell(cell: CellType, unbound: UserValue = None) -> UserValue:
-    """Return the value in a cell, or `unbound` if the cell is empty."""
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return unbound
-
-
-_TYPING_MODULES = ("typing", "typing_extensions", "collections.abc")
-"""Modules with classes that have a meaning in types only."""
-
-
-# ── printed text ─────────────────────────────────────────────────────────────────────────────────
-
-
-MAX_CHARS = 4_000
-
-
-class Transcript:
-    """The text printed since it was last taken, up to `MAX_CHARS`; `last` is the text last taken.
-
-    Only the block's own calls to `print` without a `file` are recorded: its code is given this
-    `print`, but `sys.stdout`, which belongs to the program and all its threads, is not replaced.
-    """
-
-    def __init__(self) -> None:
-        self._parts: list[str] | None = []
-        self._length = 0
-        self.last = ""
-
-    def print(
-        self,
-        *values: object,
-        sep: str | None = " ",
-        end: str | None = "\n",
-        file: Any = None,
-        flush: bool = False,
-    ) -> None:
-        """Print as the builtin does, and record the output to stdout."""
-        if file is not None or self._parts is None:
-            return builtins.print(*values, sep=sep, end=end, file=file, flush=flush)
-        texts = [str(value) for value in values]
-        builtins.print(*texts, sep=sep, end=end, flush=flush)
-        self._record((" " if sep is None else sep).join(texts) + ("\n" if end is None else end))
-        return None
-
-    def take(self) -> str:
-        """Return the text so far, shortened if it was long, and empty the transcript."""
-        if self._parts is None:
-            return ""
-        text, left_out = "".join(self._parts), self._length - MAX_CHARS
-        self._parts, self._length = [], 0
-        self.last = text if left_out <= 0 else f"{text}… ({left_out} more characters printed)\n"
-        return self.last
-
-    def close(self) -> None:
-        """Stop recording; a function that outlives the block still prints."""
-        self._parts = None
-
-    def _record(self, text: str) -> None:
-        room = MAX_CHARS - self._length
-        self._length += len(text)
-        if room > 0 and self._parts is not None:
-            self._parts.append(text[:room])

@@ -14,7 +14,7 @@ from typing import Any
 
 from njrt.block import extract_code
 from njrt.records import fields, record
-from njrt.scope.scope import DeclaredNames
+from njrt.scope.names import DeclaredNames
 from njrt.session.settings import FrozenOptions, freeze_options
 
 VariablesLambda = Callable[[], tuple[Any, ...]]

@@ -44,7 +44,8 @@ from njrt.options import Options, list_packages
 from njrt.outcome import Outcome, Raised
 from njrt.records import replace
 from njrt.rendering.redaction import Redactor
-from njrt.scope.scope import Scope, open_scope
+from njrt.scope.opening import open_scope
+from njrt.scope.scope import Scope
 from njrt.session.block_call import NO_INTERFACE, BlockCall, RunArguments
 from njrt.session.code_policy import choose_policy
 from njrt.session.deciding import NO_ANSWER, DecidingRun

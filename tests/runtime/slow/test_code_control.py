@@ -23,7 +23,7 @@ from njrt.execution.compile import MAX_CHARACTERS
 from njrt.execution.execute import Failed, Jumped, Ran, execute, prepare
 from njrt.jumps import Break, Continue, Return
 from njrt.outcome import Broke, Continued, Raised, Returned
-from njrt.scope.scope import make_scope
+from njrt.scope.opening import make_scope
 
 
 def outcome_of(source: str, labels: str = "break continue return"):

@@ -33,7 +33,7 @@ from njrt.execution.contained import process
 from njrt.execution.contained.platforms import find_obstacle
 from njrt.execution.execute import Failed, Jumped, Ran, Snippet, aexecute, execute, prepare
 from njrt.outcome import Raised
-from njrt.scope.scope import make_scope
+from njrt.scope.opening import make_scope
 from processes import run_python
 
 pytestmark = pytest.mark.skipif(

@@ -24,7 +24,7 @@ from njrt.execution.execute import Snippet, execute, prepare
 from njrt.execution.results import Execution, Failed, Jumped, Ran
 from njrt.models.scripted import run
 from njrt.outcome import Raised
-from njrt.scope.scope import make_scope
+from njrt.scope.opening import make_scope
 
 pytestmark = pytest.mark.skipif(
     find_obstacle() is not None, reason="this system cannot contain code"

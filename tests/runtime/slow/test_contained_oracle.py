@@ -19,7 +19,8 @@ from contained_scene import make_functions, make_scene
 from njrt.execution.contained.platforms import find_obstacle
 from njrt.execution.execute import Failed, Jumped, Ran, Snippet, execute, prepare
 from njrt.outcome import Raised
-from njrt.scope.scope import Bound, make_scope
+from njrt.scope.bindings import Bound
+from njrt.scope.opening import make_scope
 
 pytestmark = pytest.mark.skipif(
     find_obstacle() is not None, reason="this system cannot contain code"

@@ -21,7 +21,7 @@ import njrt.decisions
 from njrt.context import _stacks
 from njrt.errors import CodeTimeLimitError, TimeLimitError
 from njrt.execution.execute import execute
-from njrt.scope.scope import make_scope
+from njrt.scope.opening import make_scope
 from njrt.timeouts import DeadlineExceeded, Interruption, await_with_timeout, call_with_timeout
 from processes import run_python
 from waiting import HANG_SECONDS

@@ -23,7 +23,7 @@ from playing import ready
 
 from njrt.errors import CodeTimeLimitError
 from njrt.execution.execute import aexecute, execute
-from njrt.scope.scope import make_scope
+from njrt.scope.opening import make_scope
 from njrt.timeouts import DeadlineExceeded, _Timer, call_with_timeout
 from processes import run_python
 from waiting import HANG_SECONDS
