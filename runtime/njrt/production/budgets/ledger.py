@@ -160,7 +160,8 @@ def make_budget_error(
 
     def write(usd: int, tokens: int) -> str:
         parts = {"usd": format_usd(usd / NANO), "tokens": f"{tokens:,} tokens"}
-        return " and ".join(text for unit, text in parts.items() if f"{unit}=" in str(budget))
+        limited = (parts[unit] for unit in parts if getattr(budget, unit) is not None)
+        return " and ".join(limited)
 
     allowed = write(round((budget.usd or 0) * NANO), budget.tokens or 0)
     error = BudgetError(
