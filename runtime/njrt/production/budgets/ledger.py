@@ -160,11 +160,13 @@ def make_budget_error(
 
     def write(usd: int, tokens: int) -> str:
         parts = {"usd": format_usd(usd / NANO), "tokens": f"{tokens:,} tokens"}
-        return " and ".join(text for unit, text in parts.items() if f"{unit}=" in str(budget))
+        limited = (parts[unit] for unit in parts if getattr(budget, unit) is not None)
+        return " and ".join(limited)
 
+    allowed = write(round((budget.usd or 0) * NANO), budget.tokens or 0)
     error = BudgetError(
-        f"the budget `{budget}`{owner} has {write(state.usd, state.tokens)} spent (with the most "
-        f"that calls under way may cost), and this call may need "
+        f"the budget `{budget}`{owner} allows {allowed}: {write(state.usd, state.tokens)} spent "
+        f"(with the most that calls under way may cost), and this call may need "
         f"{write(needed.usd, needed.tokens)}; {renewal}"
     )
     error.budget, error.owner, error.period = str(budget), account.owner, account.period
