@@ -28,10 +28,9 @@ from njrt.interface import Handling, RawJson
 from njrt.messages import Json, WrittenFloat, make_object_schema
 from njrt.outcome import UserValue
 from njrt.rendering.describe import render_value
+from njrt.rendering.hidden_attributes import is_masked, list_hidden_attributes
 from njrt.rendering.one_line import (
     find_write_function,
-    is_masked,
-    list_hidden_attributes,
     write_brief,
 )
 from njrt.rendering.redaction import Redactor

@@ -25,7 +25,8 @@ from typing import Any
 from njrt.errors import ConfigurationError
 from njrt.media import Attachment, Audio, Document, Image, Media
 from njrt.outcome import UserValue
-from njrt.rendering.one_line import find_write_function, list_hidden_attributes
+from njrt.rendering.hidden_attributes import list_hidden_attributes
+from njrt.rendering.one_line import find_write_function
 from njrt.rendering.redaction import Redactor
 from njrt.rendering.writer import ValueWriter
 from njrt.values.introspection import is_a, is_exactly, is_user_class, read_attributes

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from njrt.private_names import mangle
 from njrt.records import record
-from njrt.rendering.one_line import find_write_function, list_hidden_attributes
+from njrt.rendering.hidden_attributes import list_hidden_attributes
+from njrt.rendering.one_line import find_write_function
 from njrt.rendering.redaction import Redactor
 from njrt.rendering.writer import ValueWriter
 from njrt.scope.bindings import Absent, Bound

@@ -24,6 +24,7 @@ from typing import Any
 
 from njrt.outcome import UserValue
 from njrt.records import record
+from njrt.rendering.hidden_attributes import list_hidden_attributes
 from njrt.rendering.libraries import find_library_kind, format_library_title
 from njrt.rendering.members import (
     describe_class,
@@ -31,7 +32,7 @@ from njrt.rendering.members import (
     describe_module,
     list_abstract_methods,
 )
-from njrt.rendering.one_line import find_write_function, list_hidden_attributes
+from njrt.rendering.one_line import find_write_function
 from njrt.rendering.redaction import Redactor
 from njrt.rendering.shown_attributes import has_custom_repr, list_shown_attributes
 from njrt.rendering.signatures import (
