@@ -79,7 +79,7 @@ def command(
             open_cache_file(file.parent).clear("")
     is_recorded = find_recorder(get_settings(), os.environ) is not None
     numbered = read_cases(cases)
-    chosen = parse_modes(modes) if modes else [""]
+    chosen: list[str] = [*parse_modes(modes)] if modes else [""]
     decides = (False, True) if flags["decide"] else (None,)
     forms = [Form(*form) for form in product(names, chosen, decides)]
     forms.sort(key=lambda form: chosen.index(form.mode))
