@@ -123,7 +123,8 @@ METHODS: Mapping[str, Method] = {
             "natural.njpy",
             "Python written when built, in one call, unchecked",
             None,
-            mode="static-raw",
+            mode="static",
+            is_past=True,
         ),
         Method(
             "static",

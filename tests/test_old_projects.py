@@ -119,6 +119,13 @@ def test_a_recording_is_read(path: Path) -> None:
     assert found == held.get(path.stem, set())
 
 
+@pytest.mark.parametrize("mode", removed.MODES)
+def test_a_mode_that_has_left_says_what_to_do_instead(mode: str, tmp_path: Path) -> None:
+    (tmp_path / "mail.njpy").write_text(SOURCE.replace("natural", f'natural(mode="{mode}")'))
+    code, shown = run_njc(tmp_path, "check", ".")
+    assert (code, f'`mode="{mode}"` was removed in njc 0.3: ' in shown) == (1, True)
+
+
 def test_a_lock_is_read() -> None:
     lock = read_lock(OLD / "njc.lock")
     assert {mode for _, mode in lock.entries} == {"static", "static-raw", "auto", "auto-learned"}

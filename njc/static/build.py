@@ -161,10 +161,9 @@ def _compile_filled(
     ]
     note = describe_authors([*entries.values()])
     compilation = file.compile([code for _, code in placed], note)
-    checked = [(hole, code) for hole, code in placed if hole.mode != "static-raw"]
-    if checked and (problem := find_compile_problem(compilation)):
-        alone = ((hole, find_compile_problem(file.compile([code]))) for hole, code in checked)
-        hole, reason = next(filter(operator.itemgetter(1), alone), (checked[0][0], problem))
+    if placed and (problem := find_compile_problem(compilation)):
+        alone = ((hole, find_compile_problem(file.compile([code]))) for hole, code in placed)
+        hole, reason = next(filter(operator.itemgetter(1), alone), (placed[0][0], problem))
         findings.append(_make_refusal_finding(file, hole, entries[hole.name], reason))
     return compilation
 
@@ -299,9 +298,8 @@ def _generate_all(
 def _generate_hole(
     file: StaticFile, hole: Hole, author: Author, request: HoleRequest
 ) -> HoleResult:
-    most = 1 if hole.mode == "static-raw" else request.attempts
     check = file.make_code_check(hole)
-    conversation = generate_code(hole, check, most, author.temperature)
+    conversation = generate_code(hole, check, request.attempts, author.temperature)
     result = answer_all(conversation, author.ask)
     at = request.keep_attempts(hole, result)
     match result:

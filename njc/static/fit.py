@@ -77,7 +77,7 @@ class StaticFile:
         ]
 
     def make_code_check(self, hole: Hole, *, is_locked: bool = False) -> CodeCheck:
-        """Return a hole's checks: all of them, or in raw mode only that the code is Python.
+        """Return a hole's checks.
 
         Locked code has its final form; it is compiled together with other holes' code.
         """
@@ -90,7 +90,7 @@ class StaticFile:
 
         def check(code: str) -> tuple[str, ...]:
             problems = _find_reading_problems(code)
-            if hole.mode == "static-raw" or _CONTROL_CHARACTER.search(code):
+            if _CONTROL_CHARACTER.search(code):
                 return problems
             compiles = (lambda code: None) if is_locked else in_place
             return find_code_refusals(code, hole, self.classes, self.analysis.types, compiles)

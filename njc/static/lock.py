@@ -37,6 +37,7 @@ from njc.project.servers import ServerSection
 from njrt.dataclass_json import NO_OTHER_KEYS
 from njrt.errors import ConfigurationError
 from njrt.options import OPTION_CHOICES
+from njrt.options.removed import MODES as REMOVED_MODES
 from njrt.records import asdict, field, record, replace
 
 LOCK_VERSION = 1
@@ -258,7 +259,7 @@ def read_lock(file: Path) -> StaticLock:
     if unknown := sorted(document.keys() - {"version", "block", "mcp", *KEPT_SECTIONS}):
         raise ConfigurationError(f"{file}: `{unknown[0]}` is not a section of a lock; {_WAY_OUT}")
     for index, entry in enumerate(read.block):
-        if entry.mode.removesuffix(LEARNED_SUFFIX) not in (*OPTION_CHOICES["mode"], "auto"):
+        if entry.mode.removesuffix(LEARNED_SUFFIX) not in (*OPTION_CHOICES["mode"], *REMOVED_MODES):
             line = _locate(text, ("block", index, "mode"))
             raise ConfigurationError(f"{file}:{line}: `{entry.mode}` is not a mode; {_WAY_OUT}")
     names = [f"{entry.name} ({entry.mode})" for entry in read.block]

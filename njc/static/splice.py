@@ -104,10 +104,10 @@ def _render_declarations(tree: ast.Module, hole: Hole) -> Iterator[str]:
 
 
 def _render_checks(hole: Hole, types: OutputTypes, runtime: str) -> Iterator[str]:
-    """Yield the lines that check the types of the outputs; none in raw mode."""
+    """Yield the lines that check the types of the outputs."""
     placement = hole.block.placement
     room = LINE_WIDTH - len(placement.indent.expandtabs(4)) - 4 * placement.one_line
-    for path, type_ in types.by_path.items() if hole.mode != "static-raw" else ():
+    for path, type_ in types.by_path.items():
         parts = (format_literal(hole.place), format_literal(path), path)
         given = [*map(Argument, parts), Argument(f"{make_lambda(types)}: {type_}")]
         yield from format_call(f"{runtime}.check_type", given, room)

@@ -218,7 +218,7 @@ def test_a_merge_that_keeps_both_codes_is_an_error_with_its_line(tmp_path: Path)
         ConfigurationError, match=rf"njc\.lock:{line}: `a\.njpy:f \(static\)` is there"
     ):
         read(f"{text}\n{other}", tmp_path)
-    assert len(read(text + other.replace('"static"', '"static-raw"'), tmp_path).entries) == 2
+    assert len(read(text + other.replace('"static"', '"reviewed"'), tmp_path).entries) == 2
 
 
 def save_entries(file: Path, prefix: str) -> None:

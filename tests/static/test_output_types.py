@@ -145,12 +145,6 @@ def test_contained_code_is_checked_too(studio: Studio) -> None:
         put("3")
 
 
-def test_raw_code_is_as_the_model_wrote_it(studio: Studio) -> None:
-    put = run(studio, FUNCTION.replace("TYPE", "int"), "y = some", mode="static-raw")["put"]
-    assert put("3") == "3"
-    assert "njrt" not in studio.read("program.py").partition("\n")[2]
-
-
 def test_an_output_without_a_type_needs_no_runtime(studio: Studio) -> None:
     run(studio, FUNCTION.replace(": TYPE", ""), "y = some")
     assert "njrt" not in studio.read("program.py").partition("\n")[2]

@@ -350,11 +350,6 @@ def test_all_reasons_are_given_at_once() -> None:
     assert len(reasons) == 5
 
 
-def test_the_raw_mode_checks_nothing_but_that_it_is_python() -> None:
-    assert refused(PROGRAM, "box = policy", "static-raw") == ""
-    assert "not Python" in refused(PROGRAM, "box = = 1", "static-raw")
-
-
 def test_what_the_prompt_names_may_be_used() -> None:
     program = 'import subprocess\ndef f(open):\n    """natural\n    Use <subprocess> and <open>.\n    """\n'
     assert refused(program, "import subprocess\nsubprocess.run(['a'])\nopen('b')") == ""

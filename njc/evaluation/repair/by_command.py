@@ -168,8 +168,8 @@ def repair_by_command(
     for file in program.files:
         for hole in filter(request.only, file.holes):
             entry, trouble = find_locked_entry(hole, program.lock)
-            if entry is None or hole.mode == "static-raw":
-                yield CommandRepairResult(hole, trouble=trouble or "its mode is static-raw")
+            if entry is None:
+                yield CommandRepairResult(hole, trouble=trouble)
                 continue
             request.notify(f"testing {hole.name}")
             result = _repair_hole(program, file, hole, entry, request)

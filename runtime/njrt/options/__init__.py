@@ -20,7 +20,7 @@ from njrt.messages import Protocol
 from njrt.options.budget import find_budget_problem
 from njrt.options.numbers import describe_number, is_limit
 from njrt.options.removed import EFFECTS as REMOVED_EFFECTS
-from njrt.options.removed import MODE as REMOVED_MODE
+from njrt.options.removed import MODES as REMOVED_MODES
 from njrt.options.removed import VARIABLES, drop_removed, find_removed
 from njrt.records import fields, record, replace
 from njrt.similar import find_similar
@@ -28,7 +28,7 @@ from njrt.similar import find_similar
 EffectSet = Literal["answer", "direct"]
 Authority = Literal["least", "strict", "code"]
 Jumps = Literal["named", "all"]
-Mode = Literal["live", "static", "static-raw", "reviewed"]
+Mode = Literal["live", "static", "reviewed"]
 Policy = Literal["guarded", "contained", "auto", "open"]
 CodePolicy = Literal["guarded", "contained", "open"]
 """How a piece of code runs, once it is known what `auto` means for its block."""
@@ -63,7 +63,7 @@ class Options:
     jumps: Jumps | None = None
     """`named`: a block gets the jumps named in its text; `all`: every jump legal in its place."""
     mode: Mode | None = None
-    """`live`: a model runs it; `static`, `static-raw`: a model's code from build time; `reviewed`:
+    """`live`: a model runs it; `static`: a model's code from build time; `reviewed`:
     data live, and code as `static`.
     """
     fallback: FallbackMode | None = None
@@ -175,8 +175,8 @@ def find_option_problem(name: str, value: Any) -> str | None:
         return f"unknown option `{name}`" + (f"; did you mean `{close}`?" if close else "")
     if name == "effects" and value in REMOVED_EFFECTS:
         return f'option `effects="{value}"` {REMOVED_EFFECTS[value]}'
-    if name == "mode" and value == "auto":
-        return f'option `mode="auto"` {REMOVED_MODE}'
+    if name == "mode" and value in REMOVED_MODES:
+        return f'option `mode="{value}"` {REMOVED_MODES[value]}'
     if name in OPTION_CHOICES and value not in OPTION_CHOICES[name]:
         return f"option `{name}` must be one of {', '.join(OPTION_CHOICES[name])}, not {value!r}"
     if int in _KINDS[name]:

@@ -52,6 +52,10 @@ MODE = (
     'was removed in njc 0.3: build with mode="reviewed", or with mode="static" and fallback="live"'
 )
 """What to do instead of `mode="auto"`."""
+MODES: Mapping[str, str] = {
+    "auto": MODE,
+    "static-raw": 'was removed in njc 0.3: use mode="static", whose checks name what is wrong',
+}
 
 NAMES: Mapping[str, str] = {
     "attempts": "the mode `auto`, whose runs it counted, has left",

@@ -187,7 +187,7 @@ def test_a_command_imports_only_what_it_needs(here: Workplace) -> None:
         (["check", "--set", "max-c"], {"max-calls=", "max-call-seconds=", "max-code-seconds="}),
         (
             ["build", "--set", "mode="],
-            {"mode=live", "mode=static", "mode=static-raw", "mode=reviewed"},
+            {"mode=live", "mode=static", "mode=reviewed"},
         ),
         (["run", "--set", "authority=st"], {"authority=strict"}),
         (["run", "--set", "model="], set()),

@@ -180,15 +180,6 @@ def test_a_block_may_fall_back_to_live(studio: Studio) -> None:
     assert studio.njc("build", ".", "--mode", "static", "--locked").exit_code == 0
 
 
-def test_the_raw_mode_asks_once_and_checks_nothing(studio: Studio) -> None:
-    studio.write({"shop.njpy": SHOP})
-    result = studio.njc("build", ".", "--mode", "static-raw", replies=[BAD])
-    assert result.exit_code == 0, result.output
-    assert "        limit -= price\n" in studio.read("shop.py")
-    studio.njc("build", ".", "--mode", "static", replies=[GOOD])
-    assert studio.read("njc.lock").count("[[block]]") == 2
-
-
 def test_what_is_missing_or_stale_is_named(studio: Studio) -> None:
     studio.write({"shop.njpy": SHOP})
     result = studio.njc("build", ".", "--mode", "static", "--locked")
