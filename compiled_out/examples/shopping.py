@@ -1,7 +1,7 @@
-# compiled by njc 0.3.0 from shopping.njpy (sha256 24f39bb1b57796ee, abi 1)
+# compiled by njc 0.3.0 from shopping.njpy (sha256 c83cf9d72e2f79f1, abi 1)
 # do not edit: change shopping.njpy and build again
+# A shopping list: a block adds what each message asks to buy, and breaks out of the loop.
 # njc: policy=auto
-"""A shopping list: a block adds what each message asks to buy, and breaks out of the loop."""
 
 import njrt as _nj
 
@@ -27,4 +27,4 @@ for message in messages:
 print(shopping)
 
 
-# njc lines 1=1 3:1 5=3 7:3 16=11 18:12 20=11 27:14 28=15 sha256 5daca7ce3a94e2c8
+# njc lines 1=1 3:1 6=4 8:4 16=11 18:12 20=11 27:14 28=15 sha256 0081b12fcfd2bb7c

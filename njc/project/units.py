@@ -247,7 +247,8 @@ def _find_units_at(place: Path, project: Project) -> list[Unit]:
     is_folder = place.is_dir()
     if not is_folder and place.suffix != SUFFIX:
         raise ConfigurationError(
-            f"{format_path(place)} is not a {SUFFIX} file; njc compiles only those"
+            f"{format_path(place)} is not a {SUFFIX} file; njc compiles only those:"
+            f" rename a program with natural blocks to {place.stem}{SUFFIX}"
         )
     place = make_absolute(place)
     root = find_source_root(place, project)

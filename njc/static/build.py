@@ -197,8 +197,12 @@ def _fill_without_model(
         case Stale() | Missing() if request.locked and hole.options.fallback == "live":
             return HoleResult(note=f"{hole.name} stays live: its code is {state}")
         case Stale() | Missing() if request.locked:
-            message = f"`{hole.name}` is not locked for mode {hole.mode}; {state}"
-            hint = "write it with `njc build`, without --locked, and commit njc.lock"
+            mode = "reviewed" if hole.needs_review else hole.mode
+            message = f"`{hole.name}` has no code in njc.lock for mode {mode}; {state}"
+            hint = (
+                f"write it with `njc build --mode {mode}` and commit njc.lock, or let the block run"
+                ' live: mode="live" on it'
+            )
             return HoleResult(findings=(file.make_finding(hole, "NJ402", message, hint),))
         case Stale() | Missing():
             message = f"`{hole.name}` is {state}"

@@ -82,7 +82,7 @@ def test_the_environment_replaces_the_mode_of_the_project(shop: Path) -> None:
         assert names["double"](4) == 9
     assert run(load(shop, NJC_MODE=""))["double"](4) == 8
     with pytest.raises(
-        NaturalSyntaxError, match=r"`kept/shop\.njpy:name` is not locked for mode static"
+        NaturalSyntaxError, match=r"`kept/shop\.njpy:name` has no code in njc\.lock for mode static"
     ):
         load(shop, NJC_MODE="static")
     with pytest.raises(ConfigurationError, match=r"NJC_MODE: .*fast"):

@@ -150,4 +150,4 @@ def _describe(results: BatchResults, waiting: int = 0) -> str:
     used = results.usage
     price = "price unknown" if used.usd is None else format_usd(used.usd)
     tokens = used.input + used.output
-    return f"{len(results.done):,} rows, {len(results.failed):,} failed, {tokens:,} tokens, {price}"
+    return f"{format_count(len(results.done), 'row')}, {len(results.failed):,} failed, {tokens:,} tokens, {price}"

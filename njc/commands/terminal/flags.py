@@ -95,7 +95,10 @@ WRITER = click.option(
     "--writer", metavar="MODEL", help="The model that writes code, or folder:DIR."
 )
 WRITER_NAME = click.option(
-    "--writer-name", default="", metavar="NAME", help="Who answers in the folder."
+    "--writer-name",
+    default="",
+    metavar="NAME",
+    help="The name of the person or agent that answers in the folder.",
 )
 ATTEMPTS = click.option(
     "--attempts", type=COUNT, default=4, metavar="N", help="Attempts per block (default: 4)."

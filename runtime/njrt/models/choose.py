@@ -69,15 +69,13 @@ def list_model_names(options: Options, environ: Mapping[str, str]) -> list[str]:
 
 
 def _choose_default(base_url: str | None, environ: Mapping[str, str]) -> Model:
-    # A server that is configured for this program takes precedence over keys in the environment.
-    if base_url and base_url != environ.get("NJC_BASE_URL"):
+    # A server that was named takes precedence over keys: nothing must go to a vendor unasked.
+    if base_url:
         return _get_openai(None, base_url, environ)
     if environ.get("ANTHROPIC_API_KEY"):
         return _get_anthropic(DEFAULT_MODELS["anthropic"], environ)
     if environ.get("OPENAI_API_KEY"):
         return _get_openai(DEFAULT_MODELS["openai"], None, environ)
-    if url := base_url or environ.get("NJC_BASE_URL"):
-        return _get_openai(None, url, environ)
     raise NoModelError(NO_MODEL_MESSAGE)
 
 

@@ -184,7 +184,7 @@ def test_what_is_missing_or_stale_is_named(studio: Studio) -> None:
     studio.write({"shop.njpy": SHOP})
     result = studio.njc("build", ".", "--mode", "static", "--locked")
     assert result.exit_code == 1
-    assert "`shop.njpy:total` is not locked for mode static; missing" in result.stderr
+    assert "`shop.njpy:total` has no code in njc.lock for mode static; missing" in result.stderr
     studio.njc("build", ".", "--mode", "static", replies=[GOOD])
     studio.write({"shop.njpy": SHOP.replace("but break before", "and break once")})
     result = studio.njc("build", ".", "--mode", "static", "--locked")
