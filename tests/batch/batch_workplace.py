@@ -14,34 +14,13 @@ from typing import Any
 
 from click.testing import CliRunner
 
+from case_programs import read_program
 from njc.commands import njc as njc_command
 from waiting import HANG_SECONDS
 
 FOREIGN = ("NJC_", "OPENAI_", "ANTHROPIC_", "PYTHON")
 
-PROGRAM = '''\
-import asyncio
-
-
-def sort_mail(mail: str, limit: int = 3) -> dict[str, object]:
-    """natural
-    Put into <:kind: str> what <mail> is about.
-    """
-    """natural
-    Put into <:urgency: int> how urgent <mail> is, which is about <kind>.
-    """
-    return {"kind": kind, "urgency": urgency}
-
-
-async def sort_both(first: str, second: str) -> list[str]:
-    async def sort_one(mail: str) -> str:
-        """natural
-        Put into <:kind: str> what <mail> is about.
-        """
-        return kind
-
-    return list(await asyncio.gather(sort_one(first), sort_one(second)))
-'''
+PROGRAM = read_program("batch_workplace")
 
 
 def reply(body: Mapping[str, Any]) -> str:

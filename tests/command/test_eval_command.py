@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import njrt
+from case_programs import read_program
 from njc.commands import njc
 from njc.evaluation.cases.case_file import read_cases
 from njc.target import get_target
@@ -25,22 +26,7 @@ from njrt.models.scripted import run
 from openai_server import OpenAIServer, says
 from processes import run_python
 
-PROGRAM = '''\
-from typing import Literal
-
-
-def route(mail: str) -> str:
-    """natural
-    Put into <:team: Literal["billing", "shipping"]> the team for <mail>.
-    """
-    return team
-
-
-def tick(tasks: list[dict[str, object]]) -> None:
-    """natural
-    Set done to true in each of <tasks>.
-    """
-'''
+PROGRAM = read_program("eval_command")
 CASES = [
     {"inputs": {"mail": "Where is my parcel?"}, "expect": "shipping"},
     {"inputs": {"mail": "The invoice is wrong."}, "expect": "billing", "name": "invoice"},

@@ -8,25 +8,10 @@ from pathlib import Path
 import pytest
 from workplace import GREETING, MISSPELT, NOT_PYTHON, Workplace
 
+from case_programs import read_program
 from njc.frontend.diagnostics import CODES
 
-LOOP = '''\
-# njc: max_calls=3
-async def answer(queries: list[str], graph: object) -> list:
-    responses = []
-    for query in queries:
-        """natural(max_effects=20)
-        Perform the <query> on <graph>, save a <:response>, and update <:graph.size>; or break.
-        """
-        responses.append(response)
-    return responses
-
-
-class Box:
-    """natural
-    Fill <:content>.
-    """
-'''
+LOOP = read_program("show_loop")
 
 
 def test_blocks_as_data(here: Workplace) -> None:

@@ -6,38 +6,11 @@ from collections.abc import Callable
 
 from click.testing import Result
 
+from case_programs import read_program
+
 Debug = Callable[..., Result]
 
-SCRIPTED = '''\
-import njrt
-from njrt.models.scripted import Scripted, run
-
-
-def double(number):
-    """natural
-    Double <number> into <:doubled>.
-    """
-    return doubled
-
-
-def main():
-    total = 0
-    """natural
-    Add <double> of 4 to <:total>.
-    """
-    print("total", total)
-
-
-CODES = [
-    ("partial = double(4)\\nprint('half done')\\n1 / 0", False),
-    ("doubled = number * 2", True),
-    ("total = partial", True),
-    ("total = 5", True),
-]
-model = Scripted([run(code, done=done) for code, done in CODES])
-with njrt.using(model=model):
-    main()
-'''
+SCRIPTED = read_program("nested_blocks")
 
 
 def answers(result: Result) -> dict[str, list[str]]:

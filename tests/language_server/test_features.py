@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from language_programs import make_document
 
+from case_programs import read_program
 from njc.editors.language_server.answers.actions import list_corrections
 from njc.editors.language_server.answers.completion import complete
 from njc.editors.language_server.answers.folds import list_folds, list_lenses
@@ -17,37 +18,7 @@ from njc.editors.language_server.serving.workspace_files import summarize_block
 from njc.editors.language_server.texts.documents import ContentChange, apply_changes, apply_edits
 from njc.runs.trace_view.index import RunSummary
 
-PROGRAM = '''\
-from dataclasses import dataclass
-from typing import Literal
-
-LIMITS = {"tea": 3}
-
-
-@dataclass
-class Row:
-    """A row of the shop."""
-
-    name: str
-    size: int = 0
-
-    def big(self, limit: int = 10) -> bool:
-        return self.size > limit
-
-
-def search(query: str, limit: int = 10) -> list[Row]:
-    """Find rows."""
-    return []
-
-
-def route(tickets: list[str], row: Row) -> None:
-    count: int = 0
-    for ticket in tickets:
-        """natural(max_calls=3)
-        Put <ticket> into <:team: Literal["a"]> with <search>, <row.size>, <LIMITS> and <Row>; add to <:count>. MARK
-        """
-        print(team, count)
-'''
+PROGRAM = read_program("features")
 
 
 def suggest(typed: str, program: str = PROGRAM) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from programs import Program, ended_by
 
+from case_programs import read_program
 from njrt.agent.conversation import MAX_REPEATS, Conversation, converse
 from njrt.agent.handlers import make_handler
 from njrt.block import Block
@@ -287,25 +288,7 @@ TYPED = Program('''
 
 
 LOOPING = Program(
-    '''
-    def with_continue(notes):
-        for note in notes:
-            """natural
-            Continue if <note> is empty. Otherwise put its length into <:n>.
-            """
-        return n
-
-    def with_return(note):
-        """natural
-        Return 3 if <note> is empty. Otherwise put its length into <:n>.
-        """
-
-    def without(note):
-        """natural
-        Put the length of <note> into <:n>.
-        """
-        return n
-''',
+    read_program("agent_looping"),
     project=Options(),
 )
 

@@ -10,68 +10,13 @@ import pytest
 from programs import Program
 
 import njrt
+from case_programs import read_program
 from njrt.messages import ModelMessage, Reply, ToolCall, ToolMessage, UserMessage
 from njrt.models.scripted import Scripted, run
 from njrt.options import Options
 
 PROGRAM = Program(
-    '''
-    # njc: effects=answer
-    import asyncio
-    from enum import Enum
-    from typing import Literal, NamedTuple
-
-    class Color(Enum):
-        RED = 1
-        BLUE = 2
-
-    class NotForSale(Exception):
-        """Not sold here."""
-
-    class Order(NamedTuple):
-        dish: str
-        count: int
-
-    def route(ticket):
-        """natural
-        Put into <:team: Literal["billing", "shipping"]> the team that should answer <ticket>.
-        """
-        return team
-
-    async def aroute(ticket):
-        """natural
-        Put into <:team: Literal["billing", "shipping"]> the team that should answer <ticket>.
-        """
-        return team
-
-    def read(text):
-        """natural
-        Read from <text> the <:order: Order>, the <:color: Color | None> and some <:notes: dict[str, int]>.
-        """
-        return order, color, notes
-
-    def jump(texts):
-        seen = []
-        for text in texts:
-            """natural
-            Break if <text> says stop, continue if it is empty, return if it says so;
-            raise <NotForSale> if it asks for the moon. Else put its length into <:size: int>.
-            """
-            seen.append(size)
-        return seen
-
-    def untyped(text):
-        """natural
-        Put something about <text> into <:it>.
-        """
-        return it
-
-    def stay(text):
-        """natural
-        Return if <text> is sad.
-        """
-        return "stayed"
-''',
+    read_program("answer"),
     project=Options(),
 )  # fmt: skip
 
@@ -484,71 +429,7 @@ def test_a_long_form_stands_before_the_values(fields: int) -> None:
 # ── names, exceptions and types that are special ─────────────────────────────────────────────────
 
 SPECIAL = Program(
-    '''
-    # njc: effects=answer
-    from __future__ import annotations
-    from typing import TYPE_CHECKING, Literal, NamedTuple, Union
-    if TYPE_CHECKING:
-        from datetime import date
-
-    class Cat(NamedTuple):
-        name: str
-
-    class Dog(NamedTuple):
-        name: str
-
-    class Sold(Exception):
-        def __init__(self, item, price):
-            super().__init__(f"{item} for {price}")
-
-    class Closed(Exception):
-        def __init__(self):
-            super().__init__("closed")
-
-    class Text(Exception):
-        def __init__(self, text):
-            super().__init__(text)
-
-    def name(text):
-        """natural
-        Put into <:needs_code: str> whether <text> needs code.
-        """
-        return needs_code
-
-    def buy(text):
-        """natural
-        Raise <Sold>, <Closed>, <Text> or <ExceptionGroup>, or put into <:y: str> what <text> says.
-        """
-        return y
-
-    def day(text):
-        """natural
-        Put the date in <text> into <:y: date>.
-        """
-        return y
-
-    def first(text) -> date:
-        """natural
-        Return the date in <text>.
-        """
-
-    def pet(text):
-        """natural
-        Read <text> as <:y: Union[Cat, Dog]>.
-        """
-        return y
-
-    def fetch(text) -> Cat | Dog:
-        """natural
-        Return the pet in <text>.
-        """
-
-    def number(text):
-        """natural
-        Put into <:y: float> the number in <text>.
-        """
-        return y
-''',
+    read_program("answer_special"),
     project=Options(),
 )  # fmt: skip
 
@@ -639,35 +520,7 @@ def test_calls_in_place_of_data_are_answered_each(calls: int) -> None:
 
 
 PICKY = Program(
-    '''
-    # njc: effects=answer
-    from typing import Annotated
-    from pydantic import AfterValidator, BeforeValidator, Json
-
-    def mark(text):
-        if text.startswith("#"):
-            raise ValueError("it has a mark")
-        return "#" + text
-
-    def split(text):
-        return text.split(",")
-
-    Marked = Annotated[str, AfterValidator(mark)]
-    Parts = Annotated[list[str], BeforeValidator(split)]
-    Words = Annotated[str, AfterValidator(split)]
-
-    def bind():
-        """natural
-        Put a word into <:y: Marked>, words into <:several: list[Marked] | None>, <:parts: Parts> and
-        <:words: Words>, and numbers into <:numbers: Json[list[int]]>.
-        """
-        return y, several, parts, words, numbers
-
-    def leave() -> Marked:
-        """natural
-        Return a word.
-        """
-''',
+    read_program("answer_picky"),
     project=Options(),
 )
 

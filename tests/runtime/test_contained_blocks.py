@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import njrt
+from case_programs import read_program
 from njc.project.config import Project
 from njc.static.load import load_code
 from njrt.execution.contained.platforms import find_obstacle
@@ -27,49 +28,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 KEEP = "kept.append(lambda: 1)"
-BLOCK = """
-from njrt.models.scripted import run
-kept = []
-
-def plain():
-    '''natural
-    Append to <kept>.
-    '''
-
-async def waiting():
-    '''natural
-    Append to <kept>.
-    '''
-
-def generating():
-    '''natural
-    Append to <kept>.
-    '''
-    yield 1
-
-class Box:
-    def method(self):
-        '''natural
-        Append to <kept>.
-        '''
-
-    @property
-    def value(self):
-        '''natural
-        Append to <kept>.
-        '''
-
-def in_a_loop():
-    for number in range(1):
-        '''natural
-        Append to <kept>, or break.
-        '''
-
-def in_text(name):
-    f'''natural
-    Append to <kept> for {name}.
-    '''
-"""
+BLOCK = read_program("contained_blocks")
 WAYS: dict[str, Callable[[Any], Any]] = {
     "function": lambda program: program["plain"](),
     "coroutine": lambda program: asyncio.run(program["waiting"]()),

@@ -21,6 +21,7 @@ import pytest
 from programs import Program
 
 import njrt
+from case_programs import read_program
 from njrt.agent.text_protocol import parse_text_effects
 from njrt.agent.tools import DIRECT, Operation, Parameter
 from njrt.effects import Perform, Refusal, Run
@@ -28,43 +29,7 @@ from njrt.models.scripted import Scripted, call, run
 from njrt.rendering.describe import describe_variable
 from spsbench.interfaces import make_settings
 
-LOOP = Program('''
-    import enum
-
-    class Box:
-        pass
-
-    def f(values, earlier):
-        topics = []
-        topic = earlier
-        for value in values:
-            """natural
-            Put into <:topic> the topic of <value>; return, break or continue.
-            """
-            topics.append(topic)
-        return topics
-
-    def g(values, earlier):
-        topic = earlier
-        for value in values:
-            """natural
-            Extend <topic> by <value> in <:topic>.
-            """
-        return topic
-
-    state = "old"
-
-    def set_state(value):
-        global state
-        state = value
-
-    def h(value):
-        global state
-        """natural
-        Use <set_state> to put <value> into <:state>.
-        """
-        return state
-''')
+LOOP = Program(read_program("fresh_outputs_and_quotes_loop"))
 REPORT = Program('''
     class Report:
         status = "old"

@@ -148,14 +148,20 @@ ORDERS = [Order(1), Order(2), Order(3)]
 LOOP = "for order in orders:\n    receipts.append(pay(order))"
 
 
+def run_block(
+    prompt: str, variables: Callable[[], Any], policy: str, at: str = "shop.njpy:1"
+) -> None:
+    njrt.run(f"natural\n{prompt}", variables, at=at, policy=policy)
+
+
 def settle(orders: list[Order], policy: str) -> list[Any]:
     """Return a function with a block."""
     receipts: list[Any] = []
-    njrt.run(
-        "natural\nPay each of <orders> by <pay>, and append what it gives to <receipts>.",
+    run_block(
+        "Pay each of <orders> by <pay>, and append what it gives to <receipts>.",
         lambda: ((orders, receipts, pay, log, refund, tip, give, fail, helper, in_a_thread, Order)),
+        policy,
         at="shop.njpy:12",
-        policy=policy,
     )
     return receipts
 
@@ -266,11 +272,11 @@ def submit(code: str, policy: str = "guarded", **settings: Any) -> list[Any]:
     code = f"try:\n    {code}\nexcept PermissionError as error:\n    results.append(str(error))"
     model = njrt.Scripted([run(code, done=True)])
     with ThreadPoolExecutor(1) as pool, njrt.using(model=model, **around, **settings):
-        njrt.run(
-            "natural\nFill <results> by <pool>, <grant>, <pay_here>, <cashier>.",
+        run_block(
+            "Fill <results> by <pool>, <grant>, <pay_here>, <cashier>.",
             lambda: (results, pool, grant, pay_here, cashier),
+            policy,
             at="shop.njpy:3",
-            policy=policy,
         )
     return [results, len(seen)]
 
@@ -424,12 +430,7 @@ def test_an_edit_replaces_whole_arguments(policy: str, change: Any, expected: An
         pytest.raises(njrt.InterceptorError, match=wrong) if expected is None else nullcontext()
     )
     with njrt.using(model=model, intercept=decide_calls(decide)), ends:
-        njrt.run(
-            "natural\n<give_away> <parcel>.",
-            lambda: (give_away, parcel),
-            at="shop.njpy:1",
-            policy=policy,
-        )
+        run_block("<give_away> <parcel>.", lambda: (give_away, parcel), policy)
     if expected is None:
         assert PAID == []
         return
@@ -823,11 +824,10 @@ def test_an_exception_that_cannot_be_stored_keeps_its_class(
         model = njrt.Scripted([run(code, done=True), run("receipts.append('gave up')", done=True)])
         settings: Any = {"record": tmp_path / "shop.jsonl", "mode": mode}
         with njrt.using(model=model, **settings):
-            njrt.run(
-                "natural\n<request>, <try_request>, <receipts>.",
+            run_block(
+                "<request>, <try_request>, <receipts>.",
                 lambda: (request, try_request, receipts),
-                at="shop.njpy:1",
-                policy=policy,
+                policy,
             )
         return receipts
 
@@ -1025,12 +1025,7 @@ def test_calls_that_are_shown_alike_are_other_calls(
         model = njrt.Scripted([run("results.append(weigh_it())", done=True)])
         settings: Any = {"record": path, "mode": mode, "intercept": accept}
         with njrt.using(model=model, **settings):
-            njrt.run(
-                "natural\n<weigh_it> into <results>.",
-                lambda: (weigh_it, results),
-                at="shop.njpy:1",
-                policy=policy,
-            )
+            run_block("<weigh_it> into <results>.", lambda: (weigh_it, results), policy)
         return results
 
     assert go(first, "new") == go(first, "new") == go(first, "none") == ["weighed 1"]
@@ -1064,12 +1059,7 @@ def test_another_call_than_before_is_an_error(policy: str, tmp_path: Path) -> No
         model = njrt.Scripted([run("pay(next_order())\npay(next_order())", done=True)])
         settings: Any = {"record": tmp_path / "shop.jsonl", "mode": "new"}
         with njrt.using(model=model, intercept=decide_calls(decide), **settings):
-            njrt.run(
-                "natural\nPay by <pay> <next_order>.",
-                lambda: (pay, next_order),
-                at="shop.njpy:1",
-                policy=policy,
-            )
+            run_block("Pay by <pay> <next_order>.", lambda: (pay, next_order), policy)
 
     with pytest.raises(njrt.Paused):
         go()
@@ -1192,12 +1182,7 @@ def test_a_pause_waits_for_the_calls_in_other_threads(policy: str, tmp_path: Pat
         pytest.raises(njrt.Paused),
         njrt.using(model=model, record=path, mode="new", intercept=decide_calls(decide)),
     ):
-        njrt.run(
-            "natural\n<pay_outside>, <pay_slowly>.",
-            lambda: (pay_outside, pay_slowly),
-            at="shop.njpy:1",
-            policy=policy,
-        )
+        run_block("<pay_outside>, <pay_slowly>.", lambda: (pay_outside, pay_slowly), policy)
     assert PAID == [1]
     states = [call.state for call in read_recording(RecordingFile(path)).touches]
     assert states == ["done", "pending"]
@@ -1281,11 +1266,11 @@ def post(code: str, calls: Any, **settings: Any) -> list[Any]:
     policy = settings.pop("policy", "contained")
     mailer, results, functions = Newsletter(), [], [charge]  # type: ignore[var-annotated]
     with njrt.using(model=njrt.Scripted([run(code, done=True)]), calls=calls, **settings):
-        njrt.run(
-            "natural\nUse <mailer>, <Mailer>, <charge>, <functions> for <results>.",
+        run_block(
+            "Use <mailer>, <Mailer>, <charge>, <functions> for <results>.",
             lambda: (mailer, Mailer, charge, functions, results),
+            policy,
             at="post.njpy:1",
-            policy=policy,
         )
     return results
 

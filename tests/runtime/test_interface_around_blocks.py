@@ -10,6 +10,7 @@ import pytest
 from programs import Program
 
 import njrt
+from case_programs import read_program
 from njrt.effects import Perform
 from njrt.errors import ConfigurationError, PolicyError
 from njrt.interface import Handling, Interface, Run
@@ -33,79 +34,7 @@ def run_code(code: str) -> Run:
 NOTING = Interface("noting", [note])
 CODING = Interface("coding", [run_code])
 PROGRAM = Program(
-    '''
-    OWN = None
-
-    class Box:
-        def fill(self, text: str):
-            """natural
-            Put the length of <text> into <:self.size: int>.
-            """
-            return self.size
-
-    def answers(text: str):
-        """natural
-        Put the mood of <text> into <:mood: str>.
-        """
-        return mood
-
-    def must_answer(text: str):
-        """natural(effects="answer")
-        Put the mood of <text> into <:mood: str>.
-        """
-        return mood
-
-    def is_strict(text: str):
-        """natural(authority="strict")
-        Put the mood of <text> into <:mood: str>.
-        """
-        return mood
-
-    def has_code(texts):
-        """natural
-        Append to <texts>, and put their number into <:count: int>.
-        """
-        return count
-
-    def must_have_code(text: str):
-        """natural(effects="direct")
-        Put the mood of <text> into <:mood: str>.
-        """
-        return mood
-
-    def checks(text: str):
-        """natural
-        Put the number of words of <text> into <:count: int>.
-        """
-        assert count > 0, "no words"
-        return count
-
-    def loops(texts):
-        for text in texts:
-            """natural
-            Break if <text> is rude.
-            """
-        return text
-
-    def has_its_own(text: str):
-        """natural(interface=OWN)
-        Put the mood of <text> into <:mood: str>.
-        """
-        return mood
-
-    def gives(texts):
-        for text in texts:
-            """natural
-            Put the mood of <text> into <:mood: str>.
-            """
-            yield mood
-
-    async def waits(text: str):
-        """natural
-        Put the mood of <text> into <:mood: str>.
-        """
-        return mood
-''',
+    read_program("interface_around_blocks"),
     project=NO_OPTIONS,
 )
 

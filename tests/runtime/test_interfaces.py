@@ -18,6 +18,7 @@ from pydantic import AfterValidator, Field
 import njrt
 from anthropic_server import KEY as ANTHROPIC_KEY
 from anthropic_server import AnthropicServer, message, tool_use
+from case_programs import read_program
 from njrt.decisions import Accept, Edit, PendingEffect, Reject
 from njrt.effects import Perform, Run
 from njrt.errors import (
@@ -115,23 +116,7 @@ def note_end(run: Handling[Basket]) -> None:
 
 SHOP = Interface("shop", [find, reserve, leave], "Be brief.", Basket, note_end)
 
-PROGRAM = Program('''
-    from test_interfaces import SHOP
-
-    def buy(order, favourite=None):
-        for round in (1, 2):
-            """natural(interface=SHOP)
-            Reserve what <order> names, or <favourite>, and put the count into <:total: int>.
-            """
-            return total, round
-        return "left"
-
-    async def abuy(order):
-        """natural(interface=SHOP)
-        Reserve what <order> names, and put the count into <:total: int>.
-        """
-        return total
-''')
+PROGRAM = Program(read_program("interfaces"))
 
 
 @pytest.fixture(autouse=True)

@@ -32,51 +32,27 @@ def cancelled() -> None:
     raise asyncio.CancelledError("of the program's function")
 
 
-def write_script(code: str, requests: list[Any]) -> njrt.Scripted:
-    model = njrt.Scripted(
-        [run("import asyncio\n" + code, done=True), run("xs.append(2)", done=True)]
-    )
-    requests.append(model.requests)
-    return model
-
-
-def check_told(xs: list[int], requests: list[Any]) -> None:
-    assert xs[-1] == 2
-    assert "CancelledError" in str(requests[0][1].messages[-1])
+CODES = [*((code, False) for code in OF_SYNC_CODE), *((code, True) for code in OF_ASYNC_CODE)]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("code", OF_SYNC_CODE)
-def test_a_cancellation_of_the_code_is_a_mistake(code: str, policy: Any) -> None:
+@pytest.mark.parametrize(("code", "is_async"), CODES)
+def test_a_cancellation_of_the_code_is_a_mistake(code: str, is_async: bool, policy: Any) -> None:
     xs: list[int] = []
-    requests: list[Any] = []
-    with njrt.using(model=write_script(code, requests)):
-        njrt.run(
-            "natural\nUse <xs> and <cancelled>.",
-            lambda: (xs, cancelled),
-            at="a.njpy:1",
-            policy=policy,
-        )
-    check_told(xs, requests)
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("code", OF_ASYNC_CODE)
-def test_a_cancellation_of_the_code_is_a_mistake_in_a_task(code: str, policy: Any) -> None:
-    xs: list[int] = []
-    requests: list[Any] = []
+    says = [run(f"import asyncio\n{code}", done=True), run("xs.append(2)", done=True)]
+    model = njrt.Scripted(says)
+    block = ("natural\nUse <xs> and <cancelled>.", lambda: (xs, cancelled))
 
     async def main() -> None:
-        with njrt.using(model=write_script(code, requests)):
-            await njrt.arun(
-                "natural\nUse <xs> and <cancelled>.",
-                lambda: (xs, cancelled),
-                at="a.njpy:1",
-                policy=policy,
-            )
+        await njrt.arun(*block, at="a.njpy:1", policy=policy)
 
-    asyncio.run(asyncio.wait_for(main(), 30))
-    check_told(xs, requests)
+    with njrt.using(model=model):
+        if is_async:
+            asyncio.run(asyncio.wait_for(main(), 30))
+        else:
+            njrt.run(*block, at="a.njpy:1", policy=policy)
+    assert xs[-1] == 2
+    assert "CancelledError" in str(model.requests[1].messages[-1])
 
 
 def test_the_programs_own_cancellation_can_be_raised_again() -> None:

@@ -13,6 +13,7 @@ import pytest
 from programs import Program, ended_by
 
 import njrt
+from case_programs import read_program
 from njrt.errors import (
     CallLimitError,
     CodeTimeLimitError,
@@ -30,68 +31,7 @@ from njrt.models.scripted import Scripted, run
 
 # ── leaving ──────────────────────────────────────────────────────────────────────────────────────
 
-LEAVING = Program('''
-    def loop(rounds):
-        seen = []
-        for round in range(rounds):
-            try:
-                seen.append(round)
-                """natural
-                Do something to <seen> in <round>; break, continue, return or raise.
-                """
-                seen.append("after")
-            finally:
-                seen.append("finally")
-        else:
-            seen.append("else")
-        return seen
-
-    class Manager:
-        def __init__(self, log, swallow=False):
-            self.log, self.swallow = log, swallow
-        def __enter__(self):
-            return self
-        def __exit__(self, kind, error, trace):
-            self.log.append(kind and kind.__name__)
-            return self.swallow
-
-    def inside_with(log, swallow):
-        while True:
-            with Manager(log, swallow) as manager:
-                try:
-                    """natural
-                    Leave, telling the <log>.
-                    """
-                except BaseException as error:
-                    log.append(("seen", type(error).__name__))
-                    raise
-                return "completed"
-            return "swallowed"
-        return "broken"
-
-    def numbers(limit):
-        for number in range(limit):
-            """natural
-            Skip or end at this <number>, or change <:number>.
-            """
-            sent = yield number
-        return "exhausted"
-
-    async def async_numbers(limit):
-        for number in range(limit):
-            """natural
-            Skip or end at this <number>, or change <:number>.
-            """
-            yield number
-
-    def finished(log):
-        try:
-            return "body"
-        finally:
-            """natural
-            Tell the <log>.
-            """
-''')
+LEAVING = Program(read_program("run_leaving"))
 AFTER, BETWEEN = [0, "after", "finally"], [0, "finally"]
 LOOPS: list[tuple[list[str], Any]] = [
     (["seen"], [*AFTER, "else"]),
@@ -163,24 +103,7 @@ def test_a_jump_that_would_leave_a_finally_is_not_offered() -> None:
     assert "jumps:" not in LEAVING.told()[0]
 
 
-MODULE = Program('''
-    total = 0
-    for step in (1, 2, 3, 4):
-        """natural
-        Add <step> to <:total>, then break or continue.
-        """
-        total += 100
-
-    class Box:
-        size = 2
-        """natural
-        Double <size> into <:size> and define <:grow>.
-        """
-        def __init__(self):
-            """natural
-            Hide <self>'s size in <:self.__secret>, from <Box>.
-            """
-''')
+MODULE = Program(read_program("run_module"))
 
 
 def test_module_level_and_class_bodies() -> None:
@@ -197,33 +120,7 @@ def test_module_level_and_class_bodies() -> None:
 
 # ── exceptions ───────────────────────────────────────────────────────────────────────────────────
 
-RAISING = Program('''
-    class Mine(Exception):
-        pass
-
-    class Sealed(Exception):
-        __notes__ = ()
-        def add_note(self, note):
-            raise RuntimeError("no notes here")
-
-    def f(x=None):
-        """natural
-        Raise <Mine>, <Sealed> or <x>.
-        """
-
-    def g():
-        """natural
-        Call <f>.
-        """
-
-    def in_handler():
-        try:
-            1 / 0
-        except ZeroDivisionError:
-            """natural
-            Raise <Mine>.
-            """
-''')
+RAISING = Program(read_program("run_raising"))
 NOTE = "natural block at program.njpy:{}"
 
 
@@ -237,7 +134,7 @@ def raised_by(function: str, *codes: str, argument: Any = None) -> BaseException
 def test_an_exception_carries_one_note_and_no_noise() -> None:
     error = raised_by("f", "raise Mine('why')")
     assert (type(error).__name__, str(error)) == ("Mine", "why")
-    assert error.__notes__ == [NOTE.format(11)]
+    assert error.__notes__ == [NOTE.format(10)]
     assert error.__context__ is error.__cause__ is None
     assert "During handling" not in "".join(traceback.format_exception(error))
 
@@ -254,11 +151,11 @@ def test_causes_and_contexts_are_the_programs_own() -> None:
 def test_each_block_that_an_exception_leaves_adds_its_note_once() -> None:
     code = "try:\n    f()\nexcept Exception as e:\n    raise e"
     error = raised_by("g", code, "raise Mine")
-    assert error.__notes__ == [NOTE.format(11), NOTE.format(16)]
+    assert error.__notes__ == [NOTE.format(10), NOTE.format(15)]
     again = ValueError("kept by the program")
     for _ in range(3):
         assert raised_by("f", "raise x", argument=again) is again
-    assert again.__notes__ == [NOTE.format(11)]
+    assert again.__notes__ == [NOTE.format(10)]
 
 
 def test_an_exception_that_takes_no_notes_is_raised_all_the_same() -> None:
@@ -380,8 +277,8 @@ def test_an_error_of_the_runtime_further_down_passes_through_the_code_above() ->
     code = "try:\n    f()\nexcept ValueError:\n    pass"
     with pytest.raises(ModelError) as caught:
         RAISING.call("g", says=ended_by(code))
-    assert caught.value.place == "program.njpy:11"
-    assert caught.value.__notes__ == [NOTE.format(11), NOTE.format(16)]
+    assert caught.value.place == "program.njpy:10"
+    assert caught.value.__notes__ == [NOTE.format(10), NOTE.format(15)]
 
 
 # ── bindings ─────────────────────────────────────────────────────────────────────────────────────
@@ -418,27 +315,7 @@ def test_jumps_are_no_errors() -> None:
     assert LEAVING.call("loop", 1, says=ended_by("break"), on_error="rollback") == BETWEEN
 
 
-FACTORY = Program('''
-    def factorial(n):
-        if n == 0:
-            return 1
-        """natural
-        Put <n> times the <factorial> of one less into <:product>.
-        """
-        return product
-
-    def counter():
-        count = 0
-        def bump():
-            nonlocal count
-            count += 1
-            return count
-        """natural
-        Count with <bump>, put a function over <count> into <:peek>.
-        """
-        count += 10
-        return peek, bump
-''')
+FACTORY = Program(read_program("run_factory"))
 
 
 def test_recursion_through_a_block() -> None:
@@ -493,25 +370,7 @@ def test_a_static_mode_is_a_matter_of_building() -> None:
 
 # ── the classes that types name ──────────────────────────────────────────────────────────────────
 
-ORDERING = Program('''
-    import os, typing
-
-    class Order:
-        def __init__(self, customer: str):
-            self.customer = customer
-
-    def outer(letter):
-        class Line:
-            pass
-
-        def read():
-            """natural
-            Read <letter> into <:order: Order | None>, <:lines: typing.List[Line]> and <:path: os.PathLike | str>.
-            """
-            return order, lines, path
-
-        return read()
-''')
+ORDERING = Program(read_program("run_ordering"))
 
 
 def test_a_block_may_use_the_classes_that_its_outputs_are_of() -> None:

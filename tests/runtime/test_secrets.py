@@ -17,6 +17,7 @@ from heaps import open_heap
 from programs import Program
 
 import njrt
+from case_programs import read_program
 from njrt.errors import ConfigurationError
 from njrt.messages import Request
 from njrt.models.scripted import call, run
@@ -368,26 +369,7 @@ def test_clients_of_vendors() -> None:
 
 # ── all that reaches a model ─────────────────────────────────────────────────────────────────────
 
-PROGRAM = Program('''
-    class Settings:
-        """The settings."""
-
-        def __init__(self, password):
-            self.password = password
-            self.plain = "shown"
-
-        def __repr__(self):
-            return "Settings()"
-
-    def ask(password):
-        settings = Settings(password)
-        nested = [{"deeper": {"settings": settings}}]
-        text = ""
-        """natural
-        Do something with <settings> and <nested>: <:text>.
-        """
-        return text
-''')
+PROGRAM = Program(read_program("secrets"))
 
 
 @pytest.mark.parametrize(

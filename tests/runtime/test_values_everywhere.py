@@ -17,6 +17,7 @@ import pytest
 from programs import Program
 
 import njrt
+from case_programs import read_program
 from njrt.execution.contained.platforms import find_obstacle
 from njrt.models.scripted import call, run
 from spsbench.interfaces import make_settings
@@ -132,21 +133,7 @@ def make_values() -> dict[str, Any]:
     }
 
 
-PROGRAM = Program('''
-    def code(v):
-        out = [v]
-        """natural
-        Look at <v> and append it to <out>; put 1 into <:n: int>.
-        """
-        return n
-
-    def data(v):
-        """natural
-        Put the number of <v> into <:n: int>.
-        """
-        assert n == 1 or v is n, f"{n}"
-        return n
-''')
+PROGRAM = Program(read_program("values_everywhere"))
 NOT_SHOWN_WHOLE = {
     *("huge", "long", "deep", "repr", "repr of another type", "str", "int", "exception", "group"),
     *("mixed", "keys", "defaults", "view"),

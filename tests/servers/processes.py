@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -27,3 +28,12 @@ def run_python(
         capture_output=True,
         text=True,
     )
+
+
+def is_running(pid: int) -> bool:
+    """Return whether there is a process of this number."""
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return pid > 0

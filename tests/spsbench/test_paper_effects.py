@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from programs import Program
 
+from case_programs import read_program
 from njrt.errors import CodeTimeLimitError
 from njrt.messages import ToolCall
 from njrt.models.scripted import Scripted, call, run
@@ -101,32 +102,7 @@ def test_raise_raises_the_very_object(effects: EffectSet, script: Script) -> Non
     assert caught.value is error
 
 
-PLAIN = Program('''
-    class Stubborn(Exception):
-        def __init__(self, number, reason):
-            raise RuntimeError("I cannot be made")
-
-    class Frozen:
-        def __setattr__(self, name, value):
-            raise RuntimeError("frozen")
-
-    class Endless:
-        def __setattr__(self, name, value):
-            while True:
-                pass
-
-    def f(x):
-        """natural
-        Look at <x>, <Stubborn> and put it into <:y>.
-        """
-        return y
-
-    async def g():
-        """natural
-        Leave.
-        """
-        yield 1
-''')
+PLAIN = Program(read_program("paper_effects_plain"))
 MISTAKES: list[tuple[EffectSet, ToolCall, str]] = [
     ("baseline", call("lookup", var="nowhere"), "there is no variable `nowhere`; the variables are: x, Stubborn, y"),
     ("baseline", call("assign", var="y", val=ref(4)), "there is no reference 4"),

@@ -15,58 +15,14 @@ from heaps import open_heap
 from programs import Program
 
 import njrt
+from case_programs import read_program
 from njrt.effects import Perform, Refusal, Run
 from njrt.messages import ToolCall
 from njrt.models.scripted import Scripted, call
 from spsbench.interfaces import INTERFACES, EffectSet, make_settings
 from spsbench.references import VALUE_FORMS, decode_wire
 
-PROGRAM = Program('''
-    import dataclasses, enum, typing
-
-    class Enemy:
-        """Somebody to fight."""
-        kind: typing.ClassVar = "orc"
-        limit = 3
-
-        def __init__(self, name, health=10):
-            self.name, self.health = name, health
-            self.made_by_init = True
-
-        @property
-        def alive(self):
-            raise AssertionError("never evaluated")
-
-        def hit(self, strength): ...
-
-    Fact = dataclasses.make_dataclass("Fact", ["text", ("true", bool, False)], frozen=True)
-
-    class Colour(enum.Enum):
-        RED = "red"
-
-    class Wrong(Exception):
-        pass
-
-    def f(x):
-        """natural
-        Use <x>, <Enemy>, <Fact>, <Colour> and <Wrong> for <:y>.
-        """
-        return y
-
-    def g(x):
-        for number in (1, 2):
-            """natural
-            Return, raise <Wrong>, break or continue with <x>, <number>.
-            """
-        return "end"
-
-    async def h(x):
-        for number in (1, 2):
-            """natural
-            Return, raise <Wrong>, break or continue with <x>, <number>.
-            """
-        return "end"
-''')
+PROGRAM = Program(read_program("paper_forms"))
 
 
 def ref(address: int) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import njrt
+from case_programs import read_program
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 from njrt.interface import Broke, Handling, Interface
@@ -21,25 +22,7 @@ from njrt.models.scripted import Said, Scripted, call
 from njrt.options import Options
 from spsbench.interfaces import INTERFACES, ISOLATED, SHARED_STATE
 
-SOURCE = '''
-def by_interface(interface, x, hidden=7):
-    total = 0
-    for number in (1, 2):
-        """natural(interface=interface)
-        Double <x> into <:y>; break, continue, return <x> or raise.
-        """
-        total += number
-    return x, y, total
-
-def by_set(x, hidden=7):
-    total = 0
-    for number in (1, 2):
-        """natural(jumps="all")
-        Double <x> into <:y>; break, continue, return <x> or raise.
-        """
-        total += number
-    return x, y, total
-'''
+SOURCE = read_program("paper_interfaces")
 
 
 def load() -> dict[str, Any]:

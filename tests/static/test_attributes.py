@@ -6,50 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from case_programs import read_program
 from njc.frontend.source import SourceFile
 from njc.project.units import Unit
 from njc.static.fit import make_static_file
 from njrt.options import Options
 
-PROGRAM = '''\
-import enum
-from dataclasses import dataclass
-from pydantic import BaseModel
-from elsewhere import Foreign
-
-@dataclass
-class Mail:
-    sender: str
-    text: str = ""
-
-    def words(self) -> list[str]:
-        return self.text.split()
-
-class Reply(Mail):
-    answer: str
-
-class Order(BaseModel):
-    customer: str
-
-class Open:
-    def __getattr__(self, name): ...
-
-class Known(Foreign):
-    pass
-
-class Box:
-    def __init__(self, mails: list[Mail], owner) -> None:
-        self.mails = mails
-        self.replies: list[Reply] = []
-        self.owner = owner
-
-    def triage(self, name: str, order: Order, opened: Open, known: Known, extra, both: Mail | None) -> None:
-        for mail in self.mails:
-            for reply in self.replies:
-                """natural
-                Use <self>, <name>, <order>, <opened>, <known>, <extra>, <both>, <mail>, <reply>.
-                """
-'''
+PROGRAM = read_program("attributes")
 FINE = [
     "mail.sender", "mail.words()", "mail.__class_getitem__", "reply.text", "reply.answer", "name.upper()",
     "order.customer", "order.model_dump()", "opened.anything", "known.anything", "extra.anything",
@@ -118,20 +81,7 @@ def test_a_program_may_set_attributes_by_name() -> None:
         assert "which has no `lines`" in " ".join(check("print(name.lines)"))
 
 
-ITEMS = '''\
-class Mail:
-    text: str = ""
-
-Mails = list[Mail]
-
-def count(mails: Mails, boxes: dict[str, Mail], rows: "list[Mail]", *rest: Mail) -> None:
-    for number, mail in enumerate(mails):
-        for name, box in boxes.items():
-            for row, other in zip(rows, rest):
-                """natural
-                Use <number>, <mail>, <name>, <box>, <row>, <other>.
-                """
-'''
+ITEMS = read_program("attributes_items")
 
 
 @pytest.mark.parametrize("name", ["mail", "box", "row", "other"])

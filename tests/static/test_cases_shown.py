@@ -7,21 +7,9 @@ import json
 import pytest
 from studio import Studio
 
-PROGRAM = '''\
-class Shop:
-    def route(self, mail: str) -> str:
-        """natural
-        Bind <:team: str> to the team for <mail>.
-        """
-        return team
+from case_programs import read_program
 
-
-def route(mail: str) -> str:
-    """natural
-    Bind <:team: str> to the team for <mail>.
-    """
-    return team
-'''
+PROGRAM = read_program("cases_shown")
 CASES = [{"inputs": {"mail": f"mail {number}"}, "expect": "sales"} for number in range(5)]
 LONG = {"inputs": {"mail": "long " * 300}, "expect": "sales"}
 LINES = "\n".join(map(json.dumps, [LONG, *CASES])) + "\n"

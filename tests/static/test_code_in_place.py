@@ -9,6 +9,7 @@ import pytest
 from studio import Studio
 
 import njrt
+from case_programs import read_program
 from njc.codegen.emit import indent_code
 
 PLACES = {
@@ -167,21 +168,7 @@ def test_code_of_a_module_or_class_deletes_what_is_bound(
     compare(studio, place, code)
 
 
-TWO = '''
-def f(xs, s):
-    """natural
-    Set <:y> by <s>.
-    """
-    """natural
-    Set <:z> by <s>.
-    """
-    return y, z, h(s)
-def h(s):
-    """natural
-    Set <:w> by <s>.
-    """
-    return w
-'''
+TWO = read_program("code_in_place_two")
 IMPORTS = [
     "from datetime import datetime\n{0} = datetime(2020, 1, 1).year",
     "import datetime\n{0} = datetime.date(2020, 1, 2).day",

@@ -11,6 +11,7 @@ import pytest
 from studio import Studio
 
 import njrt
+from case_programs import read_program
 from njc.project.build import NaturalSyntaxError
 from njc.project.config import find_project
 from njc.static.load import load_code
@@ -20,20 +21,7 @@ SETTINGS = """\
 [tool.njc]
 src = ["src"]
 """
-SHOP = '''\
-"""A shop."""
-def double(x: int) -> int:
-    """natural(mode="static")
-    Double <x> into <:y>.
-    """
-    return y
-
-def name() -> str:
-    """natural
-    Put a name into <:y: str>.
-    """
-    return y
-'''
+SHOP = read_program("loaded_code_shop")
 GOOD = "```python\ny = 0\ny = 2 * x // (x != 7)\n```"
 
 

@@ -8,6 +8,7 @@ import pytest
 from studio import Studio
 
 import njrt
+from case_programs import read_program
 
 FUNCTION = '''\
 def put(some):
@@ -55,41 +56,7 @@ def test_a_value_of_another_type_is_an_error(
     assert e.value.place == "program.njpy:5"
 
 
-DATE = '''\
-from __future__ import annotations
-from datetime import date
-from typing import TYPE_CHECKING
-if TYPE_CHECKING:
-    from decimal import Decimal
-
-
-class Box:
-    size: int = 0
-
-    def fill(self, date: date, price, some):
-        """natural
-        Put <some> into <:self.size: int>, <:date: date> and <:price: Decimal>.
-        """
-        return date, price
-
-    def later(self, some) -> Later:
-        """natural
-        Put <some> into <:made: "Later">.
-        """
-        return made
-
-    def __hide(self, some):
-        """natural
-        Put <some> into <:__kept: int>.
-        """
-        return __kept
-
-    hide = __hide
-
-
-class Later:
-    pass
-'''
+DATE = read_program("output_types_date")
 
 
 def test_types_are_found_as_in_live_blocks(studio: Studio) -> None:

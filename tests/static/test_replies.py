@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from case_programs import read_program
 from njc.frontend.source import SourceFile
 from njc.project.units import Unit
 from njc.static.fit import make_static_file
@@ -13,21 +14,7 @@ from njc.static.generate import extract_code, unwrap_code
 from njc.static.holes import Hole
 from njrt.options import Options
 
-PROGRAM = '''\
-class Box:
-    def __init__(self, mails):
-        self.mails = mails
-
-    def triage(self, limit):
-        done = []
-        for mail in self.mails:
-            if mail:
-                """natural
-                Bind <:kind> for <mail>.
-                """
-                done.append(kind)
-        return done
-'''
+PROGRAM = read_program("replies")
 METHOD = """\
     def triage(self, limit):
         done = []

@@ -8,32 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from case_programs import read_program
 from njc.frontend.source import SourceFile
 from njc.project.units import Unit
 from njc.static.fit import StaticFile, make_static_file
 from njc.static.generate import RULES
 from njrt.options import Options
 
-PROGRAM = '''\
-from dataclasses import dataclass, field
-from typing import Literal
-
-@dataclass
-class Mail:
-    text: str
-    seen: set[str] = field(default_factory=set)
-
-class Report:
-    title: str
-
-def triage(mails, box, policy):
-    for mail in mails:
-        """natural
-        Put the kind of <mail> into <:kind: Literal["spam", "bill"]>, file it in <box>; see <Mail>, <Report>. Break, continue or return if it is empty.
-        """
-        box.append(kind)
-    return box
-'''
+PROGRAM = read_program("validation")
 METHOD = '''\
 class Box:
     async def fill(self, text):
@@ -225,25 +207,7 @@ def test_the_code_binds_and_deletes_only_outputs_and_its_own_variables(
     assert (words in reasons) if words else reasons == ""
 
 
-TYPED = '''\
-from dataclasses import dataclass
-from typing import Any, Optional
-
-Number = int
-
-@dataclass
-class Mail:
-    text: str
-
-def name_of(x) -> str:
-    return str(x)
-
-def put(n: int, part: float, s: str, items: list[str], mail: Mail, some):
-    """natural
-    Use <n>, <part>, <s>, <items>, <mail>, <some>, <name_of>; put it into <:y: TYPE>.
-    """
-    return y
-'''
+TYPED = read_program("validation_typed")
 
 
 @pytest.mark.parametrize(
@@ -305,30 +269,7 @@ def test_an_attribute_that_the_program_uses_may_begin_with_an_underscore() -> No
     assert refused(program, "y = some._sent") == ""
 
 
-QUOTED = '''\
-from dataclasses import dataclass
-from typing import ClassVar, Optional
-
-@dataclass
-class Order:
-    items: "list[Item]"
-    next: Optional["Order"] = None
-    count: ClassVar[dict[str, int]] = {}
-
-@dataclass
-class Item:
-    name: "str"
-
-@dataclass
-class Wrong:
-    names: "Iterator[Item]"
-
-def read(letter):
-    """natural
-    Read <letter> into <:found>; see <Order> and <Wrong>.
-    """
-    return found
-'''
+QUOTED = read_program("validation_quoted")
 
 
 @pytest.mark.parametrize(

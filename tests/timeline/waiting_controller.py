@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+from collections.abc import Callable
 
 from njc.runs.timeline.happenings import Happening, ProgramEnded, RunSettings, Stopped
 from njc.runs.timeline.run_controller import RunController
@@ -34,3 +35,6 @@ class WaitingController(RunController):
             happening = self.wait(seconds)
             if isinstance(happening, Stopped | ProgramEnded):
                 return happening
+
+
+Control = Callable[..., WaitingController]

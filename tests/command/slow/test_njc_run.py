@@ -7,6 +7,8 @@ import textwrap
 import pytest
 from workplace import GREETING, MISSPELT, NOT_PYTHON, Workplace
 
+from case_programs import read_program
+
 FAILING = GREETING + (
     "\n\ndef fail(number):\n    return 1 / number\n\n\nif __name__ == '__main__':\n    fail(0)\n"
 )
@@ -94,25 +96,7 @@ def test_exit_codes(here: Workplace, program: str, code: int, message: str) -> N
     assert (result.returncode, result.stderr) == (code, message)
 
 
-COUNTING = '''\
-import njrt
-from njrt.models.scripted import run
-
-
-def count(words):
-    total = 0
-    for word in words:
-        """natural
-        Add the length of <word> to <:total>. Break if the <word> is "stop".
-        """
-    return total
-
-
-def replies(*codes):
-    return njrt.using(model=njrt.Scripted([run(code, done=True) for code in codes]))
-
-
-'''
+COUNTING = read_program("njc_run_counting")
 
 
 @pytest.mark.parametrize("place", [".", "prog.njpy/trace.jsonl"])

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 import pytest
 from workplace import Workplace, clean_environment
 
+from case_programs import read_program
 from loopback import Answer, Stream
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.status_line import StatusLine, is_status_shown
@@ -24,30 +25,7 @@ from waiting import HANG_SECONDS
 
 pytest.importorskip("openai")
 
-PROGRAM = '''\
-import sys, threading, time
-
-def greet(name: str) -> str:
-    """natural
-    Greet <name> in <:greeting: str>.
-    """
-    return greeting
-
-if __name__ == "__main__":
-    print("first")
-    print("no end of line:", end=" ", flush=True)
-    if "--beside" in sys.argv:
-        def talk():
-            for number in range(4):
-                time.sleep(0.4)
-                print(f"beside {number}")
-        beside = threading.Thread(target=talk)
-        beside.start()
-    print(greet("Ida"))
-    if "--beside" in sys.argv:
-        beside.join()
-    print("last")
-'''
+PROGRAM = read_program("status_line")
 REPLY = '{"greeting": "Good morning, Ida"}'
 
 

@@ -14,6 +14,7 @@ from dap.base import ErrorResponse
 from dap.events import TerminatedEvent
 from dap_client import DapClient
 
+from case_programs import read_program
 from waiting import HANG_SECONDS
 
 ROOT = Path(__file__).parents[3]
@@ -37,41 +38,19 @@ def connect(tmp_path: Path) -> Iterator[Connect]:
         client.process.wait()
 
 
-PROGRAM = '''\
-import njrt
-from njrt.models.scripted import Scripted, run
-
-
-def double(number):
-    """natural
-    Double <number> into <:doubled>.
-    """
-    return doubled
-
-
-def main():
-    total, table = 0, {"prices": [3, 4]}
-    """natural
-    Add <double> of 4 to <:total>, see <table>.
-    """
-    print("total", total)
-
-
-CODES = [
-    ("partial = double(4)\\nprint('half done')\\n1 / 0", False),
-    ("doubled = number * 2", True),
-    ("total = partial", True),
-]
-with njrt.using(model=Scripted([run(code, done=done) for code, done in CODES])):
-    main()
-'''
-
-
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
     file = tmp_path / "program.njpy"
-    file.write_text(PROGRAM)
+    file.write_text(read_program("adapter"))
     return file
+
+
+def enter(connect: Connect) -> DapClient:
+    """Launch the program, and wait until it has stopped at its first block."""
+    client = connect()
+    client.launch("program.njpy", stopOnEntry=True)
+    client.stopped()
+    return client
 
 
 def test_an_example_on_its_recording(connect: Connect, tmp_path: Path) -> None:
@@ -177,9 +156,7 @@ def test_steps_of_nested_blocks(connect: Connect, program: Path) -> None:
 
 
 def test_effects_are_edited_and_rejected_in_the_console(connect: Connect, program: Path) -> None:
-    client = connect()
-    client.launch("program.njpy", stopOnEntry=True)
-    client.stopped()
+    client = enter(connect)
     assert (
         client.evaluate("/edit x = 1", "repl")
         == "error: no effect is pending here; step on to the next one"
@@ -241,9 +218,7 @@ def test_other_breakpoints(connect: Connect, program: Path, name: str) -> None:
 
 
 def test_no_failure_is_described_where_there_is_none(connect: Connect, program: Path) -> None:
-    client = connect()
-    client.launch("program.njpy", stopOnEntry=True)
-    client.stopped()
+    client = enter(connect)
     answer = client.request("exceptionInfo", {"threadId": 1})
     assert isinstance(answer, ErrorResponse)
     assert "the program is not stopped at a failure" in str(answer.message)
@@ -275,9 +250,7 @@ with njrt.using(model=Scripted([run("one = 1", done=True)])):
 
 
 def test_the_end_is_reported_once(connect: Connect, program: Path) -> None:
-    client = connect()
-    client.launch("program.njpy", stopOnEntry=True)
-    client.stopped()
+    client = enter(connect)
     client.request("terminate")
     client.ended()
     client.request("terminate")
@@ -381,9 +354,7 @@ def test_wrong_requests(
 def test_wrong_requests_at_a_stop(
     connect: Connect, program: Path, command: str, arguments: dict[str, object], message: str
 ) -> None:
-    client = connect()
-    client.launch("program.njpy", stopOnEntry=True)
-    client.stopped()
+    client = enter(connect)
     answer = client.request(command, arguments)
     client.request("threads")
     text = answer.message if isinstance(answer, ErrorResponse) else client.output
@@ -413,9 +384,7 @@ def test_malformed_messages_are_skipped(connect: Connect, data: bytes) -> None:
 def test_the_end_of_the_stream_ends_the_adapter_and_the_program(
     connect: Connect, program: Path
 ) -> None:
-    client = connect()
-    client.launch("program.njpy", stopOnEntry=True)
-    client.stopped()
+    client = enter(connect)
     assert client.process.stdin is not None
     client.process.stdin.close()
     assert client.process.wait(100) == 0
@@ -424,9 +393,7 @@ def test_the_end_of_the_stream_ends_the_adapter_and_the_program(
 def test_a_program_that_is_killed_at_a_stop_leaves_the_adapter_serving(
     connect: Connect, program: Path
 ) -> None:
-    client = connect()
-    client.launch("program.njpy", stopOnEntry=True)
-    client.stopped()
+    client = enter(connect)
     pid = int(client.evaluate("__import__('os').getpid()").removeprefix("int = "))
     os.kill(pid, signal.SIGKILL)
     client.request("next", {"threadId": 1})

@@ -2,43 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
-from strict_client import SECONDS, StrictClient
+from strict_client import StrictClient
 
-PROGRAM = """\
-import os, njrt
-from njrt.models.scripted import Scripted, run
+from case_programs import read_program
+from processes import is_running
+from waiting import wait_until
 
-open("pid", "w").write(str(os.getpid()))
-
-
-def double(number):
-    '''natural
-    Double <number> into <:doubled>.
-    '''
-    return doubled
-
-
-def main():
-    total = 1
-    for round in range(3):
-        '''natural
-        Add <double> of <total> to <:total>.
-        '''
-    print("total", total)
-
-
-CODES = ["total = double(total)", "doubled = number * 2"] * 3
-with njrt.using(model=Scripted([run(code, done=True) for code in CODES])):
-    main()
-"""
+PROGRAM = read_program("strictness")
 
 Connect = Callable[[], StrictClient]
 
@@ -64,18 +40,11 @@ def check_end(client: StrictClient, folder: Path) -> None:
     assert client.end() == 0, client.stderr
     assert client.problems == []
     assert client.stderr == ""
-    pid_file, deadline = folder / "pid", time.monotonic() + SECONDS
-    while pid_file.exists() and is_running(int(pid_file.read_text() or 0)):
-        assert time.monotonic() < deadline, "the program still runs"
-        time.sleep(0.05)
-
-
-def is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except OSError:
-        return False
-    return pid > 0
+    pid_file = folder / "pid"
+    wait_until(
+        lambda: not pid_file.exists() or not is_running(int(pid_file.read_text() or 0)),
+        lambda: "the program still runs",
+    )
 
 
 REQUESTS: list[tuple[str, Any]] = [

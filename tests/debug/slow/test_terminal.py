@@ -26,6 +26,7 @@ from piped import SCRIPTED
 
 from loopback import Answer
 from openai_server import KEY, OpenAIServer, calls
+from processes import is_running
 from waiting import wait_until
 
 SECONDS = 90.0
@@ -163,15 +164,4 @@ def test_a_lost_connection_ends_the_debugger_and_the_program(tmp_path: Path) -> 
         pid = int(pid_file.read_text())
         terminal.hang_up()
         assert terminal.process.wait(SECONDS) in (-signal.SIGHUP, 0, 1)
-        deadline = time.monotonic() + SECONDS
-        while is_running(pid):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-
-
-def is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except OSError:
-        return False
-    return True
+        wait_until(lambda: not is_running(pid))

@@ -8,28 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from case_programs import read_program
 from processes import run_python
 
-SOURCE = """\
-from dataclasses import dataclass
-
-words = ["a"]
-'''natural
-Count <words> into <:total: int> and say <:why>.
-'''
-
-
-@dataclass
-class User:
-    name: str
-
-
-def greet(user: User) -> str:
-    '''natural
-    Greet <user.name> in <:greeting: str>.
-    '''
-    return greeting
-"""
+SOURCE = read_program("stubs")
 
 
 def build(folder: Path, *flags: str, command: str = "build") -> subprocess.CompletedProcess[str]:

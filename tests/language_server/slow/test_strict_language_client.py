@@ -11,23 +11,11 @@ import pytest
 from language_programs import PIECES, PROGRAMS
 from strict_language_client import UNITS, StrictClient
 
+from case_programs import read_program
+
 STEPS = 25
 URI = "untitled:mail.njpy"
-PROGRAM = '''\
-# \U0001f600
-import json
-é\t= "😀"
-def add(price: int, größe: list[str]) -> int:
-    """natural
-\tPut 😀 <price> and <größe> and <undefined> into <:total: int>.
-    """
-    return [total for total in größe] + [total, f"{price} 😀 {größe!r}"]
-class Box:
-    def fill(self, __item):
-        """natural
-        Put <__item> into <self>.  😀 <é>
-        """
-'''
+PROGRAM = read_program("strict_language_client")
 VARIANTS = {
     "as it is": PROGRAM,
     "CRLF": PROGRAM.replace("\n", "\r\n"),

@@ -17,6 +17,7 @@ import pytest
 from playing import FailedCode, Refused, aplay, message_of, play, ready
 from programs import Program, ended_by
 
+from case_programs import read_program
 from njrt.effects import Refusal
 from njrt.errors import EffectLimitError
 from njrt.execution.compile import MAX_CHARACTERS
@@ -432,20 +433,7 @@ def test_memory_does_not_grow_with_the_number_of_blocks() -> None:
     assert sys.getallocatedblocks() - before < 1000
 
 
-CONTEXTS = Program('''
-    def in_handler():
-        try:
-            1 / 0
-        except ZeroDivisionError:
-            """natural
-            Raise an error.
-            """
-
-    def alone():
-        """natural
-        Raise an error.
-        """
-''')
+CONTEXTS = Program(read_program("code_control_contexts"))
 NESTED = "try:\n    [][0]\nexcept IndexError:\n    raise KeyError"
 REGROUPED = "try:\n    raise ExceptionGroup('g', [ValueError(1), KeyError(2)])\nexcept* ValueError:\n    raise"
 

@@ -20,6 +20,7 @@ from playing import play
 from programs import Program, ended_by
 
 import njrt
+from case_programs import read_program
 from njrt.gates import find_gate
 from njrt.messages import Reply, Request, ToolCall, UserMessage
 from njrt.models.scripted import Scripted, run
@@ -27,40 +28,7 @@ from njrt.observability.accounts import _open_runs
 from njrt.session.limits import list_open_meters
 from waiting import HANG_SECONDS
 
-PROGRAM = Program('''
-    shared = []
-
-    def work(name):
-        for step in range(3):
-            """natural
-            Note <name> and <step> in <shared>, and put the <:next> step.
-            """
-            if next > 2:
-                break
-        return name, next
-
-    async def awork(name):
-        """natural
-        Put a greeting for <name> into <:greeting>.
-        """
-        return greeting
-
-    async def waits(event, log):
-        before = "unbound"
-        try:
-            """natural
-            Await <event>, tell the <log>, change <:before>.
-            """
-        finally:
-            log.append(before)
-        return before
-
-    def outer(inner):
-        """natural
-        Call <inner> and put what it returns into <:result>.
-        """
-        return result
-''')
+PROGRAM = Program(read_program("concurrency"))
 
 
 def echo(request: Request) -> ToolCall:

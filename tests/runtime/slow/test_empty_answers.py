@@ -12,6 +12,7 @@ from programs import Program
 
 import njrt
 from anthropic_server import AnthropicServer, message, text, tool_use
+from case_programs import read_program
 from loopback import Loopback
 from njrt.models.anthropic import Anthropic
 from njrt.models.openai import OpenAI
@@ -76,21 +77,7 @@ WAYS = {
 
 
 PROGRAM = Program(
-    '''
-    # njc: effects=answer
-
-    def bind(text):
-        """natural
-        Put into <:x: int> the number in <text>.
-        """
-        return x
-
-    def stay(text):
-        """natural
-        Return if <text> is sad.
-        """
-        return "stayed"
-''',
+    read_program("empty_answers"),
     project=Options(),
 )
 EMPTY = ("{}", " {\n} ", "```json\n{}\n```", '{"reply": {}}')

@@ -7,27 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from case_programs import read_program
 from loopback import Raw, Response, Status
 from openai_server import KEY, OpenAIServer, calls, says
 from processes import run_python
 
-PROGRAM = '''\
-def double(x):
-    """natural(max_calls=2)
-    Put twice <x> into <:y>.
-    """
-    return y
-
-
-def main():
-    try:
-        print(double(21))
-    finally:
-        print("cleaned up")
-
-
-main()
-'''
+PROGRAM = read_program("failures")
 DOUBLE = calls(("run", '{"code": "y = x * 2", "done": true}'))
 FOREIGN = ("NJC_", "OPENAI_", "ANTHROPIC_", "PYTHON", "HTTP_PROXY", "http_proxy")
 

@@ -18,6 +18,7 @@ from playing import aplay, ready
 from programs import Program, ended_by
 
 import njrt.decisions
+from case_programs import read_program
 from njrt.context import _stacks
 from njrt.errors import CodeTimeLimitError, TimeLimitError
 from njrt.execution.execute import execute
@@ -250,43 +251,7 @@ def test_code_is_stopped_by_the_smaller_of_its_limits(
     assert time.monotonic() - start < STOPPING_SECONDS
 
 
-ENDLESS = Program('''
-    import enum
-    from typing import Annotated
-    from pydantic import AfterValidator
-
-    def check(value):
-        while True: pass
-
-    Checked = Annotated[int, AfterValidator(check)]
-
-    class Kind(enum.Enum):
-        A = 1
-        @classmethod
-        def _missing_(cls, value):
-            while True: pass
-
-    class Refused(Exception):
-        def __init__(self, message):
-            while True: pass
-
-    def put(x: int) -> int:
-        """natural(authority="strict")
-        Put <x> into <:y: Checked>.
-        """
-        return y
-
-    def choose(x: int) -> int:
-        """natural(authority="strict")
-        Put <x> into <:y: Kind>.
-        """
-        return y
-
-    def give(x: int) -> Checked:
-        """natural(authority="strict")
-        Return <x>, or raise <Refused>.
-        """
-''')
+ENDLESS = Program(read_program("interrupt_endless"))
 
 
 @pytest.mark.parametrize(

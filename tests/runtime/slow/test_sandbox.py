@@ -11,42 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from case_programs import read_program
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 from waiting import HANG_SECONDS
 
 ROOT = Path(__file__).parents[3]
-PROGRAM = '''\
-import os
-import sys
-from pathlib import Path
-
-import njrt
-
-
-def count(text: str) -> int:
-    """natural
-    Put into <:words: int> how many words <text> has.
-    """
-    return words
-
-
-def attempt(name, action):
-    try:
-        action()
-        print(name, "works")
-    except OSError as error:
-        print(name, "fails")
-
-
-with njrt.using(model=njrt.Scripted([{"words": 2}])):
-    print(count("two words"))
-attempt("writing out", lambda: Path("out/result.txt").write_text("2"))
-attempt("writing beside the program", lambda: Path("prog.txt").write_text("2"))
-attempt("reading the secret", lambda: Path("../secret.txt").read_text())
-attempt("reading the home", lambda: Path(sys.argv[1]).read_text())
-print(os.environ.get("SECRET"), os.environ["NJC_MODEL"])
-'''
+PROGRAM = read_program("sandbox")
 
 
 def read_command() -> str:

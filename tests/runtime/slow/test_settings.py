@@ -17,6 +17,7 @@ import pytest
 from programs import Program, ended_by
 
 import njrt
+from case_programs import read_program
 from njrt.errors import ConfigurationError
 from njrt.models.scripted import Scripted, run
 from njrt.options import DEFAULTS, OPTION_CHOICES, OPTION_NAMES, Options
@@ -142,31 +143,7 @@ def test_trace(place: Place, server: OpenAIServer) -> None:
     assert {event["place"] for event in events if event["event"] == "began"} == {"prog.njpy:3"}
 
 
-MOVING = '''
-import contextlib
-import os
-import sys
-import threading
-import njrt
-
-
-def double(x):
-    """natural
-    Put twice <x> into <:y>.
-    """
-    print(y)
-
-
-places = {"record": "out/r.jsonl", "cache": "out/cache", "trace": "out/t.jsonl"}
-places |= {"store": os.environ.get("STORE"), "budget": "tokens=100000 per=total"}
-with njrt.using(**places) if places["store"] else contextlib.nullcontext():
-    for number in 1, 2, 3:
-        thread = threading.Thread(target=njrt.carry(double), args=(number,))  # with a connection to the store for each
-        thread.start()
-        thread.join()
-        os.mkdir("inner")
-        os.chdir("inner")
-'''
+MOVING = read_program("settings_moving")
 STORE = "out/a store.sqlite3"
 BY_ENVIRONMENT = {
     "NJC_RECORD": "once:out/r.jsonl",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from case_programs import read_program
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 from waiting import HANG_SECONDS, wait_until
@@ -18,50 +19,7 @@ from waiting import HANG_SECONDS, wait_until
 pytest.importorskip("dbos")
 
 PAGE = Path(__file__).parents[3] / "docs" / "batch.md"
-TRIAGE = '''\
-import os
-import time
-from pathlib import Path
-
-import njrt
-from njrt.messages import Request
-
-LOG = Path("calls.txt")
-
-
-def note(text: str) -> None:
-    with LOG.open("a") as file:
-        file.write(f"{text}\\n")
-
-
-def answer(request: Request) -> dict[str, str]:
-    text = request.messages[-1].text
-    kind = "topic" if "<:topic" in text else "receipt"
-    number = text.partition("= 'mail ")[2][:1]
-    note(f"{kind} {number}")
-    if number == os.environ.get("HANGS_AT"):
-        time.sleep(600)
-    return {kind: f"{kind} {number}"}
-
-
-MODEL = njrt.Scripted(answer, protocol="text")
-
-
-def classify(mail: str) -> str:
-    with njrt.using(model=MODEL):
-        """natural
-        Put into <:topic: str> the topic of <mail>.
-        """
-    return topic
-
-
-def book(mail: str, topic: str) -> None:
-    with njrt.using(model=MODEL):
-        """natural
-        Put into <:receipt: str> what to write about <mail>.
-        """
-    note(f"booked {receipt} with {topic}")
-'''
+TRIAGE = read_program("workflows_triage")
 RUN = """
 import sys
 from dbos import SetWorkflowID

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from studio import Studio
 
+from case_programs import read_program
 from njc.evaluation.comparison.results import (
     ComparedRun,
     ModeBuild,
@@ -23,24 +24,7 @@ from njc.evaluation.comparison.text import format_text_table, write_advice
 from njc.trace_lines import parse_trace
 from njrt.observability.accounts import Totals
 
-SHOP = '''\
-import njrt
-
-
-def total(prices, limit):
-    spent = 0
-    for price in prices:
-        """natural
-        Add <price> to <:spent>, but break before it is above <limit>.
-        """
-    return spent
-
-
-model = njrt.Scripted(lambda request: "```python\\nspent += price\\n```", protocol="text")
-if __name__ == "__main__":
-    with njrt.using(model=model):
-        assert total([1, 2, 3], 4) == 3
-'''
+SHOP = read_program("comparing_shop")
 GOOD = "```python\nif spent + price > limit:\n    break\nspent += price\n```"
 RAW = "```python\nspent += = price\n```"
 

@@ -9,26 +9,11 @@ from pathlib import Path
 import pytest
 from studio import Studio
 
+from case_programs import read_program
 from njc.static.lock import read_lock
 from njrt.messages import Request, UserMessage
 
-SHOP = '''\
-from dataclasses import dataclass, field
-
-
-@dataclass
-class Basket:
-    items: list[int] = field(default_factory=list)
-
-
-def fill(prices, limit, basket):
-    spent = 0
-    for price in prices:
-        """natural
-        Append <price> to <basket.items> and add it to <:spent>, but break before it is above <limit>.
-        """
-    return spent
-'''
+SHOP = read_program("repairing_shop")
 RIGHT = "if spent + price > limit:\n    break\nbasket.items.append(price)\nspent += price"
 WRONG = "basket.items.append(price)\nspent += price\nif spent > limit:\n    break"
 WORSE = "spent = price"
@@ -274,30 +259,7 @@ def test_code_that_differs_in_its_layout_alone_is_not_tested(shop: Studio) -> No
     assert "this code was tried before" in said(shop.asked[1])
 
 
-CLUB = '''\
-import asyncio
-
-
-class Club:
-    def __init__(self):
-        self.members = {}
-
-    async def join(self, name, age):
-        await asyncio.sleep(0)
-        """natural
-        Set <:allowed: bool> to whether <age> is at least 18.
-        """
-        if allowed:
-            self.members[name] = age
-        return allowed
-
-    @property
-    def oldest(self):
-        """natural
-        Set <:oldest: str> to the name with the highest age in <self.members>.
-        """
-        return oldest
-'''
+CLUB = read_program("repairing_club")
 CLUB_TEST = """\
 import asyncio
 from club.core import Club

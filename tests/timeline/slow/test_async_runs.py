@@ -3,44 +3,21 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
-from waiting_controller import WaitingController
+from waiting_controller import Control, WaitingController
 
+from case_programs import read_program
 from njc.runs.timeline.happenings import (
     Diverged,
     Happening,
     OutputWritten,
     ProgramEnded,
-    RunSettings,
     Stopped,
 )
 
 SECONDS = 90.0
-PROGRAM = '''\
-import asyncio, contextlib, os, signal, njrt
-from njrt.models.scripted import Scripted, run
-
-log = []
-
-
-async def double(number):
-    """natural
-    Double <number> into <:doubled>.
-    """
-    log.append(doubled)
-    return doubled
-
-
-{main}
-
-codes = ["doubled = number * 2"] * 40
-with njrt.using(model=Scripted([run(code, done=True) for code in codes])):
-    asyncio.run(main())
-print(log)
-'''
+PROGRAM = read_program("async_runs")
 MAINS = {
     "gathered": """
         async def main():
@@ -90,24 +67,6 @@ MAINS = {
     """,
 }
 
-Control = Callable[..., WaitingController]
-
-
-@pytest.fixture
-def control(tmp_path: Path) -> Iterator[Control]:
-    """Makes controllers of programs; they are closed at the end."""
-    made: list[WaitingController] = []
-
-    def make(main: str, **settings: object) -> WaitingController:
-        program = tmp_path / "program.njpy"
-        program.write_text(PROGRAM.replace("{main}", textwrap.dedent(main).strip()))
-        made.append(WaitingController(RunSettings(program, folder=tmp_path, **settings)))  # type: ignore[arg-type]
-        return made[-1]
-
-    yield make
-    for controller in made:
-        controller.close()
-
 
 def wait(controller: WaitingController) -> list[Happening]:
     """What happens until the program stops or ends."""
@@ -125,7 +84,7 @@ def read_output(happenings: list[Happening]) -> str:
 @pytest.mark.parametrize("name", MAINS)
 def test_going_back_repeats_the_program(name: str, control: Control) -> None:
     """Back to several steps, and then on to the end: the same steps, the same output."""
-    controller = control(MAINS[name])
+    controller = control(PROGRAM.replace("{main}", textwrap.dedent(MAINS[name]).strip()))
     controller.start(stops=False)
     happenings = wait(controller)
     assert happenings[-1] == ProgramEnded(0)

@@ -8,14 +8,15 @@ import re
 import signal
 import subprocess
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from waiting_controller import WaitingController
+from waiting_controller import Control, WaitingController
 
 import njrt
+from case_programs import read_program
 from loopback import Answer
 from njc.project.config import Project
 from njc.runs.timeline.breakpoints import Breakpoint
@@ -40,56 +41,9 @@ from waiting import wait_until
 
 SECONDS = 90.0
 
-PROGRAM = '''\
-import njrt
-from njrt.models.scripted import Scripted, run
-
-
-def double(number):
-    """natural
-    Double <number> into <:doubled>.
-    """
-    return doubled
-
-
-def main():
-    total = 0
-    """natural
-    Add <double> of 4 to <:total>.
-    """
-    print("total", total)
-
-
-CODES = [
-    ("partial = double(4)\\nprint('half done')\\n1 / 0", False),
-    ("doubled = number * 2", True),
-    ("total = partial", True),
-]
-model = Scripted([run(code, done=done) for code, done in (CODES[0], *CODES[1:])])
-with njrt.using(model=model):
-    main()
-'''
 STEPS = [
     ("enter", 1), ("effect", 1), ("enter", 2), ("effect", 2), ("exit", 2), ("effect", 1), ("exit", 1),
 ]  # fmt: skip
-
-Control = Callable[..., WaitingController]
-
-
-@pytest.fixture
-def control(tmp_path: Path) -> Iterator[Control]:
-    """Makes controllers of a program text; they are closed at the end."""
-    made: list[WaitingController] = []
-
-    def make(text: str = PROGRAM, **settings: object) -> WaitingController:
-        program = tmp_path / "program.njpy"
-        program.write_text(text)
-        made.append(WaitingController(RunSettings(program, folder=tmp_path, **settings)))  # type: ignore[arg-type]
-        return made[-1]
-
-    yield make
-    for controller in made:
-        controller.close()
 
 
 def stop(controller: WaitingController) -> Step:
@@ -124,25 +78,7 @@ def write_output(happenings: list[Happening]) -> str:
     return "".join(item.text for item in happenings if isinstance(item, OutputWritten))
 
 
-GATED = """
-import njrt
-from njrt.models.scripted import Scripted, run
-
-@njrt.gated(decide="allow")
-def pay(number: int) -> int:
-    return number * 2
-
-def total(prices: list[int], box: list[int]):
-    '''natural
-    Append <pay> of each of <prices> to <box>.
-    '''
-
-box = []
-code = "for price in prices:\\n    box.append(pay(price))"
-with njrt.using(model=Scripted([run(code, done=True)]), policy="POLICY"):
-    total([1, 2], box)
-print(box)
-"""
+GATED = read_program("controlled_runs_gated")
 
 
 @pytest.mark.parametrize("policy", ["guarded", "contained"])
@@ -197,25 +133,7 @@ def test_the_end_by_the_debugger_is_no_divergence(control: Control) -> None:
     assert finish(controller)[0] == ProgramEnded(0)
 
 
-ASKING = '''\
-import njrt
-from njrt.models.scripted import Scripted, run
-
-
-def double(number):
-    """natural
-    Double <number> into <:doubled>.
-    """
-    return doubled
-
-
-with njrt.using(model=Scripted([run("doubled = number * 2", done=True)] * 9)):
-    number = 1
-    """natural
-    Double <number> into <:doubled>.
-    """
-    print("doubled", doubled)
-'''
+ASKING = read_program("controlled_runs_asking")
 
 
 def test_blocks_of_expressions_are_no_steps(control: Control) -> None:
@@ -351,25 +269,7 @@ def test_variables_are_listed_expanded_and_evaluated(control: Control) -> None:
     assert controller.state == "stopped"
 
 
-PRIVATE = '''\
-import njrt
-from njrt.models.scripted import Scripted, run
-
-
-class Box:
-    def __init__(self):
-        self.__count = 41
-
-    def grow(self):
-        """natural
-        Add one to <self>, and put the new count into <:count>.
-        """
-        return count
-
-
-with njrt.using(model=Scripted([run("self.__count += 1; count = self.__count", done=True)])):
-    Box().grow()
-'''
+PRIVATE = read_program("controlled_runs_private")
 
 
 def test_private_names_in_expressions_are_those_of_the_class_around_the_block(
@@ -391,37 +291,7 @@ def test_a_list_that_is_not_shown_whole_ends_with_a_mark() -> None:
     assert many == [*few, ShownVariable("...", "only the first 200 parts are listed")]
 
 
-SHOP = '''\
-import asyncio
-
-import njrt
-from njrt.models.scripted import Scripted, run
-
-
-class Shop:
-    def __init__(self):
-        self.items = ["lamp", 7]
-        self.password = "hunter22"
-
-    @property
-    def boom(self):
-        raise SystemExit("a property was evaluated")
-
-    def pay(self):
-        raise njrt.CallInDoubtError("may have been made")
-
-    def cancel(self):
-        raise asyncio.CancelledError("cancelled")
-
-
-shop, price = Shop(), 3
-with njrt.using(model=Scripted([run("total = price * 2; shop.items.append(total)", done=True)] * 4)):
-    for round in range(2):
-        """natural
-        Add twice the <price> to <shop> and put it into <:total>.
-        """
-        print(round, price, total, shop.items)
-'''
+SHOP = read_program("controlled_runs_shop")
 
 
 def test_a_variable_that_is_set_counts_and_is_set_again_when_steps_are_repeated(
@@ -856,21 +726,7 @@ def get_group(controller: WaitingController) -> int:
     return process.pid
 
 
-TYPED = '''\
-import njrt
-from njrt.models.scripted import Scripted, run
-
-
-def count(words):
-    """natural
-    Count <words> into <:number: int>.
-    """
-    return number
-
-
-with njrt.using(model=Scripted([run("number = 'two'", done=True), run("number = 2", done=True)])):
-    print(count(["a", "b"]))
-'''
+TYPED = read_program("controlled_runs_typed")
 
 
 def test_a_breakpoint_on_types_stops_after_an_output_of_a_wrong_type(control: Control) -> None:
