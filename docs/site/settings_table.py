@@ -39,7 +39,7 @@ option wins:
 2. the block: `natural(NAME=VALUE)` behind its opening quotes
 3. the file: a comment `# njc: NAME=VALUE` above its first statement
 4. the environment: `NJC_` and the name in capitals, such as `NJC_MODEL`. It changes no compiled file: options of the
-   build have no variable, and `NJC_EFFECTS` does not count for blocks that the compiler has answer with data
+   build have no variable (`NJC_MODE` is for imports, `njc run` and `njc eval`), and `NJC_EFFECTS` does not count for blocks that the compiler has answer with data
 5. the project: `NAME = VALUE` in `[tool.njc]`, with `-` for `_`
 6. the default
 

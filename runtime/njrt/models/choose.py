@@ -70,8 +70,8 @@ def list_model_names(options: Options, environ: Mapping[str, str]) -> list[str]:
 
 def _choose_default(base_url: str | None, environ: Mapping[str, str]) -> Model:
     # A server that was named takes precedence over keys: nothing must go to a vendor unasked.
-    if base_url:
-        return _get_openai(None, base_url, environ)
+    if url := base_url or environ.get("NJC_BASE_URL"):
+        return _get_openai(None, url, environ)
     if environ.get("ANTHROPIC_API_KEY"):
         return _get_anthropic(DEFAULT_MODELS["anthropic"], environ)
     if environ.get("OPENAI_API_KEY"):

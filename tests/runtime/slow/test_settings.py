@@ -92,8 +92,8 @@ def at(server: OpenAIServer, **more: str) -> dict[str, str]:
 
 
 def test_model_and_base_url(place: Place, server: OpenAIServer) -> None:
-    """The mode is a matter of building; nothing is written that was not asked for."""
-    place.prints(2, 4, 4, **at(server, NJC_MODE="static"))
+    """Nothing is written that was not asked for."""
+    place.prints(2, 4, 4, **at(server))
     assert sorted(path.name for path in place.folder.iterdir()) == [".git", "prog.njpy"]
     assert [seen.body["model"] for seen in server.seen] == ["gpt-4.1"] * 3
     assert [tool["function"]["name"] for tool in server.seen[0].body["tools"]] == ["run"]
