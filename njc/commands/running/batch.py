@@ -28,6 +28,7 @@ from njc.commands.terminal.console import INTERRUPTED_EXIT_CODE, Console
 from njc.commands.terminal.flags import COUNT, FILE, TARGET, refuse_options, with_console
 from njc.commands.terminal.status_line import is_status_shown
 from njc.project.outputs import check_output
+from njc.project.report import format_count
 from njc.project.units import format_path
 from njc.target import TargetFunction, get_target, make_absolute
 from njrt.errors import ConfigurationError
@@ -150,4 +151,5 @@ def _describe(results: BatchResults, waiting: int = 0) -> str:
     used = results.usage
     price = "price unknown" if used.usd is None else format_usd(used.usd)
     tokens = used.input + used.output
-    return f"{format_count(len(results.done), 'row')}, {len(results.failed):,} failed, {tokens:,} tokens, {price}"
+    rows, failed = format_count(len(results.done), "row"), len(results.failed)
+    return f"{rows}, {failed:,} failed, {tokens:,} tokens, {price}"
