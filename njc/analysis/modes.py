@@ -34,6 +34,7 @@ def resolve_mode(block: NaturalBlock, types: TypeReader, project: Options) -> Na
 
 
 def answers_with_data(authority: Authority, options: Options) -> bool:
+    """Return whether a live block answers with data, by the compiler's choice or the author's."""
     return authority.effects == "answer" or options.effects == "answer"
 
 

@@ -29,14 +29,14 @@ from njrt.messages import Reply, Request, Usage
 from njrt.models.model import Ask, LayeredModel
 from njrt.observability.accounts import note_dropped
 from njrt.records import record, replace
-from njrt.session.block_call import VariablesLambda
 from njrt.session.limits import MIN_CALL_SECONDS, Meter
 from njrt.timeouts import read_clock
 
 MOST_DROPS = 3
 """The number of drops in a row after which a loop no longer asks ahead."""
-
-RequestMaker = Callable[[VariablesLambda], Request | None]
+Variables = Callable[[], tuple[Any, ...]]
+"""A block's lambda over its variables."""
+RequestMaker = Callable[[Variables], Request | None]
 """Returns the first request of a run with these variables; None if that would run the program."""
 
 
@@ -131,7 +131,7 @@ class AskingAhead:
 
     loop: Loop
     make: RequestMaker
-    variables: VariablesLambda
+    variables: Variables
     meter: Meter
     is_async: bool
     below: LayeredModel
@@ -194,7 +194,7 @@ _PLAIN_ITERATORS: frozenset[type] = frozenset(type(iter(items)) for items in _CO
 """Iterators of lists, tuples, ranges and dicts, of which Python makes copies."""
 
 
-def bind(variables: VariablesLambda, values: dict[str, Any]) -> FunctionType:
+def bind(variables: Variables, values: dict[str, Any]) -> FunctionType:
     """Return a block's lambda with variables bound to other values, which the program never sees.
 
     Those in cells get new ones; those of the module are in a copy of its namespace.
