@@ -152,8 +152,10 @@ class AskingAhead:
             self.loop.width = max(1, self.loop.width // 2)
         finally:
             sent.future.cancel()
-        left = max(MIN_CALL_SECONDS, request.timeout + began - read_clock())
-        return await ask(replace(request, timeout=left))
+        if request.seconds_left is not None:
+            left = max(MIN_CALL_SECONDS, request.seconds_left + began - read_clock())
+            request = replace(request, timeout=min(request.timeout, left), seconds_left=left)
+        return await ask(request)
 
 
 def make_comparable(request: Request) -> Request:

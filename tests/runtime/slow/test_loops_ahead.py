@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 
 import njrt
-from loopback import Answer, Response, Seen, Status
+from loopback import Answer, Hang, Response, Seen, Status
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 from njrt.decisions import Accept
 from njrt.errors import CallLimitError, ModelError
 from njrt.models.network import close_network
 from njrt.observability.accounts import Totals
-from openai_server import KEY, OpenAIServer, says
+from openai_server import KEY, OpenAIServer, decides, says
 
 
 class Echo(OpenAIServer):
@@ -77,9 +77,11 @@ def load(text: str, width: int | None = 8, reads: str = "<item>") -> dict[str, A
 
 
 @contextmanager
-def serve(together: int = 1, refused: tuple[str, ...] = ()) -> Iterator[Echo]:
+def serve(
+    together: int = 1, refused: tuple[str, ...] = (), kind: type[Echo] = Echo
+) -> Iterator[Echo]:
     """Start the server that the blocks ask."""
-    with Echo(together, refused) as server, pytest.MonkeyPatch.context() as patch:
+    with kind(together, refused) as server, pytest.MonkeyPatch.context() as patch:
         assert isinstance(server, Echo)
         patch.setenv("OPENAI_BASE_URL", server.base_url)
         patch.setenv("OPENAI_API_KEY", KEY)
@@ -508,3 +510,35 @@ def test_a_cancelled_task_cancels_what_is_on_its_way() -> None:
         server.barrier.abort()
     assert len(server.seen) == 8
     assert watch.dropped.calls == 7
+
+
+class Hanging(Echo):
+    """Never answers for the item 2."""
+
+    def choose_response(self, seen: Seen) -> Response:
+        response = super().choose_response(seen)
+        return Hang() if self.items[-1] == "2" else response
+
+
+def test_a_request_ahead_that_hangs_takes_no_more_than_the_run_may() -> None:
+    text = SIMPLE.replace("(items)", "(items, found)").replace("found = []", "pass")
+    found: list[str] = []
+    with serve(kind=Hanging), njrt.using(max_seconds=1.0), pytest.raises(njrt.TimeLimitError):
+        load(text)["f"](list(range(9)), found)
+    assert found == ["0", "1"]
+
+
+class Deciding(Echo):
+    """Gives the probabilities of two answers."""
+
+    def answer_without_script(self, seen: Seen) -> Response:
+        return decides(("B", 0.9), ("A", 0.1))
+
+
+def test_decisions_are_asked_ahead() -> None:
+    text = SIMPLE.replace("BLOCK", BLOCK.replace("str>", "Literal['a', 'b']>"))
+    text = text.format(ahead="ahead=8, decide=True, ")
+    with serve(8, kind=Deciding), njrt.watch() as watch:
+        program = load(f"from typing import Literal\n{text}")
+        assert program["f"](list(range(8))) == ["b"] * 8
+    assert [run.certainty for run in watch.runs] == [0.9] * 8
