@@ -235,7 +235,10 @@ class BlockRun(DecidingRun):
         is_decided = self.interceptors or callable(options.redact) or settings.model or is_own
         is_counted = settings.budgets or options.budget or self.session.environ.get("NJC_BUDGET")
         if self.effects == "answer" and not (is_decided or is_counted or settings.wrap):
-            make = partial(self.make_first_request, arguments)
+            peek = copy(self)  # not this run, which would hold itself by its model
+            peek.session = copy(self.session)
+            peek.session.listener = lambda event: None
+            make = partial(peek.make_first_request, arguments)
             given = loop, make, arguments.variables, self.session.meter, self.is_async
             self.session.add_layer(partial(AskingAhead, *given))
 
@@ -243,8 +246,7 @@ class BlockRun(DecidingRun):
         self, arguments: RunArguments, variables: VariablesLambda
     ) -> Request | None:
         """Return the first request of a run on other variables; None if that may run code."""
-        peeked, peeked.session = copy(self), copy(self.session)
-        peeked.session.listener = lambda event: None
+        peeked = copy(self)
         peeked.scope = open_scope(self.call.names, variables, arguments.types, arguments.ns)
         peeked.redactor = Redactor(self.block.options.redact is not False)
         conversation = peeked.converse()

@@ -542,3 +542,30 @@ def test_decisions_are_asked_ahead() -> None:
         program = load(f"from typing import Literal\n{text}")
         assert program["f"](list(range(8))) == ["b"] * 8
     assert [run.certainty for run in watch.runs] == [0.9] * 8
+
+
+def test_a_loop_keeps_nothing_alive() -> None:
+    text = """
+import gc
+import weakref
+from dataclasses import dataclass
+
+@dataclass
+class Kept:
+    number: int
+
+def f(items):
+    for item in items:
+        BLOCK
+        if item.number == 3:
+            return [weakref.ref(each) for each in items]
+
+def g():
+    gc.disable()
+    try:
+        return [each() for each in f([Kept(number) for number in range(9)])]
+    finally:
+        gc.enable()
+"""
+    with serve():
+        assert load(text)["g"]() == [None] * 9
