@@ -23,7 +23,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from itertools import islice
 from types import CellType, FunctionType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from njrt.messages import Reply, Request, Usage
 from njrt.models.model import Ask, LayeredModel
@@ -31,6 +31,8 @@ from njrt.observability.accounts import note_dropped
 from njrt.records import record, replace
 from njrt.session.limits import MIN_CALL_SECONDS, Meter
 from njrt.timeouts import read_clock
+
+T = TypeVar("T")
 
 MOST_DROPS = 3
 """The number of drops in a row after which a loop no longer asks ahead."""
@@ -40,7 +42,7 @@ RequestMaker = Callable[[Variables], Request | None]
 """Returns the first request of a run with these variables; None if that would run the program."""
 
 
-def ahead(items: Iterable[Any], targets: str, width: int) -> Loop:
+def ahead(items: Iterable[T], targets: str, width: int) -> Loop[T]:
     """Return a loop over `items` whose block sends up to `width` requests at the same time.
 
     `targets` are the loop's variables: `mail`, or several as in `number, mail`.
@@ -57,20 +59,20 @@ class Sent:
     meter: Meter
 
 
-class Loop:
+class Loop(Generic[T]):
     """One execution of a loop (state: where it is, and what is on its way, by iteration)."""
 
-    def __init__(self, items: Iterable[Any], targets: str, width: int) -> None:
+    def __init__(self, items: Iterable[T], targets: str, width: int) -> None:
         self._items, self._targets, self.width = items, targets, width
-        self._iterator: Iterator[Any] = iter(())
+        self._iterator: Iterator[T] = iter(())
         self._number = self._drops = 0
         self._sent: dict[float, Sent] = {}
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[T]:
         iterator, self._items = iter(self._items), ()
         return iterator if copy_iterator(iterator) is None else self._give(iterator)
 
-    def _give(self, iterator: Iterator[Any]) -> Iterator[Any]:
+    def _give(self, iterator: Iterator[T]) -> Iterator[T]:
         self._iterator = iterator
         try:
             for item in iterator:
@@ -129,7 +131,7 @@ class Loop:
 class AskingAhead:
     """The layer of a run that asks ahead; `below` are the layers under it and the model."""
 
-    loop: Loop
+    loop: Loop[Any]
     make: RequestMaker
     variables: Variables
     meter: Meter

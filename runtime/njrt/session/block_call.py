@@ -72,7 +72,7 @@ class RunArguments:
     """More names for static code."""
     interface: object = NO_INTERFACE
     """The block's effects, an `njrt.Interface`."""
-    ahead: Loop | None = None
+    ahead: Loop[Any] | None = None
     """The loop of a block that asks ahead."""
 
 

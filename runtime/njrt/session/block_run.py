@@ -226,7 +226,7 @@ class BlockRun(DecidingRun):
 
     # ── asking ahead ─────────────────────────────────────────────────────────────────────────────
 
-    def ask_ahead(self, loop: Loop, arguments: RunArguments) -> None:
+    def ask_ahead(self, loop: Loop[typing.Any], arguments: RunArguments) -> None:
         """Let this run send the next iterations' first requests, if only a server answers them."""
         from njrt.session.ahead import AskingAhead
 
