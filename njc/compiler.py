@@ -17,6 +17,7 @@ from functools import cached_property
 from itertools import repeat
 
 from njc import __version__
+from njc.analysis.ahead import find_ahead_findings
 from njc.analysis.authority import Authority, decide_authority
 from njc.analysis.block_findings import find_block_findings, find_code_hint
 from njc.analysis.check import check
@@ -28,8 +29,15 @@ from njc.analysis.stated_types import find_type_hints
 from njc.analysis.unmarked import check_unmarked, may_have_unmarked, select_unmarked
 from njc.codegen.emit import emit, emit_without_blocks
 from njc.codegen.header import FileHeader, format_closing_comment, make_header
-from njc.codegen.linemap import LineMap, Piece, build_line_map, remap_tree
-from njc.codegen.lower import WrittenBlock, apply_written, choose_aliases, lower, serialize_written
+from njc.codegen.linemap import LineMap, Piece, build_line_map, remap_tree, restore_loops
+from njc.codegen.lower import (
+    WrittenBlock,
+    apply_written,
+    choose_aliases,
+    list_loops,
+    lower,
+    serialize_written,
+)
 from njc.frontend.blocks import NaturalBlock, collect_block_outputs, find_blocks
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.directives import (
@@ -156,6 +164,7 @@ def generate(
     found: list[Diagnostic] = []
     for block, authority in zip(blocks, authorities, strict=True):
         found += find_block_findings(source, block, authority, types, project)
+    found += find_ahead_findings(source, blocks, authorities, types, project)
     problems = map(find_mode_problem, repeat(source), written_as, blocks, authorities)
     found += filter(None, problems)
     found = list(set(filter_ignored(found, source, analysis.directives, blocks)))
@@ -262,4 +271,7 @@ def parse_compiled_tree(compilation: Compilation) -> ast.Module:
         rest = line[block.end - source.line_starts[block.end_line - 1] :].lstrip(" \t\f;").encode()
         width = len(line.encode())
         markers.append((block.end_line, width - len(rest), width))
-    return remap_tree(parse_quietly(compiled.text), compilation.line_map, markers)
+    tree = remap_tree(parse_quietly(compiled.text), compilation.line_map, markers)
+    if loops := [loop for block in compilation.blocks for loop in list_loops(block)]:
+        restore_loops(tree, loops)
+    return tree

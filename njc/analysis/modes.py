@@ -26,21 +26,22 @@ def resolve_mode(block: NaturalBlock, types: TypeReader, project: Options) -> Na
     if not is_reviewed(block, project):
         return block
     options = merge_option_layers(block.options, project)
-    if _answers_with_data(decide_authority(block, types, project), options):
+    if answers_with_data(decide_authority(block, types, project), options):
         chosen = Options(mode="live", authority="strict")
     else:
         chosen = Options(mode="static")
     return replace(block, options=merge_option_layers(chosen, block.options))
 
 
-def _answers_with_data(authority: Authority, options: Options) -> bool:
+def answers_with_data(authority: Authority, options: Options) -> bool:
+    """Return whether a live block answers with data, by the compiler's choice or the author's."""
     return authority.effects == "answer" or options.effects == "answer"
 
 
 def may_run_code(block: NaturalBlock, authority: Authority, project: Options) -> bool:
     """Return whether a live block may run code that a model writes when the program runs."""
     options = merge_option_layers(block.options, project)
-    return not (_answers_with_data(authority, options) and options.authority == "strict")
+    return not (answers_with_data(authority, options) and options.authority == "strict")
 
 
 def find_mode_problem(

@@ -24,6 +24,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import assert_never
 
+from njc.analysis.ahead import list_targets
 from njc.analysis.assignment import walk_lines
 from njc.codegen.header import FileHeader, format_header
 from njc.codegen.linemap import Piece
@@ -34,11 +35,14 @@ from njc.codegen.lower import (
     LoweredBlock,
     WrittenBlock,
     format_literal,
+    list_loops,
+    name_loop,
 )
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.name_resolution import Definition, find_first_line
 from njc.frontend.parse import Module
 from njc.frontend.source import SourceFile, count_opening_lines, find_string_tokens
+from njrt.private_names import mangle
 from njrt.records import record
 
 LINE_WIDTH = 88
@@ -78,6 +82,9 @@ def emit(
             edits.append(_Edit(at, at, (Piece(text, source.place(at)[0], False),)))
         starts = {entry.block.start for entry in lowered}
         edits += [_make_block_edit(source, entry, starts, runtime) for entry in lowered]
+        for entry in lowered:
+            if isinstance(entry, LoweredBlock) and not entry.code:
+                edits += _make_loop_edits(source, entry.block, runtime)
     return list(_splice_edits(source, edits))
 
 
@@ -255,6 +262,22 @@ def _make_block_edit(
     if site.after:
         pieces.append(Piece(site.after, block.end_line, False))
     return _Edit(site.start, site.end, tuple(pieces))
+
+
+def _make_loop_edits(source: SourceFile, block: NaturalBlock, runtime: str) -> Iterator[_Edit]:
+    """Put what a loop goes through into a call of the runtime, which looks ahead."""
+    for loop in list_loops(block):
+        start, end = source.get_span(loop.iter)
+        names = ", ".join(mangle(it, block.scope.mangling_class) for it in list_targets(loop))
+        open_, close = "()" if isinstance(loop.iter, _OPEN_EXPRESSIONS) else ("", "")
+        opening = f"({name_loop(loop, runtime)} := {runtime}.ahead({open_}"
+        closing = f"{close}, {format_literal(names)}, {block.ahead}))"
+        yield _Edit(start, start, (Piece(opening, source.place(start)[0], False),))
+        yield _Edit(end, end, (Piece(closing, source.place(end)[0], False),))
+
+
+_OPEN_EXPRESSIONS = (ast.Tuple, ast.Yield, ast.YieldFrom, ast.NamedExpr)
+"""Expressions that may have no parentheses of their own, and need them as an argument."""
 
 
 def _build_call_pieces(lowered: LoweredBlock, site: BlockSite) -> list[Piece]:

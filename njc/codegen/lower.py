@@ -21,6 +21,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
+from njc.analysis.ahead import list_targets
 from njc.analysis.authority import Authority, may_reraise
 from njc.analysis.containment import find_uncontained
 from njc.analysis.contracts import BlockContract
@@ -110,7 +111,7 @@ def apply_written(lowered: LoweredBlock, written: WrittenBlock | None) -> Emitta
     return written
 
 
-_OF_CONVERSATIONS = ("ensures=", "given=", "effects=", "chooses=")
+_OF_CONVERSATIONS = ("ensures=", "given=", "effects=", "chooses=", "ahead=")
 """Arguments that mean nothing if no model is asked."""
 
 
@@ -150,7 +151,7 @@ class Aliases:
 def choose_aliases(text: str) -> Aliases:
     """Choose `_nj` and `_nj_r`, or the first numbered variants that do not occur in the text."""
     number, text = 0, unicodedata.normalize("NFKC", text)  # as Python reads names
-    while re.search(rf"\b_nj{number or ''}(?:_r)?\b", text):
+    while re.search(rf"\b_nj{number or ''}(?:_r|_for_\w+)?\b", text):
         number += 1
     return Aliases(f"_nj{number or ''}", f"_nj{number or ''}_r")
 
@@ -184,10 +185,23 @@ def lower(
             block,
             tuple(declarations),
             f"await {aliases.runtime}.arun" if block.scope.is_async else f"{aliases.runtime}.run",
-            tuple(_build_arguments(block, authority, contract, definitions, path, project)),
+            (
+                *_build_arguments(block, authority, contract, definitions, path, project),
+                *(Argument(f"ahead={name_loop(it, aliases.runtime)}") for it in list_loops(block)),
+            ),
             tuple(_build_except_clauses(block, authority, aliases, definitions)),
             may_reraise(block, project),
         )
+
+
+def list_loops(block: NaturalBlock) -> list[ast.For]:
+    """Return the loop of a block that asks ahead, if it does."""
+    return [block.loop] if block.ahead is not None and block.loop is not None else []
+
+
+def name_loop(loop: ast.For, runtime: str) -> str:
+    """Return the variable of the compiled file for a loop that asks ahead."""
+    return "_".join([runtime, "for", *list_targets(loop)[:1]])
 
 
 def _needs_declaration(scope: NameScope, stored: str, outputs: BlockOutputs) -> bool:

@@ -79,6 +79,10 @@ class NaturalBlock:
     """The block's interface, with offsets in the source text."""
     following: tuple[ast.stmt, ...] = ()
     """The statements after the block in its suite."""
+    ahead: int | None = None
+    """How many requests of the loop are sent at the same time; None for one after the other."""
+    loop: ast.For | None = None
+    """The `for` loop in whose own suite the block stands."""
 
     @property
     def head(self) -> tuple[int, int]:
@@ -324,6 +328,8 @@ def _search_expression(
             tuple(_take_asserts(body, range(position + 1, len(body)))),
             interface,
             tuple(body[position + 1 :]),
+            options.ahead,
+            owner if isinstance(owner, ast.For) and body is owner.body else None,
         )
         return
     is_docstring = statement is body[0] and isinstance(owner, NoneType | Definition)

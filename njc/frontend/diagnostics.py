@@ -312,6 +312,14 @@ CODES: Mapping[str, DiagnosticCode] = {
         " type, its reply is checked, and the block may need no code. `njc check --hints --fix`"
         " writes it.",
     ),
+    "NJ309": _fatal(
+        "loop that cannot ask ahead",
+        "`natural(ahead=8)` sends the first requests of the next iterations together with that of"
+        " this one. The block must stand directly in a `for` loop of a function or a module, answer"
+        " with data, and read only the loop's variables, which are names, and variables that the"
+        " loop neither assigns nor changes: otherwise the requests would be made in vain. Move what"
+        " the loop computes behind it or into the list that it goes through, or leave out `ahead`.",
+    ),
     "NJ401": _fatal(
         "no code for a static block",
         "A model was asked for the Python code of this block, and none of its attempts passed the"

@@ -84,6 +84,8 @@ class WrittenOptions:
 
     options: Options = NO_OPTIONS
     interface: InterfaceName | None = None
+    ahead: int | None = None
+    """How many requests of a loop are sent at the same time."""
     problems: tuple[OptionProblem, ...] = ()
 
 
@@ -91,7 +93,7 @@ NO_WRITTEN_OPTIONS = WrittenOptions()
 
 
 def parse_options(text: str) -> WrittenOptions:
-    """Read `(model="...", max_effects=20, interface=shop.INTERFACE)`."""
+    """Read `(model="...", max_effects=20, interface=shop.INTERFACE, ahead=8)`."""
     try:
         call = ast.parse(f"_{text}", mode="eval").body
     except (SyntaxError, ValueError):
@@ -101,6 +103,7 @@ def parse_options(text: str) -> WrittenOptions:
         return WrittenOptions(problems=(unread,))
     settings: dict[str, Any] = {}
     interface: InterfaceName | None = None
+    ahead: int | None = None
     problems: list[OptionProblem] = []
     given: list[str] = []
     encoded = text.encode()
@@ -112,12 +115,18 @@ def parse_options(text: str) -> WrittenOptions:
             problems.append(OptionProblem(start, end, f"option `{keyword.arg}` is given twice"))
         elif keyword.arg == "interface" and path != "None" and re.fullmatch(PATH, path):
             interface = InterfaceName(path, value, end)
+        elif keyword.arg == "ahead" and path in _WIDTHS:
+            ahead = int(path)
         elif problem := _add_option(keyword, settings):
             problems.append(OptionProblem(start, end, problem))
         given += filter(None, [keyword.arg])
     if interface is not None:
         problems += _find_interface_problems(settings, interface)
-    return WrittenOptions(Options(**settings), interface, tuple(problems))
+    return WrittenOptions(Options(**settings), interface, ahead, tuple(problems))
+
+
+_WIDTHS = frozenset(map(str, range(2, 33)))
+"""The values of `ahead`, as Python writes them."""
 
 
 def _find_interface_problems(
@@ -136,6 +145,8 @@ def _add_option(keyword: ast.keyword, settings: dict[str, Any]) -> str | None:
     """Add one option to the settings, or return its problem."""
     if keyword.arg == "interface":
         return "option `interface` must be a name, such as `shop.INTERFACE`"
+    if keyword.arg == "ahead":
+        return "option `ahead` must be a whole number from 2 to 32"
     if keyword.arg is None:
         return "options cannot be unpacked: write each as `name=value`"
     try:

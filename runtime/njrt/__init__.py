@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from njrt.persistence.recorder import Recorder
     from njrt.production.approval.terminal import approve
     from njrt.scope.typecheck import check_type
+    from njrt.session.ahead import ahead as ahead
     from njrt.session.attempt import attempt as attempt
     from njrt.session.limits import limit
     from njrt.session.question import allm, llm
@@ -109,6 +110,7 @@ _LOADED_LATER = {
         "njrt.production.approval.terminal": "approve",
         "njrt.options.budget": "Budget",
         "njrt.scope.typecheck": "check_type",
+        "njrt.session.ahead": "ahead",
         "njrt.session.attempt": "attempt",
         "njrt.session.run_block": "arun run",
         "njrt.session.limits": "limit",

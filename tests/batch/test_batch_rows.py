@@ -146,7 +146,8 @@ def test_rows_give_results_or_errors(here: BatchWorkplace, function: str) -> Non
     failed = sum(isinstance(wanted, str) and "Error: " in wanted for _, wanted in cases)
     failed += sum(isinstance(wanted, str) and wanted[:4] in ("Syst", "Stop", "Keyb", "Base") for _, wanted in cases)  # fmt: skip
     printed = here.batch(target=f"plain.py:{function}", code=int(failed > 0))
-    assert f"{len(cases)} rows, {failed} failed, 0 tokens, $0.0000; written: out.jsonl" in printed
+    rows = "1 row" if len(cases) == 1 else f"{len(cases)} rows"
+    assert f"{rows}, {failed} failed, 0 tokens, $0.0000; written: out.jsonl" in printed
     check_results(here, *(wanted for _, wanted in cases))
 
 
@@ -434,7 +435,7 @@ def test_a_failed_row_that_is_no_longer_there_does_not_fail_the_batch(here: Batc
     Path("fails.txt").write_text("b")
     here.batch(target="plain.py:note", code=1)
     here.write_rows([{"value": "a"}])
-    assert "1 rows, 0 failed" in here.batch(target="plain.py:note")
+    assert "1 row, 0 failed" in here.batch(target="plain.py:note")
 
 
 @pytest.mark.parametrize("kept", [0, 30, 75, -1])

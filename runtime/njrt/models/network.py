@@ -44,7 +44,7 @@ class Network:
             raise RuntimeError(
                 "a model is asked by `ask` inside of an asynchronous model; await `aask`"
             )
-        future = self._start(exchange)
+        future = self.start(exchange)
         try:
             return future.result()()
         finally:
@@ -52,7 +52,7 @@ class Network:
 
     async def arun(self, exchange: Coroutine[Any, Any, T]) -> T:
         """Run `exchange` on the network's loop without blocking the caller's."""
-        return (await asyncio.wrap_future(self._start(exchange)))()
+        return (await asyncio.wrap_future(self.start(exchange)))()
 
     def get_client(self, owner: object, connect: Callable[[], Any]) -> Any:
         """Return the client of `owner`, made by `connect` when first needed, on this loop."""
@@ -70,7 +70,8 @@ class Network:
         if not self._thread.is_alive():
             self._loop.close()
 
-    def _start(self, exchange: Coroutine[Any, Any, T]) -> Future[Callable[[], T]]:
+    def start(self, exchange: Coroutine[Any, Any, T]) -> Future[Callable[[], T]]:
+        """Start `exchange` on the network's loop, in the caller's context; a cancel ends it."""
         return asyncio.run_coroutine_threadsafe(self._run_exchange(exchange), self._loop)
 
     async def _run_exchange(self, exchange: Coroutine[Any, Any, T]) -> Callable[[], T]:

@@ -164,11 +164,13 @@ class Watch:
         self.runs: list[RunAccount] = []
         self.errors: list[NaturalError] = []
         """The runtime's errors that ended or prevented a run, even if the program caught them."""
+        self.dropped = Totals()
+        """The usage of requests that were sent ahead and not used, as far as it is known."""
 
     @property
     def totals(self) -> Totals:
-        """The usage of all runs; `seconds` is their sum, even if they ran in parallel."""
-        return sum((run.totals for run in self.runs), Totals())
+        """The usage of all runs, and `dropped`; `seconds` is the sum of runs in parallel, too."""
+        return sum((run.totals for run in self.runs), self.dropped)
 
     @property
     def by_place(self) -> dict[str, Totals]:
@@ -256,6 +258,14 @@ def note_error(error: NaturalError) -> None:
     for watch in _open_watches.here():
         if not any(known is error for known in watch.errors):
             watch.errors.append(error)
+
+
+def note_dropped(usage: Usage) -> None:
+    """Add a request that was sent ahead and not used to the accounts around this point."""
+    tokens = {"input_tokens": usage.input, "output_tokens": usage.output}
+    cost = {"cached_tokens": usage.cached, "unpriced": int(usage.is_unpriced)}
+    for watch in _open_watches.here():
+        watch.dropped += Totals(calls=1, usd=usage.usd or 0.0, **tokens, **cost)
 
 
 def last_run() -> RunAccount | None:

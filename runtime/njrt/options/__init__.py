@@ -170,6 +170,8 @@ def find_option_problem(name: str, value: Any) -> str | None:
     """Describe the problem with option `name=value` in one short lower-case line; None if valid."""
     if removed := find_removed(name):
         return f"option {removed}"
+    if name == "ahead":
+        return "option `ahead` stands on a block in a loop, as in `natural(ahead=8)`"
     if name not in OPTION_NAMES:
         close = find_similar(name, OPTION_NAMES)
         return f"unknown option `{name}`" + (f"; did you mean `{close}`?" if close else "")

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from njrt.block import extract_code
 from njrt.records import fields, record
 from njrt.scope.names import DeclaredNames
 from njrt.session.settings import FrozenOptions, freeze_options
+
+if TYPE_CHECKING:
+    from njrt.session.ahead import Loop
 
 VariablesLambda = Callable[[], tuple[Any, ...]]
 """A lambda that names a block's variables; only its closure and globals are used."""
@@ -69,6 +72,8 @@ class RunArguments:
     """More names for static code."""
     interface: object = NO_INTERFACE
     """The block's effects, an `njrt.Interface`."""
+    ahead: Loop[Any] | None = None
+    """The loop of a block that asks ahead."""
 
 
 _OF_RUNS = frozenset(each.name for each in fields(RunArguments))

@@ -12,13 +12,16 @@ undo, interface      at the end: bindings are restored, and the interface is clo
 
 from __future__ import annotations
 
+import os
 import typing
+from copy import copy
 from functools import lru_cache, partial
 
 from njrt.agent.answer_handler import AnswerHandler
 from njrt.agent.answer_prompt import (
     PromptProblem,
     find_data_outputs,
+    find_read_parts,
     list_inputs,
     make_answer_prompt,
 )
@@ -39,21 +42,26 @@ from njrt.events import wants_states
 from njrt.execution.contracts import make_contract
 from njrt.gates import is_used, open_gate
 from njrt.interface import Interface
-from njrt.messages import Protocol
+from njrt.messages import Protocol, Request
+from njrt.models.choose import list_model_names
 from njrt.options import Options, list_packages
 from njrt.outcome import Outcome, Raised
+from njrt.private_names import mangle, unmangle
 from njrt.records import replace
+from njrt.rendering.plain import is_plain_data
 from njrt.rendering.redaction import Redactor
 from njrt.scope.opening import open_scope
 from njrt.scope.scope import Scope
-from njrt.session.block_call import NO_INTERFACE, BlockCall, RunArguments
+from njrt.session.block_call import NO_INTERFACE, BlockCall, RunArguments, VariablesLambda
 from njrt.session.code_policy import choose_policy
 from njrt.session.deciding import NO_ANSWER, DecidingRun
 from njrt.session.question import make_asker
 from njrt.session.session import Session, open_session
 from njrt.session.states import observe_scope, render_variables
+from njrt.values.introspection import read_attributes
 
 if typing.TYPE_CHECKING:
+    from njrt.session.ahead import Loop
     from njrt.session.gate import RunGate
 
 
@@ -97,6 +105,8 @@ class BlockRun(DecidingRun):
         self.saved = scope.save_bindings() if is_undone else None
         self.handler: Handler | None = None
         self.gate: RunGate | None = None
+        if arguments.ahead is not None and not call.code:
+            self.ask_ahead(arguments.ahead, arguments)
 
     # ── the conversation ─────────────────────────────────────────────────────────────────────────
 
@@ -214,6 +224,58 @@ class BlockRun(DecidingRun):
         settings, environ = self.session.settings, self.session.environ
         is_chosen = self.call.sets_effects or settings.options.effects or environ.get("NJC_EFFECTS")
         return not is_chosen and not self.interface and self.block.options.authority != "code"
+
+    # ── asking ahead ─────────────────────────────────────────────────────────────────────────────
+
+    def ask_ahead(self, loop: Loop[typing.Any], arguments: RunArguments) -> None:
+        """Let this run send the next iterations' first requests, if only a server answers them."""
+        from njrt.session.ahead import AskingAhead
+
+        settings, options = self.session.settings, self.session.options
+        is_own = any(it.startswith("python:") for it in list_model_names(options, os.environ))
+        is_decided = self.interceptors or callable(options.redact) or settings.model or is_own
+        is_counted = settings.budgets or options.budget or self.session.environ.get("NJC_BUDGET")
+        if self.effects == "answer" and not (is_decided or is_counted or settings.wrap):
+            peek = copy(self)  # not this run, which would hold itself by its model
+            peek.session = copy(self.session)
+            peek.session.listener = lambda event: None
+            make = partial(peek.make_first_request, arguments)
+            given = loop, make, arguments.variables, self.session.meter, self.is_async
+            self.session.add_layer(partial(AskingAhead, *given))
+
+    def make_first_request(
+        self, arguments: RunArguments, variables: VariablesLambda
+    ) -> Request | None:
+        """Return the first request of a run on other variables; None if that may run code."""
+        peeked = copy(self)
+        peeked.scope = open_scope(self.call.names, variables, arguments.types, arguments.ns)
+        peeked.redactor = Redactor(self.block.options.redact is not False)
+        conversation = peeked.converse()
+        try:
+            step = next(conversation) if peeked.shows_plain_data() else None
+        except Exception:  # the iteration will raise it if it is reached
+            return None
+        finally:
+            conversation.close()
+            peeked.close()
+        return step if isinstance(step, Request) and peeked.effects == "answer" else None
+
+    def shows_plain_data(self) -> bool:
+        """Return whether all inputs are shown without running code of the program.
+
+        Raises LookupError or NameError for one that is not stored.
+        """
+        scope, paths = self.scope, find_read_parts(self.block.instruction)
+        for name in (unmangle(it, scope.class_name) for it in scope.names):
+            if name not in scope.outputs or name in self.block.reads:
+                value = scope.read_value(name)
+                if not is_plain_data(value):
+                    return False
+                for path in paths.get(name, ()):
+                    part = value
+                    for attribute in path.split(".")[1:]:
+                        part = read_attributes(part)[mangle(attribute, scope.class_name)]
+        return True
 
     # ── effects ──────────────────────────────────────────────────────────────────────────────────
 

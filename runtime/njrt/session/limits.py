@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from math import inf
 from threading import RLock
 from typing import Any
 
@@ -169,6 +170,13 @@ class Meter:
             with meter._lock:
                 meter._tokens += usage.input + usage.output
                 meter._usd += usage.usd or 0.0
+
+    def count_room(self) -> float:
+        """Return how many calls the limits around the run leave; none if they limit their cost."""
+        around = [(meter.limits, meter._counts["calls"]) for meter in self._around]
+        if any(most.tokens is not None or most.usd is not None for most, _ in around):
+            return 0
+        return min((it.calls - used for it, used in around if it.calls is not None), default=inf)
 
     def check(self, spare: float = 0.0) -> None:
         """Raise `TimeLimitError` if at most `spare` seconds of wall time are left."""

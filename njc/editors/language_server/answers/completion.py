@@ -139,3 +139,4 @@ def _suggest_options(before: str, word: str, offset: int, *, quoted: bool) -> It
         yield Suggestion(f"{name}=", "option", start, offset, detail)
     if quoted:  # on the marker line of a block
         yield Suggestion("interface=", "option", start, offset, "an njrt.Interface")
+        yield Suggestion("ahead=", "option", start, offset, "requests at the same time")

@@ -1,0 +1,102 @@
+"""Loops that ask ahead: whether the next iterations would send what is sent ahead for them.
+
+    for mail in mails:
+        '''natural(ahead=8)
+        Name the <:topic: str> of <mail>, other than <last>.     NJ309  the loop assigns `last`
+        '''
+        last = topic
+
+The runtime compares each request with the one that was sent, so what is not found here costs money
+and changes no result.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from njc.analysis.authority import Authority, find_read_type
+from njc.analysis.inference import TypeReader
+from njc.analysis.modes import answers_with_data
+from njc.frontend.blocks import NaturalBlock
+from njc.frontend.diagnostics import Diagnostic, make_diagnostic
+from njc.frontend.name_resolution import list_bound_names, walk_statements
+from njc.frontend.source import SourceFile
+from njrt.options import Options, merge_option_layers
+
+
+def find_ahead_findings(
+    source: SourceFile,
+    blocks: Sequence[NaturalBlock],
+    authorities: Sequence[Authority],
+    types: TypeReader,
+    project: Options,
+) -> Iterator[Diagnostic]:
+    """Report the blocks with `ahead` whose loops cannot ask ahead."""
+    for block, authority in zip(blocks, authorities, strict=True):
+        options = merge_option_layers(block.options, project)
+        problem: tuple[str, str] | None = None
+        if block.ahead is not None:
+            problem = _find_place_problem(block, blocks) or _find_changed_input(block, types)
+            if problem is None and not answers_with_data(authority, options):
+                reason = f"the block does not answer with data: {authority.reason}"
+                problem = reason, authority.remedy or "leave out `ahead`"
+        if problem is not None:
+            message, hint = problem
+            yield make_diagnostic(source, "NJ309", *block.head, f"`ahead`: {message}", hint)
+
+
+def list_targets(loop: ast.For) -> list[str]:
+    """Return a loop's variables if they are a name or several; an empty list otherwise."""
+    target = loop.target
+    elements = target.elts if isinstance(target, ast.Tuple) and target.elts[1:] else [target]
+    names = [each.id for each in elements if isinstance(each, ast.Name)]
+    return names if len(names) == len(elements) else []
+
+
+def _find_place_problem(
+    block: NaturalBlock, blocks: Sequence[NaturalBlock]
+) -> tuple[str, str] | None:
+    """Return why a block cannot ask ahead in its place, and a way out."""
+    loop = block.loop
+    if loop is None:
+        return "the block is not directly in a `for` loop", "move it into the loop's own suite"
+    if block.scope.kind == "class":
+        return "the loop is in the body of a class", "move the loop into a function"
+    if not (targets := list_targets(loop)):
+        way = "name each part: `for number, mail in enumerate(mails):`"
+        return "the loop's variables are neither a name nor several names", way
+    if block.is_fstring:
+        return "the text of an f-string is not known ahead", "refer to the values: `<name>`"
+    inside = {id(node) for node in ast.walk(loop)}
+    for other in blocks:
+        is_inside = other.ahead is not None and other is not block and id(other.loop) in inside
+        if is_inside and other.loop and list_targets(other.loop)[:1] == targets[:1]:
+            message = f"the block in line {other.line} asks ahead for the same loop or variable"
+            return message, "let one of them ask ahead"
+    return None
+
+
+def _find_changed_input(block: NaturalBlock, types: TypeReader) -> tuple[str, str] | None:
+    """Return which variable that the block reads the loop may change, and a way out."""
+    loop = block.loop
+    assert loop is not None
+    first, last = loop.body[0].lineno, loop.end_lineno or loop.lineno
+    bound = {
+        path for each in types.blocks if first <= each.line <= last for path in each.writes
+    }.union(*map(list_bound_names, walk_statements(loop.body)))
+    used = set[str]()
+    for node in (node for statement in loop.body for node in ast.walk(statement)):
+        if isinstance(node, ast.Name | ast.Attribute):
+            (used if isinstance(node.ctx, ast.Load) else bound).add(ast.unparse(node))
+    for path in block.reads:
+        root = path.partition(".")[0]
+        typed = find_read_type(path, block, types)[0]
+        is_fixed = root in list_targets(loop) or (typed is not None and types.is_read_only(typed))
+        if not {root, path}.isdisjoint(bound):
+            way = "assign it behind the loop, or compute the values before it"
+            return f"the loop assigns `{path}`", way
+        if not (is_fixed or {root, path}.isdisjoint(used)):
+            way = f"annotate `{root}` with a type that cannot be changed, or use it elsewhere"
+            return f"the loop may change `{path}`", way
+    return None

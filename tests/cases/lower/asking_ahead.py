@@ -1,0 +1,45 @@
+# compiled by njc 0.2.0 from asking_ahead.njpy (sha256 ab0d7babb82f71c1, abi 1)
+# do not edit: change asking_ahead.njpy and build again
+# pyright: reportUnboundVariable=false
+import njrt as _nj
+from typing import Literal
+
+Topic = Literal["bill", "praise", "other"]
+
+
+def sort_mails(box: dict[str, str], rules: tuple[str, ...]) -> dict[str, Topic]:
+    topics: dict[str, Topic] = {}
+    for sender, mail in (_nj_for_sender := _nj.ahead(box.items(), "sender, mail", 8)):
+        topic: Topic
+        _nj.run(
+            """natural(ahead=8)
+        Put the <:topic: Topic> of <mail> by <sender> by the <rules>.
+        """,
+            lambda: (topic, mail, sender, rules),
+            writes="topic",
+            types=lambda: {"topic": Topic},
+            at="asking_ahead.njpy:9",
+            effects="answer",
+            ahead=_nj_for_sender,
+        )
+        topics[sender] = topic
+    return topics
+
+
+for number in (_nj_for_number := _nj.ahead(range(1, 4), "number", 2)):
+    _nj.run(
+        """natural(ahead=2, model="openai/gpt-4.1")
+    Put a <:word: str> that rhymes with <number>.
+    """,
+        lambda: (word, number),
+        writes="word",
+        types=lambda: {"word": str},
+        at="asking_ahead.njpy:17",
+        effects="answer",
+        model="openai/gpt-4.1",
+        ahead=_nj_for_number,
+    )
+    print(word)
+
+
+# njc lines 1=1 5:1 14=9 16:10 18=9 25:12 31=17 32:18 34=17 42:20 43=21 sha256 26d38c2767636926

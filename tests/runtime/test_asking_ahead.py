@@ -1,0 +1,153 @@
+"""What a loop that asks ahead looks at: copies of iterators, variables bound beside the program's, plain data."""
+
+from __future__ import annotations
+
+import datetime
+import enum
+from collections import OrderedDict, UserList
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from njrt.rendering.plain import is_plain_data
+from njrt.session.ahead import Loop, bind, copy_iterator
+
+COPIED: list[Callable[[], Any]] = [
+    lambda: [1, 2, 3],
+    lambda: (1, 2, 3),
+    lambda: range(3),
+    lambda: range(2**70, 2**70 + 3),
+    lambda: {1: "a", 2: "b"},
+    lambda: {1: "a", 2: "b"}.items(),
+    lambda: {1: "a", 2: "b"}.values(),
+    lambda: enumerate([1, 2, 3], 5),
+    lambda: zip([1, 2, 3], {4: 5, 6: 7}.items(), strict=False),
+    lambda: zip(enumerate((1, 2)), range(2), strict=True),
+    lambda: iter([1, 2, 3]),
+]
+
+
+@pytest.mark.parametrize("make", COPIED)
+def test_a_copy_is_at_the_same_place_and_leaves_the_original(make: Callable[[], Any]) -> None:
+    for taken in range(3):
+        iterator, expected = iter(make()), list(make())[taken:]
+        for _ in range(taken):
+            next(iterator)
+        copied = copy_iterator(iterator)
+        assert copied is not None
+        assert list(copied) == expected
+        assert list(iterator) == expected
+
+
+class Own(list[int]):
+    """A list that counts how often it is gone through."""
+
+    seen = 0
+
+    def __iter__(self) -> Iterator[int]:
+        self.seen += 1
+        return (number for number in (1, 2))
+
+
+UNCOPIED: list[Callable[[], Any]] = [
+    lambda: Own([1]),
+    lambda: {1, 2},
+    lambda: "ab",
+    lambda: map(int, "12"),
+    lambda: reversed([1, 2]),
+    lambda: enumerate(map(int, "12")),
+    lambda: zip([1, 2], map(int, "12"), strict=False),
+    lambda: UserList([1, 2]),
+    lambda: OrderedDict({1: 2}),
+]
+
+
+@pytest.mark.parametrize("make", UNCOPIED)
+def test_other_iterators_are_left_alone(make: Callable[[], Any]) -> None:
+    iterator = iter(make())
+    assert copy_iterator(iterator) is None
+    assert list(iterator) == list(make())
+    assert list(Loop(make(), "item", 8)) == list(make())
+
+
+def test_a_loop_goes_through_its_items_once() -> None:
+    own = Own([1])
+    assert list(Loop(own, "item", 8)) == [1, 2]
+    assert own.seen == 1
+    with pytest.raises(TypeError, match="not iterable"):
+        iter(Loop(3, "item", 8))  # type: ignore[arg-type]
+
+
+shared = "of the module"
+
+
+def test_variables_are_bound_beside_those_of_the_program() -> None:
+    item, other = "of the program", [1]
+    variables = lambda: (item, other, shared)  # noqa: E731
+    bound = bind(variables, {"item": "next", "shared": "next", "unused": 1})
+    assert bound() == ("next", [1], "next")
+    assert bound()[1] is other
+    assert variables() == (item, other, "of the module")
+    assert "unused" not in bound.__globals__
+    assert bound.__qualname__ == variables.__qualname__
+
+
+class Color(enum.Enum):
+    RED = 1
+
+
+class OwnColor(enum.Enum):
+    RED = 1
+
+    def __repr__(self) -> str:
+        return "red"
+
+
+@dataclass
+class Point:
+    x: int
+    tags: list[Any] = field(default_factory=list)
+
+    @property
+    def double(self) -> int:
+        return 2 * self.x
+
+
+@dataclass
+class Shown(Point):
+    def __repr__(self) -> str:
+        return "shown"
+
+
+@dataclass
+class LookedUp(Point):
+    def __getattribute__(self, name: str) -> Any:
+        return super().__getattribute__(name)
+
+
+class Text(str):
+    __slots__ = ()
+
+
+circle: list[Any] = []
+circle.append(circle)
+PLAIN = [
+    None, 1, "a", b"a", 1.5, range(3), [1, ("a", {2})], {"a": frozenset({1})}, Color.RED,
+    Point(1, [Point(2)]), datetime.date(2026, 1, 2),
+]  # fmt: skip
+NOT_PLAIN = [
+    object(), len, Point, Text("a"), Own(), OwnColor.RED, Shown(1), LookedUp(1), [Shown(1)],
+    Point(1, [Shown(2)]), {Text("a"): 1}, circle, list(range(20_000)), iter([1]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", PLAIN, ids=repr)
+def test_plain_data(value: object) -> None:
+    assert is_plain_data(value)
+
+
+@pytest.mark.parametrize("value", NOT_PLAIN, ids=lambda value: type(value).__name__)
+def test_what_may_run_code_is_not_plain(value: object) -> None:
+    assert not is_plain_data(value)
