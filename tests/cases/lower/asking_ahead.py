@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from asking_ahead.njpy (sha256 ab0d7babb82f71c1, abi 1)
+# compiled by njc 0.3.0 from asking_ahead.njpy (sha256 ab0d7babb82f71c1, abi 1)
 # do not edit: change asking_ahead.njpy and build again
 # pyright: reportUnboundVariable=false
 import njrt as _nj
@@ -42,4 +42,4 @@ for number in (_nj_for_number := _nj.ahead(range(1, 4), "number", 2)):
     print(word)
 
 
-# njc lines 1=1 5:1 14=9 16:10 18=9 25:12 31=17 32:18 34=17 42:20 43=21 sha256 26d38c2767636926
+# njc lines 1=1 5:1 14=9 16:10 18=9 25:12 31=17 32:18 34=17 42:20 43=21 sha256 b98a107d0bb179c9
