@@ -6,137 +6,13 @@ import textwrap
 
 import pytest
 
+from case_programs import read_program
 from njc.analysis.authority import Authority
 from njc.compiler import Compilation, compile_source
 from njc.frontend.source import SourceFile
 from njrt.options import Options
 
-HEAD = '''\
-from __future__ import annotations
-import collections.abc, datetime, decimal, enum, uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, Literal, NamedTuple, NewType, Optional, TypedDict, TypeVar, Union
-from pydantic import BaseModel, ConfigDict
-from typing_extensions import NotRequired
-from elsewhere import FOREIGN, Foreign, ForeignBase, ForeignError
-import attrs
-if TYPE_CHECKING:
-    from datetime import date
-
-Kind = Literal["a", "b"]
-Rows = list[dict[str, str]]
-LIMIT = 3
-BOX = []
-
-class Color(enum.Enum):
-    RED = 1
-
-class Point(NamedTuple):
-    x: int
-    color: Color
-
-class Movie(TypedDict):
-    title: str
-
-class Person(BaseModel):
-    name: str
-
-class Odd(BaseModel):
-    run: Callable[[], int]
-
-@dataclass
-class Order:
-    dish: str
-    lines: list[str]
-
-@dataclass(frozen=True)
-class Frozen:
-    name: str
-    tags: Sequence[str]
-
-@dataclass(frozen=True)
-class Holder:
-    tags: list[str]
-
-class Plain:
-    pass
-
-class NotForSale(Exception):
-    pass
-
-class Sold(Exception):
-    def __init__(self, item, price):
-        super().__init__(item)
-
-class Settings(BaseModel):
-    model_config = ConfigDict(frozen=True)
-    level: int
-
-class Marked(BaseModel, frozen=True):
-    level: int
-
-@attrs.frozen
-class Bike:
-    brand: str
-
-class Partial(TypedDict):
-    title: str
-    year: NotRequired[int]
-
-class Perm(enum.Flag):
-    READ = 1
-
-@dataclass
-class Cat:
-    name: str
-
-@dataclass
-class Dog:
-    name: str
-
-@dataclass
-class Extended(ForeignBase):
-    name: str
-
-@dataclass
-class Number:
-    value: float
-
-@dataclass
-class Sum:
-    left: "Formula"
-
-Formula = Union[Number, Sum]
-UserId = NewType("UserId", int)
-T = TypeVar("T")
-
-@dataclass
-class Page(Generic[T]):
-    items: list[T]
-
-def make() -> str: ...
-
-async def load() -> str: ...
-
-def walk() -> str:
-    yield "a"
-
-@dataclass(frozen=True)
-class Ordered:
-    def __lt__(self, other): return [self, other]
-
-class Client:
-    async def load(self) -> str: ...
-
-    def walk(self) -> str:
-        yield "a"
-
-    @property
-    async def page(self) -> str: ...
-
-'''  # fmt: skip
+HEAD = read_program("authority")
 
 
 def compile_program(text: str, **options: str) -> Compilation:
