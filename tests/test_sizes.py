@@ -22,18 +22,18 @@ MOST_COLUMNS, MOST_LINES, MOST_FUNCTION_LINES, MOST_PARAMETERS = 100, 450, 60, 8
 
 LIMITS = {
     #                        now     in the end
-    "statements": (48_107, 37_000),
-    "lines": (78_962, 64_000),
-    "lines of tests": (77_181, 64_000 * 11 // 10),
-    "lines of bench": (2_511, 2_200),
+    "statements": (46_657, 37_000),
+    "lines": (76_567, 64_000),
+    "lines of tests": (74_924, 64_000 * 11 // 10),
+    "lines of bench": (2_200, 2_200),
     "pages": (38, 38),
-    "words": (36_448, 36_000),
+    "words": (36_000, 36_000),
     "commands": (19, 19),
-    "flags": (106, 95),
+    "flags": (95, 95),
     "options of a block": (30, 30),
-    "public names": (60, 58),
+    "public names": (58, 58),
     "long lines": (0, 0),
-    "long modules": (5, 0),
+    "long modules": (0, 0),
     "long functions": (0, 0),
     "functions with many parameters": (1, 0),
 }
