@@ -22,9 +22,9 @@ def name_case_file(program: Path, function: str) -> Path:
     return program.with_name(f"{program.stem}.{function}.cases.jsonl")
 
 
-def read_shown_cases(program: Path, function: str) -> str:
-    """Return the first cases of a function that are short enough, a line each; "" without any."""
-    file = name_case_file(program, function)
+def read_shown_cases(program: Path, block: str) -> str:
+    """Return the first short cases of the function of a block, `mail.njpy:route#2`; "" if none."""
+    file = name_case_file(program, block.rpartition(":")[2].partition("#")[0])
     if not file.is_file():
         return ""
     lines = read_file(file).decode("utf-8", "replace").split("\n")

@@ -127,7 +127,7 @@ def make_static_file(unit: Unit, source: SourceFile, project: Options) -> Static
     if analysis.module is None or analysis.has_errors:
         return None
     holes = tuple(
-        replace(hole, cases=read_shown_cases(unit.source, hole.function))
+        replace(hole, cases=read_shown_cases(unit.source, hole.name))
         for hole in find_holes(analysis.module, analysis.blocks, analysis.types, project)
     )
     return StaticFile(unit, analysis, holes, project) if holes else None

@@ -77,11 +77,6 @@ class Hole:
     """Cases of the function, as JSON Lines; examples for the writer, and no part of the meaning."""
 
     @property
-    def function(self) -> str:
-        """The qualified name of the function around the block."""
-        return self.name.rpartition(":")[2].partition("#")[0]
-
-    @property
     def writes(self) -> tuple[str, ...]:
         """The paths that must be left bound."""
         return self.block.writes

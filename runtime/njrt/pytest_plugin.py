@@ -89,7 +89,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     config = session.config
     if not config.getoption("--njc-prune"):
         return
-    if any("::" in word for word in config.args) or "PYTEST_XDIST_WORKER" in os.environ:
+    if any("::" in word for word in config.args) or hasattr(config, "workerinput"):
         raise pytest.UsageError(_PRUNE_HELP)
     used = {find_recording_path(item) for item in session.items}
     folders = {_find_folder(item) for item in session.items}
@@ -99,7 +99,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     for file in sorted(file for folder in folders for file in folder.glob("*.jsonl")):
         if file not in used:
             file.unlink()
-            print(f"deleted, as no test uses it: {file.relative_to(config.rootpath)}")
+            name = file.relative_to(config.rootpath)
+            config.get_terminal_writer().line(f"deleted, as no test uses it: {name}")
 
 
 @pytest.hookimpl(wrapper=True)

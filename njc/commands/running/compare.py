@@ -184,7 +184,9 @@ def _run_all(
         run = ComparedRun(code, seconds, used, read_tests(report))
         verdict = "passed" if code == 0 else f"failed ({code})"
         if run.tests:
-            verdict = f"{run.passed} of {format_count(len(run.tests), 'test')} passed"
+            verdict = (
+                f"{sum(run.verdicts.values())} of {format_count(len(run.tests), 'test')} passed"
+            )
         output = "" if code == 0 else f"; output: {format_path(log)}"
         calls = f"{run.usage.calls} calls{output}"
         console.note(f"{mode} {number}/{runs}: {verdict} in {seconds:.1f} s, {calls}")

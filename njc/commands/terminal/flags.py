@@ -98,7 +98,7 @@ WRITER_NAME = click.option(
     "--writer-name",
     default="",
     metavar="NAME",
-    help="The name of the person or agent that answers in the folder.",
+    help="Name of who answers in the folder.",
 )
 ATTEMPTS = click.option(
     "--attempts", type=COUNT, default=4, metavar="N", help="Attempts per block (default: 4)."

@@ -46,10 +46,6 @@ class ComparedRun:
         return self.tests or {"the command": self.exit_code == 0}
 
     @property
-    def passed(self) -> int:
-        return sum(self.verdicts.values())
-
-    @property
     def usage(self) -> Totals:
         return sum(self.blocks.values(), Totals())
 

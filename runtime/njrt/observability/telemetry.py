@@ -4,20 +4,20 @@
         chat gpt-4.1                    a request to the model
         execute_tool run                an effect
 
-This module needs the package opentelemetry-api. It is imported once the program has imported that.
+The package opentelemetry-api is imported once the program has imported it.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-from opentelemetry import trace
-from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
+from typing import TYPE_CHECKING, Any
 
 from njrt.effects import Refusal
 from njrt.events import Asked, Began, Ended, Event, Performed, Replied, RunId, Unanswered
 from njrt.messages import Reply
 from njrt.rendering.endings import name_ending
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span, Tracer
 
 _FINISH_REASONS = {"length": "length", "refusal": "content_filter"}
 
@@ -26,6 +26,8 @@ class Telemetry:
     """A listener that makes spans (state: the open ones), by default with the program's tracer."""
 
     def __init__(self, tracer: Tracer | None = None) -> None:
+        from opentelemetry import trace
+
         self._tracer = tracer or trace.get_tracer("njrt")
         self._blocks: dict[RunId, Span] = {}
         self._calls: dict[RunId, Span] = {}
@@ -49,7 +51,7 @@ class Telemetry:
                 if request.temperature is not None:
                     attributes["gen_ai.request.temperature"] = request.temperature
                 name = f"chat {attributes[names[1]]}"
-                span = self._start(name, block, event.at, attributes, SpanKind.CLIENT)
+                span = self._start(name, block, event.at, attributes, "CLIENT")
                 self._calls[event.run] = span
             case Replied(reply=reply) if call is not None:
                 call.set_attributes(describe_reply(reply))
@@ -73,12 +75,15 @@ class Telemetry:
         around: Span | None,
         at: float,
         attributes: dict[str, Any],
-        kind: SpanKind = SpanKind.INTERNAL,
+        kind: str = "INTERNAL",
     ) -> Span:
         """Start a span inside `around`, or inside the program's own."""
+        from opentelemetry import trace
+
         context = None if around is None else trace.set_span_in_context(around)
         attributes["gen_ai.operation.name"] = name.partition(" ")[0]
-        return self._tracer.start_span(name, context, kind, attributes, start_time=int(at * 1e9))
+        began, kinds = int(at * 1e9), trace.SpanKind
+        return self._tracer.start_span(name, context, kinds[kind], attributes, start_time=began)
 
 
 def describe_model(event: Began) -> dict[str, Any]:
@@ -104,6 +109,8 @@ def describe_reply(reply: Reply) -> dict[str, Any]:
 
 def _end(span: Span, at: float, error: str = "") -> None:
     if error:
+        from opentelemetry.trace import Status, StatusCode
+
         span.set_attribute("error.type", error)
         span.set_status(Status(StatusCode.ERROR))
     span.end(int(at * 1e9))

@@ -93,7 +93,7 @@ def test_a_server_without_a_price_has_tokens_only(here: BatchWorkplace) -> None:
         }
         assert "2,040 tokens, price unknown" in here.run(environ=environ)
         refused = here.run("--retry", "--max-usd", "1", environ=environ)
-        assert "1 rows, 0 failed" in refused, "nothing is left to call"
+        assert "1 row, 0 failed" in refused, "nothing is left to call"
         here.write_mails(2)
         assert "price" in here.run("--max-usd", "1", environ=environ, code=3)
 

@@ -399,7 +399,7 @@ def test_check_and_diff_ask_nobody(studio: Studio) -> None:
     for flag in ("--check", "--diff"):
         result = studio.njc("build", ".", "--mode", "static", flag)
         assert result.exit_code == 1
-        assert "is not locked" in result.stderr
+        assert "has no code in njc.lock" in result.stderr
     assert studio.asked == []
 
 
