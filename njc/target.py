@@ -149,7 +149,7 @@ def get_target(name: str) -> TargetFunction:
 
 
 def load_again(name: str) -> TargetFunction:
-    """Import a program again, with the compiled modules and those of its folder; as `load_target`."""
+    """Import a program again, with its compiled modules and those of its folder."""
     folder = get_target(name).program.parent
     for key, module in list(sys.modules.items()):
         file = Path(getattr(module, "__file__", None) or os.devnull)
