@@ -95,7 +95,7 @@ def has_effects(method: str) -> bool:
     """Return whether the method performs effects or uses an interpreter."""
     return method not in METHODS or (
         METHODS[method].has_interpreter
-        or METHODS[method].is_past
+        or method == "auto"  # its blocks could stay live
         or (METHODS[method].is_natural and not METHODS[method].is_static)
     )
 
