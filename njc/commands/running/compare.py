@@ -49,7 +49,6 @@ from njc.static.write import fill_units, format_finding_messages, write_static_b
 from njc.trace_lines import read_written_trace
 from njrt.errors import ConfigurationError, NaturalError
 
-DEFAULT_MODES = "live,static,reviewed"
 RESULTS_FOLDER = Path(".njc_cache") / "compare"
 
 
@@ -80,7 +79,7 @@ def command(
     choose_command(words)
     project = resolve_project(sources, flags)
     units = find_units(sources, project)
-    chosen = parse_modes(modes or DEFAULT_MODES)
+    chosen = parse_modes(modes)
     folder = RESULTS_FOLDER / _compute_digest(units, words, project)
     rows, lock_file = [], folder.absolute() / LOCK_FILE_NAME
     before = copy_lock(get_lock_path(project, units[0].root), lock_file)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 from click.core import ParameterSource
@@ -86,7 +86,7 @@ MODE = click.option(
     type=click.Choice(OPTION_CHOICES["mode"]),
     help="Mode of blocks without one (default: live).",
 )
-COMPARED_MODES: tuple[Mode, ...] = ("live", "static", "reviewed")
+_ALL_MODES: tuple[Mode, ...] = get_args(Mode)
 MODES = click.option("--modes", metavar="A,B", help="Modes to compare, separated by commas.")
 OPEN_EXIT_CODE = 3
 """The exit code if blocks wait for their writer."""
@@ -136,14 +136,13 @@ def resolve_project(places: Sequence[Path], flags: Mapping[str, FlagValue]) -> P
     return project
 
 
-def parse_modes(text: str) -> list[Mode]:
-    """Return the modes in a list separated by commas; raises ConfigurationError."""
-    given = [name for each in text.split(",") if (name := each.strip())]
+def parse_modes(text: str | None) -> list[Mode]:
+    """Return the modes in a list separated by commas, or all; raises ConfigurationError."""
+    given = [name for each in (text or ",".join(_ALL_MODES)).split(",") if (name := each.strip())]
     for name in given:
-        if name not in COMPARED_MODES:
-            known = ", ".join(COMPARED_MODES)
-            raise ConfigurationError(f"no mode `{name}`; the modes are {known}")
-    return [mode for mode in COMPARED_MODES if mode in given]
+        if name not in _ALL_MODES:
+            raise ConfigurationError(f"no mode `{name}`; the modes are {', '.join(_ALL_MODES)}")
+    return [mode for mode in _ALL_MODES if mode in given]
 
 
 def refuse_options(problem: str, *names: str) -> None:
