@@ -11,16 +11,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 
 from njc.frontend.blocks import FORM, BlockOrDiagnostic, NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.markers import OPENING
-from njc.frontend.name_resolution import Definition
 from njc.frontend.parse import Module
 
 _OUTPUT = re.compile(r"<:[^\W\d]\w*(?:\.\w+)*(?:>|:[^<>\r\n]{1,80}>)")
-_FIRST_WORD = re.compile(r"\w*[\"']+\W*(\w*)")
 _MARKERS = ("natural", "prompt")
 _LINE = re.compile(
     r"\w{0,2}(?:\"{3}|'{3})[ \t]*(?P<word>[^\W\d_]{5,8})[ \t]*(?P<mark>[:.,;]?)"
@@ -51,11 +48,6 @@ def check_unmarked(module: Module, found: Sequence[BlockOrDiagnostic]) -> Iterat
     if not _may_have_more(source.text, blocks):
         yield from near
         return
-    docstrings = {
-        id(node.body[0])
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.Module | Definition) and node.body
-    }
     reported, misspelled = {each.line for each in near}, set[int]()
     for node in ast.walk(module.tree):
         if not isinstance(node, ast.Expr):
@@ -75,9 +67,7 @@ def check_unmarked(module: Module, found: Sequence[BlockOrDiagnostic]) -> Iterat
             at = (start + place.start, start + place.stop)
             yield make_diagnostic(source, "NJ108", *at, message, f'did you mean `"""{meant}`?')
             continue
-        is_reported = not reported.isdisjoint(lines)
-        is_text = id(node) in docstrings and not _is_nearly_a_marker(literal)
-        if (output := _OUTPUT.search(literal)) and not (is_reported or is_text):
+        if (output := _OUTPUT.search(literal)) and reported.isdisjoint(lines):
             message = f"the string has an output, `{output[0]}`, and no marker"
             at = (start + output.start(), start + output.end())
             yield make_diagnostic(source, "NJ103", *at, message, FORM)
@@ -92,12 +82,6 @@ def _may_have_more(text: str, blocks: Mapping[int, int]) -> bool:
         position = end
     outside.append(text[position:])
     return any(re.search(_MAY_BE_UNMARKED, part) for part in outside)
-
-
-def _is_nearly_a_marker(literal: str) -> bool:
-    """Return whether the first word of a docstring resembles a marker."""
-    word = _FIRST_WORD.match(literal)
-    return word is not None and bool(get_close_matches(word[1].lower(), _MARKERS, 1, 0.8))
 
 
 def _find_misspelled_marker(literal: str) -> tuple[str, str, slice] | None:

@@ -208,4 +208,6 @@ def _explain_near_miss(literal: str, nearly: re.Match[str], is_docstring: bool) 
     is_meant = re.search(r"<:?[^\W\d][\w.]*[:>]", literal) or (spans_lines and not is_docstring)
     if is_meant and not nearly["before"] and marker.islower():
         return f"the prompt must start on the line after `{marker}`"
+    if marker.islower() and re.fullmatch(r"(?:\(.*\))?(?:\"{3}|'{3})", after):
+        return f"the prompt after `{marker}` is missing"
     return None

@@ -113,11 +113,14 @@ def test_an_unusual_blank_in_the_line_of_the_marker_is_named(head: str) -> None:
     assert finding.message.endswith("has a blank other than spaces and tabs")
 
 
-def test_a_docstring_with_an_output_is_reported_if_its_first_word_is_nearly_the_marker() -> None:
-    for word, codes in {"natrl": ["NJ103"], "The form": []}.items():
-        text = f'def f():\n    """{word}\n    Put it into <:n>.\n    """\n'
-        found = compile_source(SourceFile("p.njpy", text.encode())).diagnostics
-        assert [each.code for each in found] == codes
+@pytest.mark.parametrize(
+    "text",
+    ["Put it into <:n>.", "natrl\n    Put it into <:n>.\n    ", "natural", "natural(max_calls=2)"],
+)
+def test_a_docstring_that_was_meant_as_a_block_is_reported(text: str) -> None:
+    source = f'def f():\n    """{text}"""\n    return n\n'
+    found = compile_source(SourceFile("p.njpy", source.encode())).diagnostics
+    assert [each.code for each in found] == ["NJ103"]
 
 
 @pytest.mark.parametrize("label", ["break", "continue", "return"])
