@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from njc.analysis.authority import decide_authority
 from njc.analysis.modes import may_run_code
 from njc.compiler import analyze
 from njc.frontend.parse import can_set_mode
+from njc.frontend.source import SourceFile
 from njc.project.build import Compilations, Finding, plan_build, read_source
 from njc.project.config import Project, get_lock_path
 from njc.project.outputs import check_output, rewrite_all, write_all
@@ -70,6 +71,17 @@ def list_blocks_with_code(units: Sequence[Unit], project: Project) -> list[str]:
             if block.options.mode == "live" and may_run_code(block, authority, project.options):
                 found.append(f"{unit.display_path}:{block.line}")
     return found
+
+
+def find_locked_problems(
+    sources: Mapping[Unit, SourceFile], project: Project
+) -> tuple[Finding, ...]:
+    """Return what a locked build of these sources reports about their static blocks."""
+    found = [make_static_file(unit, source, project.options) for unit, source in sources.items()]
+    if not (files := [file for file in found if file is not None]):
+        return ()
+    lock = read_lock(get_lock_path(project, files[0].unit.root))
+    return fill_holes(files, lock, HoleRequest(locked=True)).findings
 
 
 def fill_locked(units: Sequence[Unit], project: Project) -> tuple[Compilations, Sequence[Finding]]:

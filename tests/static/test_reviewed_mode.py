@@ -109,12 +109,12 @@ def test_what_cannot_be_signed(studio: Studio) -> None:
     assert "shop.njpy:f has no code to sign: it is missing" in missing.stderr
 
 
-@pytest.mark.parametrize("flag", ["build --locked", "build --check", "run shop.njpy"])
+@pytest.mark.parametrize("flag", ["build --locked", "build --check", "check", "run shop.njpy"])
 def test_missing_code_is_an_error_everywhere(studio: Studio, flag: str) -> None:
     start(studio, block(CODE))
     result = studio.njc(*flag.split())
     assert result.exit_code == 1
-    assert "NJ402" in result.stderr
+    assert "NJ402" in result.output
 
 
 def test_what_is_known_only_at_run_time_is_an_error(studio: Studio) -> None:

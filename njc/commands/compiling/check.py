@@ -28,9 +28,11 @@ from njc.commands.terminal.flags import (
     with_console,
 )
 from njc.commands.terminal.repeat import watch_sources
+from njc.frontend.parse import can_set_mode
 from njc.frontend.source import SourceFile
 from njc.project.build import (
     CompileResult,
+    Finding,
     collect_findings,
     compile_all,
     make_compile_task,
@@ -95,12 +97,28 @@ def _check(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
         results = _correct_findings(console, results, project, flags["hints"])
     if flags["hints"]:
         results = [replace(each, diagnostics=(*each.diagnostics, *each.hints)) for each in results]
-    findings = collect_findings(results, project.warnings)
+    findings = (
+        *collect_findings(results, project.warnings),
+        *_find_code_problems(contents, project),
+    )
     if flags["format"] != "text" or console.verbosity > -2:
         text = format_findings(findings, flags["format"])
         console.result(colorize(text) if flags["format"] == "text" else text)
     console.note(summarize_findings(findings, len(contents)))
     return int(any(finding.is_error for finding in findings))
+
+
+def _find_code_problems(
+    contents: Mapping[Unit, SourceFile], project: Project
+) -> tuple[Finding, ...]:
+    """Report static blocks whose code is not in njc.lock, as a locked build does."""
+    is_live = project.options.mode in (None, "live")
+    sources = {unit: it for unit, it in contents.items() if not is_live or can_set_mode(it.data)}
+    if not sources:
+        return ()
+    from njc.static.write import find_locked_problems
+
+    return find_locked_problems(sources, project)
 
 
 def _correct_findings(
