@@ -331,7 +331,7 @@ WRONG = {
     "no object": ("[1]", "Input should be"),
     "nothing expected": ('{"inputs": {}}', "needs `expect`, `after` or `check`"),
     "half of a character": (r'{"inputs": {"mail": "\ud83d"}}', "needs its other half"),
-    "an unknown key": ('{"inputs": {}, "expects": 1}', "unknown key `expects`"),
+    "an unknown key": ('{"inputs": {}, "expects": 1}', "unknown field `expects`"),
     "a blank check": ('{"inputs": {}, "check": " "}', "needs `expect`, `after` or `check`"),
     "no expression": ('{"inputs": {}, "check": "x ="}', "not an expression"),
     "no case": ("", "has no case"),

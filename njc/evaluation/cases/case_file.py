@@ -76,13 +76,15 @@ def read_cases(path: Path) -> list[NumberedCase]:
 
 
 def _read_case(line: str, place: str) -> Case:
+    known = ", ".join(Case.__dataclass_fields__)
     try:
         from_json(line, Case)
     except InvalidJsonError as error:
-        raise ConfigurationError(f"{place}: {error}") from None
+        raise ConfigurationError(f"{place}: {error}; the fields of a case are {known}") from None
     fields = json.loads(line, parse_float=read_float)
-    if unknown := [key for key in fields if key not in Case.__dataclass_fields__]:
-        raise ConfigurationError(f"{place}: unknown key `{unknown[0]}`")
+    if unknown := fields.keys() - {*Case.__dataclass_fields__}:
+        name = min(unknown)
+        raise ConfigurationError(f"{place}: unknown field `{name}`; the fields are {known}")
     for name in ("expect", "after") & fields.keys():  # 1e999 and NaN in the same form as in results
         fields[name] = make_json_value(fields[name])
     case = Case(**fields)
