@@ -11,7 +11,7 @@ import pytest
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 from njrt import using
-from njrt.errors import ModelError, ServerError
+from njrt.errors import ConfigurationError, ModelError, ServerError
 from njrt.messages import ModelMessage, Reply, Request, ToolCall, Usage, UserMessage
 from njrt.models.scripted import Scripted, call, run
 
@@ -63,6 +63,13 @@ def test_a_reply_is_said_as_it_is(ask):
 def test_an_exception_is_raised(ask):
     with pytest.raises(ServerError, match="down"):
         ask(Scripted([ServerError("down")]), REQUEST)
+
+
+def test_what_is_no_script_is_refused(ask):
+    with pytest.raises(ConfigurationError, match=r"write Scripted\(\['abc'\]\)"):
+        Scripted("abc")
+    with pytest.raises(ConfigurationError, match="reply 1 of the script is 3; a reply is a text"):
+        ask(Scripted([3]), REQUEST)
 
 
 def test_a_script_may_be_a_function_of_the_request(ask):

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from njrt.errors import ModelError
+from njrt.errors import ConfigurationError, ModelError
 from njrt.messages import (
     ModelMessage,
     Protocol,
@@ -67,6 +67,8 @@ class Scripted:
         self.name = name
         self.protocol: Protocol = protocol
         self.requests: list[Request] = []
+        if isinstance(script, str | Mapping):
+            raise ConfigurationError(f"a script is a list of replies; write Scripted([{script!r}])")
         self._script = script if callable(script) else tuple(script)
         self._delay = delay
         self._lock = threading.RLock()
@@ -116,8 +118,13 @@ class Scripted:
                 message = ModelMessage(json.dumps(entry, ensure_ascii=False))
             case ToolCall():
                 message = ModelMessage("", (entry,))
+            case [*calls]:
+                message = ModelMessage("", tuple(calls))
             case _:
-                message = ModelMessage("", tuple(entry))
+                raise ConfigurationError(
+                    f"reply {turn + 1} of the script is {entry!r}; a reply is a text, a dict of"
+                    " outputs, a call, a list of calls, or a Reply"
+                )
         return Reply(_number_calls(message, turn), model=self.name, source="script")
 
 
