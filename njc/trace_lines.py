@@ -213,9 +213,8 @@ def parse_trace_line(line: bytes, number: int) -> TraceLine | None:
             return None
         if kind == "union_tag_not_found" or not line.lstrip().startswith(b"{"):
             is_recording = b'"format"' in line and b'"protocol"' in line
-            what = "this is a recording, not a trace" if is_recording else "not a line of a trace"
-            problem = f"{what}: it has no `event`; NJC_TRACE=FILE writes traces"
-            return UnreadableLine(number, problem)
+            what = "this is a recording" if is_recording else "a line without `event`"
+            return UnreadableLine(number, f"{what}; NJC_TRACE=FILE writes traces")
         if not line.endswith(b"\n"):
             return UnreadableLine(number, "cut off: the line has no end")
         return UnreadableLine(number, describe_validation_error(error))

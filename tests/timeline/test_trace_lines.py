@@ -87,13 +87,13 @@ PROBLEMS = {
     ),
     "a recording": (
         b'{"format": 1, "protocol": "tools"}\n',
-        "this is a recording, not a trace: it has no `event`; NJC_TRACE=FILE writes traces",
+        "this is a recording; NJC_TRACE=FILE writes traces",
     ),
     "not JSON": (
         b"Traceback\n",
-        "not a line of a trace: it has no `event`; NJC_TRACE=FILE writes traces",
+        "a line without `event`; NJC_TRACE=FILE writes traces",
     ),
-    "a number": (b"1\n", "not a line of a trace: it has no `event`; NJC_TRACE=FILE writes traces"),
+    "a number": (b"1\n", "a line without `event`; NJC_TRACE=FILE writes traces"),
     "too long": (b"x" * (16 << 20) + b"\n", "longer than 16,777,216 bytes"),
 }
 

@@ -393,14 +393,14 @@ def test_a_line_that_is_too_long_is_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "is not a trace: no natural block has run yet"),
+        ("", "has no trace of a run: no natural block has run yet"),
         (
             (ROOT / "examples/recordings/rules.jsonl").read_text(),
-            "this is a recording, not a trace",
+            "this is a recording; NJC_TRACE",
         ),
-        ("# njc\n\nSome prose.\n", "is not a trace"),
-        ("\0\1\2", "is not a trace"),
-        ('{"event": "purchase", "sum": 3}\n', "is not a trace"),
+        ("# njc\n\nSome prose.\n", "has no trace of a run"),
+        ("\0\1\2", "has no trace of a run"),
+        ('{"event": "purchase", "sum": 3}\n', "has no trace of a run"),
     ],
 )
 def test_other_files_are_named(tmp_path: Path, text: str, message: str) -> None:

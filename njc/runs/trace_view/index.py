@@ -120,7 +120,7 @@ def read_index(path: Path, search: str = "") -> TraceIndex:
         if not runs:
             found = unreadable[0].problem if unreadable else "no natural block has run yet"
             hint = "`njc run --trace trace.jsonl FILE` writes one"
-            raise ConfigurationError(f"{path} is not a trace: {found}; {hint}")
+            raise ConfigurationError(f"{path} has no trace of a run: {found}; {hint}")
         ordered = sorted(runs, key=lambda run: run.key)
         numbers = {run.key: number for number, run in enumerate(ordered, 1)}
         summaries = tuple(
