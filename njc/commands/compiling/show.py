@@ -142,8 +142,7 @@ def _format_block(description: Mapping[str, Any]) -> str:
         "writes": " ".join(description["writes"]),
         "requires": "; ".join(description.get("requires", ())),
         "ensures": "; ".join(description.get("ensures", ())),
-        "legal": " ".join(description["labels"]),
-        "jumps": " ".join(description.get("jumps", ())),
+        "jumps": _format_jumps(description.get("jumps", ()), description["labels"]),
         "effects": description.get("effects", "")
         + " (decision)" * description.get("decision", False),
         "because": description.get("because", ""),
@@ -158,6 +157,11 @@ def _format_block(description: Mapping[str, Any]) -> str:
     }
     head = f"lines {description['line']}-{description['end_line']}, {description['in']}"
     return "\n".join([head, *(f"  {name:8} {row}" for name, row in rows.items() if row)])
+
+
+def _format_jumps(offered: Iterable[str], possible: Iterable[str]) -> str:
+    """Return the jumps that a block's text names, and those that are possible at its place."""
+    return f"{' '.join(offered) or 'none'} (possible here: {' '.join(possible)})"
 
 
 def _parse_place(place: str) -> tuple[Path, int]:
