@@ -6,7 +6,7 @@ njc show --line out/mail.py:41       src/mail.njpy:37, the source of a compiled 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
