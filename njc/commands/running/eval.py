@@ -91,6 +91,7 @@ def command(
     ]
     results: list[CaseResult] = []
     progress = ProgressLine(console, "running")
+    planned.sort(key=lambda run: run.form.mode == "live")  # others fail here without code
     for mode, runs in groupby(planned, key=lambda run: run.form.mode):
         with setting_variable("NJC_MODE", mode):
             loaded = load_again(target) if mode else get_target(target)
