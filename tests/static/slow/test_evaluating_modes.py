@@ -44,7 +44,10 @@ def test_each_mode_runs_with_modules_of_its_own(studio: Studio, helper: str) -> 
 
 @pytest.mark.parametrize(
     ("modes", "code", "words"),
-    [("fast", 2, "no mode `fast`; the modes are live, static, reviewed"), ("live,static", 1, "NJ402")],
+    [
+        ("fast", 2, "no mode `fast`; the modes are live, static, reviewed"),
+        ("live,static", 1, "NJ402"),
+    ],
 )
 def test_a_mode_without_code_is_an_error(
     studio: Studio, helper: str, modes: str, code: int, words: str
