@@ -22,7 +22,8 @@ from settings_table import format_table
 
 import njrt
 from njc.commands import njc
-from njc.frontend.diagnostics import CODES
+from njc.findings import get_file
+from njc.frontend.diagnostics import SEVERITIES
 from njc.static.generate import SYSTEM_PROMPT
 from njrt.agent.tools import DIRECT, format_call_form
 from njrt.messages import Protocol, Request, ToolMessage, UserMessage
@@ -89,9 +90,8 @@ def write_diagnostics() -> Iterator[str]:
     yield 'stops the build; a warning does not, unless the project has `warnings = "error"`. Hints are'
     yield "reported by `njc check --hints`. A comment `# njc: ignore[CODE]` above a block, or after its"
     yield "closing quotes, silences a finding there; before the first statement, in the whole file.\n"
-    for name, code in CODES.items():
-        fatal = ", cannot be silenced" if code.fatal else ""
-        yield f"## {name}: {code.title}\n\n*{code.severity}{fatal}*: {code.explanation}\n"
+    for code in sorted(SEVERITIES):
+        yield f"#{get_file(code).read_text(encoding='utf-8')}"
 
 
 # ── Python ─────────────────────────────────────────────────────────────────────────────────────────

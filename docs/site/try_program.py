@@ -26,7 +26,7 @@ from click.testing import CliRunner
 import njrt
 from njc.commands import njc
 from njc.compiler import analyze, generate, parse_compiled_tree
-from njc.frontend.diagnostics import CODES
+from njc.findings import read_finding
 from njc.frontend.source import SourceFile
 from njc.run import run_as_main
 from njrt.effects import Answer, EffectResult, NeedsCode, Refusal
@@ -109,7 +109,7 @@ def check_program(name: str, text: str) -> Json:
 
 def make_anchor(code: str) -> str:
     """Return the anchor of a code on the page of diagnostics."""
-    heading = f"{code}: {CODES[code].title}".lower()
+    heading = f"{code}: {read_finding(code).title}".lower()
     return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading).strip())
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.diagnostics import CODES, Diagnostic, make_diagnostic
+from njc.frontend.diagnostics import FATAL, SEVERITIES, Diagnostic, make_diagnostic
 from njc.frontend.name_resolution import find_first_line
 from njc.frontend.parse import Module
 from njc.frontend.source import SourceFile, find_string_tokens
@@ -107,12 +107,12 @@ def _find_late_comments(source: SourceFile, head: int) -> Iterator[Diagnostic]:
 
 def _check_codes(source: SourceFile, comment: re.Match[str]) -> Iterator[Diagnostic]:
     for code in sorted(_parse_ignored_codes(comment["text"]) or ()):
-        if code not in CODES:
-            close = find_similar(code, CODES)
+        if code not in SEVERITIES:
+            close = find_similar(code, SEVERITIES)
             hint = f"did you mean `{close}`?" if close else "`njc explain` lists the codes"
             message = f"there is no finding `{code}`" if code else "no code between the brackets"
             yield make_diagnostic(source, "NJ005", comment.start(), comment.end(), message, hint)
-        elif CODES[code].fatal:
+        elif code in FATAL:
             message = f"{code} cannot be ignored: it leaves nothing to compile"
             yield make_diagnostic(source, "NJ005", comment.start(), comment.end(), message)
 
@@ -123,7 +123,7 @@ def _parse_ignored_codes(text: str) -> set[str] | None:
     if ignore is None:
         return None
     if ignore["codes"] is None:
-        return {code for code, meaning in CODES.items() if not meaning.fatal}
+        return SEVERITIES.keys() - FATAL
     return {code.strip().upper() for code in ignore["codes"].split(",")}
 
 
@@ -138,7 +138,7 @@ def filter_ignored(
     for diagnostic in diagnostics:
         place = within.get(diagnostic.line, diagnostic)
         codes = directives.ignored | _find_codes_ignored_at(source, place.line, place.end_line)
-        if CODES[diagnostic.code].fatal or diagnostic.code not in codes:
+        if diagnostic.code in FATAL or diagnostic.code not in codes:
             yield diagnostic
 
 

@@ -17,7 +17,8 @@ from difflib import unified_diff
 from typing import Any, Literal, get_args
 
 from njc import __version__
-from njc.frontend.diagnostics import CODES, Diagnostic, render_diagnostic
+from njc.findings import read_finding
+from njc.frontend.diagnostics import SEVERITIES, Diagnostic, render_diagnostic
 from njc.project.build import Finding
 
 ReportFormat = Literal["text", "json", "github", "sarif"]
@@ -108,9 +109,9 @@ def format_sarif(diagnostics: Sequence[Diagnostic]) -> str:
         "rules": [
             {
                 "id": code,
-                "shortDescription": {"text": CODES[code].title},
-                "fullDescription": {"text": CODES[code].explanation},
-                "defaultConfiguration": {"level": _SARIF_LEVELS[CODES[code].severity]},
+                "shortDescription": {"text": read_finding(code).title},
+                "fullDescription": {"text": read_finding(code).explanation},
+                "defaultConfiguration": {"level": _SARIF_LEVELS[SEVERITIES[code]]},
             }
             for code in rules
         ],

@@ -9,7 +9,8 @@ import pytest
 from workplace import GREETING, MISSPELT, NOT_PYTHON, Workplace
 
 from case_programs import read_program
-from njc.frontend.diagnostics import CODES
+from njc.findings import read_finding
+from njc.frontend.diagnostics import SEVERITIES
 
 LOOP = read_program("show_loop")
 
@@ -195,10 +196,11 @@ def test_a_place_that_has_no_counterpart_is_named(
 
 
 def test_explanations(here: Workplace) -> None:
-    for code in CODES:
+    for code in SEVERITIES:
         text = here.njc("explain", code.lower()).stdout
-        assert text.startswith(f"{code} ({CODES[code].severity}): {CODES[code].title}\n")
-    assert len(here.njc("explain").stdout.splitlines()) == len(CODES)
+        assert text.startswith(f"{code} ({SEVERITIES[code]}): {read_finding(code).title}\n")
+        assert f"[{code}]: " in text or code == "NJ002", "an example"
+    assert len(here.njc("explain").stdout.splitlines()) == len(SEVERITIES)
     unknown = here.njc("explain", "NJ4011")
     assert unknown.exit_code == 2
     assert "did you mean NJ401?" in unknown.stderr

@@ -2,7 +2,7 @@
 
     lower/NAME.njpy            lower/NAME.py              the compiled file
     diagnostics/NAME.njpy      diagnostics/NAME.txt       what is reported
-    static/NAME.njpy           static/NAME.txt            the same of static builds: tests/static
+    njc/findings/CODE.md       has the program and the report of a code
 
 `pytest tests/compiler --update-cases` writes what the compiler says today: read the diff.
 """
@@ -20,7 +20,8 @@ import black
 import pytest
 
 from njc.compiler import compile_source
-from njc.frontend.diagnostics import CODES, render_diagnostic
+from njc.findings import FOLDER, get_file, read_finding
+from njc.frontend.diagnostics import FATAL, SEVERITIES, render_diagnostic
 from njc.frontend.source import SourceFile
 
 ROOT = Path(__file__).parents[2]
@@ -55,21 +56,41 @@ def test_compiled_file(path: Path, update_cases: bool) -> None:
 
 @pytest.mark.parametrize("path", REPORTED, ids=lambda path: path.stem)
 def test_findings(path: Path, update_cases: bool) -> None:
-    source = SourceFile(path.name, path.read_bytes())
-    compilation = compile_source(source)
-    is_hint = path.stem in CODES and CODES[path.stem].severity == "hint"
-    found = (*compilation.diagnostics, *compilation.hints) if is_hint else compilation.diagnostics
-    report = "\n\n".join(render_diagnostic(diagnostic, source) for diagnostic in found) + "\n"
+    _, report = _report(SourceFile(path.name, path.read_bytes()))
     expected = path.with_suffix(".txt")
     if update_cases:
         expected.write_text(report)
     assert report == expected.read_text()
-    if path.stem in CODES:
-        assert path.stem in {diagnostic.code for diagnostic in found}
 
 
-def test_every_code_has_a_wrong_program() -> None:
-    assert set(CODES) <= {path.stem for path in (*REPORTED, *(CASES / "static").glob("*.njpy"))}
+def _report(source: SourceFile, hints: bool = False) -> tuple[set[str], str]:
+    """Return the codes that are found in a file, and how they are reported."""
+    compilation = compile_source(source)
+    found = (*compilation.diagnostics, *(compilation.hints if hints else ()))
+    report = "\n\n".join(render_diagnostic(diagnostic, source) for diagnostic in found) + "\n"
+    return {each.code for each in found}, report
+
+
+@pytest.mark.parametrize("code", sorted(SEVERITIES))
+def test_the_file_of_a_finding(code: str, update_cases: bool) -> None:
+    """Its severity is that of the compiler, and its program gets the report in it."""
+    finding = read_finding(code)
+    assert finding.severity == SEVERITIES[code] + ", cannot be ignored" * (code in FATAL)
+    assert finding.title == finding.title.strip(".")
+    assert finding.explanation.endswith(".")
+    if code.startswith("NJ4") or code == "NJ002":
+        return  # tests/static; its program is no text
+    source = SourceFile(f"{code}.njpy", finding.program.encode())
+    codes, report = _report(source, hints=SEVERITIES[code] == "hint")
+    if update_cases:
+        text = get_file(code).read_text(encoding="utf-8")
+        get_file(code).write_text(text.replace(finding.report, report), encoding="utf-8")
+    assert report == finding.report
+    assert code in codes
+
+
+def test_every_code_has_a_file() -> None:
+    assert SEVERITIES.keys() == {path.stem for path in FOLDER.glob("*.md")}
 
 
 @pytest.mark.parametrize("path", LOWERED, ids=lambda path: path.stem)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from njc.compiler import compile_source
-from njc.frontend.diagnostics import CODES, Diagnostic, render_diagnostic
+from njc.frontend.diagnostics import Diagnostic, render_diagnostic
 from njc.frontend.source import SourceFile
 from njc.project.report import format_github, format_json, format_sarif
 
@@ -55,13 +55,6 @@ def test_sarif() -> None:
             diagnostic.end_column,
         )
     assert json.loads(format_sarif([]))["runs"][0]["results"] == []
-
-
-def test_codes_are_told_whole() -> None:
-    for name, code in CODES.items():
-        assert name.startswith("NJ")
-        assert code.title == code.title.strip(".")
-        assert code.explanation.endswith(".")
 
 
 BLOCK = '"""natural\nSay <nothing>.\n"""'

@@ -9,7 +9,8 @@ from click.shell_completion import CompletionItem
 
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import with_console
-from njc.frontend.diagnostics import CODES
+from njc.findings import read_finding
+from njc.frontend.diagnostics import FATAL, SEVERITIES
 from njrt.errors import ConfigurationError
 from njrt.similar import find_similar
 
@@ -18,8 +19,8 @@ def _complete_code(
     ctx: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     return [
-        CompletionItem(code, help=found.title)
-        for code, found in CODES.items()
+        CompletionItem(code, help=read_finding(code).title)
+        for code in sorted(SEVERITIES)
         if code.startswith(incomplete.upper())
     ]
 
@@ -30,15 +31,21 @@ def _complete_code(
 def command(console: Console, code: str | None) -> None:
     """Explain the finding CODE; without CODE, list all of them."""
     if code is None:
-        rows = (f"{name}  {found.severity:7}  {found.title}" for name, found in CODES.items())
+        rows = (
+            f"{name}  {SEVERITIES[name]:7}  {read_finding(name).title}"
+            for name in sorted(SEVERITIES)
+        )
         console.result("\n".join(rows))
         return
     code = code.upper()
-    if code not in CODES:
-        close = find_similar(code, CODES)
+    if code not in SEVERITIES:
+        close = find_similar(code, SEVERITIES)
         hint = f"did you mean {close}?" if close else "`njc explain` lists all codes"
         raise ConfigurationError(f"no code {code}; {hint}")
-    found = CODES[code]
-    ignored = "" if found.fatal else f"\n\nA comment `# njc: ignore[{code}]` silences it."
+    found = read_finding(code)
     explanation = textwrap.fill(found.explanation, 88, break_long_words=False)
-    console.result(f"{code} ({found.severity}): {found.title}\n\n{explanation}{ignored}")
+    parts = [f"{code} ({SEVERITIES[code]}): {found.title}", explanation]
+    if code not in FATAL:
+        parts.append(f"A comment `# njc: ignore[{code}]` silences it.")
+    parts += [it for it in found.report.split("\n\n") if f"[{code}]" in it][:1]
+    console.result("\n\n".join(part.rstrip() for part in parts))

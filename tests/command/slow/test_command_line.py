@@ -16,7 +16,7 @@ from workplace import GREETING, Workplace
 from njc import __version__
 from njc.commands import COMMANDS, read_summary
 from njc.commands import njc as njc_command
-from njc.frontend.diagnostics import CODES
+from njc.frontend.diagnostics import SEVERITIES
 from spsbench.cli import main as spsbench_command
 
 
@@ -183,7 +183,7 @@ def test_a_command_imports_only_what_it_needs(here: Workplace) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["explain", "nj2"], {code for code in CODES if code.startswith("NJ2")}),
+        (["explain", "nj2"], {code for code in SEVERITIES if code.startswith("NJ2")}),
         (["check", "--set", "max-c"], {"max-calls=", "max-call-seconds=", "max-code-seconds="}),
         (
             ["build", "--set", "mode="],

@@ -13,7 +13,7 @@ from reference import PAGES, write_reference
 import njrt
 from njc.commands import COMMANDS
 from njc.commands import njc as njc_command
-from njc.frontend.diagnostics import CODES
+from njc.frontend.diagnostics import SEVERITIES
 from spsbench.cli import main as spsbench
 
 
@@ -64,7 +64,7 @@ def test_the_literal_prompts_are_those_that_the_guide_shows(reference: dict[str,
 
 
 def test_every_code_has_its_anchor(reference: dict[str, str]) -> None:
-    assert all(f"\n## {code}: " in reference["diagnostics"] for code in CODES)
+    assert all(f"\n## {code}: " in reference["diagnostics"] for code in SEVERITIES)
 
 
 # ── Navigation and links ─────────────────────────────────────────────────────────────────────────

@@ -22,7 +22,7 @@ from fences import ROOT
 from try_page import EXAMPLES, vendor_pyodide
 
 from chromium import Chromium, find_chromium
-from njc.frontend.diagnostics import CODES
+from njc.frontend.diagnostics import SEVERITIES
 
 pytestmark = [
     pytest.mark.skipif(find_chromium() is None, reason="no Chromium is installed"),
@@ -255,4 +255,4 @@ def test_programs_with_asyncio_run(page: TryPage) -> None:
 
 def test_every_finding_links_to_its_explanation(site: Path) -> None:
     anchors = (site / "reference/diagnostics.html").read_text(encoding="utf-8")
-    assert [code for code in CODES if f'id="{try_program.make_anchor(code)}"' not in anchors] == []
+    assert [code for code in SEVERITIES if f'id="{try_program.make_anchor(code)}"' not in anchors] == []

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from njc.editors.language_server.answers.navigation import Span
 from njc.editors.language_server.texts.documents import Document, Reading, TextEdit
-from njc.frontend.diagnostics import CODES, Diagnostic
+from njc.frontend.diagnostics import FATAL, Diagnostic
 from njc.frontend.prompt_references import NAME
 from njrt.records import record
 
@@ -69,7 +69,7 @@ def _correct(document: Document, finding: Diagnostic, span: Span) -> Iterator[Co
         yield from _declare(document, reading, finding, span, declared[1])
     if finding.code == "NJ304" and reading is not None:
         yield from _annotate_outputs(document, reading, finding, span)
-    if not CODES[finding.code].fatal and finding.severity != "hint":
+    if finding.code not in FATAL and finding.severity != "hint":
         yield _ignore(document, finding, span)
 
 

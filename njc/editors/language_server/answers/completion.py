@@ -22,8 +22,9 @@ from njc.editors.language_server.answers.navigation import (
     list_variables,
 )
 from njc.editors.language_server.texts.documents import Document, Reading, find_open_prompt
+from njc.findings import read_finding
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.diagnostics import CODES
+from njc.frontend.diagnostics import FATAL, SEVERITIES
 from njc.frontend.prompt_references import NAME, PATH, find_name_end
 from njrt.options import DEFAULTS, OPTION_CHOICES, OPTION_NAMES
 from njrt.records import record
@@ -71,7 +72,7 @@ def complete(document: Document, offset: int) -> list[Suggestion]:
     if comment := _OPEN_COMMENT.search(text, line_start, offset):
         if (code := comment["code"]) is not None:
             start = offset - len(code)
-            titles = {name: it.title for name, it in CODES.items() if not it.fatal}
+            titles = {code: read_finding(code).title for code in sorted(SEVERITIES.keys() - FATAL)}
             return [Suggestion(name, "code", start, offset, titles[name]) for name in titles]
         before, word = comment["before"], comment["word"]
         if "ignore" in before:
