@@ -89,15 +89,7 @@ def command(
         for repeat in range(1, repeats + 1)
         for case in numbered
     ]
-    results: list[CaseResult] = []
-    progress = ProgressLine(console, "running")
-    planned.sort(key=lambda run: run.form.mode == "live")  # others fail here without code
-    for mode, runs in groupby(planned, key=lambda run: run.form.mode):
-        with setting_variable("NJC_MODE", mode):
-            loaded = load_again(target) if mode else get_target(target)
-            for result in run_cases(loaded, list(runs), flags["jobs"]):
-                results.append(result)
-                progress(len(results), len(planned))
+    results = _run_planned(console, target, planned, flags["jobs"])
     summaries = [summarize(form, numbered, results) for form in forms]
     times = f", {repeats} times" if repeats > 1 else ""
     title = f"{shown} on {format_count(len(numbered), 'case')}{times}"
@@ -111,3 +103,19 @@ def command(
     checked = [(gate, it) for gate in conditions for it in summaries]
     console.note("\n".join(gate.describe(it.name, it.passes) for gate, it in checked))
     return int(not all(gate.holds(it.passes) for gate, it in checked))
+
+
+def _run_planned(
+    console: Console, target: str, planned: Sequence[PlannedRun], jobs: int
+) -> list[CaseResult]:
+    """Run the cases mode by mode; `live` is the last, because others fail at once without code."""
+    results: list[CaseResult] = []
+    progress = ProgressLine(console, "running")
+    ordered = sorted(planned, key=lambda run: run.form.mode == "live")
+    for mode, runs in groupby(ordered, key=lambda run: run.form.mode):
+        with setting_variable("NJC_MODE", mode):
+            loaded = load_again(target) if mode else get_target(target)
+            for result in run_cases(loaded, list(runs), jobs):
+                results.append(result)
+                progress(len(results), len(planned))
+    return results
