@@ -100,12 +100,15 @@ Interceptor = Callable[[PendingEffect], Decision | Awaitable[Decision]]
 class OpenInterceptor:
     """An interceptor in its `with using`; `name` is its name in events, recordings and messages.
 
-    With `asks_again` it is asked even if the recording has its decision.
+    With an attribute `asks_again` it is asked even if the recording has its decision.
     """
 
     name: str
     decide: Interceptor
-    asks_again: bool = False
+
+    @property
+    def asks_again(self) -> bool:
+        return bool(getattr(self.decide, "asks_again", False))
 
 
 def is_observer(opened: OpenInterceptor) -> bool:

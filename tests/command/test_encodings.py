@@ -35,7 +35,7 @@ def call(*words: str, reply: str = REPLY) -> Result:
 
 def call_offline(*words: str) -> Result:
     Path("out.jsonl").unlink(missing_ok=True)
-    with njrt.using(record="recording.jsonl", mode="none"):
+    with njrt.using(record="none:recording.jsonl"):
         return CliRunner().invoke(njc, words)
 
 
@@ -67,7 +67,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     model = njrt.Scripted([REPLY], protocol="text")
     with njrt.using(model=model, trace=tmp_path / "trace.jsonl"):
         assert space["double"](2) == 4
-    with njrt.using(record="recording.jsonl", mode="all"):
+    with njrt.using(record="all:recording.jsonl"):
         assert call(*READERS["cases.jsonl"]).exit_code == 0
     built = call("build", "double.njpy", "--mode", "static", reply=CODE)
     assert built.exit_code == 0, built.output

@@ -383,7 +383,7 @@ def test_recorded_replies_count_once_and_for_their_model(
     recording = tmp_path / "run.jsonl"
 
     def replay(mode: Any, *words: str) -> Result:
-        with njrt.using(record=recording, mode=mode):
+        with njrt.using(record=f"{mode}:{recording}"):
             return CliRunner().invoke(njc, ["eval", f"{program}:route", cases, *words])
 
     assert "1 of 1" in replay("new", "--model", "openai/a").output
@@ -422,9 +422,9 @@ def test_a_server_may_have_another_name_for_a_model(tmp_path: Path, name: str) -
         "--model",
         "m.gguf" if name == "here" else "openai/m",
     ]
-    with njrt.using(model=model, record=recording, mode="new"):
+    with njrt.using(model=model, record=f"new:{recording}"):
         assert "1 of 1" in CliRunner().invoke(njc, words).output
-    with njrt.using(record=recording, mode="none"):
+    with njrt.using(record=f"none:{recording}"):
         assert "1 of 1" in CliRunner().invoke(njc, words).output
 
 

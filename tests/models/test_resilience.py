@@ -259,7 +259,7 @@ def test_a_recording_of_attempts_is_replayed_without_a_call(tmp_path):
     model = RetryModel(Scripted([reply(""), reply('{"n": 2}')]), when=is_failure)
     recorded, totals = ask_in_block(model, record=path)
     assert (recorded, totals.calls) == (2, 2)
-    replayed, totals = ask_in_block(None, record=path, mode="none")
+    replayed, totals = ask_in_block(None, record=f"none:{path}")
     assert (replayed, totals.calls) == (2, 1)
 
 

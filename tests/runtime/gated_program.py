@@ -64,8 +64,7 @@ for order in orders:
 """
 with njrt.using(
     model=njrt.Scripted([run(code, done=True)] * 2),
-    record=FOLDER / "job.jsonl",
-    mode="new",
+    record=f"new:{FOLDER / 'job.jsonl'}",
     intercept=accept,
 ):
     print("started", flush=True)

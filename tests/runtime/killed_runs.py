@@ -149,7 +149,7 @@ def run_once(program: Example, folder: Path) -> None:
     terminal = AgreeingTerminal(journal.tell)
     approval = Approval(ApprovalsFile(folder / "approvals.jsonl"), None, terminal, lambda: "")
     model = RecordedReplies(replies, given, journal.tell)
-    with njrt.using(intercept=approval, model=model, record=path, mode="new"):
+    with njrt.using(intercept=approval, model=model, record=f"new:{path}"):
         end = run_in_one_go(program)
     (folder / "end.json").write_text(json.dumps(end))
 
@@ -164,7 +164,7 @@ def run_in_one_go(program: Example) -> str:
 
 def write_whole(program: Example, folder: Path) -> None:
     """Run the program in one go, and write its end."""
-    with njrt.using(record=program.recording, mode="none"):
+    with njrt.using(record=f"none:{program.recording}"):
         (folder / "whole.json").write_text(json.dumps(run_in_one_go(program)))
 
 

@@ -359,10 +359,10 @@ def test_names_in_a_reply_may_be_spelled_as_in_the_prompt(written: str) -> None:
 
 def test_a_recording_replays_an_answer(tmp_path) -> None:
     file = tmp_path / "answers.jsonl"
-    with njrt.using(record=file, mode="once"):
+    with njrt.using(record=file):
         assert call("route", "a", says=[{"team": "billing"}]) == "billing"
     program = PROGRAM.load()
-    with njrt.using(record=file, mode="none"):
+    with njrt.using(record=f"none:{file}"):
         assert program["route"]("a") == "billing"
 
 

@@ -303,7 +303,8 @@ CODE = "orders[0].status = 'paid'\npay(orders[0])\nnote = 'a'"
 
 
 def test_decisions_are_recorded_and_replayed(tmp_path: Path) -> None:
-    record = {"record": str(tmp_path / "shop.jsonl"), "mode": "new"}
+    record = {"record": f"new:{tmp_path / 'shop.jsonl'}"}
+    replay = {"record": f"none:{tmp_path / 'shop.jsonl'}"}
     decisions: Iterator[Callable[[Changes], njrt.Decision]]
     decisions = iter([edit("orders[0].status", "held"), lambda changes: njrt.Pause()])
     with pytest.raises(njrt.Paused):
@@ -312,13 +313,13 @@ def test_decisions_are_recorded_and_replayed(tmp_path: Path) -> None:
     continued.run(**record)
     assert [[*it] for it in continued.asked] == [["note"]]
     replayed = World()
-    replayed.run(CODE, intercept=lambda pending: njrt.Accept(), **record | {"mode": "none"})
+    replayed.run(CODE, intercept=lambda pending: njrt.Accept(), **replay)
     for world in (continued, replayed):
         assert (world.orders[0].status, world.note) == ("held", "b")
     other = World()
     other.note = "other"
     with pytest.raises(njrt.RecordingMismatchError, match=r"njrt\.apply"):
-        other.run(**record | {"mode": "none"})
+        other.run(**replay)
 
 
 def test_other_interceptors_are_not_asked_about_changes() -> None:

@@ -70,7 +70,7 @@ def test_questions_count_as_calls_of_the_block_and_are_traced(tmp_path: Path) ->
 def test_questions_are_recorded_and_replayed(tmp_path: Path) -> None:
     file = tmp_path / "r.jsonl"
     assert play(scripted(CODE, *ANSWERS), record=file) == ["pear"]
-    assert play(scripted(), record=file, mode="none") == ["pear"]
+    assert play(scripted(), record=f"none:{file}") == ["pear"]
 
 
 def test_secrets_are_not_asked_about() -> None:

@@ -366,9 +366,9 @@ def test_without_asserts_nothing_is_checked(tmp_path: Path, optimized: bool) -> 
 def test_recordings_and_traces_have_the_correction(tmp_path: Path) -> None:
     recording, trace = tmp_path / "run.jsonl", tmp_path / "trace.jsonl"
     model = njrt.Scripted([{"x": 1}, {"x": 4}], protocol="text")
-    with njrt.using(model=model, record=recording, mode="new", trace=trace):
+    with njrt.using(model=model, record=f"new:{recording}", trace=trace):
         assert load(SIMPLE)["f"]() == 4
-    with njrt.using(record=recording, mode="none"):
+    with njrt.using(record=f"none:{recording}"):
         assert load(SIMPLE)["f"]() == 4
     lines = [json.loads(line) for line in trace.read_text().splitlines()]
     results = [line["result"] for line in lines if line["event"] == "performed"]

@@ -108,12 +108,12 @@ def test_a_wrong_reply_is_mended_and_replays(
     compiled = compile_place(place, authority=None if form == "data" else "code")
     model = njrt.Scripted([say(wrong, form), say(4, form)], protocol="text")
     recording = tmp_path / "run.jsonl"
-    assert play(compiled, model=model, record=recording, mode="new") == [4]
+    assert play(compiled, model=model, record=f"new:{recording}") == [4]
     assert len(model.requests) == 2
     assert ("`x > limit` (too small)", "`x < 9` (too big: 9)")[wrong > 3] in str(
         model.requests[1].messages[-1]
     )
-    assert play(compiled, record=recording, mode="none") == [4]
+    assert play(compiled, record=f"none:{recording}") == [4]
 
 
 @pytest.mark.parametrize(("wrong", "text"), [(1, "^too small$"), (9, "^too big: 9$")])

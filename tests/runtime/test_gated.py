@@ -716,7 +716,7 @@ def test_a_paused_run_goes_on_and_pays_nothing_twice(
         asked.append(pending.arguments["order"].number)
         return njrt.Pause() if len(asked) == paused_at else njrt.Accept()
 
-    settings = {"record": tmp_path / "shop.jsonl", "mode": "new", "intercept": decide_calls(decide)}
+    settings = {"record": f"new:{tmp_path / 'shop.jsonl'}", "intercept": decide_calls(decide)}
     with pytest.raises(njrt.Paused):
         play(LOOP, policy, **settings)
     assert len(PAID) == paused_at - 1
@@ -747,7 +747,7 @@ VALUES = [
 @pytest.mark.parametrize("value", VALUES)
 def test_a_result_comes_back_as_it_was(policy: str, value: str, tmp_path: Path) -> None:
     code = f"receipts.append(give({value!r}))"
-    settings = {"record": tmp_path / "shop.jsonl", "mode": "new"}
+    settings = {"record": f"new:{tmp_path / 'shop.jsonl'}"}
     first = play(code, policy, **settings)
     again = play(code, policy, **settings)
     assert first == again == [eval(value)]
@@ -763,7 +763,7 @@ class Zone(datetime.tzinfo):
 
 
 def test_a_time_comes_back_with_its_offset(tmp_path: Path) -> None:
-    settings = {"record": tmp_path / "shop.jsonl", "mode": "new"}
+    settings = {"record": f"new:{tmp_path / 'shop.jsonl'}"}
     code = "receipts.append(give('datetime.datetime(2026, 3, 1, tzinfo=Zone())'))"
     first, again = play(code, "guarded", **settings), play(code, "guarded", **settings)
     assert [str(time) for time in again] == ["2026-03-01 00:00:00+02:00"]
@@ -779,7 +779,7 @@ def test_a_time_comes_back_with_its_offset(tmp_path: Path) -> None:
 def test_a_result_that_cannot_be_stored_is_said_when_it_is_needed(
     tmp_path: Path,
 ) -> None:
-    settings = {"record": tmp_path / "shop.jsonl", "mode": "new"}
+    settings = {"record": f"new:{tmp_path / 'shop.jsonl'}"}
     with pytest.warns(
         njrt.BlockWarning, match="give cannot be stored .the function <lambda>"
     ) as said:
@@ -792,7 +792,7 @@ def test_a_result_that_cannot_be_stored_is_said_when_it_is_needed(
 @pytest.mark.parametrize("policy", POLICIES)
 def test_an_exception_is_raised_again(policy: str, tmp_path: Path) -> None:
     code = "try:\n    fail('x')\nexcept KeyError as error:\n    receipts.append(error.args)"
-    settings = {"record": tmp_path / "shop.jsonl", "mode": "new"}
+    settings = {"record": f"new:{tmp_path / 'shop.jsonl'}"}
     assert play(code, policy, **settings) == play(code, policy, **settings) == [("x",)]
     assert PAID == ["x"]
 
@@ -822,7 +822,7 @@ def test_an_exception_that_cannot_be_stored_keeps_its_class(
     def go(mode: str) -> list[Any]:
         receipts: list[Any] = []
         model = njrt.Scripted([run(code, done=True), run("receipts.append('gave up')", done=True)])
-        settings: Any = {"record": tmp_path / "shop.jsonl", "mode": mode}
+        settings: Any = {"record": f"{mode}:{tmp_path / 'shop.jsonl'}"}
         with njrt.using(model=model, **settings):
             run_block(
                 "<request>, <try_request>, <receipts>.",
@@ -857,7 +857,7 @@ def crash_while_paying(
     def go() -> list[Any]:
         bought: list[str] = []
         model = njrt.Scripted([run(code, done=True)])
-        with njrt.using(model=model, record=tmp_path / "shop.jsonl", mode="new", **settings):
+        with njrt.using(model=model, record=f"new:{tmp_path / 'shop.jsonl'}", **settings):
             njrt.run("natural\n<buy> into <bought>.", lambda: (buy, bought), at="shop.njpy:1")
         return bought
 
@@ -1023,7 +1023,7 @@ def test_calls_that_are_shown_alike_are_other_calls(
 
         results: list[str] = []
         model = njrt.Scripted([run("results.append(weigh_it())", done=True)])
-        settings: Any = {"record": path, "mode": mode, "intercept": accept}
+        settings: Any = {"record": f"{mode}:{path}", "intercept": accept}
         with njrt.using(model=model, **settings):
             run_block("<weigh_it> into <results>.", lambda: (weigh_it, results), policy)
         return results
@@ -1057,7 +1057,7 @@ def test_another_call_than_before_is_an_error(policy: str, tmp_path: Path) -> No
 
     def go() -> None:
         model = njrt.Scripted([run("pay(next_order())\npay(next_order())", done=True)])
-        settings: Any = {"record": tmp_path / "shop.jsonl", "mode": "new"}
+        settings: Any = {"record": f"new:{tmp_path / 'shop.jsonl'}"}
         with njrt.using(model=model, intercept=decide_calls(decide), **settings):
             run_block("Pay by <pay> <next_order>.", lambda: (pay, next_order), policy)
 
@@ -1073,7 +1073,7 @@ def test_a_replay_pays_nothing(policy: str, tmp_path: Path) -> None:
     path = tmp_path / "shop.jsonl"
     play(LOOP, policy, record=path, intercept=accept)
     PAID.clear()
-    with njrt.using(record=path, mode="none"):
+    with njrt.using(record=f"none:{path}"):
         assert settle(ORDERS, policy) == ["receipt 1", "receipt 2", "receipt 3"]
         with pytest.raises(njrt.RecordingMismatchError, match="no reply number 2"):
             settle(ORDERS, policy)
@@ -1086,7 +1086,7 @@ def test_a_replay_makes_no_call_that_is_not_recorded(tmp_path: Path) -> None:
     lines = path.read_text()
     path.write_text(lines.replace("receipts.append('none')", "receipts.append(give('3'))"))
     with pytest.raises(njrt.RecordingMismatchError, match="another call than the recording"):
-        play("", "guarded", record=path, mode="none")
+        play("", "guarded", record=f"none:{path}")
     assert not PAID
 
 
@@ -1094,17 +1094,17 @@ def test_a_replay_makes_no_call_that_is_not_recorded(tmp_path: Path) -> None:
 def test_a_replay_of_an_unfinished_recording_is_paused(kept: int, tmp_path: Path) -> None:
     """Of a program that a person's question, or the machine, has stopped."""
     path = tmp_path / "shop.jsonl"
-    settings: Any = {"record": path, "intercept": decide_calls(pause_at_two)}
+    settings: Any = {"record": f"new:{path}", "intercept": decide_calls(pause_at_two)}
     with pytest.raises(njrt.Paused):
-        play(LOOP, "guarded", mode="new", **settings)
+        play(LOOP, "guarded", **settings)
     assert PAID == [(1, 1)]
     lines = path.read_text().splitlines(True)
     path.write_text("".join(line for line in lines if kept == 2 or '"pending"' not in line))
     with pytest.raises(njrt.Paused, match="ends before the call") as paused:
-        play("", "guarded", record=path, mode="none", intercept=accept)
+        play("", "guarded", record=f"none:{path}", intercept=accept)
     assert paused.value.recording == str(path)
     assert PAID == [(1, 1)]
-    play("", "guarded", record=path, mode="new", intercept=accept)
+    play("", "guarded", record=f"new:{path}", intercept=accept)
     assert PAID == [(1, 1), (2, 1), (3, 1)]
 
 
@@ -1113,7 +1113,7 @@ def pause_at_two(pending: njrt.PendingEffect) -> njrt.Decision:
 
 
 def test_equal_calls_are_different_calls(tmp_path: Path) -> None:
-    settings: Any = {"record": tmp_path / "shop.jsonl", "mode": "new", "intercept": accept}
+    settings: Any = {"record": f"new:{tmp_path / 'shop.jsonl'}", "intercept": accept}
     play("pay(orders[0])\npay(orders[0])", "guarded", **settings)
     play("pay(orders[0])\npay(orders[0])", "guarded", **settings)
     assert PAID == [(1, 1), (1, 1)]
@@ -1126,7 +1126,7 @@ def test_gathered_calls_are_made_once(tmp_path: Path) -> None:
 
     def go() -> Any:
         model = njrt.Scripted([run(code, done=True)])
-        settings: Any = {"record": tmp_path / "shop.jsonl", "mode": "new", "intercept": accept}
+        settings: Any = {"record": f"new:{tmp_path / 'shop.jsonl'}", "intercept": accept}
         with njrt.using(model=model, **settings):
             return asyncio.run(asettle(ORDERS, "guarded"))
 
@@ -1138,7 +1138,7 @@ def test_gathered_calls_are_made_once(tmp_path: Path) -> None:
 def test_a_pause_waits_for_the_calls_that_are_under_way(policy: str, tmp_path: Path) -> None:
     answers: Iterator[njrt.Decision] = iter([njrt.Accept(), njrt.Pause(), *[njrt.Accept()] * 9])
     code = "import asyncio\nreceipts.extend(await asyncio.gather(*map(apay, orders)))"
-    settings: Any = {"record": tmp_path / "shop.jsonl", "mode": "new"}
+    settings: Any = {"record": f"new:{tmp_path / 'shop.jsonl'}"}
 
     def go() -> Any:
         model = njrt.Scripted([run(code, done=True)])
@@ -1180,7 +1180,7 @@ def test_a_pause_waits_for_the_calls_in_other_threads(policy: str, tmp_path: Pat
     model = njrt.Scripted([run("pay_outside(1)\npay_slowly(2)", done=True)])
     with (
         pytest.raises(njrt.Paused),
-        njrt.using(model=model, record=path, mode="new", intercept=decide_calls(decide)),
+        njrt.using(model=model, record=f"new:{path}", intercept=decide_calls(decide)),
     ):
         run_block("<pay_outside>, <pay_slowly>.", lambda: (pay_outside, pay_slowly), policy)
     assert PAID == [1]
@@ -1403,7 +1403,7 @@ def test_a_call_by_rule_is_made_once(tmp_path: Path) -> None:
     code = "for n in [1, 2]:\n    results.append(mailer.send(str(n)))"
     rules = {Newsletter.send: njrt.CallRule("allow", at_most=2)}
     for mode in ("new", "none"):
-        recording = {"record": str(tmp_path / "calls.jsonl"), "mode": mode}
+        recording = {"record": f"{mode}:{tmp_path / 'calls.jsonl'}"}
         assert post(code, rules, **recording) == ["sent to 1", "sent to 2"]
     assert PAID == [("1", "news"), ("2", "news")]
 
@@ -1531,7 +1531,7 @@ def test_an_exception_of_an_earlier_version_is_read() -> None:
 def test_no_message_leads_to_paying_twice(mode: Any, tmp_path: Path) -> None:
     """Neither a damaged line, nor another call, nor a changed prompt is answered by a new recording."""
     path = tmp_path / "shop.jsonl"
-    play(LOOP, "guarded", record=path, mode="new", intercept=accept)
+    play(LOOP, "guarded", record=f"new:{path}", intercept=accept)
     whole = path.read_text()
     for damaged in (
         whole.replace('"state"', '"stat', 1),
@@ -1539,12 +1539,12 @@ def test_no_message_leads_to_paying_twice(mode: Any, tmp_path: Path) -> None:
     ):
         path.write_text(damaged)
         with pytest.raises(njrt.NaturalError) as raised:
-            play(LOOP, "guarded", record=path, mode=mode, intercept=accept)
+            play(LOOP, "guarded", record=f"{mode}:{path}", intercept=accept)
         assert "would make them again" in str(raised.value)
         assert "NJC_RECORD=all" not in str(raised.value)
     path.write_text(whole)
     if mode == "none":
-        settings: Any = {"record": path, "mode": mode, "intercept": accept}
+        settings: Any = {"record": f"{mode}:{path}", "intercept": accept}
         with njrt.using(**settings), pytest.raises(njrt.NaturalError) as raised:
             settle(ORDERS[:1], "guarded")
         assert "NJC_RECORD=all" not in str(raised.value)

@@ -845,7 +845,7 @@ def test_a_recording_replays_an_interface_without_a_model(tmp_path: Path) -> Non
     path = tmp_path / "shop.jsonl"
     says = [call("find", text="t"), call("reserve", product=ref(1), count=2), call("done", total=2)]
     assert buy(*says, record=path) == (2, 1)
-    assert PROGRAM.call("buy", "two lattes", None, says=[], record=path, mode="none") == (2, 1)
+    assert PROGRAM.call("buy", "two lattes", None, says=[], record=f"none:{path}") == (2, 1)
     assert [(Completed(), [("latte", 2)])] * 2 == SEEN
     assert len(read_recording(RecordingFile(path)).entries) == 3
 
@@ -876,7 +876,7 @@ def test_a_gated_function_in_a_handler_is_decided_and_made_once(tmp_path: Path) 
     PAID.clear()
     act(interface, call("check_out", cents=5), intercept=decide, record=path)
     assert [getattr(effect, "function", "") for effect in seen] == ["till.check_out", "test_interfaces.pay", "till.done"]  # fmt: skip
-    ACTING.call("act", interface, None, says=[], intercept=decide, record=path, mode="none")
+    ACTING.call("act", interface, None, says=[], intercept=decide, record=f"none:{path}")
     assert PAID == [5]
 
 

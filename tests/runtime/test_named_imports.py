@@ -141,7 +141,7 @@ def test_a_failure_reads_the_same_in_a_replay(bank: ModuleType, tmp_path: Path) 
     with njrt.using(model=Scripted(replies), record=record):
         assert work("Ann") == 500
     assert bank.CALLS == ["nobody", "Ann"]
-    with njrt.using(record=record, mode="none"):
+    with njrt.using(record=f"none:{record}"):
         assert work("Ann") == 500
     assert bank.CALLS == ["nobody", "Ann"]
     lines = [json.loads(line) for line in record.read_text().splitlines()]

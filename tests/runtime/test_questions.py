@@ -212,7 +212,7 @@ def test_questions_are_accounted_for_recorded_and_limited(tmp_path: Path) -> Non
     last = njrt.last_run()
     assert last is not None
     assert last.place == "mail.njpy:3"
-    with njrt.using(record=recording, mode="none"):
+    with njrt.using(record=f"none:{recording}"):
         assert njrt.llm("How many?", int) == 1
         with pytest.raises(njrt.RecordingMismatchError):
             njrt.llm("How much?", int)

@@ -163,26 +163,13 @@ def test_new_records_a_request_that_comes_more_often(path: Path) -> None:
     assert [reply.message.text for reply in replies] == ["1", "2"]
 
 
-@pytest.mark.parametrize(
-    ("given", "path", "mode"),
-    [
-        ("none:x.jsonl", "x.jsonl", "none"),
-        ("once:mail.jsonl", "mail.jsonl", "once"),
-        ("new:recordings/mail.jsonl", "recordings/mail.jsonl", "new"),
-        ("all:x", "x", "all"),
-        ("off", "mail.jsonl", "none"),
-        ("none", "mail.jsonl", "none"),
-        ("recordings/none:x.jsonl", "x.jsonl", "none"),
-    ],
-)
-def test_a_mode_in_the_path_is_refused(given: str, path: str, mode: str) -> None:
-    """NJC_RECORD=none:x.jsonl has the mode in its text; `record=` has it beside it."""
-    for open_it in (Recorder, lambda text: njrt.using(record=text).__enter__()):
-        with pytest.raises(njrt.ConfigurationError) as caught:
-            open_it(given)
-        assert str(caught.value).startswith(f"{given!r} is not the path of a recording")
-        assert f'record="{path}", mode="{mode}"' in str(caught.value)
-    assert not Path(given).exists()
+def test_a_mode_is_a_part_of_the_place_in_settings_only(tmp_path: Path) -> None:
+    place = tmp_path / "x.jsonl"
+    with njrt.using(record=f"new:{place}", model=Scripted(["1"])):
+        njrt.llm("A")
+    assert place.exists()
+    with pytest.raises(njrt.ConfigurationError, match="no part of its name here"):
+        Recorder("none:x.jsonl")
 
 
 def test_a_recording_may_be_named_like_a_mode(tmp_path: Path) -> None:

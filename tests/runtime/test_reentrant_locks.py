@@ -35,15 +35,15 @@ def handle(frame, event, argument):
     lines += 1
     if not inside and lines % 61 == 0:
         inside, count = True, count + 1
-        ask(record="inner.jsonl", mode="new")
+        ask(record="new:inner.jsonl")
         inside = False
     return handle
 
-ask(record="shop.jsonl", mode="new")
+ask(record="new:shop.jsonl")
 sys.settrace(handle)
 inside = False
 for _ in range(12):
-    ask(record="shop.jsonl", mode="new", cache="cache")
+    ask(record="new:shop.jsonl", cache="cache")
 sys.settrace(None)
 assert not any(stack.everywhere for stack in _stacks)
 print(1 + 12 + count)

@@ -84,7 +84,10 @@ def test_misbehaviour_ends_with_a_place_a_bill_and_a_recording(tmp_path: Path) -
         def play(says: Any, mode: Any) -> tuple[Any, Scripted, Any]:
             model = Scripted(says, protocol=protocol)  # noqa: B023
             record = tmp_path / f"{seed}.jsonl"  # noqa: B023
-            with njrt.using(model=model, record=record, mode=mode, **options), njrt.watch() as used:  # noqa: B023
+            with (
+                njrt.using(model=model, record=f"{mode}:{record}", **options),  # noqa: B023
+                njrt.watch() as used,
+            ):
                 try:
                     return PROGRAM.load()["count"]("text"), model, used
                 except (njrt.NaturalError, ValueError) as error:

@@ -190,7 +190,8 @@ def test_a_hostile_value_disturbs_no_part_of_a_run(name: str, tmp_path: Path) ->
         with njrt.watch() as account:
             assert PROGRAM.call(function, value, says=replies, **settings) == 1, kind
         assert account.totals.calls == len(replies), kind
-        again = PROGRAM.call(function, make_values()[name], says=[], mode="none", **settings)
+        settings["record"] = f"none:{recording}"
+        again = PROGRAM.call(function, make_values()[name], says=[], **settings)
         assert again == 1, kind
         for line in trace.read_bytes().splitlines():
             json.loads(line)

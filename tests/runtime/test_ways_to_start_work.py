@@ -502,10 +502,10 @@ def test_configure_is_outermost_and_a_later_call_replaces_it(tmp_path: Path) -> 
         assert ask_once() == "inner"
     assert asked == ["using", "first", "using", "second"]
     assert ask_once() == "outer"
-    njrt.configure(model=outer, record=first, mode="all")
+    njrt.configure(model=outer, record=f"all:{first}")
     assert ask_once() == "outer"
     assert njrt.configure() is None  # type: ignore[func-returns-value]
-    with njrt.using(record=first, mode="none"):
+    with njrt.using(record=f"none:{first}"):
         assert ask_once() == "outer"
 
 

@@ -160,10 +160,10 @@ def test_the_arguments_of_calls_keep_their_digits_and_so_do_recordings(
         path = tmp_path / f"{number}.jsonl"
         arguments = f'{{"amount": {text}, "parts": [{text}, 3], "ratio": {text}}}'
         for model in serve("pay", arguments):
-            with njrt.using(model=model, record=path, mode="all"):
+            with njrt.using(model=model, record=f"all:{path}"):
                 assert act(Interface("bank", [pay])) == 1.5
         silent = njrt.Scripted([], protocol="text" if serve is from_text else "tools")
-        with njrt.using(model=silent, record=path, mode="none"):
+        with njrt.using(model=silent, record=f"none:{path}"):
             assert act(Interface("bank", [pay])) == 1.5
         amount = Decimal(text)
         assert [list(map(str, seen)) for seen in SEEN] == [

@@ -134,7 +134,7 @@ def test_a_recording_that_is_written_whole_keeps_what_another_process_has_added(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "shop.jsonl"
-    with njrt.using(model=njrt.Scripted(lambda _: "ü"), record=path, mode="new"):
+    with njrt.using(model=njrt.Scripted(lambda _: "ü"), record=f"new:{path}"):
         njrt.llm("ü1")
         add_reply(path, 2)
         line = path.read_bytes().splitlines()[-1]

@@ -58,7 +58,7 @@ def test_an_object_holds_budgets_cache_traces_and_recordings() -> None:
     ask(store=store, record="store:mail")
     kinds = {key.partition("/")[0] for key in store.list_keys("")}
     assert kinds == {"budget", "recording", "reply", "trace"}
-    with njrt.using(store=store, record="store:mail", mode="none"):
+    with njrt.using(store=store, record="none:store:mail"):
         assert njrt.llm("How many?") == "3"
 
 

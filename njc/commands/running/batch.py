@@ -90,7 +90,7 @@ def command(
     try:
         with ExitStack() as stack:
             if asked.scheduler is None and find_recorder(get_settings(), os.environ) is None:
-                stack.enter_context(njrt.using(record=results.recording, mode="new"))
+                stack.enter_context(njrt.using(record=f"new:{results.recording}"))
                 os.environ["NJC_RECORD"] = f"new:{results.recording}"  # of a local cluster
             if asked.executor is None and asked.max_usd is not None:
                 left = max(0.0, asked.max_usd - (results.usage.usd or 0.0))

@@ -114,6 +114,7 @@ class Agent:
         return decision
 
     intercept.is_observer = True  # type: ignore[attr-defined]
+    intercept.asks_again = True  # type: ignore[attr-defined]
 
     # ── steps ────────────────────────────────────────────────────────────────────────────────────
 

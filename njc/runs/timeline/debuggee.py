@@ -61,7 +61,7 @@ def main() -> None:
         agent.ending = 1, text
         sys.exit(1)
     options: dict[str, Any] = {"max_seconds": _MAX_SECONDS, **start["options"]}
-    given = GivenSettings(intercept=agent.intercept, ask_again=True, options=options)
+    given = GivenSettings(intercept=agent.intercept, options=options)
     configure_layer("tool", given)  # the threads of the program too
     # Each step back would start a process that warns.
     warnings.simplefilter("ignore", PolicyWarning)

@@ -29,6 +29,8 @@ EffectSet = Literal["answer", "direct"]
 Authority = Literal["least", "strict", "code"]
 Jumps = Literal["named", "all"]
 Mode = Literal["live", "static", "reviewed"]
+RecordMode = Literal["none", "once", "new", "all"]
+RECORD_MODES: tuple[RecordMode, ...] = get_args(RecordMode)
 Policy = Literal["guarded", "contained", "auto", "open"]
 CodePolicy = Literal["guarded", "contained", "open"]
 """How a piece of code runs, once it is known what `auto` means for its block."""

@@ -35,6 +35,7 @@ DROPPED: Mapping[str, str] = {
 REFUSED: Mapping[str, str] = {
     "tenant": "open `njrt.using(budget=...)` with the tenant's budget around its calls",
     "manifest": "decide about effects in `njrt.using(intercept=...)`",
+    "ask_again": "give the interceptor the attribute `asks_again = True`",
     "replay": "replay recordings with NJC_RECORD=none:FILE",
 }
 """Options, arguments and variables that restricted a program."""

@@ -19,7 +19,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 from njrt.context import Stack, free_in_child
 from njrt.effect_json import format_call
@@ -28,6 +27,7 @@ from njrt.errors import Paused, RecordingError, RecordingMismatchError, Recordin
 from njrt.message_json import hash_conversation, reply_from_json, reply_to_json
 from njrt.messages import Message, Protocol, Reply, Request, UserMessage
 from njrt.models.model import Ask
+from njrt.options import RecordMode
 from njrt.persistence.open_recording import OpenRecording, is_same_model, list_shown
 from njrt.persistence.recording_file import (
     RecordedCall,
@@ -44,7 +44,6 @@ from njrt.persistence.recording_file import (
 from njrt.persistence.recording_place import RecordingPlace, open_recording_place
 from njrt.version import __version__
 
-RecordMode = Literal["none", "once", "new", "all"]
 """`none`: only replay. `once`: record if the file does not exist, otherwise only replay. `new`:
 replay what is recorded and record the rest. `all`: record everything again. An unfinished recording
 is continued."""

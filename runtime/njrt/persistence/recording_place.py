@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from njrt.errors import ConfigurationError, RecordingError, StoreError, WrongSignatureError
+from njrt.options import RECORD_MODES
 from njrt.private_files import (
     append_private_line,
     drop_cut_line,
@@ -30,10 +31,6 @@ from njrt.stores import Store, make_store_key, update
 
 STORED_PREFIX = "store:"
 """The prefix that marks a recording's name in a store, rather than a file's path."""
-
-_MODE_IN_PATH = re.compile(
-    r"\A(?:none|once|new|all|off)\Z|(?:\A|[/\\])(?:none|once|new|all|off):(?P<path>.*)"
-)
 
 ChangeLines = Callable[[list[str]], list[str]]
 
@@ -137,18 +134,11 @@ def is_stored(place: str) -> bool:
 def open_recording_place(
     place: str | Path, store_url: str | None = None, environ: Mapping[str, str] = os.environ
 ) -> RecordingPlace:
-    """Return the place of a recording that is given as a path, `store:NAME` or `URL#NAME`.
-
-    Raises ConfigurationError for `MODE:PATH`, which only the variable NJC_RECORD may have.
-    """
+    """Return the place of a recording that is given as a path, `store:NAME` or `URL#NAME`."""
     text = str(place)
+    if text.partition(":")[0] in RECORD_MODES and ":" in text:
+        raise ConfigurationError(f"{text!r}: the mode of a recording is no part of its name here")
     if not is_stored(text):
-        if found := _MODE_IN_PATH.search(text):
-            path, mode = found["path"] or "mail.jsonl", found[0].strip("/\\").partition(":")[0]
-            raise ConfigurationError(
-                f"{text!r} is not the path of a recording: the mode is another argument, "
-                f'such as record="{path}", mode="{mode.replace("off", "none")}"'
-            )
         return RecordingFile(Path(place))
     from njrt.persistence.open_store import get_store, hide_password
 

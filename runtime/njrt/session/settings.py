@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, unquote
 
 from njrt.context import Stack, allow_one_entry, open_approvals
@@ -34,7 +34,7 @@ from njrt.options import (
     BUILD_OPTIONS,
     DEFAULTS,
     ENVIRONMENT_VARIABLES,
-    Mode,
+    RECORD_MODES,
     Options,
     make_options,
     merge_option_layers,
@@ -45,7 +45,7 @@ from njrt.records import field, fields, record, replace
 
 if TYPE_CHECKING:
     from njrt.options.budget import Budget
-    from njrt.persistence.recorder import Recorder, RecordMode
+    from njrt.persistence.recorder import Recorder
     from njrt.production.budgets.budgeted import OpenBudget
 
 EMPTY_OPTIONS = Options()
@@ -88,11 +88,9 @@ class GivenSettings:
 
     model: Model | str | None = None
     record: str | Path | Recorder | None = None
-    mode: RecordMode = "once"
     cache: bool | str | Path | None = None
     trace: str | Path | None = None
     intercept: Interceptor | None = None
-    ask_again: bool = False
     budget: Budget | str | Sequence[Budget] | None = None
     calls: Iterable[Callable[..., Any]] | CallRules | None = None
     interface: Interface | None = None
@@ -105,11 +103,9 @@ def using(
     *,
     model: Model | str | None = None,
     record: str | Path | Recorder | None = None,
-    mode: RecordMode = "once",
     cache: bool | str | Path | None = None,
     trace: str | Path | None = None,
     intercept: Interceptor | None = None,
-    ask_again: bool = False,
     budget: Budget | str | Sequence[Budget] | None = None,
     calls: Iterable[Callable[..., Any]] | CallRules | None = None,
     interface: Interface | None = None,
@@ -118,20 +114,17 @@ def using(
     """Run the blocks inside with these settings, also in tasks; `carry` takes them into threads.
 
     :param model: A model (`njrt.Scripted([...])`, a PydanticAI model object) or the name of one.
-    :param record: The path of a recording, or `store:NAME`; replayed and made as `mode` says.
-    :param mode: How `record` is used: `once`, `none`, `new` or `all`.
+    :param record: The path of a recording, or `store:NAME`, perhaps after `MODE:`: `once`
+        (default), `none`, `new` or `all`.
     :param cache: True, False, the cache's folder or the URL of a store.
     :param trace: The path of a trace file, or `store:NAME`.
     :param intercept: Decides about each `PendingEffect`, before enclosing interceptors.
-    :param ask_again: Call `intercept` even if the recording has its decision.
     :param budget: A `Budget`, several, or their text, in addition to the enclosing budgets.
     :param calls: Functions that contained code calls through the gate, or a dict to `CallRule`s.
     :param interface: The interface of all blocks inside that name none of their own.
     :param options: Options of blocks.
     """
-    given = GivenSettings(
-        model, record, mode, cache, trace, intercept, ask_again, budget, calls, interface, options
-    )
+    given = GivenSettings(model, record, cache, trace, intercept, budget, calls, interface, options)
     with (
         open_layer(given, get_settings(), "njrt.using") as layer,
         _open_settings.opened(nest_settings(get_open_settings(), layer)),
@@ -190,13 +183,12 @@ def open_layer(given: GivenSettings, around: Settings, name: str) -> Iterator[Se
         options["store"] = anchor(store) if isinstance(store, str) else _name_store(store)
     recorder: Recorder | None
     if isinstance(record, str | os.PathLike):
-        recorder = open_recorder(record, given.mode, options.get("store") or around.options.store)
+        recorder = open_recorder(str(record), options.get("store") or around.options.store)
     else:
         recorder = record
     interceptors: tuple[OpenInterceptor, ...] = ()
     if (intercept := given.intercept) is not None:
-        opened = OpenInterceptor(get_interceptor_name(intercept), intercept, given.ask_again)
-        interceptors = (opened,)
+        interceptors = (OpenInterceptor(get_interceptor_name(intercept), intercept),)
     cache, trace = given.cache, given.trace
     try:
         yield Settings(
@@ -239,8 +231,12 @@ def is_path(value: Any) -> bool:
 
 def check_arguments(given: GivenSettings, name: str) -> None:
     """Raise ConfigurationError for the first argument of `using` that is neither None nor valid."""
-    options = {*given.options, *(["mode"] if given.mode in get_args(Mode) else ())}
-    if ignored := [option for option in BUILD_OPTIONS if option in options]:
+    if given.options.get("mode") in RECORD_MODES:
+        raise ConfigurationError(
+            f"{name}: the mode of a recording is a part of its name:"
+            f' record="{given.options["mode"]}:{given.record or "PATH"}"'
+        )
+    if ignored := [option for option in BUILD_OPTIONS if option in given.options]:
         raise ConfigurationError(
             f"{name}: the option `{ignored[0]}` counts when a program is compiled; set it on the"
             " block, or in [tool.njc]"
@@ -254,7 +250,6 @@ def check_arguments(given: GivenSettings, name: str) -> None:
         ("cache", cache, is_cache, "True, False, a folder or a URL"),
         ("trace", trace, trace == "" or is_path(trace), "a path, or store:NAME"),
         ("intercept", given.intercept, callable(given.intercept), "a function"),
-        ("ask_again", given.ask_again, isinstance(given.ask_again, bool), "True or False"),
         ("interface", interface, isinstance(interface, Interface), "an njrt.Interface"),
     ):
         if value is not None and not is_right:
@@ -344,30 +339,29 @@ def get_stored_trace(trace: str, url: str | None) -> Listener:
 # ── recordings ───────────────────────────────────────────────────────────────────────────────────
 
 
-def open_recorder(path: str | Path, mode: RecordMode, store: str | None = None) -> Recorder:
-    """Return a recorder for a path."""
-    from njrt.persistence.recorder import Recorder, RecordMode
+def open_recorder(text: str, store: str | None = None) -> Recorder:
+    """Return a recorder for `PATH` or `MODE:PATH`; the mode is `once` otherwise."""
+    from njrt.persistence.recorder import Recorder
 
-    if mode not in get_args(RecordMode):
-        modes = ", ".join(get_args(RecordMode))
-        raise ConfigurationError(f"the mode of a recording must be one of {modes}, not {mode!r}")
-    return Recorder(path, mode, store=store)
+    start, _, path = text.partition(":")
+    mode = next((mode for mode in RECORD_MODES if mode == start), None)
+    if mode and not path:
+        raise ConfigurationError(f"name the recording beside its mode: MODE:PATH, not {text!r}")
+    return Recorder(path if mode else text, mode or "once", store=store)
 
 
 @lru_cache(maxsize=64)
 def get_environment_recorder(text: str) -> Recorder:
     """Return the process's recorder for `NJC_RECORD=MODE[:PATH]`, by default in `recordings/`."""
-    from njrt.persistence.recorder import RecordMode
-
     mode, _, path = text.partition(":")
-    if mode not in get_args(RecordMode):
+    if mode not in RECORD_MODES:
+        modes = ", ".join(RECORD_MODES)
         raise ConfigurationError(
-            "NJC_RECORD must be off, MODE or MODE:PATH, "
-            f"with MODE one of {', '.join(get_args(RecordMode))}, not {text!r}"
+            f"NJC_RECORD must be off, MODE or MODE:PATH, with MODE one of {modes}, not {text!r}"
         )
     program = getattr(sys.modules.get("__main__"), "__file__", None) or "program"
     usual = str(Path("recordings") / f"{Path(program).stem}.jsonl")
-    return open_recorder(path or usual, mode)  # type: ignore[arg-type]
+    return open_recorder(f"{mode}:{path or usual}")
 
 
 # ── options ──────────────────────────────────────────────────────────────────────────────────────
@@ -396,24 +390,14 @@ def resolve_options(
 
 
 def read_environment() -> Mapping[str, str]:
-    """Return the environment variables of njrt that are set.
-
-    `os.environ` internally raises an exception for each name that is not set; the dict that it
-    wraps does not.
-    """
-    wrapped = getattr(os.environ, "_data", None)
-    if wrapped is None:
-        return os.environ
-    return {os.fsdecode(name): os.fsdecode(wrapped[name]) for name in wrapped.keys() & _KEYS}
+    """Return the environment variables of njrt that are set."""
+    return {name: os.environ[name] for name in _VARIABLES if name in os.environ}
 
 
-_OPTION_VARIABLES = frozenset((*ENVIRONMENT_VARIABLES, *REMOVED_VARIABLES))
-_KEYS = frozenset(
-    name.encode() if os.name == "posix" else name
-    for name in (
-        *_OPTION_VARIABLES,
-        *("NJC_BUDGET", "NJC_CACHE", "NJC_RECORD", "NJC_STORE", "NJC_TRACE"),
-    )
+_VARIABLES = (
+    *ENVIRONMENT_VARIABLES,
+    *REMOVED_VARIABLES,
+    *("NJC_BUDGET", "NJC_CACHE", "NJC_RECORD", "NJC_STORE", "NJC_TRACE"),
 )
 
 FrozenOptions = tuple[tuple[str, Any, type], ...]

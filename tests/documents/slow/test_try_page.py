@@ -255,4 +255,6 @@ def test_programs_with_asyncio_run(page: TryPage) -> None:
 
 def test_every_finding_links_to_its_explanation(site: Path) -> None:
     anchors = (site / "reference/diagnostics.html").read_text(encoding="utf-8")
-    assert [code for code in SEVERITIES if f'id="{try_program.make_anchor(code)}"' not in anchors] == []
+    assert [
+        code for code in SEVERITIES if f'id="{try_program.make_anchor(code)}"' not in anchors
+    ] == []

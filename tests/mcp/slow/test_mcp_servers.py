@@ -256,8 +256,7 @@ def test_a_recording_answers_for_the_server(folder: Path, policy: str) -> None:
     def play(mode: Any) -> tuple[Any, ...]:
         using = njrt.using(
             model=njrt.Scripted([*replies, *(awaited if policy == "guarded" else [])]),
-            record=folder / "r.jsonl",
-            mode=mode,
+            record=f"{mode}:{folder / 'r.jsonl'}",
             policy=policy,
         )
         with using:
@@ -281,12 +280,12 @@ def test_a_recording_answers_for_the_server(folder: Path, policy: str) -> None:
     assert play("none") == live
     assert read_calls(folder) == calls
     missing = pytest.raises(RecordingMissingError, match=r"has no call .*pay\(order='9'\)")
-    with njrt.using(record=folder / "r.jsonl", mode="none"), missing:
+    with njrt.using(record=f"none:{folder / 'r.jsonl'}"), missing:
         box.pay("9")
     missing = pytest.raises(
         RecordingMissingError, match=r"has no call .*pay\(order='7'\), or not so"
     )
-    with njrt.using(record=folder / "r.jsonl", mode="none"):
+    with njrt.using(record=f"none:{folder / 'r.jsonl'}"):
         assert [box.add(1, 1) for _ in range(5)] == [2] * 5  # read-only: as often as it is made
         assert box.pay("7") == "paid 7"
         with missing:

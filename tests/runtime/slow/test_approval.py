@@ -178,7 +178,7 @@ def test_a_failing_editor_and_one_that_changes_nothing_ask_again(person: Person)
 
 
 def test_a_pause_continues_in_the_next_process(person: Person) -> None:
-    settings = "record='run.jsonl', mode='all'"
+    settings = "record='all:run.jsonl'"
     assert person.run("y", "p", settings=settings) == 1
     assert "Paused: add.njpy:1: paused by the interceptor `approve`" in person.seen
     assert person.run("y", "y", settings=settings) == 0, person.seen

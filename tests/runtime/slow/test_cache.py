@@ -99,7 +99,7 @@ def test_models_share_no_entry(tmp_path: Path, name: str, is_recorded: bool) -> 
         for number, model in enumerate(MODELS_KEPT_APART[name](a.base_url, b.base_url)):
             recording = tmp_path / f"{number}.jsonl" if is_recorded else None
             for _ in range(2):
-                with njrt.using(model=model, cache=cache, record=recording, mode="all"):
+                with njrt.using(model=model, cache=cache, record=f"all:{recording}"):
                     assert njrt.llm("?")
     assert open_cache_file(cache).measure("").entries == 2
 

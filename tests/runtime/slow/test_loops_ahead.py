@@ -384,7 +384,7 @@ def test_a_recording_has_what_was_used_and_replays_offline(tmp_path: Path) -> No
     ]
     assert recorded[0] == recorded[1]
     for width in (None, 8):
-        with njrt.using(record=tmp_path / "ahead.jsonl", mode="none"):
+        with njrt.using(record=f"none:{tmp_path / 'ahead.jsonl'}"):
             assert load(text, width)["f"](list(range(9))) == expected
 
 

@@ -55,7 +55,7 @@ def add(total):
     """, lambda: (total,), writes="total", at="add.njpy:1", effects="direct")
     return total
 
-with njrt.using(model=Scripted(reply), intercept=decide, record=sys.argv[3], mode=sys.argv[4]):
+with njrt.using(model=Scripted(reply), intercept=decide, record=f"{sys.argv[4]}:{sys.argv[3]}"):
     total = 0
     for _ in range(4):
         total = add(total)
@@ -164,6 +164,7 @@ class Decider:
     def __init__(self, *decisions: Decision) -> None:
         self.left = list(decisions)
         self.asked = 0
+        self.asks_again = False
 
     def __call__(self, pending: PendingEffect) -> Decision:
         self.asked += 1
@@ -175,7 +176,7 @@ def play(
 ) -> tuple[list[Any], Decider]:
     """Run the block some times under a recording."""
     decider = Decider(*decisions)
-    with njrt.using(model=njrt.Scripted(script), record=path, mode=mode, intercept=decider):
+    with njrt.using(model=njrt.Scripted(script), record=f"{mode}:{path}", intercept=decider):
         return [block() for _ in range(times)], decider
 
 
@@ -195,12 +196,12 @@ def test_equal_conversations_keep_their_own_decisions(tmp_path: Path) -> None:
 def test_recorded_decisions_hold_without_their_interceptor(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     play(path, [FOUR, FIVE], Reject("no"), Edit(Run("y = 7", True)))
-    with njrt.using(record=path, mode="none"):
+    with njrt.using(record=f"none:{path}"):
         assert block() == 7
     path = tmp_path / "aborted.jsonl"
     with pytest.raises(njrt.NaturalError, match="too much"):
         play(path, [FOUR], Abort(njrt.NaturalError("too much")))
-    with njrt.using(record=path, mode="none"), pytest.raises(njrt.PolicyError, match="too much"):
+    with njrt.using(record=f"none:{path}"), pytest.raises(njrt.PolicyError, match="too much"):
         block()
 
 
@@ -222,7 +223,7 @@ def test_a_pending_effect_is_not_carried_out_by_a_replay(tmp_path: Path, ending:
             njrt.using(model=model, record=path, intercept=interrupt),
         ):
             block()
-    with njrt.using(record=path, mode="none"), pytest.raises(njrt.Paused, match="ends before"):
+    with njrt.using(record=f"none:{path}"), pytest.raises(njrt.Paused, match="ends before"):
         block()
     found, _ = play(path, [], Accept())
     assert found == [4]
@@ -243,12 +244,13 @@ def test_questions_are_continued(tmp_path: Path) -> None:
     assert len(model.requests) == 1
 
 
-def test_an_interceptor_with_ask_again_is_asked_in_a_replay(tmp_path: Path) -> None:
+def test_an_interceptor_that_asks_again_is_asked_in_a_replay(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     play(path, [FOUR], Accept())
     policy = Decider(Abort())
+    policy.asks_again = True
     with (
-        njrt.using(record=path, mode="none", intercept=policy, ask_again=True),
+        njrt.using(record=f"none:{path}", intercept=policy),
         pytest.raises(njrt.PolicyError),
     ):
         block()
@@ -281,9 +283,9 @@ def test_a_recording_that_begins_with_an_answer_is_replayed_with_tools(tmp_path:
         return y
 
     path = tmp_path / "run.jsonl"
-    with njrt.using(model=njrt.Scripted([{"y": 3}, FOUR]), record=path, mode="all"):
+    with njrt.using(model=njrt.Scripted([{"y": 3}, FOUR]), record=f"all:{path}"):
         assert (answer(), block()) == (3, 4)
-    with njrt.using(record=path, mode="none"):
+    with njrt.using(record=f"none:{path}"):
         assert (answer(), block()) == (3, 4)
 
 

@@ -315,7 +315,9 @@ class SynchronousModel:
         ({"trace": 5}, "trace must be a path, or store:NAME, not 5"),
         ({"trace": False}, "trace must be a path, or store:NAME, not False"),
         ({"intercept": "ask"}, "intercept must be a function, not 'ask'"),
-        ({"ask_again": "no"}, "ask_again must be True or False, not 'no'"),
+        ({"ask_again": True}, "give the interceptor the attribute `asks_again = True`"),
+        ({"record": "a.jsonl", "mode": "new"}, 'record="new:a.jsonl"'),
+        ({"record": "none"}, "MODE:PATH, not 'none'"),
         ({"manifest": "njc.lock"}, "`manifest` was removed in njc 0.3: decide about effects in"),
         ({"tenant": "acme"}, "`tenant` was removed in njc 0.3: open `njrt.using(budget=...)`"),
         ({"budget": 5}, "budget must be a Budget or text, not 5"),
@@ -342,26 +344,16 @@ def test_values_of_all_types_are_taken_by_using(tmp_path: Path) -> None:
 
     for options in (
         {"record": str(tmp_path / "r.jsonl")},
-        {"record": tmp_path / "r.jsonl", "mode": "new"},
+        {"record": f"new:{tmp_path / 'r.jsonl'}"},
         *({"cache": cache} for cache in (True, False, "", tmp_path, str(tmp_path))),
         *({"trace": trace} for trace in ("", "store:t", tmp_path / "t.jsonl")),
-        {"intercept": accept, "ask_again": True},
+        {"intercept": accept},
         {"budget": iter([njrt.Budget(usd=1)])},
         {"calls": iter([len])},
         dict.fromkeys(("record", "cache", "trace", "examples", "intercept", "manifest")),
     ):
         with njrt.using(model=Scripted([]), **options):  # type: ignore[arg-type]
             pass
-
-
-def test_the_mode_of_a_recording_is_checked(tmp_path: Path) -> None:
-    message = "the mode of a recording must be one of none, once, new, all, not 'replay'"
-    with (
-        pytest.raises(ConfigurationError, match=message),
-        njrt.using(record=tmp_path / "r.jsonl", mode="replay"),  # type: ignore[arg-type]
-    ):
-        pass
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_errors_go_from_process_to_process() -> None:

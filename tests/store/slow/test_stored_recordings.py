@@ -50,13 +50,13 @@ def place(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
 def record(place: str, *questions: str, mode: Any = "once", says: Any = str) -> list[Any]:
     """Ask questions; the model answers with their lengths, or as it is told."""
     model = Scripted(lambda request: str(says(len(str(request.messages[0].text)))))  # type: ignore[union-attr]
-    with njrt.using(model=model, record=place, mode=mode):
+    with njrt.using(model=model, record=f"{mode}:{place}"):
         return [njrt.llm(question) for question in questions]
 
 
 def replay(place: str, *questions: str, mode: Any = "none") -> list[Any]:
     model = Scripted([])
-    with njrt.using(model=model, record=place, mode=mode):
+    with njrt.using(model=model, record=f"{mode}:{place}"):
         return [njrt.llm(question) for question in questions]
 
 
@@ -103,7 +103,7 @@ def test_decisions_are_kept_and_hold_again(place: str) -> None:
 
     for decide, mode in ((reject, "once"), (fail, "none")):
         with (
-            njrt.using(model=Scripted(["3"]), record=place, mode=mode, intercept=decide),  # type: ignore[arg-type]
+            njrt.using(model=Scripted(["3"]), record=f"{mode}:{place}", intercept=decide),  # type: ignore[arg-type]
             pytest.raises(njrt.PolicyError, match="not now"),
         ):
             njrt.llm("a")
@@ -154,7 +154,7 @@ WRITER = """
 import sys, njrt
 place, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 print("ready", flush=True)
-with njrt.using(model=njrt.Scripted(lambda request: "3"), record=place, mode="new"):
+with njrt.using(model=njrt.Scripted(lambda request: "3"), record=f"new:{place}"):
     for number in range(count):
         njrt.llm(f"{name} {number}")
         print(number, flush=True)
@@ -210,13 +210,13 @@ def record(name):
         njrt.llm(f"{name} {number}")
 
 def record_here(name):
-    with njrt.using(record=place, mode="new"):
+    with njrt.using(record=f"new:{place}"):
         record(name)
         os._exit(0)
 
 fork = multiprocessing.get_context("fork")
 with njrt.using(model=njrt.Scripted(lambda request: "3")):
-    with njrt.using(record=place, mode="new"):
+    with njrt.using(record=f"new:{place}"):
         record("parent")
         children = [fork.Process(target=record, args=name) for name in "ab"]
         for child in children: child.start()
@@ -308,7 +308,7 @@ def test_the_store_is_the_one_that_is_chosen(
     assert [Recorder("store:mail", store=url).place.exists() for url in (first, second)] == [
         True
     ] * 2
-    with njrt.using(store=first), njrt.using(record="store:mail", mode="none"):
+    with njrt.using(store=first), njrt.using(record="none:store:mail"):
         assert njrt.llm("a") == "3"
 
 

@@ -466,7 +466,7 @@ def test_a_rejected_effect_of_a_live_run_is_not_rejected_after_going_back(
         go(controller.run_to, 0)
         assert write_output(finish(controller)[1]) == "[5, 6]\n"
         assert len(server.seen) == 3
-    with njrt.using(record=tmp_path / "live.jsonl", mode="none"):
+    with njrt.using(record=f"none:{tmp_path / 'live.jsonl'}"):
         exec(load_code(tmp_path / "program.njpy", LIVE.encode(), Project())[0], names := {})
     assert names["answers"] == [5, 6], "the recording does not reject it either"
 
