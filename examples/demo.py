@@ -28,7 +28,7 @@ def main() -> None:
     print("\nin")
     for ticket in tickets.TICKETS:
         print(f"          {ticket}")
-    settings = {} if live else {"record": RECORDING, "mode": "none"}
+    settings = {} if live else {"record": f"none:{RECORDING}"}
     with njrt.watch() as watch, njrt.using(**settings):
         teams = asyncio.run(tickets.main(tickets.TICKETS))
     print("\nblocks")
