@@ -23,7 +23,7 @@ from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.name_resolution import Global, NameScope, resolve_name
 from njc.frontend.source import SourceFile
-from njrt.execution.contracts import METHOD_NAMES, is_computing
+from njrt.execution.computing import METHOD_NAMES, is_computing
 from njrt.execution.symbols import find_names
 from njrt.records import record
 

@@ -20,7 +20,7 @@ from njc.analysis.inference import TypeReader
 from njc.analysis.json_compatibility import read_json_form
 from njc.analysis.types import Typed
 from njc.frontend.blocks import NaturalBlock
-from njrt.messages import Json
+from njrt.aliases import Json
 from njrt.questions import MAX_ANSWERS, MAX_QUESTIONS
 from njrt.values.json_unions import flatten_alternatives, list_constants
 

@@ -27,7 +27,7 @@ from njc.analysis.class_members import (
 )
 from njc.analysis.types import SCALARS, ClassDefinition, Typed, list_for_checkers
 from njc.frontend.prompt_references import parse_type
-from njrt.messages import Json
+from njrt.aliases import Json
 from njrt.records import record
 from njrt.values.json_unions import (
     CONTAINER,

@@ -13,16 +13,13 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
+from njrt.aliases import Json as Json
+from njrt.aliases import Protocol as Protocol
 from njrt.media import Attachment
 from njrt.records import field, record
 
-Protocol = Literal["tools", "text"]
-"""How a model requests effects: by tool calls, or by one fenced code block in plain text."""
-
 StopReason = Literal["end", "length", "refusal"]
 """Why a reply ended: normally (also with tool calls), cut off by a token limit, or refused."""
-
-Json = Mapping[str, Any]
 
 
 class WrittenFloat(float):

@@ -13,7 +13,7 @@ import builtins
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 
-from njrt.execution.contracts import METHOD_NAMES, is_computing
+from njrt.execution.computing import METHOD_NAMES, is_computing
 from njrt.execution.snippet_analysis import parse_snippet
 from njrt.scope.scope import Scope
 from njrt.values.introspection import get_class_namespace, get_module_name, get_mro, is_a

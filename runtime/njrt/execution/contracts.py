@@ -16,15 +16,8 @@ from __future__ import annotations
 
 import ast
 import builtins
-import datetime
-import decimal
-import fractions
-import math
-import re
-import statistics
 import sys
-import uuid
-from collections import Counter, OrderedDict, defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -32,6 +25,7 @@ from functools import lru_cache
 from types import CodeType, ModuleType
 from typing import Any
 
+from njrt.execution.computing import READING_METHODS, is_computing
 from njrt.execution.interruptions import is_interruption
 from njrt.execution.symbols import find_names
 from njrt.records import record
@@ -40,30 +34,6 @@ from njrt.values.introspection import find_member, is_user_class
 Render = Callable[[str, Any], str]
 """Writes the value of an expression, redacted."""
 
-_IMMUTABLE = (
-    *(str, bytes, int, float, complex, bool, tuple, frozenset, range, type(None)),
-    *(datetime.date, datetime.datetime, datetime.time, datetime.timedelta),
-    *(decimal.Decimal, fractions.Fraction, uuid.UUID, re.Match, re.Pattern),
-)
-_MUTABLE = (list, dict, set, deque, Counter, OrderedDict)
-_COMPUTING: frozenset[Any] = frozenset(
-    [
-        *(abs, all, any, ascii, bin, callable, chr, divmod, enumerate, filter, format, getattr),
-        *(hasattr, hash, hex, isinstance, issubclass, len, map, max, min, oct, ord, pow, repr),
-        *(reversed, round, sorted, sum, type, zip, slice, list, dict, set, *_IMMUTABLE[:-2]),
-        *(it for module in (math, statistics) for it in vars(module).values() if callable(it)),
-        *(re.match, re.search, re.fullmatch, re.findall),
-    ]
-)
-"""Functions that change nothing, whatever their arguments."""
-METHOD_NAMES = frozenset(name for kind in (*_IMMUTABLE, *_MUTABLE) for name in dir(kind))
-"""Methods of Python's own types."""
-READING_METHODS = {
-    *("copy", "count", "difference", "get", "index", "intersection", "isdisjoint", "issubset"),
-    *("issuperset", "items", "keys", "most_common", "symmetric_difference", "total", "union"),
-    *("values", *(it for kind in _IMMUTABLE for it in dir(kind) if not it.startswith("_"))),
-}
-"""Methods that change nothing."""
 MAX_VALUES = 4
 """Most values of a failed assert that the model is shown."""
 
@@ -179,13 +149,6 @@ def make_contract(
         return None
     lambdas = (variables,) if given is None else (variables, given)
     return Contract(texts, lambdas, class_name)
-
-
-def is_computing(function: Any) -> bool:
-    """Return whether a function only computes, whatever its arguments."""
-    with suppress(TypeError):  # it has no hash
-        return function in _COMPUTING
-    return False
 
 
 def _check_effects(expression: ast.expr, values: Mapping[str, Any]) -> None:

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from njrt.aliases import Protocol
 from njrt.errors import ConfigurationError
-from njrt.messages import Protocol
 from njrt.options.budget import find_budget_problem
 from njrt.options.numbers import describe_number, is_limit
 from njrt.options.removed import EFFECTS as REMOVED_EFFECTS

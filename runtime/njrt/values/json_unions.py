@@ -14,7 +14,7 @@ from decimal import Decimal
 from itertools import combinations
 from typing import Any
 
-from njrt.messages import Json
+from njrt.aliases import Json
 from njrt.outcome import UserValue
 
 JsonValue = Any
