@@ -150,7 +150,8 @@ def generate(
     """
     source, module, blocks = analysis.source, analysis.module, analysis.blocks
     if analysis.has_errors:
-        return Compilation(source, blocks, analysis.diagnostics, None, LineMap())
+        found = analysis.diagnostics if module is None else _add_warnings(analysis, project)
+        return Compilation(source, blocks, found, None, LineMap())
     added = serialize_written(source, written, note)
     header = make_header(source, project, version, added)
     if module is None:
@@ -183,6 +184,19 @@ def generate(
     if any(finding.severity == "error" for finding in found):
         return replace(compilation, output=None, line_map=LineMap())
     return compilation
+
+
+def _add_warnings(analysis: Analysis, project: Options) -> tuple[Diagnostic, ...]:
+    """Return a file's errors, and what else is found about blocks without an error."""
+    source, types = analysis.source, analysis.types
+    found = set(analysis.diagnostics)
+    wrong = {each.line for each in found if each.severity == "error"}
+    for block in analysis.blocks:
+        if wrong.isdisjoint(range(block.line, block.end_line + 1)):
+            authority = decide_authority(block, types, project)
+            more = find_block_findings(source, block, authority, types, project)
+            found.update(filter_ignored(more, source, analysis.directives, analysis.blocks))
+    return tuple(sorted(found))
 
 
 def _find_hints(compilation: Compilation, types: TypeReader) -> Iterator[Diagnostic]:

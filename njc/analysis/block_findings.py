@@ -133,9 +133,7 @@ def _check_effect(
     block = authority.block
     if (found := _find_bare_name(block, types)) is not None:
         name, at = found
-        message = (
-            f"`{name}` is a variable, but the text refers to no variable: `{name}` is plain text"
-        )
+        message = f"`{name}` is a variable, but the text reads no variable: `{name}` is plain text"
         yield make_diagnostic(source, "NJ217", *at, message, f"write `<{name}>`")
         return
     if block.is_fstring or block.writes or authority.labels:
@@ -167,14 +165,16 @@ _NAME_ALONE = re.compile(r"(?<![\w.<{\"\-])\w+(?![\w>}\"\-])")
 
 
 def _find_bare_name(block: NaturalBlock, types: TypeReader) -> tuple[str, tuple[int, int]] | None:
-    """Return the first variable that a text without references names, and its offsets."""
-    if block.tags or block.is_fstring:
+    """Return the first variable that a text names without reading any, and its offsets."""
+    if any(not each.writes for each in block.references) or block.is_fstring:
         return None
     start = block.end - 3 - len(block.prompt)
     for found in _NAME_ALONE.finditer(block.prompt):
-        name = unicodedata.normalize("NFKC", found[0])
-        if name != "a" and _is_variable_before(name, block, types):  # "a" is an English word
-            return name, (start + found.start(), start + found.end())
+        name, at = unicodedata.normalize("NFKC", found[0]), start + found.start()
+        if name == "a" or any(each.start <= at < each.end for each in block.references):
+            continue  # "a" is an English word
+        if name not in block.writes and _is_variable_before(name, block, types):
+            return name, (at, start + found.end())
     return None
 
 
@@ -186,7 +186,10 @@ def _is_variable_before(name: str, block: NaturalBlock, types: TypeReader) -> bo
     statements = types.find_statements_binding(name, scope)
     if types.find_definition(name, scope) is not None:
         return False
-    return any(statement.lineno < block.line for statement in statements)
+    return any(
+        statement.lineno < block.line and not isinstance(statement, ast.Import | ast.ImportFrom)
+        for statement in statements
+    )
 
 
 def _find_missing_name(block: NaturalBlock, types: TypeReader) -> str | None:

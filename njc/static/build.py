@@ -198,21 +198,26 @@ def _fill_without_model(
             return HoleResult(note=f"{hole.name} stays live: its code is {state}")
         case Stale() | Missing() if request.locked:
             mode = "reviewed" if hole.needs_review else hole.mode
-            message = f"`{hole.name}` has no code in njc.lock for mode {mode}; {state}"
+            message = f"the code of `{hole.name}` in njc.lock is {state}"
             hint = (
                 f"write it with `njc build --mode {mode}` and commit njc.lock, or let the block run"
                 ' live: mode="live" on it'
             )
+            if isinstance(status, Stale) and status.entry.is_edited:
+                hint = _advise_about_edited(hole)
             return HoleResult(findings=(file.make_finding(hole, "NJ402", message, hint),))
         case Stale() | Missing():
-            message = f"`{hole.name}` is {state}"
-            hint = (
-                f"`njc lock --update {hole.name}` writes it again, "
-                f"`njc lock --keep {hole.name}` keeps your code"
-            )
+            message, hint = f"`{hole.name}` is {state}", _advise_about_edited(hole)
             return HoleResult(findings=(file.make_finding(hole, "NJ403", message, hint),))
         case _:
             assert_never(status)
+
+
+def _advise_about_edited(hole: Hole) -> str:
+    return (
+        f"`njc lock --update {hole.name}` writes it again, "
+        f"`njc lock --keep {hole.name}` keeps your code"
+    )
 
 
 def _report_unsigned(file: StaticFile, hole: Hole) -> tuple[Finding]:

@@ -85,8 +85,8 @@ def find_locked_problems(
 
 
 def fill_locked(units: Sequence[Unit], project: Project) -> tuple[Compilations, Sequence[Finding]]:
-    """Fill the holes in all units from the lock alone; return the compiled files, or findings."""
-    static = fill_units(units, project, HoleRequest(locked=True))
+    """Fill all holes from the lock, as `build --locked`; return the files, or findings."""
+    static = fill_units(units, project, HoleRequest(locked=True, wants_review=True))
     return static.compiled, static.findings
 
 

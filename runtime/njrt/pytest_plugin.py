@@ -162,7 +162,7 @@ def _has_recording(recording: Path | str) -> bool:
 def find_recording_path(item: pytest.Item) -> Path | str:
     """Return a test's recording: its marker's, or else one named after its file and itself."""
     marker = item.get_closest_marker("njc_recording")
-    if marker is not None:
+    if marker is not None and (marker.args or marker.kwargs):
         if len(marker.args) != 1 or marker.kwargs:
             raise pytest.UsageError(
                 f"{item.nodeid}: {_MARKER_HELP.partition(':')[0]} takes one path"

@@ -26,7 +26,7 @@ CASES = {
     "store usage --forget 3 --json": "--json does nothing with --forget, which shows nothing",
     "batch a.njpy:f r -o o --scheduler x": "--scheduler needs --executor dask",
     "build --clean --locked": "--locked does nothing with --clean, which builds nothing",
-    "show a.njpy --line a.py:3": "FILE does nothing with --line, which shows a place",
+    "show a.njpy --line a.py:3": "FILE cannot be given with --line",
     "skill --force": "--force needs --into",
     "store cache --folder f --store memory:": "--store is another place than --folder; leave one out",
     "mcp add box --url http://127.0.0.1:9/mcp -- x": "name a command after --, or a --url, and not both",

@@ -167,7 +167,7 @@ RUNS: dict[str, tuple[str, list[dict[str, Any]], str, Any, list[str]]] = {
         give(1, expect=1),
         "",
         answer,
-        ["line 1: the inputs do not fit"],
+        ["line 1 gives n, which does not fit"],
     ),
     "no function": ("missing", CASES, "", answer, ["no function `missing`"]),
     "a wrong gate": ("route", CASES, "--gate pass^2>=1", answer, ["needs 2 runs: --repeats 2"]),

@@ -234,10 +234,13 @@ BARE = {
     "Write <<x>, and return it.": None,
     "Return an x-ray or y.x.": None,
     "Return X.": None,
+    "Put into <:n: int> the number of items, in a helper.": "items",
+    "Put into <:x> a helper's number.": None,
+    "Put into <x> a number of items.": None,
     "Return what helper says about later.": None,
     'Return the text "x" or "total".': None,
 }
-"""Prompts, and the variable that they name without brackets; only if they have no reference."""
+"""Prompts, and the variable that they name without brackets; only if they read no variable."""
 
 
 @pytest.mark.parametrize("prompt", BARE)
@@ -267,6 +270,15 @@ def test_the_variables_that_a_text_may_mean(before: str, names: list[str]) -> No
     )
     found = compile_source(SourceFile("p.njpy", text.encode())).diagnostics
     assert [it.message.split("`")[1] for it in found if it.code == "NJ217"] == names
+
+
+def test_an_error_hides_nothing_about_other_blocks() -> None:
+    text = (
+        'def f(a, b):\n    """natural\n    Return <c>.\n    """\n'
+        '    """natural\n    Summarize <a>.\n    """\n    return summary\n'
+    )
+    found = compile_source(SourceFile("p.njpy", text.encode())).diagnostics
+    assert [(it.code, it.line) for it in found] == [("NJ201", 3), ("NJ213", 5)]
 
 
 MISSPELLED = {

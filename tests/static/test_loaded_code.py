@@ -70,7 +70,7 @@ def test_the_environment_replaces_the_mode_of_the_project(shop: Path) -> None:
         assert names["double"](4) == 9
     assert run(load(shop, NJC_MODE=""))["double"](4) == 8
     with pytest.raises(
-        NaturalSyntaxError, match=r"`kept/shop\.njpy:name` has no code in njc\.lock for mode static"
+        NaturalSyntaxError, match=r"the code of `kept/shop\.njpy:name` in njc\.lock is missing"
     ):
         load(shop, NJC_MODE="static")
     with pytest.raises(ConfigurationError, match=r"NJC_MODE: .*fast"):

@@ -12,6 +12,9 @@ import njrt
 from njc.analysis.modes import resolve_mode
 from njc.compiler import analyze
 from njc.frontend.source import SourceFile
+from njc.project.config import find_project
+from njc.project.units import find_units
+from njc.static.write import fill_locked
 from njrt.errors import PolicyError
 from njrt.options import Options
 
@@ -83,6 +86,9 @@ def test_code_is_signed_until_it_changes(studio: Studio) -> None:
     built = studio.njc("build", replies=["```python\nbox.log.append(text)\n```"])
     assert built.exit_code == 0, built.output
     assert "may run code" not in built.stderr
+    project = find_project(studio.folder, {})
+    _, findings = fill_locked(find_units([studio.folder / "shop.njpy"], project), project)
+    assert [it.diagnostic.code for it in findings] == ["NJ406"], "no wheel has it"
     refused = studio.njc("build", "--locked")
     assert refused.exit_code == 1
     assert "nobody has signed the code of `shop.njpy:f`" in refused.stderr

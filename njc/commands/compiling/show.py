@@ -60,7 +60,7 @@ def command(
 ) -> int:
     """Show the natural blocks of FILE, or its compiled form."""
     if line is not None:
-        refuse_options("does nothing with --line, which shows a place", "file", "stage", "format")
+        refuse_options("cannot be given with --line", "file", "stage", "format")
         place, number = _parse_place(line)
         found, at = find_counterpart(place, number, resolve_project([place], flags))
         console.result(f"{format_path(found)}:{at}")

@@ -51,6 +51,8 @@ def command(
 ) -> int:
     """Compile FILE in memory and run it; flags go before FILE."""
     refuse_removed_flag(source)
+    if str(source).startswith("-"):
+        raise click.NoSuchOption(str(source))
     if trace is not None:
         is_file = trace and not trace.startswith("store:")  # to keep its place after `os.chdir`
         os.environ["NJC_TRACE"] = os.path.abspath(trace) if is_file else trace

@@ -60,13 +60,15 @@ def command(
         raise ConfigurationError("no test was given; use `--repair --test COMMAND`")
     words = _read_command(test)
     blocks, sources = split_places(places)
-    project = resolve_project(sources, {**flags, "mode": flags["mode"] or "static"})
+    project = resolve_project(sources, flags)
+    if project.options.mode in (None, "live"):
+        project = resolve_project(sources, {**flags, "mode": "static"})
     units = find_units(sources, project)
     file = get_lock_path(project, units[0].root)
     files = find_static_files(units, project)
     holes = [hole for found in files for hole in found.holes]
     if not holes:
-        raise ConfigurationError("these sources have no static block")
+        raise ConfigurationError('no block is static; write mode="static" on one')
     chosen = {find_named_hole(block, holes).name for block in blocks}
     lock = read_lock(file)
     request = HoleRequest(

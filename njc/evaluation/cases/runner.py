@@ -161,7 +161,10 @@ def _call(target: TargetFunction, numbered: NumberedCase) -> tuple[dict[str, Any
         # The function may change the inputs, and the case is called again.
         positional, named = target.bind_arguments(deepcopy(case.inputs))
     except InvalidRowError as error:
-        raise ConfigurationError(f"{title}: the inputs do not fit {target.name}: {error}") from None
+        given = ", ".join(case.inputs) or "nothing"
+        raise ConfigurationError(
+            f"{title} gives {given}, which does not fit {target.name}: {error}"
+        ) from None
     arguments = dict(zip(target.parameters, positional, strict=False)) | named
     if unknown := [name for name in case.after if name not in arguments]:
         message = f"`after` names `{unknown[0]}`, which is not an argument of the case"
@@ -186,7 +189,11 @@ def _list_problems(
             yield f"`{name}` should be {wanted} after the call, and is {shown}"
     if case.check:
         names = {**vars(inspect.getmodule(target.function)), **arguments, "result": result}
-        if not eval(case.check.strip(), names):
+        try:
+            is_true = eval(case.check.strip(), names)
+        except NameError as error:  # a mistake in the file of cases
+            raise ConfigurationError(f"`check` of a case: {error}") from None
+        if not is_true:
             yield f"`{case.check}` is false; result = {_cut(repr(result))}"
 
 

@@ -226,6 +226,7 @@ def test_what_cannot_be_compiled_is_not_run(here: Workplace, text: str) -> None:
         (["run", "."], "is a directory"),
         (["run", "plain.py"], "plain.py is not a .njpy file"),
         (["run"], "Missing argument 'FILE'"),
+        (["run", "--modl", "x", "plain.py"], "No such option '--modl'"),
     ],
 )
 def test_wrong_usage(here: Workplace, arguments: list[str], message: str) -> None:
