@@ -101,16 +101,6 @@ def out_option(default: str | None, noun: str) -> Decorator:
     return value("--out", path, f"Results file; its {noun} are skipped.", FILE)
 
 
-def executor_option(local: str, meaning: str) -> Decorator:
-    """`--executor`: run here or on a Dask cluster."""
-    return value("--executor", local, meaning, click.Choice([local, "dask"]))
-
-
-def scheduler_option(meaning: str = "Run on this Dask cluster.") -> Decorator:
-    """`--scheduler ADDRESS`."""
-    return click.option("--scheduler", metavar="tcp://HOST:PORT", help=meaning)
-
-
 def note_option(meaning: str = "What to record of the model's server.") -> Decorator:
     """`--note TEXT`."""
     return click.option("--note", default="", metavar="TEXT", help=meaning)
@@ -120,12 +110,6 @@ def require_model(model: str | None) -> None:
     """Raise a `UsageError` if no model is given."""
     if model is None:
         raise click.UsageError("--model names a model, such as openai/NAME, or `scripted`")
-
-
-def check_executor(executor: str, scheduler: str | None) -> None:
-    """Raise a `UsageError` if only one of `--executor dask` and `--scheduler` is given."""
-    if (executor == "dask") != (scheduler is not None):
-        raise click.UsageError("--executor dask and --scheduler tcp://HOST:PORT go together")
 
 
 def list_names(text: str, known: tuple[str, ...], kind: str) -> tuple[str, ...]:

@@ -29,14 +29,13 @@ from spsbench import flags
 @flags.temperature_option()
 @flags.reply_seconds_option(default=600.0)
 @flags.value("--test-seconds", 5.0, "Limit of tests.", flags.POSITIVE_FLOAT)
-@flags.number("--jobs", "Parallel repairs (default: 1).")
+@flags.value("--jobs", 1, "Parallel repairs.")
 @flags.out_option("repairs.jsonl", "repairs")
 @flags.file_option("--rationales", "Results with rationales of another model.")
 @flags.file_option("--turn", "Right repairs for turn1; again: turn2, turn3.", multiple=True)
 @flags.file_option("--turn-data", "The problems of these results.", multiple=True)
 @flags.note_option()
 @flags.file_option("--rescore", "Only test the fixes of this file again.")
-@flags.scheduler_option()
 @click.pass_context
 def command(ctx: click.Context, /, rescore: Path | None, **values: Any) -> None:
     """Have a model repair buggy programs, and test its fixes.

@@ -20,7 +20,7 @@ from spsbench import flags
 @flags.names("--programs", "all", "Programs by name, or all.", show_default=False)
 @flags.model_option(required=True)
 @flags.repeats_option(5)
-@flags.number("--jobs", "Parallel trials (default: 1).")
+@flags.value("--jobs", 1, "Parallel trials.")
 @flags.out_option("results.jsonl", "trials")
 @flags.seconds_option("Seconds of a trial, with its build.")
 @flags.value("--effects", 300, "Effects of one run of a block.")
@@ -32,15 +32,12 @@ from spsbench import flags
 @click.option(
     "--keep", type=flags.FOLDER, metavar="FOLDER", help="Keep traces, output and lock of trials."
 )
-@flags.executor_option("processes", "Run trials here or on a Dask cluster.")
-@flags.scheduler_option("Scheduler of the cluster.")
-@click.option("--plain", is_flag=True, help="Print lines in place of a table.")
 @click.pass_context
-def command(ctx: click.Context, /, plain: bool, **flag_values: Any) -> None:
+def command(ctx: click.Context, /, **flag_values: Any) -> None:
     """Run trials: programs under methods, repeat by repeat.
 
     Each trial is a separate process. The same command again continues the results.
     """
     from spsbench.trials.executing import run_benchmark
 
-    ctx.exit(run_benchmark(flag_values, plain))
+    ctx.exit(run_benchmark(flag_values))
