@@ -24,7 +24,6 @@ TEXT = click.File(encoding="utf-8", errors="replace")
 FOLDER = click.Path(path_type=Path, file_okay=False)
 EXISTING_FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 POSITIVE_INT = click.IntRange(min=1)
-NATURAL_INT = click.IntRange(min=0)
 
 
 class FiniteRange(click.FloatRange):
