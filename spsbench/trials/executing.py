@@ -31,6 +31,7 @@ from njrt.models.prices import compute_cost
 from spsbench import flags
 from spsbench.failures import classify_failure
 from spsbench.methods import METHODS
+from spsbench.perfect import SCRIPTED_EFFECTS
 from spsbench.results import (
     BENCHMARK_KINDS,
     BenchmarkRun,
@@ -320,10 +321,14 @@ def build_run(values: Mapping[str, Any]) -> BenchmarkRun:
     asked = [METHODS[name] for name in flags.list_names(values["methods"], known, "method")]
     programs = flags.list_names(values["programs"], TASK_NAMES, "program")
     refuse_unknown_model(values["model"], values["limit_cost"])
-    is_scripted = values["model"] == SCRIPTED  # a script cannot write code for every input
-    methods = [each for each in asked if not is_scripted or not each.is_static]
+    is_scripted = values["model"] == SCRIPTED
+    methods = [
+        each
+        for each in asked
+        if not is_scripted or (each.effects in SCRIPTED_EFFECTS and not each.is_static)
+    ]
     if without := [method.name for method in asked if method not in methods]:
-        show_message(f"left out, because a script cannot write their code: {', '.join(without)}")
+        show_message(f"left out, because a script has no code for them: {', '.join(without)}")
     return BenchmarkRun(
         programs=programs,
         methods=tuple(method.name for method in methods),

@@ -49,11 +49,11 @@ def test_a_scripted_run_writes_each_trial_once_and_is_not_repeated() -> None:
         "--programs",
         "menu,gsm8k",
         "--methods",
-        "direct,manual,static",
+        "direct,manual,static,baseline",
     )
     first = spsbench(*arguments, "--repeats", "1", "--jobs", "2")
     assert first.exit_code == 0, first.output
-    assert "left out, because a script cannot write their code: static\n" in first.output
+    assert "left out, because a script has no code for them: baseline, static\n" in first.output
     assert "menu direct 1: 4/4 checks" in first.output
     assert "4 trials are done; results: results.jsonl" in first.output
     again = spsbench(*arguments, "--repeats", "2")
