@@ -1,7 +1,7 @@
 """`spsbench report`: compare the methods and their costs, from run results; and the other reports.
 
 spsbench report results.jsonl                        as text
-spsbench report results.jsonl graph.jsonl --out DIR  text, Markdown and CSV: DIR/report.md
+spsbench report results.jsonl graph.jsonl --out DIR  text and Markdown: DIR/report.md
 spsbench report results.jsonl --out DIR --check      exit code 1 if DIR differs
 """
 
@@ -22,7 +22,7 @@ from spsbench import flags
 def command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
     """Report RESULTS beside the paper's tables.
 
-    Prints text; --out writes text, Markdown and CSV.
+    Prints text; --out writes text and Markdown.
 
     RESULTS are files of `spsbench run` and `spsbench graph`. --out needs the extra `bench`.
     """

@@ -16,7 +16,7 @@ from spsbench.report.answer import Advice, build_advice
 from spsbench.report.data import ReportData
 from spsbench.report.measures import MeasureScope, MethodSummary, Setting, Uniform, summarize_method
 from spsbench.report.results_report import render_template
-from spsbench.report.table import Cell, Table, TableRow, format_table_as_text, format_tables_as_csv
+from spsbench.report.table import Table, TableRow, format_table_as_text
 from spsbench.report.tables import (
     build_count_table,
     build_full_table,
@@ -205,25 +205,24 @@ def build_graph_table(asked: Sequence[GraphResult]) -> Table:
     )
 
 
-def build_graph_cells(group: Sequence[GraphResult]) -> tuple[Cell, ...]:
+def build_graph_cells(group: Sequence[GraphResult]) -> tuple[str, ...]:
     """Return the cells for one method at one size."""
     first = group[0]
     sent = [result for result in group if result.ending != "too long"]
 
-    def mean_cell(values: Sequence[float], digits: int) -> Cell:
-        return Cell(f"{fmean(values):,.{digits}f}", fmean(values)) if values else Cell("-")
+    def format_mean(values: Sequence[float], digits: int) -> str:
+        return f"{fmean(values):,.{digits}f}" if values else "-"
 
-    right = fmean(result.passed for result in group)
     return (
-        Cell(first.model),
-        Cell(f"{first.size:,} papers"),
-        Cell(first.method),
-        Cell(f"{right:.2f}", right),
-        mean_cell([result.seconds for result in sent], 1),
-        mean_cell([result.input_tokens for result in sent], 0),
-        mean_cell([result.output_tokens for result in sent], 0),
-        Cell(f"{len(group)}", float(len(group))),
-        Cell(f"{len(group) - len(sent)}", float(len(group) - len(sent))),
+        first.model,
+        f"{first.size:,} papers",
+        first.method,
+        f"{fmean(result.passed for result in group):.2f}",
+        format_mean([result.seconds for result in sent], 1),
+        format_mean([result.input_tokens for result in sent], 0),
+        format_mean([result.output_tokens for result in sent], 0),
+        f"{len(group)}",
+        f"{len(group) - len(sent)}",
     )
 
 
@@ -232,7 +231,6 @@ def render_report(report: Report, facts: Facts) -> dict[str, str]:
     return {
         "report.md": render_report_markdown(report, facts),
         "report.txt": render_report_text(report, facts),
-        "report.csv": format_tables_as_csv(report.tables),
     }
 
 

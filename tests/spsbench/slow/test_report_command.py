@@ -14,7 +14,7 @@ from report_sample import MODEL, WHOLE, graph_lines, lines, result
 
 from spsbench.cli import main
 
-FILES = ("report.md", "report.txt", "report.csv")
+FILES = ("report.md", "report.txt")
 
 
 @pytest.fixture
@@ -83,10 +83,10 @@ def test_the_bytes_do_not_depend_on_where_the_command_runs(
 def test_a_report_that_says_something_else_is_found(report: Path) -> None:
     page = report / "report.md"
     page.write_text(page.read_text(encoding="utf-8").replace("88%", "99%"), encoding="utf-8")
-    (report / "report.csv").unlink()
+    (report / "report.txt").unlink()
     code, said = spsbench(report.parent / "results.jsonl", "--out", report, "--check")
     assert code == 1
-    assert [name for name in FILES if name in said] == ["report.md", "report.csv"]
+    assert [name for name in FILES if name in said] == ["report.md", "report.txt"]
 
 
 def test_other_results_make_another_report(report: Path) -> None:
