@@ -28,7 +28,6 @@ CASES = {
     "build --clean --locked": "--locked does nothing with --clean, which builds nothing",
     "show a.njpy --line a.py:3": "FILE does nothing with --line, which shows a place",
     "skill --force": "--force needs --into",
-    "store cache --folder f --store memory:": "--store is another place than --folder; leave one out",
     "mcp add box --url http://127.0.0.1:9/mcp -- x": "the MCP server box needs a command or a URL, not both",
     "mcp add box --header a=b -- x": "--header needs --url",
 }
