@@ -22,10 +22,15 @@ PROGRAM = read_program("features")
 
 
 def suggest(typed: str, program: str = PROGRAM) -> list[str]:
-    """Return the texts that are offered behind `typed`, which stands in the place of MARK."""
+    """Return the texts that are offered behind `typed`, which stands in the place of MARK.
+
+    The program was valid Python before that.
+    """
     text = program.replace("MARK", typed)
     offset = text.index(typed, program.index("MARK")) + len(typed)
-    return [item.text for item in complete(make_document(text), offset)]
+    before = make_document(PROGRAM.replace("MARK", ""))
+    assert before.reading is not None
+    return [item.text for item in complete(before.change(text, 2), offset)]
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,8 @@
 
     Document("file:///src/mail.njpy", "mail.njpy", text, version=3).names    in program and prompts
 
-A `Document` is one version of a text. If it is not valid Python because it is being typed, it is
-read without the lines that stop the parser; an unclosed prompt is closed at the end of its line,
-and earlier offsets do not change. Not detected: the names on omitted lines.
+A `Document` is one version of a text. A prompt that is being typed is closed at the end of its
+line, and earlier offsets do not change. A text that is not valid Python in another way is not read.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ class TextEdit:
 
 @dataclass(frozen=True)
 class Reading:
-    """The readable part of a text, which may not be valid Python."""
+    """A text as a program."""
 
     module: Module
     blocks: tuple[NaturalBlock, ...]
@@ -158,7 +157,7 @@ class Document:
 
     @cached_property
     def reading(self) -> Reading | None:
-        """The program, or its readable part if it is not valid Python."""
+        """The program; None if the text is not valid Python."""
         return self.read_at(None)
 
     def read_at(self, offset: int | None) -> Reading | None:
@@ -169,10 +168,11 @@ class Document:
             analysis = self.analysis
             if analysis.module is not None:
                 return Reading(analysis.module, analysis.blocks, analysis.outputs)
-        module: Module | Diagnostic | None = parse(self.source)
+        module = parse(self.source)
+        if isinstance(module, Diagnostic) and module.code != "NJ002" and offset is not None:
+            closed = _close_prompt(self.source, offset)
+            module = parse(closed) if closed is not None else module
         if isinstance(module, Diagnostic):
-            module = recover(self.source, offset) if module.code != "NJ002" else None
-        if module is None:
             return None
         blocks = tuple(item for item in find_blocks(module) if isinstance(item, NaturalBlock))
         return Reading(module, blocks, collect_block_outputs(blocks))
@@ -203,22 +203,6 @@ def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
     return "".join([*parts, text[position:]])
 
 
-MAX_BLANKED_LINES = 12
-"""The number of lines that are blanked before the text counts as unreadable."""
-
-_HEADER_LINE = re.compile(r"expected an indented block after .* on line (\d+)")
-
-
-def recover(source: SourceFile, offset: int | None = None) -> Module | None:
-    """Parse a text without the lines that are not Python; a prompt may be unclosed at `offset`."""
-    closed = _close_prompt(source, offset) if offset is not None else None
-    texts = [source] if closed is None else [source, closed]
-    for text in texts:
-        if isinstance(module := parse(text), Module):
-            return module
-    return next(filter(None, map(_parse_without_errors, reversed(texts))), None)
-
-
 def find_open_prompt(text: str, offset: int) -> re.Match[str] | None:
     """Return the opening of the prompt around an offset; None if all before it are closed."""
     openings = list(OPENING.finditer(text, 0, offset))
@@ -234,41 +218,4 @@ def _close_prompt(source: SourceFile, offset: int) -> SourceFile | None:
     line, _ = source.place(offset)
     end = source.line_starts[line - 1] + len(source.line(line).rstrip("\r\n"))
     text = source.text[:end] + opening["quotes"] + source.text[end:]
-    return SourceFile(source.path, text.encode(), "utf-8")
-
-
-def _parse_without_errors(source: SourceFile) -> Module | None:
-    """Parse a text, blanking the lines that stop the parser."""
-    blanked: dict[int, int] = {}
-    for _ in range(MAX_BLANKED_LINES):
-        found = parse(source)
-        if isinstance(found, Module):
-            return found
-        line = _choose_line(source, found, blanked)
-        if line is None:
-            return None
-        blanked[line] = blanked.get(line, 0) + 1
-        source = _blank_line(source, line, keeps_statement=blanked[line] == 1)
-    return None
-
-
-def _choose_line(source: SourceFile, error: Diagnostic, blanked: dict[int, int]) -> int | None:
-    """Return the line to blank: the line of the error, or one above it if that is already blank."""
-    if header := _HEADER_LINE.search(error.message):
-        return int(header[1])
-    line = error.line
-    while line >= 1 and (blanked.get(line, 0) > 1 or not source.line(line).strip()):
-        line -= 1
-    return line or None
-
-
-def _blank_line(source: SourceFile, number: int, *, keeps_statement: bool) -> SourceFile:
-    """Replace a line with the statement `0` at its indentation, or with spaces."""
-    line = source.line(number)
-    content = line.rstrip("\r\n")
-    indent = content[: len(content) - len(content.lstrip())]
-    statement = "0" if keeps_statement and content.strip() else ""
-    blank = indent + statement + " " * (len(content) - len(indent) - len(statement))
-    start = source.line_starts[number - 1]
-    text = source.text[:start] + blank + line[len(content) :] + source.text[start + len(line) :]
     return SourceFile(source.path, text.encode(), "utf-8")
