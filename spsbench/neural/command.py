@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command("trajectories")
-@flags.seed_option(1, "Seed of the programs.")
+@flags.value("--seed", 1, "Seed of the programs.", int)
 @flags.value("--programs", 50_000, "How many.")
 @click.option(
     "--steps",
@@ -52,7 +52,7 @@ def trajectories_command(seed: int, programs: int, steps: StepChoice, out: Path)
 @flags.value("--batch", 8, "Programs of a batch.")
 @flags.value("--length", 384, "Tokens of a program with its steps.")
 @click.option("--rate", type=float, default=2e-3, show_default=True, help="Learning rate.")
-@flags.seed_option(1, "Seed of the weights and of the order.")
+@flags.value("--seed", 1, "Seed of the weights and of the order.", int)
 @click.option("--out", type=flags.FOLDER, required=True, help="Folder of the training.")
 def train_command(data: Path, size: str, out: Path, **numbers: Any) -> None:
     """Train a neural debugger on DATA, from scratch.

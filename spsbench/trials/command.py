@@ -19,14 +19,19 @@ from spsbench import flags
 @flags.names("--methods", "all", "Methods by name, or all.", show_default=False)
 @flags.names("--programs", "all", "Programs by name, or all.", show_default=False)
 @flags.model_option(required=True)
-@flags.repeats_option(5)
+@flags.value("--repeats", 5, "Repeats of each.")
 @flags.value("--jobs", 1, "Parallel trials.")
 @flags.out_option("results.jsonl", "trials")
 @flags.seconds_option("Seconds of a trial, with its build.")
 @flags.value("--effects", 300, "Effects of one run of a block.")
 @flags.value("--max-calls", 300, "Model calls of one run of a block.")
 @flags.temperature_option()
-@flags.number("--limit-cost", "Stop at this cost of all trials.", flags.POSITIVE_FLOAT, "USD")
+@click.option(
+    "--limit-cost",
+    type=flags.POSITIVE_FLOAT,
+    metavar="USD",
+    help="Stop at this cost of all trials.",
+)
 @click.option("--cache", type=flags.FOLDER, metavar="FOLDER", help="Cache replies in this folder.")
 @flags.file_option("--lock", "The njc.lock with the code of static methods.")
 @click.option(

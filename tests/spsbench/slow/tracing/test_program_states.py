@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from random import Random
@@ -15,8 +14,6 @@ from hypothesis import strategies as st
 from random_programs import CALL, EXPECTED_ERRORS, report_states, write_program
 from token_reader import read_tokens
 
-import njrt
-from njrt.models.scripted import Scripted, run
 from spsbench.cli import main
 from spsbench.results import InputError
 from spsbench.states.programs import record_call, record_program
@@ -438,83 +435,6 @@ LINES = list(write_state_lines([record_call("def f(n):\n    return n\n", "f(1)")
 def test_damaged_lines_are_named(lines: list[str], problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         list(read_state_lines(lines))
-
-
-def run_natural(path: Path) -> None:
-    """Two blocks, of which the second calls a third, and one that is refused an effect."""
-
-    def ask(prices: list[int]) -> int:
-        total = 0
-        njrt.run(
-            "Put the sum of <prices> into <:total>.",
-            lambda: (total, prices),
-            writes="total",
-            at="shop.njpy:3",
-        )
-        return total
-
-    def order() -> int:
-        bill = 0
-        njrt.run(
-            "Put what <ask> says into <:bill>.",
-            lambda: (bill, ask),
-            writes="bill",
-            at="shop.njpy:9",
-        )
-        return bill
-
-    replies = [
-        run("bill = unknown"),
-        run("bill = ask([3, 4])\nbill += 1", done=True),
-        run("total = sum(prices)", done=True),
-    ]
-    with njrt.using(model=Scripted(replies), trace=str(path), effects="direct"):
-        assert order() == 8
-
-
-def test_natural_blocks_have_the_same_forms(tmp_path: Path) -> None:
-    path = tmp_path / "trace.jsonl"
-    run_natural(path)
-    done = CliRunner().invoke(main, ["states", str(path)])
-    assert done.exit_code == 0, done.output
-    [trace] = read_state_lines(done.output.splitlines(keepends=True))
-    assert_round_trip(trace)
-    assert trace.source == (
-        "block shop.njpy:9\n    # Put what <ask> says into <:bill>.\n    Run: bill = unknown\n"
-        "    Run: bill = ask([3, 4])\n        bill += 1\n    end\n"
-        "block shop.njpy:3\n    # Put the sum of <prices> into <:total>.\n    Run: total = sum(prices)\n    end\n"
-    )
-    assert [(s.event, s.line, s.depth) for s in trace.states] == [
-        ("call", 1, 0),
-        ("line", 3, 0),
-        ("line", 4, 0),
-        ("call", 7, 1),
-        ("line", 9, 1),
-        ("line", 10, 1),
-        ("return", 10, 1),
-        ("line", 6, 0),
-        ("return", 6, 0),
-    ]
-    assert trace.states[5].changed == {"total": "int = 7"}
-    assert trace.states[7].changed == {"bill": "int = 8"}
-    assert trace.states[8].value == "completed"
-
-
-def test_a_trace_without_states_or_end_can_be_read(tmp_path: Path) -> None:
-    path = tmp_path / "old.jsonl"
-    began = {
-        "event": "began",
-        "run": "1",
-        "at": "2026-03-01T09:30:00Z",
-        "place": "a.njpy:1",
-        "model": "m",
-        "effects": "direct",
-    }
-    path.write_text(json.dumps(began) + '\n{"event": "perfor')
-    done = CliRunner().invoke(main, ["states", str(path), "--form", "tokens"])
-    assert done.exit_code == 0
-    [trace] = read_tokens(done.output)
-    assert (trace.is_cut, len(trace.states), trace.states[0].changed) == (True, 1, {})
 
 
 def test_the_command_runs_a_program_and_changes_the_form(
