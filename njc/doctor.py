@@ -34,7 +34,7 @@ from njrt.options import (
 )
 from njrt.options.budget import parse_budgets
 from njrt.options.removed import DROPPED, VARIABLES, find_removed
-from njrt.persistence.open_store import get_store, hide_password, is_store_url
+from njrt.persistence.open_store import get_store
 from njrt.records import record
 from njrt.session.layered_model import find_cache_place, find_recorder
 from njrt.session.settings import NO_SETTINGS
@@ -48,6 +48,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "pydantic-ai": ("pydantic-ai-slim",),
     "static": ("libcst", "black"),
     "watch": ("watchfiles",),
+    "dask": ("dask", "distributed"),
     "otel": ("opentelemetry-api",),
     "approve": ("rich",),
     "types": ("mypy",),
@@ -128,9 +129,7 @@ def diagnose(host: HostEnvironment, is_offline: bool) -> Iterator[HealthCheck]:
             yield _check_key(host, remote)
             if not is_offline:
                 yield from _report_failure("round trip", partial(_check_round_trip, remote))
-    checks = {"cache": _check_cache, "store": _check_store, "recording": _check_recording}
-    for name, check in checks.items():
-        yield from _report_failure(name, partial(check, host))
+    yield from _report_failure("store", partial(_check_store, host))
 
 
 def _report_failure(name: str, check: Callable[[], HealthCheck | None]) -> Iterator[HealthCheck]:
@@ -193,6 +192,8 @@ def _check_variables(host: HostEnvironment) -> Iterator[HealthCheck]:
         lambda environ: apply_environment(Project(), environ),
         lambda environ: parse_budgets(environ.get("NJC_BUDGET") or ""),
         lambda _: [parse_budgets(options.budget or "") for _, options in host.options],
+        lambda environ: find_recorder(NO_SETTINGS, environ),
+        lambda environ: find_cache_place(NO_SETTINGS, Options(), environ),
     )
     found = ""
     for read in readers:
@@ -253,15 +254,6 @@ def _check_round_trip(remote: RemoteModel) -> HealthCheck:
     return HealthCheck("round trip", "ok", says)
 
 
-def _check_cache(host: HostEnvironment) -> HealthCheck:
-    place = find_cache_place(NO_SETTINGS, host.merged_options, host.environ)
-    if place is None:
-        return HealthCheck("cache", "ok", "off; NJC_CACHE=on turns it on")
-    if is_store_url(place):
-        return HealthCheck("cache", "ok", f"on, in the store {hide_password(place)}")
-    return HealthCheck("cache", "ok", f"on, in {place}")
-
-
 def _check_store(host: HostEnvironment) -> HealthCheck | None:
     """Check whether the store that the options choose answers; the default store is not opened."""
     if (url := host.merged_options.store) is None:
@@ -269,18 +261,3 @@ def _check_store(host: HostEnvironment) -> HealthCheck | None:
     store = get_store(url, host.environ)
     store.get("doctor")
     return HealthCheck("store", "ok", f"{store.name} answers")
-
-
-def _check_recording(host: HostEnvironment) -> HealthCheck:
-    recorder = find_recorder(NO_SETTINGS, host.environ)
-    if recorder is None:
-        says = "off; NJC_RECORD=once:PATH records once, then replays"
-        return HealthCheck("recording", "ok", says)
-    # Without a path, the program decides the recording's name.
-    name = recorder.place.name if ":" in host.environ["NJC_RECORD"] else "the program's recordings"
-    if recorder.mode != "none":
-        return HealthCheck("recording", "ok", f"{recorder.mode}, in {name}")
-    if ":" in host.environ["NJC_RECORD"] and not recorder.place.exists():
-        says = f"{name} does not exist; record it with NJC_RECORD=once:{name} and a model"
-        return HealthCheck("recording", "fail", says, 3)
-    return HealthCheck("recording", "ok", f"replays {name}")

@@ -11,10 +11,9 @@ compiled `.py` beside the source is ignored. Static blocks run their code in njc
 from __future__ import annotations
 
 import os
-import pkgutil
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.machinery import FileFinder, ModuleSpec, PathFinder, SourceFileLoader
@@ -34,7 +33,6 @@ def install() -> None:
         index = sys.meta_path.index(PathFinder) if is_usual else len(sys.meta_path)
         sys.meta_path.insert(index, NaturalFinder())
         sys.path_hooks.insert(0, ProgramFinder)
-        _list_by_pkgutil.register(FileFinder, _list_modules)
         if "multiprocessing.spawn" in sys.modules:  # otherwise when it starts a process
             _install_in_children()
 
@@ -44,7 +42,6 @@ def uninstall() -> None:
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, NaturalFinder)]
     sys.path_hooks[:] = [hook for hook in sys.path_hooks if hook is not ProgramFinder]
     sys.path_importer_cache.clear()
-    _list_by_pkgutil.register(FileFinder, _list_python_modules)
 
 
 class NaturalLoader(SourceFileLoader):
@@ -106,24 +103,6 @@ class ProgramFinder(NaturalLoader):
     def find_spec(self, name: str, target: ModuleType | None = None) -> ModuleSpec | None:
         """Return the file, if `name` is `__main__`."""
         return spec_from_file_location(name, self.path, loader=self) if name == self.name else None
-
-
-_list_by_pkgutil: Any = vars(pkgutil)["iter_importer_modules"]
-_list_python_modules = _list_by_pkgutil.dispatch(FileFinder)
-
-
-def _list_modules(finder: FileFinder, prefix: str = "") -> Iterator[tuple[str, bool]]:
-    """Yield a folder's modules for `pkgutil`, Python's first, each with whether it is a package."""
-    found = dict(_list_python_modules(finder, prefix))
-    yield from found.items()
-    with suppress(OSError):
-        for name in sorted(os.listdir(finder.path or ".")):
-            is_package = os.path.isfile(os.path.join(finder.path, name, f"__init__{SUFFIX}"))
-            module = name if is_package else name.removesuffix(SUFFIX)
-            is_module = is_package or (module not in (name, "__init__") and module.isidentifier())
-            if is_module and prefix + module not in found:
-                found[prefix + module] = is_package
-                yield prefix + module, is_package
 
 
 class _ChildData(dict[str, Any]):

@@ -24,7 +24,6 @@ TEXT = click.File(encoding="utf-8", errors="replace")
 FOLDER = click.Path(path_type=Path, file_okay=False)
 EXISTING_FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 POSITIVE_INT = click.IntRange(min=1)
-NATURAL_INT = click.IntRange(min=0)
 
 
 class FiniteRange(click.FloatRange):
@@ -59,19 +58,9 @@ def model_option(**more: Any) -> Decorator:
     return click.option("--model", envvar="NJC_MODEL", metavar="NAME", help=meaning, **more)
 
 
-def repeats_option(default: int) -> Decorator:
-    """`--repeats N`."""
-    return value("--repeats", default, "Repeats of each.")
-
-
 def seconds_option(meaning: str, default: float = 1000.0) -> Decorator:
     """`--seconds S`, with its help; 1,000 s by default, as in the paper."""
     return value("--seconds", default, meaning, POSITIVE_FLOAT)
-
-
-def reply_seconds_option(default: float) -> Decorator:
-    """`--seconds S` for one reply."""
-    return seconds_option("Limit of wall time for one reply.", default)
 
 
 def temperature_option(default: float | None = None) -> Decorator:
@@ -80,19 +69,9 @@ def temperature_option(default: float | None = None) -> Decorator:
     return value("--temperature", default, meaning, TEMPERATURE)
 
 
-def number(name: str, meaning: str, kind: Any = POSITIVE_INT, metavar: str = "N") -> Decorator:
-    """Return an option for a positive number without a default, like `--jobs N` or `--sample N`."""
-    return click.option(name, type=kind, metavar=metavar, help=meaning)
-
-
 def file_option(name: str, meaning: str, **more: Any) -> Decorator:
     """Return an option that names a file to read, or several with `multiple`."""
     return click.option(name, type=EXISTING_FILE, help=meaning, **more)
-
-
-def seed_option(default: int, meaning: str) -> Decorator:
-    """`--seed N`, with its help."""
-    return value("--seed", default, meaning, int)
 
 
 def out_option(default: str | None, noun: str) -> Decorator:
@@ -101,31 +80,10 @@ def out_option(default: str | None, noun: str) -> Decorator:
     return value("--out", path, f"Results file; its {noun} are skipped.", FILE)
 
 
-def executor_option(local: str, meaning: str) -> Decorator:
-    """`--executor`: run here or on a Dask cluster."""
-    return value("--executor", local, meaning, click.Choice([local, "dask"]))
-
-
-def scheduler_option(meaning: str = "Run on this Dask cluster.") -> Decorator:
-    """`--scheduler ADDRESS`."""
-    return click.option("--scheduler", metavar="tcp://HOST:PORT", help=meaning)
-
-
-def note_option(meaning: str = "What to record of the model's server.") -> Decorator:
-    """`--note TEXT`."""
-    return click.option("--note", default="", metavar="TEXT", help=meaning)
-
-
 def require_model(model: str | None) -> None:
     """Raise a `UsageError` if no model is given."""
     if model is None:
         raise click.UsageError("--model names a model, such as openai/NAME, or `scripted`")
-
-
-def check_executor(executor: str, scheduler: str | None) -> None:
-    """Raise a `UsageError` if only one of `--executor dask` and `--scheduler` is given."""
-    if (executor == "dask") != (scheduler is not None):
-        raise click.UsageError("--executor dask and --scheduler tcp://HOST:PORT go together")
 
 
 def list_names(text: str, known: tuple[str, ...], kind: str) -> tuple[str, ...]:

@@ -10,10 +10,12 @@ names and texts come from outside: names become identifiers, values are written 
 
 from __future__ import annotations
 
+import ast
 import keyword
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -120,39 +122,32 @@ class TypeWriter:
         required = schema.get("required")
         for key, value in _get_properties(schema).items():
             about = value if isinstance(value, Mapping) else {}
-            annotation = self.write(value, owner + make_class_name(key), root)
-            is_required = isinstance(required, list) and key in required
-            default = "" if is_required else write_default(about.get("default"), annotation)
+            annotation, default = self.write(value, owner + make_class_name(key), root), ""
+            if not (isinstance(required, list) and key in required):
+                default = write_default(about.get("default"), annotation)
             if default == "None":
                 annotation = _write_union([*annotation.split(" | "), "None"])
-            name = make_unique(make_identifier(key), used)
-            found.append(
-                TypedName(name, key, annotation, clean_text(about.get("description")), default)
+            name, text = (
+                make_unique(make_identifier(key), used),
+                clean_text(about.get("description")),
             )
+            found.append(TypedName(name, key, annotation, text, default))
         return sorted(found, key=lambda each: bool(each.default))
 
     def _write_class(self, schema: Schema, name: str, root: Schema) -> str:
         fields = self.list_properties(schema, name, root, {*RESERVED, *dir(BaseModel)})
-        self.classes.append(
-            "\n".join(_write_lines(name, clean_text(schema.get("description")), fields))
-        )
-        return name
-
-
-def _write_lines(name: str, text: str, fields: Sequence[TypedName]) -> Iterator[str]:
-    yield f"class {name}(BaseModel):"
-    if text:
-        yield f"    {quote_docstring(text)}\n"
-    config = 'extra="allow", populate_by_name=True, protected_namespaces=()'
-    yield f"    model_config = ConfigDict({config})\n"
-    for field in fields:
-        if field.name == field.key:
-            yield f"    {field.declaration}"
-        else:
+        text = clean_text(schema.get("description"))
+        lines = [f"class {name}(BaseModel):", *([f"    {quote_docstring(text)}"] if text else [])]
+        config = 'extra="allow", populate_by_name=True, protected_namespaces=()'
+        lines += [f"    model_config = ConfigDict({config})", ""]
+        for field in fields:
             default = f"{field.default}, " if field.default else ""
-            yield f"    {field.name}: {field.annotation} = Field({default}alias={field.key!r})"
-        if field.description:
-            yield f"    {quote_docstring(field.description)}"
+            alias = f" = Field({default}alias={field.key!r})"
+            same = f"{field.name}: {field.annotation}"
+            lines.append("    " + (field.declaration if field.name == field.key else same + alias))
+            lines += [f"    {quote_docstring(field.description)}"] if field.description else []
+        self.classes.append("\n".join(lines))
+        return name
 
 
 def _write_union(parts: Iterable[str]) -> str:
@@ -240,12 +235,6 @@ def clean_text(text: Any) -> str:
 
 def quote_docstring(text: str, indent: str = "    ") -> str:
     """Return a text as a docstring, with its later lines indented."""
-    escaped = text.replace("\\", "\\\\")
-    quoted = re.sub(r'"{3,}|"+\Z', lambda match: '\\"' * len(match[0]), escaped)
-    first, *rest = quoted.split("\n")
-    lines = [
-        first,
-        *(f"{indent}{line}" if line else "" for line in rest),
-        *([indent] if rest else []),
-    ]
-    return '"""' + "\n".join(lines) + '"""'
+    ending = f"\n{indent}" if "\n" in text else ""
+    whole = textwrap.indent(text, indent).lstrip() + ending
+    return ast.unparse(ast.Module([ast.Expr(ast.Constant(whole))], []))

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from njc.mcp.tool_module import HEADER, compare_tools, compute_digests, write_module
+from njc.mcp.tool_module import compare_tools, compute_digests, write_module
 from njc.project.outputs import write_all
 from njc.project.servers import ServerSection
 from njrt.errors import ConfigurationError
@@ -56,11 +56,11 @@ def add_server(section: ServerSection, folder: Path) -> ServerSection:
             f"the MCP server {section.name} has no tool `{min(missing)}`; it has {', '.join(known)}"
         )
     file = folder / section.file
-    if file.exists():
-        if not file.read_text("utf-8", "replace").startswith(HEADER):
-            raise ConfigurationError(f"{file} exists, and njc did not write it; name another --out")
-        if section.digest:
-            refuse_edited(section, folder)
+    if is_edited(section, folder):
+        raise ConfigurationError(
+            f"{file} exists, and is not as njc wrote it; name another --out, or move the edit "
+            "elsewhere and delete the file"
+        )
     described = replace(section, server=name)
     module = write_module(described, tools)
     write_all({file: module.encode()}, {})
@@ -77,15 +77,6 @@ def check_server(section: ServerSection, folder: Path) -> Iterator[str]:
     yield from compare_tools(section.tools, tools)
     if name != section.server:
         yield f"  the server is now {name or 'unnamed'}, it was {section.server or 'unnamed'}"
-
-
-def refuse_edited(section: ServerSection, folder: Path) -> None:
-    """Raise ConfigurationError if a module is not as it was written."""
-    if is_edited(section, folder):
-        raise ConfigurationError(
-            f"{folder / section.file} was edited; move the edit elsewhere and delete the file, "
-            "then run the command again"
-        )
 
 
 def is_edited(section: ServerSection, folder: Path) -> bool:

@@ -51,8 +51,8 @@ def is_declared(tool: Tool, hint: str) -> bool:
 
 def compute_digests(tools: Sequence[Tool]) -> dict[str, str]:
     """Return digests of what servers say of tools, by name; the order of tools does not matter."""
-    described: dict[str, list[str]] = {}
-    for tool in tools:
+    digests = {}
+    for tool in sorted(tools, key=lambda each: each.name):
         said = {
             "name": tool.name,
             "description": tool.description or "",
@@ -61,10 +61,9 @@ def compute_digests(tools: Sequence[Tool]) -> dict[str, str]:
             "reads_only": is_declared(tool, "read_only"),
             "is_repeatable": is_declared(tool, "idempotent"),
         }
-        text = json.dumps(said, sort_keys=True, ensure_ascii=False)
-        described.setdefault(tool.name, []).append(text)
-    joined = {name: f"[{', '.join(sorted(described[name]))}]" for name in sorted(described)}
-    return {name: hashlib.sha256(text.encode()).hexdigest()[:32] for name, text in joined.items()}
+        text = f"[{json.dumps(said, sort_keys=True, ensure_ascii=False)}]"
+        digests[tool.name] = hashlib.sha256(text.encode()).hexdigest()[:32]
+    return digests
 
 
 def compare_tools(before: Mapping[str, str], tools: Sequence[Tool]) -> Iterator[str]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import starmap
 from pathlib import Path
 from types import MappingProxyType
@@ -72,7 +71,7 @@ class CompileTask:
     unit: Unit
     source: SourceFile
     options: Options
-    parse_always: bool = False
+    parse_always: bool = True
     with_hints: bool = True
 
     def run(self) -> CompileResult:
@@ -201,8 +200,10 @@ def compile_all(
 
     A file without natural blocks is only parsed if `parse_always` is set.
     """
-    make_task = partial(make_compile_task, parse_always=parse_always, with_hints=with_hints)
-    tasks = {unit: make_task(unit, source, project) for unit, source in sources.items()}
+    tasks = {
+        unit: CompileTask(unit, source, project.options, parse_always, with_hints)
+        for unit, source in sources.items()
+    }
     results = {
         unit: task.make_result(compiled[unit]) for unit, task in tasks.items() if unit in compiled
     }
@@ -215,18 +216,6 @@ def compile_all(
         results[result.unit] = result
         progress(len(results), len(tasks))
     return [results[unit] for unit in tasks]
-
-
-def make_compile_task(
-    unit: Unit,
-    source: SourceFile,
-    project: Project,
-    *,
-    parse_always: bool = True,
-    with_hints: bool = True,
-) -> CompileTask:
-    """Return the task to compile a source with its project's options."""
-    return CompileTask(unit, source, project.options, parse_always, with_hints)
 
 
 def collect_findings(results: Iterable[CompileResult], warnings: str) -> tuple[Finding, ...]:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from njc.frontend.diagnostics import render_diagnostic
-from njc.project.build import Compilations, Finding, make_compile_task, read_source
+from njc.project.build import Compilations, CompileTask, Finding, read_source
 from njc.project.config import Project, find_project
 from njc.project.units import Unit, make_unit
 from njrt.errors import ConfigurationError
@@ -39,7 +39,7 @@ def compile_wheel_files(
     compiled: dict[str, bytes] = {}
     for path, unit in units.items():
         unit.refuse_hidden_source()
-        task = make_compile_task(unit, read_source(unit), project)
+        task = CompileTask(unit, read_source(unit), project.options)
         done = filled.get(unit) or task.compile()
         if done.output is None:
             problems += [render_diagnostic(found, task.source) for found in done.diagnostics]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from njc.compiler import parse_compiled_tree
 from njc.frontend.parse import can_set_mode, compile_tree
 from njc.frontend.source import SourceFile
-from njc.project.build import Finding, NaturalSyntaxError, collect_findings, make_compile_task
+from njc.project.build import CompileTask, Finding, NaturalSyntaxError, collect_findings
 from njc.project.config import Project, get_lock_path
 from njc.project.units import Unit, make_unit
 from njrt.options import make_options, merge_option_layers
@@ -40,7 +40,7 @@ def load_code(
         project = replace(project, options=merge_option_layers(chosen, project.options))
     unit = make_unit(file, project)
     source = SourceFile(unit.path, data)
-    task = make_compile_task(unit, source, project)
+    task = CompileTask(unit, source, project.options)
     compilation, problems = _place_locked_code(unit, source, project, environ)
     if problems:
         error = NaturalSyntaxError(str(unit.source), problems)

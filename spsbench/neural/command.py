@@ -8,7 +8,6 @@ spsbench curve curve.jsonl --results neural.jsonl --out curve.svg
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,14 +19,11 @@ from spsbench import flags
 
 if TYPE_CHECKING:
     from spsbench.neural.dataset import StepChoice
-    from spsbench.states.trajectories import Trajectory
 
 
 @click.command("trajectories")
-@flags.seed_option(1, "Seed of the programs.")
+@flags.value("--seed", 1, "Seed of the programs.", int)
 @flags.value("--programs", 50_000, "How many.")
-@flags.file_option("--trace", "A trace of natural blocks, as a part `blocks`.", multiple=True)
-@flags.value("--workers", 0, "Processes that run the programs; 0: this one.", flags.NATURAL_INT)
 @click.option(
     "--steps",
     type=click.Choice(("sampled", "ends", "both")),
@@ -36,34 +32,16 @@ if TYPE_CHECKING:
     help="Of some states, from calls to returns, or both.",
 )
 @click.option("--out", type=flags.FOLDER, required=True, help="Folder to write.")
-def trajectories_command(
-    seed: int,
-    programs: int,
-    trace: tuple[Path, ...],
-    workers: int,
-    steps: StepChoice,
-    out: Path,
-) -> None:
+def trajectories_command(seed: int, programs: int, steps: StepChoice, out: Path) -> None:
     """Write steps of a debugger in generated programs.
 
     The same seed gives the same files.
     """
     from spsbench.neural.dataset import write_dataset
 
-    others: dict[str, Iterator[Trajectory]] = {}
-    if trace:
-        others["blocks"] = _read_block_trajectories(trace)
-    counts = write_dataset(out, seed, programs, others, workers, steps)
+    counts = write_dataset(out, seed, programs, steps)
     found = ", ".join(f"{name} {count:,}" for name, count in counts.items())
     click.echo(f"{out}: programs by part: {found}", err=True)
-
-
-def _read_block_trajectories(paths: tuple[Path, ...]) -> Iterator[Trajectory]:
-    from spsbench.neural.dataset import sample_whole_trajectory
-    from spsbench.states.command import read_traces
-
-    for path in paths:
-        yield from map(sample_whole_trajectory, read_traces(path))
 
 
 @click.command("train")
@@ -74,8 +52,7 @@ def _read_block_trajectories(paths: tuple[Path, ...]) -> Iterator[Trajectory]:
 @flags.value("--batch", 8, "Programs of a batch.")
 @flags.value("--length", 384, "Tokens of a program with its steps.")
 @click.option("--rate", type=float, default=2e-3, show_default=True, help="Learning rate.")
-@flags.value("--workers", 0, "Processes that prepare the batches; 0: this one.", flags.NATURAL_INT)
-@flags.seed_option(1, "Seed of the weights and of the order.")
+@flags.value("--seed", 1, "Seed of the weights and of the order.", int)
 @click.option("--out", type=flags.FOLDER, required=True, help="Folder of the training.")
 def train_command(data: Path, size: str, out: Path, **numbers: Any) -> None:
     """Train a neural debugger on DATA, from scratch.
@@ -95,10 +72,9 @@ def train_command(data: Path, size: str, out: Path, **numbers: Any) -> None:
 @click.command("predict")
 @click.argument("data", type=flags.EXISTING_FOLDER)
 @flags.file_option("--model", "The network, of `spsbench train`.")
-@click.option("--parts", default="test", show_default=True, help="Files of DATA: test,blocks.")
-@flags.value("--programs", 400, "Of each part.")
+@flags.value("--programs", 400, "Of the test data.")
 @click.option("--out", type=flags.FILE, required=True, help="Results, JSON Lines.")
-def predict_command(data: Path, model: Path | None, parts: str, programs: int, out: Path) -> None:
+def predict_command(data: Path, model: Path | None, programs: int, out: Path) -> None:
     """Count the steps that a neural debugger answers exactly.
 
     Two baselines are counted beside it: the last state, and the most frequent answers in the
@@ -106,7 +82,7 @@ def predict_command(data: Path, model: Path | None, parts: str, programs: int, o
     """
     from spsbench.neural.evaluation import evaluate, format_rows, write_rows
 
-    rows = list(evaluate(data, model, parts.split(","), programs))
+    rows = list(evaluate(data, model, programs))
     write_rows(out, rows)
     click.echo(format_rows(rows))
 

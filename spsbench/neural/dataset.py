@@ -5,8 +5,7 @@
 
 The programs are generated and run. Programs occur only once, as do steps with the same stack,
 action and result. The digest of a program's text determines its part for every seed, so two data
-sets never have the same program in different parts. Other programs, such as those of natural
-blocks, are in separate files and are not for training.
+sets never have the same program in different parts.
 """
 
 from __future__ import annotations
@@ -14,8 +13,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from random import Random
@@ -23,7 +20,6 @@ from typing import Literal
 
 from njrt.private_files import replacing
 from spsbench.journal import naming
-from spsbench.neural.processes import map_in_processes
 from spsbench.neural.programs import write_program
 from spsbench.report.results_report import render_template
 from spsbench.states.actions import ACTIONS, TakenStep, list_taken_steps
@@ -43,8 +39,6 @@ MAX_STATES = 300
 StepChoice = Literal["sampled", "ends", "both"]
 """A program's steps in the data: all actions in some states; from a call to its return and back, so
 what the program does without how; or both."""
-CHUNK = 100
-"""The number of programs that a process generates at a time."""
 
 
 def choose_part(source: str) -> str:
@@ -93,11 +87,6 @@ def sample_trajectory(trace: StateTrace, random: Random) -> Trajectory:
     return Trajectory(trace, tuple(drop_repeated_steps(trace, steps)))
 
 
-def sample_whole_trajectory(trace: StateTrace) -> Trajectory:
-    """Return a trajectory of a program that was not generated, determined by its text."""
-    return sample_trajectory(trace, Random(trace.source))
-
-
 def drop_repeated_steps(trace: StateTrace, steps: Iterable[TakenStep]) -> list[TakenStep]:
     """Return the steps, only the first of those with the same stack, action and result."""
     stacks = list_stacks(trace.states)
@@ -115,33 +104,25 @@ def find_ends(
 
 
 def write_dataset(
-    folder: Path,
-    seed: int,
-    programs: int,
-    others: Mapping[str, Iterable[Trajectory]],
-    workers: int = 0,
-    choice: StepChoice = "sampled",
+    folder: Path, seed: int, programs: int, choice: StepChoice = "sampled"
 ) -> dict[str, int]:
-    """Write a seed's data, other trajectories by name, and the card; return files' program counts.
+    """Write a seed's data and the card; return the files' program counts.
 
-    The seed's programs are run in `workers` processes, or in this one. A larger number starts with
-    the same programs.
+    A larger number starts with the same programs.
     """
-    read = {name: list(found) for name, found in others.items()}
     folder.mkdir(parents=True, exist_ok=True)
-    chunks = (range(first, min(first + CHUNK, programs)) for first in range(0, programs, CHUNK))
-    made = map_in_processes(partial(_generate_texts, seed, choice), chunks, workers)
-    counts: dict[str, Counter[str]] = {name: Counter() for name in (*PARTS, *read)}
+    counts: dict[str, Counter[str]] = {name: Counter() for name in PARTS}
+    seen: set[str] = set()
     with ExitStack() as stack:
         files = {name: stack.enter_context(replacing(folder / f"{name}.jsonl")) for name in counts}
-        for each in drop_repeated_programs(text for texts in made for text in texts):
-            part = choose_part(each.source)
-            files[part].write(each.text.encode())
-            add_counts(counts[part], each.counts)
-        for name, found in read.items():
-            for trajectory in found:
-                files[name].write("".join(write_trajectory_lines([trajectory])).encode())
-                add_counts(counts[name], count_steps(trajectory))
+        for number in range(programs):
+            made = generate_trajectory(seed, number, choice)
+            if made.trace.source in seen:
+                continue
+            seen.add(made.trace.source)
+            part = choose_part(made.trace.source)
+            files[part].write("".join(write_trajectory_lines([made])).encode())
+            add_counts(counts[part], count_steps(made))
     card = render_template(
         *("spsbench.neural", "card.md"),
         seed=seed,
@@ -152,35 +133,6 @@ def write_dataset(
     )
     replace_file(folder / "card.md", card.encode())
     return {name: count["programs"] for name, count in counts.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class TrajectoryText:
-    """A trajectory as lines of JSON."""
-
-    source: str
-    text: str
-    counts: Counter[str]
-
-
-def _generate_texts(seed: int, choice: StepChoice, numbers: Sequence[int]) -> list[TrajectoryText]:
-    made = [generate_trajectory(seed, number, choice) for number in numbers]
-    return [
-        TrajectoryText(
-            each.trace.source, "".join(write_trajectory_lines([each])), count_steps(each)
-        )
-        for each in made
-    ]
-
-
-def drop_repeated_programs(texts: Iterable[TrajectoryText]) -> Iterator[TrajectoryText]:
-    """Yield the texts, only the first of those with the same program."""
-    seen: set[bytes] = set()
-    for each in texts:
-        digest = sha256(each.source.encode()).digest()
-        if digest not in seen:
-            seen.add(digest)
-            yield each
 
 
 def count_steps(trajectory: Trajectory) -> Counter[str]:

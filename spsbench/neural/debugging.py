@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from inspect import Parameter, Signature
 from pathlib import Path
 
 from njc.frontend.name_resolution import find_first_line
@@ -15,8 +16,8 @@ from spsbench.neural.network import load_network
 from spsbench.neural.predictors import NeuralDebugger, Predictor
 from spsbench.states.actions import Action, ActionStep, find_target
 from spsbench.states.process import ProgramTask, record_in_process
+from spsbench.states.recording import write_value
 from spsbench.states.trace import Frame, StackState, list_stacks
-from spsbench.states.values import render_value
 
 RUN_SECONDS = 10.0
 SHIPPED_NETWORK = Path(__file__).with_name("weights") / "small.npz"
@@ -103,20 +104,30 @@ def _parse_call(source: str, call: str) -> tuple[ast.FunctionDef, dict[str, ast.
         raise ValueError("`*` and `**` are not read; write the arguments out")
     if function.args.vararg or function.args.kwarg:
         raise ValueError(f"{function.name} has parameters with `*`, which are not read")
-    by_place = [parameter.arg for parameter in function.args.posonlyargs]
-    by_name = [parameter.arg for parameter in function.args.kwonlyargs]
-    ordered = [*by_place, *(parameter.arg for parameter in function.args.args)]
-    names = [*ordered, *by_name]
-    taken = {*by_place, *ordered[: len(node.args)]}
-    if len(node.args) > len(ordered) or not keywords.keys() <= set(names) - taken:
-        raise ValueError(f"{call} has arguments that the function does not take")
-    found = zip(reversed(ordered), reversed(function.args.defaults), strict=False)
-    named = zip(by_name, function.args.kw_defaults, strict=True)
-    defaults = {name: value for name, value in (*found, *named) if value is not None}
-    given = defaults | dict(zip(ordered, node.args, strict=False)) | keywords
-    if missing := [name for name in names if name not in given]:
-        raise ValueError(f"{call} lacks {', '.join(missing)}")
-    return function, {name: given[name] for name in names}
+    try:
+        bound = _make_signature(function.args).bind(*node.args, **keywords)
+    except TypeError as problem:
+        raise ValueError(f"{call}: {problem}") from None
+    bound.apply_defaults()
+    return function, dict(bound.arguments)
+
+
+def _make_signature(given: ast.arguments) -> Signature:
+    """Return the signature of a function, with expressions as defaults."""
+    ordered = [
+        *((each.arg, Parameter.POSITIONAL_ONLY) for each in given.posonlyargs),
+        *((each.arg, Parameter.POSITIONAL_OR_KEYWORD) for each in given.args),
+    ]
+    defaults = [*[Parameter.empty] * (len(ordered) - len(given.defaults)), *given.defaults]
+    named = [
+        Parameter(each.arg, Parameter.KEYWORD_ONLY, default=default or Parameter.empty)
+        for each, default in zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    ]
+    places = (
+        Parameter(name, kind, default=default)
+        for (name, kind), default in zip(ordered, defaults, strict=True)
+    )
+    return Signature([*places, *named])
 
 
 def _list_function_lines(source: str) -> Iterator[int]:
@@ -142,6 +153,6 @@ def _find_function(source: str, call: str) -> ast.FunctionDef:
 
 def _render_literal(node: ast.expr) -> str:
     try:
-        return render_value(ast.literal_eval(node))
+        return write_value(ast.literal_eval(node))
     except (ValueError, TypeError):
         raise ValueError(f"{ast.unparse(node)} is not a literal") from None

@@ -1,4 +1,4 @@
-"""Evaluate predictors on parts of a data set, as lines of a results file.
+"""Evaluate predictors on the test data of a data set, as lines of a results file.
 
 {"part": "test", "predictor": "network", "group": "action", "name": "step_over", "steps": 600,
 "exact": 310, ...}
@@ -33,14 +33,11 @@ NGRAM_PROGRAMS = 10_000
 HEADINGS = ("part", "predictor", "group", "name", "steps", "exact", "place", "values", "ms")
 
 
-def evaluate(
-    data: Path, model: Path | None, parts: Sequence[str], programs: int
-) -> Iterator[ScoreRow]:
-    """Yield the rows for all predictors on all parts."""
+def evaluate(data: Path, model: Path | None, programs: int) -> Iterator[ScoreRow]:
+    """Yield the rows for all predictors."""
     for name, predictor in list_predictors(data, model):
-        for part in parts:
-            found = islice(read_part(data, part), programs)
-            yield from tabulate(part, name, list(score_steps(predictor, found, perf_counter)))
+        found = islice(read_part(data, "test"), programs)
+        yield from tabulate("test", name, list(score_steps(predictor, found, perf_counter)))
 
 
 def list_predictors(data: Path, model: Path | None) -> Iterator[tuple[str, Predictor]]:

@@ -44,7 +44,6 @@ from spsbench.neural.packing import (
     parse_trajectory,
     stack_rows,
 )
-from spsbench.neural.processes import map_in_processes
 from spsbench.neural.vocabulary import Vocabulary, collect_vocabulary
 from spsbench.results import InputError
 from spsbench.states.trajectories import Trajectory
@@ -76,13 +75,11 @@ class TrainingPlan:
     """Tokens per row."""
     rate: float = 2e-3
     seed: int = 1
-    workers: int = 0
-    """The number of processes that prepare batches; 0: this process."""
 
     def describe(self) -> dict[str, Any]:
         """Return the values that must not change when a training continues."""
         plan = asdict(self)
-        for name in ("data", "out", "workers"):
+        for name in ("data", "out"):
             plan.pop(name)
         return {**plan, "card": (self.data / "card.md").read_text(encoding="utf-8")}
 
@@ -177,7 +174,7 @@ class _Trainer:
         """Yield the batches for the remaining steps."""
         pack = partial(pack_texts, self.encoder, self.plan.length)
         chosen = (self._choose_texts(texts, step) for step in range(self.step, self.plan.steps))
-        return map_in_processes(pack, chosen, self.plan.workers)
+        return map(pack, chosen)
 
     def _choose_texts(self, texts: Sequence[str], step: int) -> list[tuple[str, list[int]]]:
         chosen = []

@@ -54,8 +54,8 @@ from spsbench.script import SCRIPTED
 from spsbench.studies.study import format_study_error, is_prompt_too_long
 from spsbench.trials.answering import load_model
 from spsbench.trials.experiment import Experiment, run_experiment
-from spsbench.trials.machine import read_timestamp
-from spsbench.trials.workers import LostTrial, Workers
+from spsbench.trials.machine import describe_start, read_timestamp
+from spsbench.trials.workers import LostTrial
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,9 +231,8 @@ def repair_problems(values: Mapping[str, Any]) -> int:
     """Run the remaining repairs that the flags request, print tables, and return the exit code."""
     out = values["out"]
     problems, digests = read_problems(values["data"])
-    workers = Workers(values["jobs"], values["scheduler"])
     rationales, writer = _read_rationales(values["rationales"])
-    run, turns = _build_run(values, len(problems), digests, writer, workers)
+    run, turns = _build_run(values, len(problems), digests, writer)
     uniform = Random(values["seed"]).random
     chosen = draw_sample(
         problems.values(), lambda each: each.name, lambda each: each.kind, values["sample"], uniform
@@ -251,7 +250,7 @@ def repair_problems(values: Mapping[str, Any]) -> int:
     base_url = os.environ.get("NJC_BASE_URL")
     jobs = list_jobs(run, chosen, rationales, turns, values["seconds"], base_url)
     repairs = Experiment(
-        "repairs", out, REPAIR_KINDS, jobs, execute_repair, run, (), workers, refuse
+        "repairs", out, REPAIR_KINDS, jobs, execute_repair, run, (), run.jobs, refuse
     )
     return run_experiment(repairs, REPORT.format_text)
 
@@ -275,7 +274,7 @@ def _read_results(path: Path) -> tuple[RepairResult, ...]:
 
 
 def _build_run(
-    values: Mapping[str, Any], size: int, digests: dict[str, str], writer: str, workers: Workers
+    values: Mapping[str, Any], size: int, digests: dict[str, str], writer: str
 ) -> tuple[RepairRun, dict[Condition, Turn]]:
     """Return the requested run on a data set of this size, and the earlier turns that it shows."""
     flags.require_model(values["model"])
@@ -293,7 +292,7 @@ def _build_run(
         turns={name: turn.digest for name, turn in turns.items()},
         strata=STRATA,
         **{name: values[name] for name in ("model", "samples", "sample", "seed", "note")},
-        **workers.describe_start("processes"),
+        **describe_start(values["jobs"], "processes"),
     )
     return run, turns
 

@@ -1,7 +1,7 @@
 """`spsbench report`: compare the methods and their costs, from run results; and the other reports.
 
 spsbench report results.jsonl                        as text
-spsbench report results.jsonl graph.jsonl --out DIR  text, Markdown, CSV, and a page: DIR/index.html
+spsbench report results.jsonl graph.jsonl --out DIR  text and Markdown: DIR/report.md
 spsbench report results.jsonl --out DIR --check      exit code 1 if DIR differs
 """
 
@@ -12,7 +12,6 @@ from pathlib import Path
 
 import click
 
-from njrt.errors import require_packages
 from spsbench import flags
 
 
@@ -23,17 +22,14 @@ from spsbench import flags
 def command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
     """Report RESULTS beside the paper's tables.
 
-    Prints text; --out writes text, Markdown, CSV and a page.
+    Prints text; --out writes text and Markdown.
 
-    RESULTS are files of `spsbench run` and `spsbench graph`. The page needs the extra `bench`.
+    RESULTS are files of `spsbench run` and `spsbench graph`. --out needs the extra `bench`.
     """
     from spsbench.report.files import build_report_files, find_file_differences
 
     if check and out is None:
         raise click.UsageError("--check compares with a report: name its folder by --out")
-    if out is not None:
-        otherwise = "leave out --out"
-        require_packages("the page", "njpy[bench]", "jinja2", "matplotlib", otherwise=otherwise)
     files = build_report_files(results, out)
     if out is None:
         click.echo(files["report.txt"], nl=False)
@@ -41,7 +37,7 @@ def command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
         out.mkdir(parents=True, exist_ok=True)
         for name, text in files.items():
             (out / name).write_text(text, encoding="utf-8", newline="\n")
-        click.echo(f"{out / 'index.html'} and {len(files) - 1} more files")
+        click.echo(f"{', '.join(files)} are written to {out}")
     elif found := find_file_differences(files, out):
         raise click.ClickException("the report differs from the results\n" + "\n".join(found))
 

@@ -7,7 +7,6 @@ report_files(REPORT, [Path("r.jsonl")], Path("r.md"), check=False)     writes th
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -142,26 +141,16 @@ def describe_machines(runs: Iterable[RunLine], noun: str) -> str:
     )
 
 
-def render_template(package: str, name: str, *, is_html: bool = False, **values: Any) -> str:
+def render_template(package: str, name: str, **values: Any) -> str:
     """Render a package's template; requires jinja2 (the extra `bench`)."""
     require_packages("the report", "njpy[bench]", "jinja2")
     from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
 
     environment = Environment(
-        autoescape=is_html,
         loader=PackageLoader(package),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        keep_trailing_newline=not is_html,
+        keep_trailing_newline=True,
     )
-    environment.filters["code"] = render_inline_code
-    return environment.get_template(name).render(**values, Markup=Markup)
-
-
-def render_inline_code(text: str) -> str:
-    """Return a text as HTML, with parts in `backticks` as code."""
-    from markupsafe import Markup, escape
-
-    return Markup(re.sub("`(.+?)`", r"<code>\1</code>", str(escape(text))))
+    return environment.get_template(name).render(**values)

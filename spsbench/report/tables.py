@@ -9,37 +9,26 @@ Rows are sorted by method. The paper's numbers are quoted as printed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from spsbench.methods import METHODS
 from spsbench.published import METHOD_BY_PAPER_NAME, PublishedTable
 from spsbench.report.measures import MethodSummary, PassRate, Spread, format_coverage
-from spsbench.report.table import Cell, Table, TableRow
+from spsbench.report.table import Table, TableRow
 
-EMPTY_CELL = Cell("-")
+EMPTY = "-"
 NOT_MEASURED_NOTE = "Not measured here."
 
 
-def make_rate_cell(rate: PassRate) -> Cell:
+def format_rate(rate: PassRate) -> str:
     """Return a pass rate as the paper writes it; without a deviation if it is unknown."""
-    text = f"{rate.mean:.2f}" if rate.sd is None else f"{rate.mean:.2f} ± {rate.sd:.2f}"
-    return Cell(text, rate.mean, sd=rate.sd)
+    return f"{rate.mean:.2f}" if rate.sd is None else f"{rate.mean:.2f} ± {rate.sd:.2f}"
 
 
-def make_spread_cell(spread: Spread, digits: int = 1, range_digits: int | None = None) -> Cell:
+def format_spread(spread: Spread, digits: int = 1, range_digits: int | None = None) -> str:
     """Return a mean with its range."""
     ends = digits if range_digits is None else range_digits
-    text = f"{spread.mean:,.{digits}f} ({spread.low:,.{ends}f}-{spread.high:,.{ends}f})"
-    return Cell(text, spread.mean, low=spread.low, high=spread.high)
-
-
-def parse_published_cell(text: str) -> Cell:
-    """Return a cell from the paper, with the numbers printed in it."""
-    found = re.fullmatch(r"([\d.]+)(?: ± ([\d.]+))?(?: \(([\d.]+)-([\d.]+)\)| \([\d.]+%\))?", text)
-    if found is None:
-        return Cell(text)
-    return Cell(text, *(None if part is None else float(part) for part in found.groups()))
+    return f"{spread.mean:,.{digits}f} ({spread.low:,.{ends}f}-{spread.high:,.{ends}f})"
 
 
 def sort_methods(methods: Iterable[str]) -> list[str]:
@@ -50,38 +39,30 @@ def sort_methods(methods: Iterable[str]) -> list[str]:
     )
 
 
-SUITE_COLUMNS: Mapping[str, Callable[[MethodSummary], Cell]] = {
-    "source": lambda row: Cell("measured"),
-    "model": lambda row: Cell(str(row.setting)),
-    "method": lambda row: Cell(f"{row.method} (too low)" if row.is_too_low else row.method),
-    "pass rate": lambda row: make_rate_cell(row.rate),
+SUITE_COLUMNS: Mapping[str, Callable[[MethodSummary], str]] = {
+    "source": lambda row: "measured",
+    "model": lambda row: str(row.setting),
+    "method": lambda row: f"{row.method} (too low)" if row.is_too_low else row.method,
+    "pass rate": lambda row: format_rate(row.rate),
     "95 % interval": lambda row: (
-        Cell(f"{row.rate.low:.2f}-{row.rate.high:.2f}", low=row.rate.low, high=row.rate.high)
-        if row.coverage.trials > 1
-        else EMPTY_CELL
+        f"{row.rate.low:.2f}-{row.rate.high:.2f}" if row.coverage.trials > 1 else EMPTY
     ),
-    "seconds": lambda row: make_spread_cell(row.seconds),
-    "run s": lambda row: make_spread_cell(row.run_seconds),
-    "build s": lambda row: (
-        make_spread_cell(row.build_seconds) if is_compiled(row.method) else EMPTY_CELL
-    ),
-    "total s": lambda row: make_spread_cell(row.seconds),
+    "seconds": lambda row: format_spread(row.seconds),
+    "run s": lambda row: format_spread(row.run_seconds),
+    "build s": lambda row: format_spread(row.build_seconds) if is_compiled(row.method) else EMPTY,
+    "total s": lambda row: format_spread(row.seconds),
     "effects": lambda row: (
-        make_spread_cell(row.effects, range_digits=0) if has_effects(row.method) else EMPTY_CELL
+        format_spread(row.effects, range_digits=0) if has_effects(row.method) else EMPTY
     ),
-    "calls": lambda row: make_spread_cell(row.calls, range_digits=0),
-    "build calls": lambda row: make_spread_cell(row.build_calls, range_digits=0),
-    "tokens in": lambda row: make_spread_cell(row.input_tokens, 0),
-    "of them cached": lambda row: make_spread_cell(row.cached_tokens, 0),
-    "tokens out": lambda row: make_spread_cell(row.output_tokens, 0),
-    "build tokens": lambda row: make_spread_cell(row.build_tokens, 0),
-    "tokens": lambda row: Cell(f"{row.tokens:,.0f}", row.tokens),
-    "USD": lambda row: (
-        Cell("no price")
-        if row.cost is None
-        else Cell(f"{row.cost.mean:.4f}", row.cost.mean, low=row.cost.low, high=row.cost.high)
-    ),
-    "trials": lambda row: Cell(format_coverage(row.coverage)),
+    "calls": lambda row: format_spread(row.calls, range_digits=0),
+    "build calls": lambda row: format_spread(row.build_calls, range_digits=0),
+    "tokens in": lambda row: format_spread(row.input_tokens, 0),
+    "of them cached": lambda row: format_spread(row.cached_tokens, 0),
+    "tokens out": lambda row: format_spread(row.output_tokens, 0),
+    "build tokens": lambda row: format_spread(row.build_tokens, 0),
+    "tokens": lambda row: f"{row.tokens:,.0f}",
+    "USD": lambda row: "no price" if row.cost is None else f"{row.cost.mean:.4f}",
+    "trials": lambda row: format_coverage(row.coverage),
 }
 """How to make the cell of a measured row in each column of a method table."""
 
@@ -108,7 +89,7 @@ def build_suite_table(
     named_rows = [
         (
             METHOD_BY_PAPER_NAME[cells[1]],
-            TableRow("paper", tuple(map(parse_published_cell, ("paper", *cells, "", "")))),
+            TableRow("paper", ("paper", *cells, "", "")),
         )
         for cells in published.rows
     ] + [(row.method, build_measured_row(row, columns)) for row in rows]
@@ -199,24 +180,24 @@ def build_count_table(
     `names` maps the paper's categories to ours, or to "" if no rule detects one; `counts` are our
     counts by column.
     """
-    printed = {title: tuple(map(parse_published_cell, cells)) for title, *cells in published.rows}
-    blank = (EMPTY_CELL,) * (len(published.columns) - 1)
+    printed = {title: cells for title, *cells in published.rows}
+    blank = (EMPTY,) * (len(published.columns) - 1)
     extra = sorted({name for count in counts.values() for name in count} - set(names.values()))
     totals = [(count, sum(count.values())) for count in counts.values()]
 
-    def make_cell(count: int, total: int) -> Cell:
-        return Cell(f"{count} ({count / total:.1%})" if total else "0", float(count))
+    def format_count(count: int, total: int) -> str:
+        return f"{count} ({count / total:.1%})" if total else "0"
 
-    def make_cells(name: str) -> tuple[Cell, ...]:
-        return tuple(make_cell(count.get(name, 0), total) for count, total in totals)
+    def list_counts(name: str) -> tuple[str, ...]:
+        return tuple(format_count(count.get(name, 0), total) for count, total in totals)
 
     rows = [
         *(
-            (title, (*printed[title], *(make_cells(name) if name else (EMPTY_CELL,) * len(totals))))
+            (title, (*printed[title], *(list_counts(name) if name else (EMPTY,) * len(totals))))
             for title, name in names.items()
         ),
-        *((name, (*blank, *make_cells(name))) for name in extra),
-        ("Total", (*printed["Total"], *(Cell(f"{total}", float(total)) for _, total in totals))),
+        *((name, (*blank, *list_counts(name))) for name in extra),
+        ("Total", (*printed["Total"], *(f"{total}" for _, total in totals))),
     ]
     return Table(
         f"Table {published.number}",
@@ -227,6 +208,6 @@ def build_count_table(
             *(f"measured: {column}" for column in counts),
         ),
         1,
-        tuple(TableRow("both", (Cell(title), *cells)) for title, cells in rows),
+        tuple(TableRow("both", (title, *cells)) for title, cells in rows),
         (*filter(None, [published.note]), *notes, *(() if counts else (NOT_MEASURED_NOTE,))),
     )

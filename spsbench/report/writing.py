@@ -1,7 +1,7 @@
 """Write the report on results: its table rows and its files.
 
 build_report(data, programs, plain, fresh)    Report(parts=..., tables=...)
-render_report(report, facts)                  {"index.html": ..., "report.md": ..., ...}
+render_report(report, facts)                  {"report.md": ..., "report.txt": ..., ...}
 """
 
 from __future__ import annotations
@@ -11,21 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from spsbench.methods import METHODS
-from spsbench.published import METHOD_BY_PAPER_NAME, PUBLISHED, PUBLISHED_TABLES
+from spsbench.published import PUBLISHED, PUBLISHED_TABLES
 from spsbench.report.answer import Advice, build_advice
 from spsbench.report.data import ReportData
 from spsbench.report.measures import MeasureScope, MethodSummary, Setting, Uniform, summarize_method
-from spsbench.report.plots import (
-    TOKEN_KINDS,
-    draw_effect_plots,
-    draw_graph_plots,
-    draw_rate_plots,
-    draw_token_bars,
-    number_methods,
-)
 from spsbench.report.results_report import render_template
-from spsbench.report.table import Cell, Table, TableRow, format_table_as_text, format_tables_as_csv
+from spsbench.report.table import Table, TableRow, format_table_as_text
 from spsbench.report.tables import (
     build_count_table,
     build_full_table,
@@ -46,8 +37,6 @@ class Report:
 
     parts: tuple[SettingSection, ...]
     tables: tuple[Table, ...]
-    asked: tuple[GraphResult, ...]
-    programs: tuple[str, ...]
 
 
 def build_report(
@@ -65,7 +54,7 @@ def build_report(
         tables.append(build_full_table(whole))
     if data.asked:
         tables.append(build_graph_table(data.asked))
-    return Report(parts, tuple(tables), data.asked, tuple(programs))
+    return Report(parts, tuple(tables))
 
 
 def summarize_trials(
@@ -216,35 +205,32 @@ def build_graph_table(asked: Sequence[GraphResult]) -> Table:
     )
 
 
-def build_graph_cells(group: Sequence[GraphResult]) -> tuple[Cell, ...]:
+def build_graph_cells(group: Sequence[GraphResult]) -> tuple[str, ...]:
     """Return the cells for one method at one size."""
     first = group[0]
     sent = [result for result in group if result.ending != "too long"]
 
-    def mean_cell(values: Sequence[float], digits: int) -> Cell:
-        return Cell(f"{fmean(values):,.{digits}f}", fmean(values)) if values else Cell("-")
+    def format_mean(values: Sequence[float], digits: int) -> str:
+        return f"{fmean(values):,.{digits}f}" if values else "-"
 
-    right = fmean(result.passed for result in group)
     return (
-        Cell(first.model),
-        Cell(f"{first.size:,} papers"),
-        Cell(first.method),
-        Cell(f"{right:.2f}", right),
-        mean_cell([result.seconds for result in sent], 1),
-        mean_cell([result.input_tokens for result in sent], 0),
-        mean_cell([result.output_tokens for result in sent], 0),
-        Cell(f"{len(group)}", float(len(group))),
-        Cell(f"{len(group) - len(sent)}", float(len(group) - len(sent))),
+        first.model,
+        f"{first.size:,} papers",
+        first.method,
+        f"{fmean(result.passed for result in group):.2f}",
+        format_mean([result.seconds for result in sent], 1),
+        format_mean([result.input_tokens for result in sent], 0),
+        format_mean([result.output_tokens for result in sent], 0),
+        f"{len(group)}",
+        f"{len(group) - len(sent)}",
     )
 
 
 def render_report(report: Report, facts: Facts) -> dict[str, str]:
     """Return the files of a report, by name."""
     return {
-        "index.html": render_report_page(report, facts),
         "report.md": render_report_markdown(report, facts),
         "report.txt": render_report_text(report, facts),
-        "report.csv": format_tables_as_csv(report.tables),
     }
 
 
@@ -280,9 +266,6 @@ def render_report_markdown(report: Report, facts: Facts) -> str:
     )
 
 
-# ── the report as one self-contained page ─────────────────────────────────────────────────────────
-
-
 Facts = Sequence[tuple[str, str]]
 """The report's footer: names and texts."""
 
@@ -303,47 +286,3 @@ class SettingSection:
     def summary(self) -> Table:
         """The most important columns."""
         return build_summary_table(self.title, self.rows)
-
-
-def render_report_page(report: Report, facts: Facts) -> str:
-    """Render the page; requires jinja2 and matplotlib (the extra `bench`)."""
-    measured = {row.method for part in report.parts for row in part.rows}
-    measured |= {result.method for result in report.asked}
-    numbers = number_methods({*METHOD_BY_PAPER_NAME.values(), *measured})
-    sections = [
-        {
-            "title": part.title,
-            "answer": part.answer,
-            "summary": part.summary,
-            "rows": part.rows,
-            "methods": [row.method for row in part.rows],
-            "rates": draw_rate_plots(part.rows, PUBLISHED_TABLES[4], numbers),
-            "tokens": draw_token_bars(part.rows),
-            "effects": draw_effect_plots(part.rows),
-        }
-        for part in report.parts
-    ]
-    graphs = [
-        {
-            "model": model,
-            "count": len(group),
-            "methods": [result.method for result in group],
-            "plots": draw_graph_plots(group, numbers),
-        }
-        for model, group in sorted(group_by(report.asked, lambda each: each.model).items())
-    ]
-    page = render_template(
-        "spsbench.report",
-        "page.html",
-        is_html=True,
-        sections=sections,
-        graphs=graphs,
-        tables=report.tables,
-        programs=report.programs,
-        facts=facts,
-        numbers=numbers,
-        methods=METHODS,
-        paper_methods=list(METHOD_BY_PAPER_NAME.values()),
-        token_kinds=TOKEN_KINDS,
-    )
-    return f"{page.strip()}\n"

@@ -2,8 +2,7 @@
 
 spsbench states prog.py                            run the program; its states as JSON Lines
 spsbench states prog.py --call "find([3, 1], 1)"   only the code that this call runs
-spsbench states trace.jsonl --form tokens          the natural blocks of a trace file, as tokens
-spsbench states prog.states                        convert from one form into the other
+spsbench states prog.states --form tokens          convert from JSON Lines into tokens
 spsbench states prog.py --actions                  also write a debugger's steps between them
 """
 
@@ -45,9 +44,8 @@ def command(
 ) -> None:
     """Write the states of an execution.
 
-    FILE is a Python program, which is run with ARGUMENTS and with all rights of this process; or a
-    trace file of natural blocks; or states in one of the two forms. A program that is interrupted,
-    or ended by --seconds, keeps its states.
+    FILE is a Python program, which is run with ARGUMENTS and with all rights of this process, or
+    states as JSON Lines. A program that is interrupted, or ended by --seconds, keeps its states.
     """
     from spsbench.journal import naming
     from spsbench.states.actions import list_taken_steps
@@ -132,25 +130,18 @@ def run_program(
 
 
 def read_traces(file: Path) -> list[StateTrace]:
-    """Return the traces in a file of either form or in a trace file of natural blocks."""
-    from njc.trace_lines import read_trace
+    """Return the traces in a file of states."""
     from spsbench.journal import naming
     from spsbench.results import InputError
-    from spsbench.states.blocks import read_block_traces
-    from spsbench.states.tokens import BEGIN, read_tokens
     from spsbench.states.trace import read_state_lines
     from spsbench.states.trajectories import ENDING, read_trajectory_lines
 
     text = file.read_text(encoding="utf-8", errors="replace")
     with naming(file):
-        if text.lstrip().startswith(BEGIN):
-            traces = list(read_tokens(text))
-        elif '"event"' in text.partition("\n")[0] and '"run"' in text.partition("\n")[0]:
-            traces = list(read_block_traces(read_trace(file)))
-        elif text.rstrip().endswith(ENDING):
+        if text.rstrip().endswith(ENDING):
             traces = [found.trace for found in read_trajectory_lines(io.StringIO(text))]
         else:
             traces = list(read_state_lines(io.StringIO(text)))
         if not traces:
-            raise InputError("no states, and no run of a natural block; name another file")
+            raise InputError("the file has no states; name another file")
     return traces

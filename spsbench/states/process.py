@@ -3,45 +3,32 @@
     record_in_process(ProgramTask("prog.py", source, ("one",), seconds=10))
         ->  ProcessRecording(StateTrace(...), ProgramEnd("ran", "ValueError", "bad"))
 
-    FOLDER/task.json   ──main──>   FOLDER/started, states.jsonl (each at once), end.json
+    {"task": "{...}"}   ──main──>   {"started": true}, {"state": "{...}"} ..., {"end": "{...}"}
 
-The states therefore survive any end of the process: a crash, `os._exit`, a signal. At the time
-limit, the child stops the program by an exception; a process still running two seconds later is
-killed with its child processes.
-
-Not killed: child processes in another session, and all child processes if standard input is a
-terminal.
+The states therefore survive any end of the process: a crash, `os._exit`, a signal, the time limit.
 """
 
 from __future__ import annotations
 
-import json
+import math
 import os
-import subprocess
-import sys
-import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from njc.evaluation.repair.command import name_signal, signal_group
-from njc.evaluation.repair.time_limit import TimeLimitError, limit_time
+from njc.evaluation.repair.command import name_signal
+from njc.worker import Worker, open_channel
 from njrt.dataclass_json import from_json, to_json
 from spsbench.states.programs import record_call, record_program
 from spsbench.states.recording import MAX_STATES
 from spsbench.states.trace import ProgramState, StateTrace
 
-GRACE_SECONDS = 2.0
-"""The time from the time limit until the process is killed."""
-STARTED = "started"
-"""The file that a child creates when it starts the program."""
-_POLL_SECONDS = 0.05
-_START = (
-    "import sys; sys.path[:] = {path!r}; from spsbench.states.process import main; main({folder!r})"
-)
+CLOSING_SECONDS = 10.0
+"""Time to read the remaining states of a killed process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,127 +74,91 @@ class ProcessRecording:
 
 
 def record_in_process(task: ProgramTask) -> ProcessRecording:
-    """Record a program, with its standard output sent to standard error."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "task.json").write_text(to_json(task), encoding="utf-8")
-        exit_code = _run_child(folder, task.seconds)
-        states = tuple(_read_states(folder / "states.jsonl"))
-        written = folder / "end.json"
-        end = from_json(written.read_text("utf-8"), ProgramEnd) if written.exists() else None
-    if end is None:
-        end = _describe_missing_end(task, exit_code, has_states=bool(states))
-    # If the process was stopped, a state may have been lost between two events.
+    """Record a program, with its standard output sent to standard error.
+
+    Its standard input is empty. At its time limit, and after Ctrl-C, it is killed.
+    """
+    found = _Received()
+    was_killed, seconds = False, math.inf if task.seconds is None else task.seconds
+    environment = {**os.environ, "PYTHONSAFEPATH": "1"}  # no module of the current folder
+    with Worker("spsbench.states.process", Path.cwd(), environment, 2) as worker:
+        worker.send({"task": to_json(task)})
+        try:
+            found.read(worker, math.inf, seconds)
+            lost = _describe_exit(worker.wait())
+        except (TimeoutError, KeyboardInterrupt) as error:
+            was_killed = True
+            worker.kill()
+            with suppress(TimeoutError):  # a process that left the group may hold the pipe open
+                found.read(worker, time.monotonic() + CLOSING_SECONDS, CLOSING_SECONDS)
+            if isinstance(error, KeyboardInterrupt):
+                lost = ProgramEnd("lost", message="by an interrupt")
+            else:
+                lost = ProgramEnd("late" if task.call and not found.states else "timed_out")
+    end = found.end or lost
     is_cut = end.is_cut or end.stage in ("timed_out", "lost")
-    return ProcessRecording(StateTrace(task.source, states, is_cut), end, exit_code is None)
+    return ProcessRecording(StateTrace(task.source, tuple(found.states), is_cut), end, was_killed)
 
 
-def _run_child(folder: Path, seconds: float | None) -> int | None:
-    """Return the exit code of the child, -N for signal N; None if it had to be killed."""
-    leads_session = not os.isatty(0)
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-c", _START.format(path=sys.path, folder=str(folder))],
-        stdout=2,
-        start_new_session=leads_session,
-    )
-    interrupts, deadline = 0, None
-    try:
-        while interrupts < 2 and (deadline is None or time.monotonic() < deadline):
-            if deadline is None and seconds is not None and (folder / STARTED).exists():
-                deadline = time.monotonic() + seconds + GRACE_SECONDS
-            try:
-                return process.wait(None if seconds is None else _POLL_SECONDS)
-            except subprocess.TimeoutExpired:
-                continue
-            except KeyboardInterrupt:
-                interrupts += 1
-                if leads_session:
-                    signal_group(process, "SIGINT")
-        if leads_session:
-            signal_group(process, "SIGKILL")
-        return None
-    finally:
-        process.kill()
-        process.wait()
+@dataclass(slots=True)
+class _Received:
+    """What a child has sent (state: its states so far, and its end)."""
+
+    states: list[ProgramState] = field(default_factory=list)
+    end: ProgramEnd | None = None
+
+    def read(self, worker: Worker, deadline: float, seconds: float) -> None:
+        """Read to the end; TimeoutError at the deadline, or `seconds` after the program's start."""
+        while True:
+            left = max(0.0, deadline - time.monotonic())
+            match worker.receive(min(left, threading.TIMEOUT_MAX)):
+                case {"state": text}:
+                    self.states.append(from_json(text, ProgramState))
+                case {"end": text}:
+                    self.end = from_json(text, ProgramEnd)
+                case None:
+                    return
+                case _:
+                    deadline = time.monotonic() + seconds
 
 
-def _read_states(path: Path) -> Iterator[ProgramState]:
-    """Yield the states in a child's file, leaving out a partly written last state."""
-    text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
-    for line in text.split("\n")[:-1]:
-        yield from_json(line, ProgramState)
-
-
-def _describe_missing_end(task: ProgramTask, exit_code: int | None, has_states: bool) -> ProgramEnd:
-    """Return the end of a program that did not report its end."""
-    if exit_code is None:
-        return ProgramEnd("late" if task.call and not has_states else "timed_out")
-    if exit_code < 0:
-        return ProgramEnd("lost", message=f"by {name_signal(-exit_code)}")
-    return ProgramEnd("lost", message=f"with exit code {exit_code}")
+def _describe_exit(code: int) -> ProgramEnd:
+    """Return the end of a program that did not report its end, by its exit code or signal."""
+    how = f"by {name_signal(-code)}" if code < 0 else f"with exit code {code}"
+    return ProgramEnd("lost", message=how)
 
 
 # ── the child ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def main(name: str) -> None:
-    """Record the program of a folder, in the child.
+def main() -> None:
+    """Record a program, in the child; processes that it creates with `os.fork` send nothing."""
+    del os.environ["PYTHONSAFEPATH"]
+    channel, process = open_channel(), os.getpid()
+    task = from_json(channel.receive()["task"], ProgramTask)
 
-    The program has the command's standard input, and its standard error in place of standard
-    output. Processes that the program creates with `os.fork` write nothing.
-    """
-    folder, process = Path(name), os.getpid()
-    _end_with_parent()
-    fields = json.loads((folder / "task.json").read_text("utf-8"))
-    task = ProgramTask(**{**fields, "arguments": tuple(fields["arguments"])})
-    keep = _open_states(folder / "states.jsonl", process)
-    (folder / STARTED).touch()
-    end = _record(task, keep)
-    if os.getpid() == process:
-        (folder / "end.json").write_text(to_json(end), encoding="utf-8")
-
-
-def _end_with_parent() -> None:
-    """Have this process killed when its parent ends, if the system supports it (Linux)."""
-    with suppress(Exception):
-        import ctypes
-
-        killed, parent_death = 9, 1  # SIGKILL, PR_SET_PDEATHSIG
-        ctypes.CDLL(None).prctl(parent_death, killed)
-
-
-def _open_states(path: Path, process: int) -> Callable[[ProgramState], None]:
-    file = path.open("ab", buffering=0)
-
-    def keep(state: ProgramState) -> None:
+    def send(**message: object) -> None:
         if os.getpid() == process:
-            file.write(f"{to_json(state)}\n".encode())
+            channel.send(message)
 
-    return keep
+    send(started=True)
+    send(end=to_json(_record(task, lambda state: send(state=to_json(state)))))
 
 
 def _record(task: ProgramTask, keep: Callable[[ProgramState], None]) -> ProgramEnd:
-    time_limit = nullcontext() if task.seconds is None else limit_time(task.seconds)
     try:
-        with time_limit:
-            if task.call is None:
-                arguments = [task.file, *task.arguments]
-                found = record_program(
-                    task.source, task.file, arguments, task.max_states, keep=keep
-                )
-            else:
-                found = record_call(task.source, task.call, task.file, task.max_states, keep=keep)
+        if task.call is None:
+            arguments = [task.file, *task.arguments]
+            found = record_program(task.source, task.file, arguments, task.max_states, keep=keep)
+        else:
+            found = record_call(task.source, task.call, task.file, task.max_states, keep=keep)
     except (SyntaxError, UnicodeDecodeError) as problem:
         return ProgramEnd("uncompilable", message=str(problem))
-    except TimeLimitError:
-        return ProgramEnd("late")
     except BaseException as error:
         return ProgramEnd("before", *_describe_error(error))
     match found.error:
         case None | SystemExit():
             return ProgramEnd("ran", is_cut=found.trace.is_cut)
-        case TimeLimitError():
-            return ProgramEnd("timed_out")
         case raised:
             return ProgramEnd("ran", *_describe_error(raised), found.trace.is_cut)
 
@@ -218,3 +169,7 @@ def _describe_error(error: BaseException) -> tuple[str, str]:
         return type(error).__name__, str(error)
     except BaseException:
         return type(error).__name__, ""
+
+
+if __name__ == "__main__":
+    main()

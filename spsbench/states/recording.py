@@ -32,14 +32,27 @@ from njc.evaluation.execution_trace import (
     is_within,
     list_spans,
 )
+from njrt.rendering.one_line import find_write_function, write_by_attributes, write_by_repr
+from njrt.rendering.writer import ValueWriter, WriteFunction
+from njrt.values.introspection import is_user_class
 from spsbench.states.trace import ProgramState, StateEvent
-from spsbench.states.values import render_value
 
 MAX_STATES = 10_000
+MAX_VALUE_CHARS = 400
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp)
 
 KeepState = Callable[[ProgramState], None]
 """Called with each state."""
+
+
+def write_value(value: object) -> str:
+    """Return a value as text of at most 400 characters, without running the program's code."""
+    return ValueWriter(_find_write_function).write_brief(value, MAX_VALUE_CHARS)
+
+
+def _find_write_function(cls: type) -> WriteFunction:
+    write = find_write_function(cls)
+    return write_by_attributes if write is write_by_repr and is_user_class(cls) else write
 
 
 class StateLimitError(BaseException):
@@ -124,10 +137,10 @@ class StateRecorder:
             case "exception" if not (
                 ends_iteration(argument[1], frame) and self._find_comprehension(frame)
             ):
-                self._add("exception", frame, render_value(argument[1]))
+                self._add("exception", frame, write_value(argument[1]))
             case "return":
                 is_left = argument is None and self._is_left_by_exception(frame)
-                self._add("return", frame, None if is_left else render_value(argument))
+                self._add("return", frame, None if is_left else write_value(argument))
         return self._handle
 
     def _is_left_by_exception(self, frame: FrameType) -> bool:
@@ -225,7 +238,7 @@ class StateRecorder:
         removed: tuple[str, ...] = ()
         if event != "exception":
             now = {
-                name: render_value(value)
+                name: write_value(value)
                 for name, value in frame.f_locals.items()
                 if not (name.startswith("__") and name.endswith("__")) and not name.startswith(".")
             }

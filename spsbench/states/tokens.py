@@ -10,7 +10,7 @@
 github.com/facebookresearch/cwm. Where that leaves the format open: `..` is the value that a
 variable had in the function's last state; duplicate lines end in a comment, `# line 7`; a return by
 an exception has the value `null`; a return with a line that changed variables has all variables; a
-cut trace has no end token. Reading is lossless.
+cut trace has no end token.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import cast
+from collections.abc import Mapping
 
 from spsbench.results import InputError
-from spsbench.states.trace import ProgramState, StateEvent, StateTrace, list_locals
+from spsbench.states.trace import StateEvent, StateTrace, list_locals
 
 BEGIN, END = "<|begin_of_text|>", "<|end_of_text|>"
 CONTEXT, FRAME = "<|trace_context_start|>", "<|frame_sep|>"
@@ -38,10 +37,6 @@ START_COMMENT = "  # << START_OF_TRACE"
 
 _TOKEN = re.compile(r"<\|\w+\|>")
 _LINE_COMMENT = re.compile(r"  # line \d+$")
-_STATE = re.compile(
-    r"(<\|(?:call|line|return|exception)_sep\|>)(.*?)<\|action_sep\|>(.*?)(?:<\|arg_sep\|>(.*))?",
-    re.DOTALL,
-)
 
 
 def write_tokens(trace: StateTrace) -> str:
@@ -87,59 +82,3 @@ def _mark_lines(source: str) -> list[str]:
 
 def _to_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False).replace("<|", "\\u003c|")
-
-
-def read_tokens(text: str) -> Iterator[StateTrace]:
-    """Yield the traces in a text, one after another; raise InputError for anything else."""
-    between, *documents = text.split(BEGIN)
-    if between.strip() or not documents:
-        raise InputError(f"states as tokens start with {BEGIN}")
-    for number, document in enumerate(documents, 1):
-        try:
-            yield _read_trace(document)
-        except ValueError as error:
-            raise InputError(f"trace {number} is damaged: {error}") from None
-
-
-def _read_trace(document: str) -> StateTrace:
-    body, end, _ = document.partition(END)
-    first, *states = body.split(FRAME)
-    if not first.startswith(CONTEXT) or not states or states.pop().strip():
-        raise ValueError(f"it has no {CONTEXT}, or does not end in {FRAME}")
-    marked = [line.removesuffix(START_COMMENT) for line in first.removeprefix(CONTEXT).split("\n")]
-    numbers = {line: number for number, line in enumerate(marked, 1)}
-    return StateTrace(
-        "\n".join(_LINE_COMMENT.sub("", line) for line in marked),
-        tuple(_read_states(states, numbers)),
-        is_cut=not end,
-    )
-
-
-def _read_states(texts: Iterable[str], numbers: Mapping[str, int]) -> Iterator[ProgramState]:
-    """Yield the states; a stack of variables gives their depths and the removed variables."""
-    stack: list[set[str]] = []
-    for text in texts:
-        found = _STATE.fullmatch(text)
-        token, shown, action, value = found.groups() if found else ("", "", "", None)
-        event = _EVENTS.get(token)
-        if event is None or (value is None) != (event in ("call", "line")):
-            raise ValueError(f"not a state: {text[:80]!r}")
-        if action not in numbers:
-            raise ValueError(f"not a line of the program: {action[:80]!r}")
-        if event == "call":
-            stack.append(set())
-        if not stack:
-            raise ValueError(f"a {event} outside of all functions")
-        changed, removed = dict[str, str](), tuple[str, ...]()
-        if shown or value is None:
-            held = cast(dict[str, str], json.loads(shown))
-            changed = {name: text for name, text in held.items() if text != UNCHANGED}
-            removed = tuple(sorted(stack[-1] - held.keys()))
-            stack[-1] = set(held)
-        left = None if value is None else json.loads(value)
-        yield ProgramState(event, numbers[action], len(stack) - 1, changed, removed, left)
-        if event == "return":
-            stack.pop()
-
-
-_EVENTS: Mapping[str, StateEvent] = {token: event for event, token in EVENT_TOKENS.items()}

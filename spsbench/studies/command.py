@@ -27,7 +27,7 @@ from spsbench import flags
 )
 @flags.names("--questions", "all", "Questions by name, or all.", show_default=False)
 @flags.model_option(default="scripted", show_default=True)
-@flags.repeats_option(1)
+@flags.value("--repeats", 1, "Repeats of each.")
 @flags.out_option(None, "questions")
 @flags.value("--effects", 100, "Effects and model calls for a question.")
 @flags.seconds_option("Limit of wall time for a question.")

@@ -19,28 +19,30 @@ from spsbench import flags
 @flags.names("--methods", "all", "Methods by name, or all.", show_default=False)
 @flags.names("--programs", "all", "Programs by name, or all.", show_default=False)
 @flags.model_option(required=True)
-@flags.repeats_option(5)
-@flags.number("--jobs", "Parallel trials (default: 1).")
+@flags.value("--repeats", 5, "Repeats of each.")
+@flags.value("--jobs", 1, "Parallel trials.")
 @flags.out_option("results.jsonl", "trials")
 @flags.seconds_option("Seconds of a trial, with its build.")
 @flags.value("--effects", 300, "Effects of one run of a block.")
 @flags.value("--max-calls", 300, "Model calls of one run of a block.")
 @flags.temperature_option()
-@flags.number("--limit-cost", "Stop at this cost of all trials.", flags.POSITIVE_FLOAT, "USD")
+@click.option(
+    "--limit-cost",
+    type=flags.POSITIVE_FLOAT,
+    metavar="USD",
+    help="Stop at this cost of all trials.",
+)
 @click.option("--cache", type=flags.FOLDER, metavar="FOLDER", help="Cache replies in this folder.")
 @flags.file_option("--lock", "The njc.lock with the code of static methods.")
 @click.option(
     "--keep", type=flags.FOLDER, metavar="FOLDER", help="Keep traces, output and lock of trials."
 )
-@flags.executor_option("processes", "Run trials here or on a Dask cluster.")
-@flags.scheduler_option("Scheduler of the cluster.")
-@click.option("--plain", is_flag=True, help="Print lines in place of a table.")
 @click.pass_context
-def command(ctx: click.Context, /, plain: bool, **flag_values: Any) -> None:
+def command(ctx: click.Context, /, **flag_values: Any) -> None:
     """Run trials: programs under methods, repeat by repeat.
 
     Each trial is a separate process. The same command again continues the results.
     """
     from spsbench.trials.executing import run_benchmark
 
-    ctx.exit(run_benchmark(flag_values, plain))
+    ctx.exit(run_benchmark(flag_values))

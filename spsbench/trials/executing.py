@@ -11,15 +11,12 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from functools import partial
-from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -34,6 +31,7 @@ from njrt.models.prices import compute_cost
 from spsbench import flags
 from spsbench.failures import classify_failure
 from spsbench.methods import METHODS
+from spsbench.perfect import SCRIPTED_EFFECTS
 from spsbench.results import (
     BENCHMARK_KINDS,
     BenchmarkRun,
@@ -50,11 +48,10 @@ from spsbench.tally import TraceCounts, count_trace
 from spsbench.task import Task
 from spsbench.trials.answering import load_model
 from spsbench.trials.experiment import Experiment, run_experiment
-from spsbench.trials.machine import read_timestamp
+from spsbench.trials.machine import describe_start, read_timestamp
 from spsbench.trials.playing import BUILD_TRACE, CASE_TRACE, Job
-from spsbench.trials.progress import show_lines, show_message, show_table
+from spsbench.trials.progress import show_message
 from spsbench.trials.report import TrialReport, read_report
-from spsbench.trials.workers import Workers
 
 JOB_FILE, REPORT_FILE, LOG_FILE = "job.json", "report.jsonl", "output.log"
 POLL_SECONDS = 0.25
@@ -298,7 +295,7 @@ def refuse_other_programs(found: Results) -> None:
 # ── the run that the command's flags request ─────────────────────────────────────────────────────
 
 
-def run_benchmark(values: Mapping[str, Any], plain: bool) -> int:
+def run_benchmark(values: Mapping[str, Any]) -> int:
     """Run the remaining trials that the flags request, and return the exit code."""
     run = build_run(values)
     base_url = os.environ.get("NJC_BASE_URL")
@@ -308,14 +305,12 @@ def run_benchmark(values: Mapping[str, Any], plain: bool) -> int:
         Job(trial, run.limits, run.temperature, base_url, cache, keep, lock=lock)
         for trial in list_trials(run.programs, run.methods, run.model, run.repeats)
     ]
-    has_table = not plain and sys.stdout.isatty() and find_spec("rich") is not None
     trials = Experiment(
         *("trials", values["out"], BENCHMARK_KINDS, jobs, execute_job, run),
         ("model", "temperature", "limits", "writers"),
-        Workers(values["jobs"], values["scheduler"]),
+        values["jobs"],
         refuse_other_programs,
         values["limit_cost"],
-        show_table if has_table else partial(show_lines, echo=click.echo),
     )
     return run_experiment(trials)
 
@@ -325,19 +320,22 @@ def build_run(values: Mapping[str, Any]) -> BenchmarkRun:
     known = tuple(name for name, method in METHODS.items() if not method.is_past)
     asked = [METHODS[name] for name in flags.list_names(values["methods"], known, "method")]
     programs = flags.list_names(values["programs"], TASK_NAMES, "program")
-    flags.check_executor(values["executor"], values["scheduler"])
     refuse_unknown_model(values["model"], values["limit_cost"])
-    is_scripted = values["model"] == SCRIPTED  # a script cannot write code for every input
-    methods = [each for each in asked if not is_scripted or not each.is_static]
+    is_scripted = values["model"] == SCRIPTED
+    methods = [
+        each
+        for each in asked
+        if not is_scripted or (each.effects in SCRIPTED_EFFECTS and not each.is_static)
+    ]
     if without := [method.name for method in asked if method not in methods]:
-        show_message(f"left out, because a script cannot write their code: {', '.join(without)}")
+        show_message(f"left out, because a script has no code for them: {', '.join(without)}")
     return BenchmarkRun(
         programs=programs,
         methods=tuple(method.name for method in methods),
         limits=TrialLimits(values["seconds"], values["effects"], values["max_calls"]),
         writers=list_writers(values["lock"]),
         **{name: values[name] for name in ("model", "repeats", "temperature")},
-        **Workers(values["jobs"], values["scheduler"]).describe_start("processes"),
+        **describe_start(values["jobs"], "processes"),
     )
 
 

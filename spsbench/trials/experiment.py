@@ -9,10 +9,8 @@ should be such that a run stopped early has compared all conditions on the same 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -20,13 +18,16 @@ import click
 
 from spsbench.journal import Journal
 from spsbench.results import InputError, Results, RunLine
-from spsbench.trials.progress import Pace, RunProgress, ShowResult, show_lines, show_message
-from spsbench.trials.workers import ExecuteJob, LostTrial, RunnableJob, Workers, run_jobs
+from spsbench.trials.progress import RunProgress, show_message
+from spsbench.trials.workers import ExecuteJob, LostTrial, RunnableJob, run_jobs
 
 JobT = TypeVar("JobT", bound=RunnableJob)
 
 EXIT_UNFINISHED, EXIT_COST_LIMIT = 1, 3
-"""Exit codes for trials left because a cluster or server failed, or the cost limit was reached."""
+"""Exit codes for trials left because a server failed, or the cost limit was reached."""
+MAX_SERVER_FAILURES = 3
+"""How many trials in a row the model's server may fail before a run stops, with one job at once;
+jobs that run at the same time may fail for one reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +47,12 @@ class Experiment(Generic[JobT]):
     """The line in the file for this start."""
     compared: tuple[str, ...] = ()
     """Fields of the run; results with other values cannot be compared with new ones."""
-    workers: Workers = field(default_factory=Workers)
+    width: int = 1
+    """How many trials run at a time."""
     refuse: Callable[[Results], object] = lambda found: None
     """Raises `InputError` for other reasons."""
     limit_cost: float | None = None
     """The limit for the file, in US dollars. The jobs then need a field `usd` for the remainder."""
-    display: Callable[[RunProgress], AbstractContextManager[ShowResult]] = show_lines
 
 
 @dataclass(slots=True)
@@ -125,32 +126,27 @@ def _run_jobs(
     lost: list[LostTrial],
 ) -> bool:
     """Run jobs, append results, collect lost trials; return whether too many failed in a row."""
-    workers, failed = experiment.workers, 0
-    final = [result for result in journal.read().results if result.is_final]
-    progress = RunProgress([job.trial for job in experiment.jobs], final)
-    pace = Pace(time.monotonic)
+    failed, total = 0, len(experiment.jobs)
+    progress = RunProgress(total - len(to_do), total)
 
     def take() -> Iterator[JobT]:
         for job in to_do:
             if budget.is_empty():
                 return
-            pace.begin(job.trial)
             yield budget.assign(job)
 
-    with experiment.display(progress) as show:
-        for result in run_jobs(take(), experiment.execute, workers.jobs, workers.scheduler):
-            pace.end(result.trial)
-            if isinstance(result, LostTrial):
-                lost.append(result)
-                failed += 1
-                show_message(f"lost: {result.trial}: {result.reason}")
-            else:
-                journal.append(result)
-                failed = failed + 1 if result.is_server_failure else 0
-                budget.spent += getattr(result, "cost", None) or 0.0
-                show(result, pace.estimate_seconds_left(progress.left - 1 - len(lost)))
-            if failed >= workers.most_failures:
-                return True
+    for result in run_jobs(take(), experiment.execute, experiment.width):
+        if isinstance(result, LostTrial):
+            lost.append(result)
+            failed += 1
+            show_message(f"lost: {result.trial}: {result.reason}")
+        else:
+            journal.append(result)
+            failed = failed + 1 if result.is_server_failure else 0
+            budget.spent += getattr(result, "cost", None) or 0.0
+            progress.show(result)
+        if failed >= MAX_SERVER_FAILURES - 1 + experiment.width:
+            return True
     return False
 
 

@@ -1,6 +1,6 @@
 """A run's machine: processor, memory, versions and time. Names of machines and people are left out.
 
-BenchmarkRun(started=read_timestamp(), ..., **describe_machine())
+BenchmarkRun(..., **describe_start(jobs=4, executor="processes"))
 """
 
 from __future__ import annotations
@@ -18,9 +18,12 @@ from spsbench.results import Hardware
 REPORTED_PACKAGES = ("njpy", "openai", "anthropic")
 
 
-def describe_machine() -> dict[str, Any]:
-    """Return the fields of a `RunLine` for this machine: its system, Python and the packages."""
+def describe_start(jobs: int, executor: str) -> dict[str, Any]:
+    """Return the fields of a `RunLine` for a start now on this machine, with this many jobs."""
     return {
+        "started": read_timestamp(),
+        "jobs": jobs,
+        "executor": executor,
         "hardware": Hardware(_read_cpu_name(), os.cpu_count() or 1, _read_memory_gib()),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "python": platform.python_version(),

@@ -28,8 +28,7 @@ CASES = {
     "build --clean --locked": "--locked does nothing with --clean, which builds nothing",
     "show a.njpy --line a.py:3": "FILE cannot be given with --line",
     "skill --force": "--force needs --into",
-    "store cache --folder f --store memory:": "--store is another place than --folder; leave one out",
-    "mcp add box --url http://127.0.0.1:9/mcp -- x": "name a command after --, or a --url, and not both",
+    "mcp add box --url http://127.0.0.1:9/mcp -- x": "the MCP server box needs a command or a URL, not both",
     "mcp add box --header a=b -- x": "--header needs --url",
 }
 

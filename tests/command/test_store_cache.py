@@ -28,9 +28,10 @@ def test_stats_and_clear(filled: Workplace) -> None:
     assert filled.njc("store", "cache").stdout == ".cache/njc: 0 replies, 0.0 MB\n"
 
 
-def test_looking_makes_nothing(here: Workplace) -> None:
-    assert here.njc("store", "cache", "--folder", "none").stdout == "none: 0 replies, 0.0 MB\n"
-    assert here.njc("store", "clear", "--folder", "none").exit_code == 0
+def test_looking_makes_nothing(here: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(here.folder / "none"))
+    assert here.njc("store", "cache").stdout == "none/njc: 0 replies, 0.0 MB\n"
+    assert here.njc("store", "clear").exit_code == 0
     assert here.files() == []
 
 

@@ -141,10 +141,14 @@ def test_offline_asks_nobody(doctor: Doctor) -> None:
         ({}, "model", "no model is configured; set one of ANTHROPIC_API_KEY", 2),
         ({"NJC_MODEL": "gpt-4.1"}, "model", "did you mean `openai/gpt-4.1`?", 2),
         ({"NJC_MODEL": "openai/gpt-4.1"}, "key", "OPENAI_API_KEY is not set; set it", 2),
-        ({"NJC_CACHE": "perhaps", "NJC_RECORD": "none"}, "cache", "NJC_CACHE must be on or off", 2),
+        (
+            {"NJC_CACHE": "perhaps", "NJC_RECORD": "none"},
+            "variable",
+            "NJC_CACHE must be on or off",
+            2,
+        ),
         ({"NJC_BUDGET": "usd=abc"}, "variable", "the budget 'usd=abc'", 2),
-        ({"NJC_RECORD": "maybe"}, "recording", "NJC_RECORD must be off, MODE or MODE:PATH", 2),
-        ({"NJC_RECORD": "none:x.jsonl"}, "recording", "NJC_RECORD=once:", 3),
+        ({"NJC_RECORD": "maybe"}, "variable", "NJC_RECORD must be off, MODE or MODE:PATH", 2),
     ],
 )
 def test_what_is_wrong_is_said_with_a_way_out(
@@ -219,8 +223,6 @@ def test_json_is_one_list(doctor: Doctor) -> None:
         "extras",
         "policy",
         "model",
-        "cache",
-        "recording",
     ]
     assert found[3] == {
         "check": "model",
@@ -268,7 +270,7 @@ def test_the_version_of_python_and_a_bare_install() -> None:
     )
     some = verdict("extras", here(version_of={"openai": "2.0", "libcst": "1.5"}.get))
     assert (some.status, some.says.partition(";")[0]) == ("ok", "openai 2.0, libcst 1.5")
-    assert "without anthropic, pydantic-ai, static, watch, otel, approve, " in some.says
+    assert "without anthropic, pydantic-ai, static, watch, dask, otel, approve, " in some.says
 
 
 def test_every_extra_for_users_is_checked() -> None:

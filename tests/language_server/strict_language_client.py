@@ -151,14 +151,11 @@ class StrictClient:
     def change(self, uri: str, start: int, end: int, new: str) -> None:
         """Replace a part of an open text."""
         version, text = self.texts[uri]
-        span = {
-            "start": make_place(text, start, self.encoding),
-            "end": make_place(text, end, self.encoding),
-        }
-        self.texts[uri] = (version + 1, text[:start] + new + text[end:])
+        changed = text[:start] + new + text[end:]
+        self.texts[uri] = (version + 1, changed)
         document = {"uri": uri, "version": version + 1}
-        changes = [{"range": span, "text": new}]
-        self.notify("textDocument/didChange", {"textDocument": document, "contentChanges": changes})
+        params = {"textDocument": document, "contentChanges": [{"text": changed}]}
+        self.notify("textDocument/didChange", params)
 
     async def ask_at(self, method: str, uri: str, offset: int, **more: Any) -> Message:
         """Return the response to a request about a place in an open text; its ranges lie in that text."""

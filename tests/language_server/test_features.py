@@ -15,17 +15,22 @@ from njc.editors.language_server.answers.highlighting import list_tokens
 from njc.editors.language_server.answers.hover import describe_place
 from njc.editors.language_server.answers.navigation import find_definitions
 from njc.editors.language_server.serving.workspace_files import summarize_block
-from njc.editors.language_server.texts.documents import ContentChange, apply_changes, apply_edits
+from njc.editors.language_server.texts.documents import apply_edits
 from njc.runs.trace_view.index import RunSummary
 
 PROGRAM = read_program("features")
 
 
 def suggest(typed: str, program: str = PROGRAM) -> list[str]:
-    """Return the texts that are offered behind `typed`, which stands in the place of MARK."""
+    """Return the texts that are offered behind `typed`, which stands in the place of MARK.
+
+    The program was valid Python before that.
+    """
     text = program.replace("MARK", typed)
     offset = text.index(typed, program.index("MARK")) + len(typed)
-    return [item.text for item in complete(make_document(text), offset)]
+    before = make_document(PROGRAM.replace("MARK", ""))
+    assert before.reading is not None
+    return [item.text for item in complete(before.change(text, 2), offset)]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +96,7 @@ def test_the_last_version_that_was_python_is_used() -> None:
     document = make_document(PROGRAM)
     assert document.reading is not None
     broken = PROGRAM.replace("MARK", "<ti").replace("def ", "d ef ").replace("class", "cl ass")
-    changed = apply_changes(document, [ContentChange(broken)], 2, "utf-16")
+    changed = document.change(broken, 2)
     offset = broken.index("<ti") + 3
     assert "tickets" in [item.text for item in complete(changed, broken.rindex("<ti") + 3)], offset
 

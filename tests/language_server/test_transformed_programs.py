@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 from language_programs import PROGRAMS, make_document, name_program
+from pygls.workspace import PositionCodec
 from strict_language_client import count_units, list_lines
 
 from njc.editors.language_server.answers.completion import complete
-from njc.editors.language_server.answers.highlighting import TOKEN_TYPES, encode_tokens, list_tokens
+from njc.editors.language_server.answers.highlighting import TOKEN_TYPES, list_tokens
 from njc.editors.language_server.answers.hover import describe_place
 from njc.editors.language_server.answers.navigation import find_definitions, find_references
 from njc.editors.language_server.answers.rename import RenameRefused, find_renamed, rename
+from njc.editors.language_server.serving.conversion import Converter
 from njc.editors.language_server.texts.documents import Document, apply_edits
 
 INSERTED = "😀\u0301\u2028"
@@ -65,7 +67,7 @@ def describe_answers(document: Document) -> list[object]:
 def read_tokens(document: Document) -> list[tuple[str, str]]:
     """Return the texts and types of the semantic tokens, as a client reads them from the numbers of the protocol."""
     lines = list_lines(document.text)
-    data = encode_tokens(list_tokens(document), document.lines, "utf-16")
+    data = Converter(document, PositionCodec("utf-16")).encode_tokens(list_tokens(document))
     found, line, column = [], 0, 0
     for at in range(0, len(data), 5):
         down, right, length, kind, _ = data[at : at + 5]

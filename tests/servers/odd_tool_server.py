@@ -26,7 +26,6 @@ RESULTS: dict[str, Any] = {
     "no parts": {"content": []},
     "a wrong structure": {"content": [], "structuredContent": {"n": "x"}},
     "noise": TEXT,
-    "pages for ever": TEXT,
 }
 NOISE = [b"\xff\xfe log", b"{", b'{"jsonrpc": "2.0", "id": 99, "result": {}}']
 
@@ -38,9 +37,7 @@ def answer(way: str, method: str, params: Any) -> dict[str, Any]:
             return {"result": {**START, "protocolVersion": params["protocolVersion"]}}
         case "tools/list":
             needs = {"outputSchema": NUMBER} if way == "a wrong structure" else {}
-            more = {"nextCursor": "2"} if way == "pages for ever" else {}
-            tools = [] if params.get("cursor") else [{**TOOL, **needs}]
-            return {"result": {"tools": tools, **more}}
+            return {"result": {"tools": [{**TOOL, **needs}]}}
         case "tools/call":
             result = RESULTS.get(way, TEXT)
             return {"error": ERROR} if result is None else {"result": result}

@@ -25,8 +25,8 @@ from random import Random
 from types import FrameType
 from typing import Any
 
+from spsbench.states.recording import MAX_VALUE_CHARS
 from spsbench.states.trace import ProgramState
-from spsbench.states.values import MAX_VALUE_CHARS
 
 CALL = "f(3)"
 ERRORS = ("ValueError", "KeyError", "ZeroDivisionError", "NameError")
@@ -345,10 +345,12 @@ def write(value: Any) -> str:
             return f"<function {value.__name__}>"
         case "type":
             return f"<class {value.__name__}>"
-        case "generator" | "traceback" as kind:
-            return f"<{kind}>"
+        case "generator":
+            return f"<generator {value.__name__}>"
+        case "traceback":
+            return "<traceback>"
         case "Guard":
-            return f"Guard(kind=<class {value.kind.__name__}>)" if vars(value) else "<Guard>"
+            return f"Guard(kind=<class {value.kind.__name__}>)" if vars(value) else "Guard()"
         case _:
             return repr(value) if not isinstance(value, list | tuple | dict) else write_items(value)
 

@@ -13,9 +13,10 @@ from njrt.dataclass_json import from_json, to_json
 from njrt.errors import RejectedRequestError
 from njrt.messages import ModelMessage, Reply, Usage
 from njrt.models.scripted import Scripted, run
+from paper_model import make_perfect_model
 from spsbench.cli import main
 from spsbench.results import GraphResult, GraphTrial, StudyEnding
-from spsbench.studies.graph_asking import ask_graph_question, format_graph_table
+from spsbench.studies.graph_asking import ask_graph_question, format_graph_table, prepare_graph
 from spsbench.studies.graph_questions import CitationGraph, build_citation_graph, build_questions
 from spsbench.studies.study import StudyLimits
 
@@ -75,7 +76,9 @@ def test_a_perfect_model_is_right_by_copy_and_on_shared_state(
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_without_python_a_perfect_model_copies_a_small_graph_by_reference(question: str) -> None:
-    assert ask_graph_question(asking("baseline", question, size=10), None, StudyLimits()).passed
+    _, questions = prepare_graph(10)
+    model = make_perfect_model(questions[question].perfect, "baseline")
+    assert ask_graph_question(asking("baseline", question, size=10), model, StudyLimits()).passed
 
 
 @pytest.mark.parametrize("method", ["manual", "direct"])

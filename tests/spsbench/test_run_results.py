@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -227,18 +228,17 @@ def test_a_damaged_file_stays_as_it_is(tmp_path: Path) -> None:
     assert path.read_text() == "tea\n" + to_json(RUN)
 
 
-def test_the_board_says_how_far_a_run_is() -> None:
-    trials = list_trials(("menu",), ("direct", "manual"), "openai/gpt-4.1", 2)
-    board = RunProgress(trials, [result()])
-    board.add(result(method="manual", run_seconds=0.5, cost=None, failure=None))
-    direct, manual = board.make_rows()
-    assert (direct.done, direct.of, direct.pass_rate, direct.seconds) == (1, 2, 0.5, 3.0)
-    assert (manual.done, manual.of, manual.seconds) == (1, 2, 1.0)
-    assert board.format_status(2.4) == "2 of 4 trials, $0.01, cost unknown, about 2 s left"
-    assert board.format_status() == "2 of 4 trials, $0.01, cost unknown"
-    assert board.format_result(result()) == (
-        "[2/4] menu direct 1: 1/2 checks, 3.0 s, $0.0100 (wrong result: not so)"
+def test_a_line_says_how_far_a_run_is(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = RunProgress(1, 10)
+    progress.show(result())
+    assert re.fullmatch(
+        r"\[ 2/10\] menu direct 1: 1/2 checks, 3\.0 s, \$0\.0100 "
+        r"\(wrong result: not so, about 0 s left\)\n",
+        capsys.readouterr().err,
     )
+    progress = RunProgress(3, 4)
+    progress.show(result())
+    assert capsys.readouterr().err.endswith("(wrong result: not so)\n")
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(12.4, "12 s"), (600, "10 min"), (20_000, "5.6 h")])

@@ -11,9 +11,9 @@ import njrt
 from njrt.execution.contained.platforms import find_obstacle
 from njrt.models.scripted import Scripted
 from njrt.options import Policy
+from paper_model import make_perfect_model
 from spsbench.interfaces import EffectSet, make_settings
 from spsbench.llm import use_model
-from spsbench.perfect import make_perfect_model
 from spsbench.script import CaseScript, make_manual_replies
 from spsbench.suite import (
     REWRITTEN_TASK_NAMES,

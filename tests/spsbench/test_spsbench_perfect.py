@@ -11,7 +11,7 @@ import pytest
 
 from njrt.errors import ModelError
 from njrt.messages import Request, ToolMessage, ToolResult, UserMessage
-from spsbench.perfect import make_data_effect_calls, make_perfect_model, to_expressions
+from paper_model import make_data_effect_calls, make_perfect_model, to_expressions
 from spsbench.script import CaseScript, UnsupportedCodeError
 
 STATE: dict[str, Any] = {

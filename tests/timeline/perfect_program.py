@@ -1,10 +1,13 @@
 """A natural program of spsbench with all its cases, on a perfect model: `perfect_program.py NAME EFFECTS`."""
 
 import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1] / "servers"))
 
 import njrt
+from paper_model import make_perfect_model
 from spsbench.interfaces import make_settings
-from spsbench.perfect import make_perfect_model
 from spsbench.suite import load_natural_program, load_script, load_task
 from spsbench.task import check_case
 

@@ -32,10 +32,10 @@ from njc.frontend.parse import can_set_mode
 from njc.frontend.source import SourceFile
 from njc.project.build import (
     CompileResult,
+    CompileTask,
     Finding,
     collect_findings,
     compile_all,
-    make_compile_task,
     read_source,
 )
 from njc.project.config import Project, find_project
@@ -125,7 +125,7 @@ def _correct_findings(
     console: Console, results: Sequence[CompileResult], project: Project, with_hints: bool
 ) -> list[CompileResult]:
     def compile_again(unit: Unit, source: SourceFile) -> CompileResult:
-        return make_compile_task(unit, source, project).run()
+        return CompileTask(unit, source, project.options).run()
 
     corrected = [correct(each, partial(compile_again, each.unit), with_hints) for each in results]
     changes = {

@@ -30,7 +30,7 @@ from njc.commands.terminal.flags import (
 )
 from njc.compiler import Compilation
 from njc.frontend.blocks import NaturalBlock, collect_block_outputs
-from njc.project.build import collect_findings, make_compile_task, read_source
+from njc.project.build import CompileTask, collect_findings, read_source
 from njc.project.config import Project
 from njc.project.report import format_findings
 from njc.project.units import SUFFIX, find_units, format_path, read_file
@@ -71,7 +71,7 @@ def command(
         )
     project = resolve_project([file], flags)
     (unit,) = find_units([file], project)
-    task = make_compile_task(unit, read_source(unit), project)
+    task = CompileTask(unit, read_source(unit), project.options)
     compilation = task.compile()
     result = task.make_result(compilation)
     console.findings(format_findings(collect_findings([result], project.warnings), "text"))
@@ -179,7 +179,7 @@ def find_counterpart(file: Path, line: int, project: Project) -> tuple[Path, int
         raise ConfigurationError(f"{format_path(file)} has no line {line}; its last is {count}")
     if file.suffix == SUFFIX:
         (unit,) = find_units([file], project)
-        compilation = make_compile_task(unit, read_source(unit), project).compile()
+        compilation = CompileTask(unit, read_source(unit), project.options).compile()
         if compilation.output is None:
             name = format_path(file)
             raise ConfigurationError(f"{name} has errors; `njc check {name}` shows them")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 import click
@@ -11,7 +10,6 @@ import click
 from njc.commands.terminal.console import Console, console_flags
 from njc.commands.terminal.flags import (
     COUNT,
-    PATH,
     STORE,
     refuse_options,
     with_console,
@@ -44,9 +42,6 @@ _COLUMNS = (
     TableColumn("tokens", is_number=True),
     TableColumn("limit", is_number=True, rank=3),
     TableColumn("calls", is_number=True, rank=2),
-)
-_FOLDER_FLAG = click.option(
-    "--folder", type=PATH, metavar="DIR", help="Cache directory (default: the user's cache)."
 )
 
 
@@ -96,38 +91,33 @@ def show_usage(
 
 
 @command.command("cache")
-@_FOLDER_FLAG
 @STORE
 @with_console
-def show_cache(console: Console, folder: Path | None, url: str | None) -> None:
+def show_cache(console: Console, url: str | None) -> None:
     """Print the number of replies in the cache, and their size."""
-    shown, store, prefix = _find_cache(folder, url)
+    shown, store, prefix = _find_cache(url)
     found = store.measure(prefix)
     size = f"{found.size / 1_000_000:.1f} MB"
     console.result(f"{shown}: {format_count(found.entries, 'reply')}, {size}")
 
 
 @command.command("clear")
-@_FOLDER_FLAG
 @STORE
 @with_console
-def clear_cache(console: Console, folder: Path | None, url: str | None) -> None:
+def clear_cache(console: Console, url: str | None) -> None:
     """Delete all cached replies; programs may run meanwhile."""
-    shown, store, prefix = _find_cache(folder, url)
+    shown, store, prefix = _find_cache(url)
     console.note(f"{shown}: {format_count(store.clear(prefix), 'reply')} deleted")
 
 
-def _find_cache(folder: Path | None, url: str | None) -> tuple[str, Store, str]:
+def _find_cache(url: str | None) -> tuple[str, Store, str]:
     """Return a cache's name in messages, its store, and the prefix of its keys."""
-    if folder is not None:
-        refuse_options("is another place than --folder; leave one out", "url")
-    elif url:
+    if url:
         store = get_store_to_read(url, os.environ)
         return store.name, store, SHARED_PREFIX
-    folder = folder or find_cache_folder(os.environ)
+    folder = find_cache_folder(os.environ)
     exists = (folder / REPLIES_FILE).exists()
-    cache = open_cache_file(folder) if exists else MemoryStore()
-    return format_path(folder), cache, ""
+    return format_path(folder), open_cache_file(folder) if exists else MemoryStore(), ""
 
 
 def is_current(account: StoredAccount, now: float) -> bool:

@@ -42,7 +42,7 @@ def command() -> None:
     "headers",
     multiple=True,
     metavar="NAME=VALUE",
-    callback=lambda context, option, values: dict(map(_split_header, values)),
+    callback=lambda context, option, values: dict(it.partition("=")[::2] for it in values),
     help="An HTTP header; ${VARIABLE} is replaced.",
 )
 @click.option(
@@ -72,8 +72,6 @@ def add(
     """
     from njc.project.servers import ServerSection
 
-    if bool(command_line) == bool(url):
-        raise ConfigurationError("name a command after --, or a --url, and not both")
     if url:
         refuse_options("is for a server that COMMAND starts, not for --url", "env")
     else:
@@ -121,22 +119,6 @@ def check(console: Console, names: Sequence[str]) -> int:
     return int(is_stale)
 
 
-@command.command("remove")
-@click.argument("name")
-@with_console
-def remove(console: Console, name: str) -> None:
-    """Remove a server from njc.lock, and its module."""
-    from njc.mcp.servers import refuse_edited
-
-    lock, lock_file = _read_lock()
-    (section,) = _find_sections(lock, [name], lock_file)
-    refuse_edited(section, lock_file.parent)
-    (lock_file.parent / section.file).unlink(missing_ok=True)
-    kept = {key: each for key, each in lock.servers.items() if key != name}
-    save_lock(replace(lock, servers=kept), lock, lock_file)
-    console.note(f"{section.file} is removed")
-
-
 def _write(
     console: Console, section: ServerSection, lock: StaticLock, lock_file: Path
 ) -> StaticLock:
@@ -179,10 +161,3 @@ def _check_module_name(file: Path) -> None:
         raise ConfigurationError(
             f"{file.name} would hide the module `{name}`; choose another NAME or --out"
         )
-
-
-def _split_header(text: str) -> tuple[str, str]:
-    name, found, value = text.partition("=")
-    if not found or not name.strip():
-        raise ConfigurationError(f"--header is NAME=VALUE, not {text!r}")
-    return name.strip(), value.strip()

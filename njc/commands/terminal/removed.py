@@ -11,6 +11,7 @@ COMMANDS: Mapping[str, str] = {
     "cache": "use `njc store cache` and `njc store clear`",
     "canary": "compare code with the live block by `njc compare`",
     "clean": "use `njc build --clean`",
+    "mcp remove": "delete the module of the server and its section in njc.lock",
     "mcp serve": "serve functions by the MCP package, as docs/reference/mcp.md shows",
     "migrate": "follow docs/migrating.md, which has a table of the changes",
     "migrate-model": "record again with NJC_RECORD=all:FILE, and measure with `njc eval --model`",
@@ -47,6 +48,9 @@ FLAGS: Mapping[str, str] = {
     **dict.fromkeys(("compare --attempts", "compare --jobs"), _BUILT),
     **dict.fromkeys(("lock --attempts", "lock --jobs"), _BUILT),
     **dict.fromkeys(("usage --budget", "usage --of"), "select from the output of `--json`"),
+    **dict.fromkeys(
+        ("cache --folder", "clear --folder"), "set XDG_CACHE_HOME to the folder above it"
+    ),
     "cache --output-format": "the line has the number of replies and their size",
     "debug --plain": "leave it out; commands are read line by line",
     "trace --block": "use --search FILE or FILE:LINE",

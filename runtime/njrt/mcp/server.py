@@ -13,52 +13,32 @@ from __future__ import annotations
 import asyncio
 import atexit
 import logging
+import math
 import os
-import re
+import string
 import tempfile
 import threading
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Coroutine,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 from njrt.context import free_in_child
-from njrt.dataclass_json import describe_validation_error
 from njrt.errors import ConfigurationError, require_packages
 from njrt.mcp.recorded import use_recording
 from njrt.mcp.results import ToolConnectionError, ToolError, ToolTimeoutError, read_result
-from njrt.records import record
 
 if TYPE_CHECKING:
+    from anyio import CancelScope
+    from anyio.from_thread import BlockingPortal
     from mcp import Client
 
 T = TypeVar("T")
 
-THREAD_NAME = "njrt-mcp"
-CLOSE_SECONDS = 5.0
-"""How long a closed session waits for its server."""
 _POLL_SECONDS = 0.05
 """How often a waiting call lets its thread be stopped."""
 _EXPIRED = "Session "
 """How the protocol's errors begin that say that a session has ended and the call was not made."""
-
-
-@record
-class Progress:
-    """A running tool's message about its progress; `total` may be unknown."""
-
-    tool: str
-    done: float
-    total: float | None
-    message: str
 
 
 class CallForm(TypedDict, total=False):
@@ -75,7 +55,7 @@ class CallForm(TypedDict, total=False):
 
 
 class McpServer:
-    """A server and the session with it (state: the SDK's client, while it is open).
+    """A server and the session with it (state: the task that holds the SDK's client open).
 
     Threads, tasks and forks may share a server; a fork opens a session of its own. All sessions of
     a process are on one event loop, in a thread, and end with the process.
@@ -90,7 +70,6 @@ class McpServer:
         env: Sequence[str] = (),
         headers: Mapping[str, str] | None = None,
         timeout: float = 60.0,
-        on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
         """Describe a server; nothing is started.
 
@@ -101,18 +80,16 @@ class McpServer:
             env: environment variables for the server, besides basic ones such as PATH and HOME.
             headers: HTTP headers; `${NAME}` in a value is an environment variable.
             timeout: seconds for one call, including the start of the server.
-            on_progress: called with each message about a tool's progress, in another thread.
         """
         if bool(command) == bool(url):
             raise ConfigurationError(f"the MCP server {name} needs a command or a URL, not both")
         self.name, self.url, self.command = name, url, tuple(command)
-        self.env, self.headers = tuple(env), dict(headers or {})
-        self.timeout, self.on_progress = timeout, on_progress
+        self.env, self.headers, self.timeout = tuple(env), dict(headers or {}), timeout
         self._log = ""
         self._process = 0
-        self._client: Client | None = None
+        self._opened: asyncio.Future[Client]
         self._holder: asyncio.Task[None] | None = None
-        self._opening, self._closing = asyncio.Lock(), asyncio.Event()
+        self._scope: CancelScope
 
     def call(self, tool: str, arguments: Mapping[str, Any], **form: Unpack[CallForm]) -> Any:
         """Call a tool by its name at the server, and return its result.
@@ -120,12 +97,10 @@ class McpServer:
         Raises ToolError if the tool failed, ToolTimeoutError or ToolConnectionError if it was not
         reached, and RecordingMissingError if a replayed recording does not have this call.
         """
-        if threading.current_thread().name == THREAD_NAME:
-            raise ToolError(f"{self.name}.{tool}: on_progress cannot wait for a tool")
         sent = _to_json(arguments, form.get("optional", ()))
         with use_recording(f"{self.name}.{tool}", sent, form.get("repeatable", False)) as slot:
             if not slot.was_made:
-                slot.value = _wait(submit(self._call(tool, sent, form)))
+                slot.value = _wait(_get_portal().start_task_soon(self._call, tool, sent, form))
         return slot.value
 
     async def acall(self, tool: str, arguments: Mapping[str, Any], **form: Unpack[CallForm]) -> Any:
@@ -133,36 +108,34 @@ class McpServer:
         sent = _to_json(arguments, form.get("optional", ()))
         with use_recording(f"{self.name}.{tool}", sent, form.get("repeatable", False)) as slot:
             if not slot.was_made:
-                slot.value = await asyncio.wrap_future(submit(self._call(tool, sent, form)))
+                made = _get_portal().start_task_soon(self._call, tool, sent, form)
+                slot.value = await asyncio.wrap_future(made)
         return slot.value
 
     def list_tools(self) -> tuple[str, list[Any]]:
         """Return the server's name with its version, and the SDK's tools; raises as `call`."""
 
         async def fetch(client: Client) -> tuple[str, list[Any]]:
-            tools, cursors = [], [""]
-            while cursors.count(cursors[-1]) == 1:  # no page is requested twice
-                page = await client.list_tools(cursor=cursors[-1] or None)
+            page = await client.list_tools()
+            tools = page.tools
+            while page.next_cursor:
+                page = await client.list_tools(cursor=page.next_cursor)
                 tools += page.tools
-                cursors.append(page.next_cursor or "")
             info = client.server_info
             return f"{info.name} {info.version}".strip() if info else "", tools
 
-        found: tuple[str, list[Any]] = _wait(submit(self._ask("tools/list", fetch, repeats=True)))
+        found: tuple[str, list[Any]]
+        found = _wait(_get_portal().start_task_soon(self._ask, "tools/list", fetch, True))
         return found
 
     def close(self) -> None:
         """End the session and the server's process; the next call opens a new session."""
         if self._process == os.getpid():
-            submit(self._close()).result()
+            _get_portal().call(self._close)
 
     async def _call(self, tool: str, sent: dict[str, Any], form: CallForm) -> Any:
-        async def report(progress: float, total: float | None, message: str | None) -> None:
-            if self.on_progress is not None:
-                self.on_progress(Progress(tool, progress, total, message or ""))
-
         async def ask(client: Client) -> Any:
-            result = await client.call_tool(tool, sent, progress_callback=report)
+            result = await client.call_tool(tool, sent)
             return read_result(result, form.get("result"), form.get("wrapped", False))
 
         return await self._ask(tool, ask, form.get("repeatable", False))
@@ -173,97 +146,85 @@ class McpServer:
         """Ask the server; in a lost session again if it `repeats`, or if the call was not made."""
         with self._translated(tool):
             async with asyncio.timeout(self.timeout):
-                for is_last in (False, True):
-                    client = await self._open()
-                    try:
-                        return await ask(client)
-                    except Exception as error:
-                        if not _is_lost(error):
-                            raise
-                        if self._client is client:  # else another call has closed it
-                            await self._close()
-                        is_refused = str(error).startswith(_EXPIRED)
-                        if is_last or not (repeats or is_refused):
-                            sent = "" if is_refused else "; the call may have been made"
-                            raise ToolConnectionError(_describe(error) + sent) from None
-        raise AssertionError
+                client = await self._open()
+                holder = self._holder
+                try:
+                    return await ask(client)
+                except Exception as error:
+                    if not _is_lost(error):
+                        raise
+                    if self._holder is holder:  # else another call has closed it
+                        await self._close()
+                    if not (repeats or str(error).startswith(_EXPIRED)):
+                        made = f"{_describe(error)}; the call may have been made"
+                        raise ToolConnectionError(made) from None
+                return await ask(await self._open())
 
     async def _open(self) -> Client:
-        """Return the client; raises ToolConnectionError if the server cannot be reached."""
-        if self._process != os.getpid():  # the first call, or a fork's
-            self._process, self._client, self._opening = os.getpid(), None, asyncio.Lock()
-            atexit.register(self._close_at_exit)
-        async with self._opening:
-            if self._client is None:
-                opened: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
-                self._closing = asyncio.Event()
-                self._holder = asyncio.create_task(self._hold(opened, self._closing))
-                try:
-                    self._client = await opened
-                except asyncio.CancelledError:
-                    self._holder.cancel()
-                    raise
-            return self._client
+        """Return the client of the open session, or of a new one."""
+        import anyio
 
-    async def _hold(self, opened: asyncio.Future[Client], closing: asyncio.Event) -> None:
+        is_here = self._process == os.getpid()  # a fork opens its own
+        if self._holder is None or self._holder.done() or not is_here:
+            self._process = os.getpid()
+            self._opened = asyncio.get_running_loop().create_future()
+            self._scope = anyio.CancelScope(deadline=anyio.current_time() + self.timeout)
+            self._holder = asyncio.create_task(self._hold(self._opened, self._scope))
+        return await asyncio.shield(self._opened)
+
+    async def _hold(self, opened: asyncio.Future[Client], scope: CancelScope) -> None:
         """Hold the client open: the SDK's client must be entered and left by one task."""
+        failure: Exception = TimeoutError()
         try:
-            async with self._connect() as client:
-                opened.set_result(client)
-                await closing.wait()
-        except BaseException as error:
-            if not opened.done():
-                is_ours = isinstance(error, ConfigurationError)
-                opened.set_exception(error if is_ours else ToolConnectionError(_describe(error)))
-            if isinstance(error, asyncio.CancelledError):
-                raise
+            with scope:
+                async with self._connect() as client:
+                    scope.deadline = math.inf
+                    opened.set_result(client)
+                    await asyncio.Event().wait()  # until the scope is cancelled
+        except Exception as error:
+            is_ours = isinstance(error, ConfigurationError)
+            failure = error if is_ours else ToolConnectionError(_describe(error))
+        if not opened.done():
+            opened.set_exception(failure)
 
     async def _close(self) -> None:
-        holder, self._holder, self._client = self._holder, None, None
-        self._closing.set()
-        if holder is not None:
-            await asyncio.wait([holder], timeout=CLOSE_SECONDS)
-
-    def _close_at_exit(self) -> None:
-        if self._process == os.getpid():
-            with suppress(Exception):
-                submit(self._close()).result(CLOSE_SECONDS)
+        if self._holder is not None:
+            holder, self._holder = self._holder, None
+            self._scope.cancel()
+            await asyncio.wait([holder])
 
     @asynccontextmanager
     async def _connect(self) -> AsyncIterator[Client]:
-        from mcp import Client
-
-        self._log = ""
-        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
-            try:
-                async with self._open_transport(log) as transport, Client(transport) as client:
-                    yield client
-            finally:
-                log.seek(0)
-                self._log = log.read()[-1000:].strip() or self._log
-
-    @asynccontextmanager
-    async def _open_transport(self, log: Any) -> AsyncIterator[Any]:
-        """Yield the SDK's transport to the server, which writes its errors into a file."""
+        """Yield the SDK's client; what the server has logged is kept for messages."""
         import httpx2
-        from mcp import StdioServerParameters
+        from mcp import Client, StdioServerParameters
         from mcp.client.stdio import stdio_client
         from mcp.client.streamable_http import streamable_http_client
 
+        self._log = ""
         if self.url:
             headers = {name: self._expand(value) for name, value in self.headers.items()}
             seconds, hooks = httpx2.Timeout(30.0, read=None), {"response": [self._note_status]}
-            async with httpx2.AsyncClient(
-                headers=headers, timeout=seconds, event_hooks=hooks
-            ) as http:
-                yield streamable_http_client(self.url, http_client=http)
+            async with (
+                httpx2.AsyncClient(headers=headers, timeout=seconds, event_hooks=hooks) as http,
+                Client(streamable_http_client(self.url, http_client=http)) as client,
+            ):
+                yield client
             return
-        program, *words = self.command
         env = {name: os.environ[name] for name in self.env if name in os.environ}
         parameters = StdioServerParameters(
-            command=program, args=words, env=env, encoding_error_handler="replace"
+            command=self.command[0],
+            args=list(self.command[1:]),
+            env=env,
+            encoding_error_handler="replace",
         )
-        yield stdio_client(parameters, log)
+        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
+            try:
+                async with Client(stdio_client(parameters, log)) as client:
+                    yield client
+            finally:
+                log.seek(0)
+                self._log = log.read()[-1000:].strip()
 
     async def _note_status(self, response: Any) -> None:
         if response.request.method == "POST":
@@ -272,55 +233,42 @@ class McpServer:
 
     def _expand(self, value: str) -> str:
         """Return a header with its variables; raises ConfigurationError if one is not set."""
-
-        def find(match: re.Match[str]) -> str:
-            if match[1] not in os.environ:
-                needed = f"the MCP server {self.name} needs the variable {match[1]}"
-                raise ConfigurationError(needed)
-            return os.environ[match[1]]
-
-        return re.sub(r"\$\{(\w+)\}", find, value)
+        try:
+            return string.Template(value).substitute(os.environ)
+        except KeyError as error:
+            needed = f"the MCP server {self.name} needs the variable {error.args[0]}"
+            raise ConfigurationError(needed) from None
 
     @contextmanager
     def _translated(self, tool: str) -> Iterator[None]:
         """Raise the errors of `njrt.mcp` instead of the SDK's, with the name of the tool."""
-        require_packages(f"the MCP server {self.name}", "njpy-runtime[mcp]", "mcp")
-        from mcp import MCPError
-        from pydantic import ValidationError
-
-        name, place = f"{self.name}.{tool}", self.url or f"`{' '.join(self.command)}`"
+        name = f"{self.name}.{tool}"
         try:
             yield
-        except ToolConnectionError as error:
-            text = f"{name}: no connection to {place}: {error}{self._format_log()}"
-            raise ToolConnectionError(text) from None
+        except ConfigurationError:
+            raise
         except TimeoutError:
             text = f"{name} has not answered in {self.timeout:g} seconds (timeout=)"
             raise ToolTimeoutError(text) from None
-        except ValidationError as error:
-            text = f"{name}: the answer is not valid: {describe_validation_error(error)}"
-            raise ToolError(text) from None
-        except MCPError as error:
-            raise ToolError(f"{name}: {error}{self._format_log()}") from None
-        except (ToolError, RuntimeError, ValueError) as error:  # the SDK checks results
-            if isinstance(error, ConfigurationError):
-                raise
-            raise ToolError(f"{name}: {error}") from None
-
-    def _format_log(self) -> str:
-        return f"\nthe server has answered: {self._log}" if self._log else ""
+        except Exception as error:
+            log = f"\nthe server has answered: {self._log}" if self._log else ""
+            if not (isinstance(error, ToolConnectionError) or _is_lost(error)):
+                raise ToolError(f"{name}: {error}{log}") from None
+            place = self.url or f"`{' '.join(self.command)}`"
+            text = f"{name}: no connection to {place}: {error}{log}"
+            raise ToolConnectionError(text) from None
 
 
 def _is_lost(error: Exception) -> bool:
     """Return whether an error of a call means a lost session, not a refused call."""
     import anyio
+    import httpx2
     from mcp import MCPError
 
     if isinstance(error, MCPError):  # servers use the SDK's code for errors of their own, too
         return str(error).startswith(("Connection closed", "SSE stream ", _EXPIRED))
-    lost = (OSError, anyio.ClosedResourceError, anyio.BrokenResourceError)
-    is_ours = isinstance(error, ToolError)
-    return not is_ours and (isinstance(error, lost) or type(error).__module__.startswith("httpx2"))
+    lost = (OSError, anyio.ClosedResourceError, anyio.BrokenResourceError, httpx2.HTTPError)
+    return isinstance(error, lost) and not isinstance(error, ToolError)
 
 
 def _describe(error: BaseException) -> str:
@@ -333,21 +281,25 @@ def _describe(error: BaseException) -> str:
 # ── the loop ─────────────────────────────────────────────────────────────────────────────────────
 
 
-_loops: dict[int, asyncio.AbstractEventLoop] = {}
-"""The loop of this process, under its process id: a fork has its own."""
+_portals: dict[int, BlockingPortal] = {}
+"""The portal to this process's loop, under its process id: a fork has its own."""
 _starting = free_in_child(threading.Lock())
 
 
-def submit(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
-    """Run a coroutine on the loop; cancelling the future cancels it."""
+def _get_portal() -> BlockingPortal:
+    """Return the portal to the event loop of all sessions, which ends with the process."""
+    require_packages("a tool of an MCP server", "njpy-runtime[mcp]", "mcp")
+    from anyio.from_thread import start_blocking_portal
+
     with _starting:
-        if (process := os.getpid()) not in _loops:
-            loop = _loops[process] = asyncio.new_event_loop()
-            threading.Thread(target=loop.run_forever, name=THREAD_NAME, daemon=True).start()
-    return asyncio.run_coroutine_threadsafe(coroutine, _loops[process])
+        if (process := os.getpid()) not in _portals:
+            running = ExitStack()
+            _portals[process] = running.enter_context(start_blocking_portal(name="njrt-mcp"))
+            atexit.register(lambda: running.close() if os.getpid() == process else None)
+    return _portals[process]
 
 
-def _wait(future: Future[Any]) -> Any:
+def _wait(future: Future[T]) -> T:
     """Wait in short steps, so that time limits and Ctrl-C end a call."""
     try:
         while not wait([future], _POLL_SECONDS).done:

@@ -303,7 +303,7 @@ def _write_exception(writer: ValueWriter, value: BaseException, room: int, exact
 def write_by_repr(writer: ValueWriter, value: UserValue, room: int, exact: bool) -> str:
     """Write an object with its own `__repr__`, unless that may query a database."""
     if has_mappers() and has_lazy_parts(read_attributes(value)):
-        return _write_by_attributes(writer, value, room, exact)
+        return write_by_attributes(writer, value, room, exact)
     text = writer.write_repr(value, room)
     if exact and len(text) > room:
         raise DoesNotFit
@@ -323,7 +323,7 @@ _MAX_PREFIX_CHARS = 4 * len("datetime.")
 """The characters of all prefixes in a `repr`: of a time with a time zone with an offset."""
 
 
-def _write_by_attributes(writer: ValueWriter, value: UserValue, room: int, exact: bool) -> str:
+def write_by_attributes(writer: ValueWriter, value: UserValue, room: int, exact: bool) -> str:
     """Write an object by its attributes: `Item(name='lamp', price=20)`, or `<list_iterator>`."""
     return _make_attribute_writer(type(value))(writer, value, room, exact)
 
@@ -384,7 +384,7 @@ TYPE_WRITERS: dict[type, WriteFunction] = {
     types.AsyncGeneratorType: _write_generator,
     types.GenericAlias: _write_type_form,
     types.UnionType: _write_type_form,
-    types.SimpleNamespace: _write_by_attributes,
+    types.SimpleNamespace: write_by_attributes,
     BaseException: _write_exception,
 }
 
@@ -404,7 +404,7 @@ def find_write_function(cls: type) -> WriteFunction:
     if is_a(cls, EnumMeta):
         return _write_enum_member
     if has_mappers() and is_orm_class(cls):
-        return _write_by_attributes
+        return write_by_attributes
     if has_mappers() and is_lazy_class(cls):
         return _write_class_name
     for base in get_mro(cls)[:-1]:

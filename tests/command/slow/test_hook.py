@@ -38,34 +38,6 @@ def test_modules_packages_and_namespaces(here: Workplace) -> None:
     assert out.splitlines() == ["single pkg pkg.inner pkg space.inside single", '"""natural']
 
 
-def test_pkgutil_lists_the_modules_until_the_hook_is_removed(here: Workplace) -> None:
-    here.write(
-        {
-            "pkg/__init__.njpy": "",
-            "pkg/one.njpy": "",
-            "pkg/both.njpy": "",
-            "pkg/both.py": "",
-            "pkg/no-module.njpy": "",
-            "pkg/inner/__init__.njpy": "",
-            "pkg/inner/two.njpy": "",
-            "pkg/plain/__init__.py": "",
-            "pkg/folder/three.njpy": "",
-        }
-    )
-    program = """
-        import pkgutil, pkg
-        print(*[(it.name, it.ispkg) for it in pkgutil.walk_packages(pkg.__path__, "pkg.")])
-        print([it.ispkg for it in pkgutil.iter_modules() if it.name == "pkg"])
-        njc.hook.uninstall()
-        print([it.name for it in pkgutil.iter_modules(pkg.__path__)])
-        """
-    assert run(here, program).splitlines() == [
-        "('pkg.both', False) ('pkg.plain', True) ('pkg.inner', True) ('pkg.inner.two', False) ('pkg.one', False)",
-        "[True]",
-        "['both', 'plain']",
-    ]
-
-
 def test_a_source_comes_before_its_compiled_file_and_leaves_no_bytecode(here: Workplace) -> None:
     here.write({"mod.njpy": "WHICH = 'source'\n", "mod.py": "WHICH = 'compiled'\n"})
     program = """

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 from language_programs import PROGRAMS, edit_at_random, make_document, name_program
+from pygls.workspace import PositionCodec
 
 from njc.editors.language_server.answers.actions import list_corrections
 from njc.editors.language_server.answers.completion import complete
 from njc.editors.language_server.answers.folds import list_folds, list_lenses
-from njc.editors.language_server.answers.highlighting import encode_tokens, list_tokens
+from njc.editors.language_server.answers.highlighting import list_tokens
 from njc.editors.language_server.answers.hover import describe_place
 from njc.editors.language_server.answers.navigation import find_definitions, find_references
 from njc.editors.language_server.answers.rename import RenameRefused, find_renamed, rename
@@ -24,7 +25,7 @@ EDITS = 6
 
 def ask_everything(document: Document, offset: int) -> None:
     """Ask for all that an editor could ask for at an offset; what comes must lie in the text."""
-    converter = Converter(document, "utf-16")
+    converter = Converter(document, PositionCodec("utf-16"))
     length = len(document.text)
     for suggestion in complete(document, offset):
         assert 0 <= suggestion.start <= offset <= suggestion.end <= length
@@ -35,11 +36,11 @@ def ask_everything(document: Document, offset: int) -> None:
     for first, last in list_folds(document):
         assert first < last
     tokens = list_tokens(document)
-    data = encode_tokens(tokens, document.lines, "utf-16")
+    data = converter.encode_tokens(tokens)
     assert all(number >= 0 for number in data)
     assert all(one.end <= other.start for one, other in pairwise(tokens))
     for correction in list_corrections(document, max(0, offset - 50), offset + 50):
-        converter.make_code_action(correction, with_version=True)
+        converter.make_code_action(correction)
     list_lenses(document, {}, set())
     try:
         find_renamed(document, offset)

@@ -42,9 +42,6 @@ def capabilities(*encodings: str) -> lsp.ClientCapabilities:
         text_document=lsp.TextDocumentClientCapabilities(
             rename=lsp.RenameClientCapabilities(prepare_support=True)
         ),
-        workspace=lsp.WorkspaceClientCapabilities(
-            workspace_edit=lsp.WorkspaceEditClientCapabilities(document_changes=True)
-        ),
     )
 
 
@@ -182,12 +179,10 @@ async def test_rename_changes_program_and_prompt(editor: Editor) -> None:
         lsp.RenameParams(new_name="message", **place)
     )
     assert found is not None
-    assert found.document_changes is not None
-    (change,) = found.document_changes
-    assert isinstance(change, lsp.TextDocumentEdit)
-    assert change.text_document.version == editor.version
-    assert {edit.new_text for edit in change.edits if isinstance(edit, lsp.TextEdit)} == {"message"}
-    assert len(change.edits) == 3
+    assert found.changes is not None
+    edits = found.changes[editor.uri]
+    assert {edit.new_text for edit in edits} == {"message"}
+    assert len(edits) == 3
 
 
 async def test_a_refused_rename_is_an_error_with_its_reason(editor: Editor) -> None:

@@ -30,7 +30,7 @@ from njc import hook
 from njc.commands import njc as njc_command
 from njc.static.lock import read_lock
 from njrt.errors import ConfigurationError, RecordingMissingError
-from njrt.mcp import McpServer, Progress, ToolConnectionError, ToolError, ToolText, ToolTimeoutError
+from njrt.mcp import McpServer, ToolConnectionError, ToolError, ToolText, ToolTimeoutError
 from njrt.models.scripted import run
 from processes import run_python
 
@@ -120,13 +120,12 @@ def test_the_lock_says_when_a_server_changes(folder: Path, monkeypatch: pytest.M
     assert "the module was edited" in njc("check").output
     refused = njc("update")
     assert refused.exit_code == 2
-    assert "was edited" in refused.output
+    assert "is not as njc wrote it" in refused.output.replace("\n", " ")
     assert "# mine" in file.read_text()
-    assert njc("remove", box.__name__).exit_code == 2
     file.unlink()
     assert "is missing" in njc("check").output
-    assert njc("remove", box.__name__).exit_code == 0
-    assert not read_lock(folder / "njc.lock").servers
+    assert njc("update").exit_code == 0
+    assert "def extra(" in file.read_text()
 
 
 @pytest.mark.parametrize(
@@ -135,10 +134,10 @@ def test_the_lock_says_when_a_server_changes(folder: Path, monkeypatch: pytest.M
         (["json", "--", "x"], "would hide the module `json`"),
         (["mcp", "--", "x"], "would hide the module `mcp`"),
         (["a-b", "--", "x"], "cannot be imported"),
-        (["box", "--out", "other.py", "--", "x"], "njc did not write it"),
-        (["box"], "name a command after --, or a --url"),
+        (["box", "--out", "other.py", "--", "x"], "is not as njc wrote it"),
+        (["box"], "needs a command or a URL"),
         (["box", "--url", "http://127.0.0.1:9/mcp"], "no connection"),
-        (["box", "--header", "x", "--url", "http://127.0.0.1:9/mcp"], "--header is NAME=VALUE"),
+        (["box", "--header", "x", "--", "y"], "--header needs --url"),
         (["box", "--", "no-such-program"], "no connection to `no-such-program`"),
         (["box", "--", sys.executable, "-c", "import sys; sys.exit('boom')"], "the server has answered: boom"),
         (["box", "--allow", "ad", "--", sys.executable, str(SERVER), "."], "has no tool `ad`"),
@@ -295,25 +294,9 @@ def test_a_recording_answers_for_the_server(folder: Path, policy: str) -> None:
 # ── sessions ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_time_limits_cancellation_and_progress(folder: Path) -> None:
+def test_time_limits_and_cancellation(folder: Path) -> None:
     box = add(folder, "--allow", "*")
-    seen: list[Progress] = []
-    box.server.on_progress = seen.append
-    assert box.wait(0.2) == "waited"
-    assert [each.done for each in seen] == list(range(1, 11))
-    assert (seen[0].total, seen[0].message) == (10, "step 1")
-    refused: list[BaseException] = []
-
-    def call_again(_: Progress) -> None:
-        try:
-            box.add(1, 1)
-        except ToolError as error:
-            refused.append(error)
-            raise  # the call goes on
-
-    box.server.on_progress = call_again
-    assert box.wait(0.1) == "waited"
-    assert "on_progress cannot wait for a tool" in str(refused[0])
+    assert box.add(1, 1) == 2
     box.server.timeout = 0.3
     with pytest.raises(ToolTimeoutError, match=r"has not answered in 0\.3 seconds"):
         box.wait(20)

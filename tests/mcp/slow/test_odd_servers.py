@@ -12,13 +12,13 @@ from odd_tool_server import RESULTS, OddWebServer
 
 SERVER = Path(__file__).parents[2] / "servers" / "odd_tool_server.py"
 FAILURES = {
-    "no content": "the answer is not valid: content: Field required",
+    "no content": r"content\n +Field required",
     "an error": "boom",
-    "an unheard part": "the answer is not valid: content.0",
+    "an unheard part": r"content\.0",
     "no base64": "base64",
     "a wrong structure": "'x' is not of type 'integer'",
 }
-VALUES = {"only structure": '{"n": "ö"}', "no parts": "", "noise": "ok", "pages for ever": "ok"}
+VALUES = {"only structure": '{"n": "ö"}', "no parts": "", "noise": "ok"}
 
 
 @pytest.mark.parametrize("way", sorted(RESULTS))
@@ -28,7 +28,7 @@ def test_a_wrong_answer(way: str) -> None:
     assert (name, [tool.name for tool in tools]) == ("odd 1", ["echo"])
     for _ in range(2):
         if way in FAILURES:
-            with pytest.raises(ToolError, match=rf"odd\.echo: .*{FAILURES[way]}"):
+            with pytest.raises(ToolError, match=rf"(?s)odd\.echo: .*{FAILURES[way]}"):
                 server.call("echo", {})
         else:
             assert server.call("echo", {}) == VALUES[way]

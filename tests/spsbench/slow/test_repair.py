@@ -427,23 +427,3 @@ def test_the_report_is_the_same_for_the_same_results(data: Path) -> None:
     assert "all 1 problems" in text
     Path("report.md").write_text(text + "more\n")
     assert CliRunner().invoke(main, [*flags, "--check"]).exit_code == 1
-
-
-def test_repairs_run_on_a_cluster(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    distributed = pytest.importorskip("distributed")
-    monkeypatch.setenv("DASK_TEMPORARY_DIRECTORY", str(data.parent))
-    with distributed.LocalCluster(
-        n_workers=1,
-        threads_per_worker=2,
-        processes=False,
-        dashboard_address=None,
-        protocol="tcp://",
-        host="127.0.0.1",
-    ) as cluster:
-        result = repair(
-            *("--data", data, "--model", "scripted", "--out", "r.jsonl"),
-            *("--scheduler", cluster.scheduler_address, "--conditions", "test"),
-        )
-    assert result.exit_code == 0, result.output
-    read = read_results(Path("r.jsonl").read_text().splitlines(keepends=True), REPAIR_KINDS)
-    assert (len(read.results), read.runs[0].executor) == (3, "dask")

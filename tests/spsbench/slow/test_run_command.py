@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -50,11 +49,11 @@ def test_a_scripted_run_writes_each_trial_once_and_is_not_repeated() -> None:
         "--programs",
         "menu,gsm8k",
         "--methods",
-        "direct,manual,static",
+        "direct,manual,static,baseline",
     )
     first = spsbench(*arguments, "--repeats", "1", "--jobs", "2")
     assert first.exit_code == 0, first.output
-    assert "left out, because a script cannot write their code: static\n" in first.output
+    assert "left out, because a script has no code for them: baseline, static\n" in first.output
     assert "menu direct 1: 4/4 checks" in first.output
     assert "4 trials are done; results: results.jsonl" in first.output
     again = spsbench(*arguments, "--repeats", "2")
@@ -70,7 +69,6 @@ def test_a_scripted_run_writes_each_trial_once_and_is_not_repeated() -> None:
     [
         (("--methods", "sttic"), "there is no method `sttic`; did you mean `static`?"),
         (("--programs", "menus"), "there is no program `menus`; did you mean `menu`?"),
-        (("--executor", "dask"), "--executor dask and --scheduler tcp://HOST:PORT go together"),
         (("--repeats", "0"), "0 is not in the range"),
     ],
 )
@@ -177,34 +175,3 @@ def test_models_that_cannot_be_asked_or_counted_are_refused(
     refused = spsbench(*arguments)
     assert refused.exit_code == 2
     assert message in refused.output
-
-
-def test_a_cluster_that_is_not_there_is_told() -> None:
-    arguments = choose("scripted", "menu", "direct", 1)
-    result = spsbench(*arguments, "--executor", "dask", "--scheduler", "tcp://127.0.0.1:1")
-    assert result.exit_code == 2
-    assert "there is no Dask scheduler at tcp://127.0.0.1:1" in result.output
-
-
-def test_on_a_terminal_a_table_grows() -> None:
-    pytest.importorskip("rich")
-    leader, follower = os.openpty()
-    arguments = choose("scripted", "menu", "direct,manual", 1)
-    with open(leader, "rb", buffering=0) as terminal:
-        runner = subprocess.Popen(
-            [sys.executable, "-m", "spsbench", "run", *arguments],
-            stdout=follower,
-            stderr=follower,
-            env=os.environ | {"COLUMNS": "100", "TERM": "xterm"},
-        )
-        os.close(follower)
-        shown = b""
-        with suppress(OSError):  # Linux says so when the other end is closed
-            while part := terminal.read(4096):
-                shown += part
-        assert runner.wait(HANG_SECONDS) == 0
-    last = shown.decode().rpartition("pass rate")[2]
-    assert "direct" in last
-    assert "1/1" in last
-    assert "1.00" in last
-    assert "2 of 2 trials" in last

@@ -57,9 +57,7 @@ def test_a_job_crosses_as_text() -> None:
     assert from_json(to_json(job), Job) == job
 
 
-@pytest.mark.parametrize(
-    "method", ["manual", "manual-code-interpreter", "baseline", "shared-eval", "nightjar"]
-)
+@pytest.mark.parametrize("method", ["manual", "manual-code-interpreter", "direct", "nightjar"])
 def test_a_perfect_model_passes_in_a_process_of_its_own(method: str) -> None:
     result = scripted("menu", method)
     assert (result.ending, result.share, result.failure) == ("finished", 1.0, None)

@@ -120,7 +120,7 @@ def _find_block(document: Document, offset: int) -> tuple[Reading, NaturalBlock]
     last = document.last_reading
     if last is None:
         return None
-    line = document.lines.get_position(offset, "utf-32")[0] + 1
+    line = document.lines.get_position(offset)[0] + 1
     above = [block for block in last.blocks if block.line <= line]
     return (last, above[-1]) if above else None
 

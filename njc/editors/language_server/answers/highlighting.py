@@ -7,14 +7,11 @@ Put <ticket> into <:team: str>  string, variable (readonly), string, variable (m
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from njc.editors.language_server.texts.documents import (
     Document,
-    LineIndex,
-    PositionEncoding,
     Reading,
-    count_units,
 )
 from njc.frontend.markers import match_opening
 from njc.frontend.prompt_references import NAME, Reference
@@ -85,24 +82,3 @@ def _split_lines(reading: Reading, start: int, end: int, type: str) -> Iterator[
         if content:
             begin = start + line.start() + blanks
             yield SemanticToken(begin, begin + len(content), type)
-
-
-def encode_tokens(
-    tokens: Sequence[SemanticToken], lines: LineIndex, encoding: PositionEncoding
-) -> list[int]:
-    """Return five numbers per token, relative to the previous one, as the protocol encodes them."""
-    data: list[int] = []
-    last_line = last_column = 0
-    for token in tokens:
-        line, column = lines.get_position(token.start, encoding)
-        length = count_units(lines.text[token.start : token.end], encoding)
-        modifiers = sum(1 << TOKEN_MODIFIERS.index(name) for name in token.modifiers)
-        data += [
-            line - last_line,
-            column - last_column * (line == last_line),
-            length,
-            TOKEN_TYPES.index(token.type),
-            modifiers,
-        ]
-        last_line, last_column = line, column
-    return data

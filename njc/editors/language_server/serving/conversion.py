@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from lsprotocol import types as lsp
+from pygls.workspace import PositionCodec
 
 from njc.editors.language_server.answers.actions import Correction, get_span
 from njc.editors.language_server.answers.completion import Suggestion
-from njc.editors.language_server.texts.documents import Document, PositionEncoding, TextEdit
+from njc.editors.language_server.answers.highlighting import (
+    TOKEN_MODIFIERS,
+    TOKEN_TYPES,
+    SemanticToken,
+)
+from njc.editors.language_server.texts.documents import Document, TextEdit
 from njc.frontend.diagnostics import Diagnostic
 from njrt.records import record
 
@@ -24,19 +30,44 @@ _COMPLETION_NAMES = {
 
 @record
 class Converter:
-    """Converts places in a document to a client's places, in the client's encoding."""
+    """Converts places in a document to a client's places, in the client's units."""
 
     document: Document
-    encoding: PositionEncoding
+    codec: PositionCodec
 
     def make_position(self, offset: int) -> lsp.Position:
-        return lsp.Position(*self.document.lines.get_position(offset, self.encoding))
+        line, column = self.document.lines.get_position(offset)
+        before = self.document.lines.get_line(line)[:column]
+        return lsp.Position(line, self.codec.client_num_units(before))
 
     def make_range(self, start: int, end: int) -> lsp.Range:
         return lsp.Range(self.make_position(start), self.make_position(end))
 
     def read_position(self, position: lsp.Position) -> int:
-        return self.document.lines.get_offset(position.line, position.character, self.encoding)
+        """Return a place's offset; places after the text mean its end."""
+        lines = self.document.lines
+        if position.line >= len(lines.starts):
+            return len(self.document.text)
+        line = [f"{lines.get_line(position.line)}\n"]
+        place = lsp.Position(0, position.character)
+        return (
+            lines.starts[position.line]
+            + self.codec.position_from_client_units(line, place).character
+        )
+
+    def encode_tokens(self, tokens: Iterable[SemanticToken]) -> list[int]:
+        """Return five numbers per token, relative to the previous one, as the protocol has them."""
+        data: list[int] = []
+        before = lsp.Position(0, 0)
+        for token in tokens:
+            start = self.make_position(token.start)
+            column = before.character if start.line == before.line else 0
+            length = self.codec.client_num_units(self.document.text[token.start : token.end])
+            modifiers = sum(1 << TOKEN_MODIFIERS.index(name) for name in token.modifiers)
+            data += [start.line - before.line, start.character - column, length]
+            data += [TOKEN_TYPES.index(token.type), modifiers]
+            before = start
+        return data
 
     def make_diagnostic(self, finding: Diagnostic) -> lsp.Diagnostic:
         start, end = get_span(self.document, finding)
@@ -51,17 +82,9 @@ class Converter:
             tags=tags,
         )
 
-    def make_workspace_edit(
-        self, edits: Iterable[TextEdit], *, with_version: bool
-    ) -> lsp.WorkspaceEdit:
-        """Return an edit of the text, tied to its version if the client can check versions."""
+    def make_workspace_edit(self, edits: Iterable[TextEdit]) -> lsp.WorkspaceEdit:
         changes = [lsp.TextEdit(self.make_range(edit.start, edit.end), edit.text) for edit in edits]
-        if not with_version:
-            return lsp.WorkspaceEdit(changes={self.document.uri: changes})
-        identifier = lsp.OptionalVersionedTextDocumentIdentifier(
-            self.document.uri, self.document.version
-        )
-        return lsp.WorkspaceEdit(document_changes=[lsp.TextDocumentEdit(identifier, changes)])
+        return lsp.WorkspaceEdit(changes={self.document.uri: changes})
 
     def make_completion_item(self, suggestion: Suggestion, number: int) -> lsp.CompletionItem:
         """Return a suggestion as a completion item; items stay sorted by nearness."""
@@ -75,17 +98,11 @@ class Converter:
             text_edit=lsp.TextEdit(self.make_range(suggestion.start, suggestion.end), text),
         )
 
-    def make_code_action(self, correction: Correction, *, with_version: bool) -> lsp.CodeAction:
+    def make_code_action(self, correction: Correction) -> lsp.CodeAction:
         return lsp.CodeAction(
             correction.title,
             lsp.CodeActionKind.QuickFix,
             [self.make_diagnostic(correction.finding)],
             is_preferred=correction.is_preferred or None,
-            edit=self.make_workspace_edit(correction.edits, with_version=with_version),
+            edit=self.make_workspace_edit(correction.edits),
         )
-
-
-def choose_encoding(offered: Sequence[str] | None) -> PositionEncoding:
-    """Return the position encoding: the client's first known one; UTF-16 by default."""
-    known: dict[str, PositionEncoding] = {"utf-8": "utf-8", "utf-16": "utf-16", "utf-32": "utf-32"}
-    return next((known[name] for name in map(str, offered or ()) if name in known), "utf-16")

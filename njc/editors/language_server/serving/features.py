@@ -19,17 +19,16 @@ from njc.editors.language_server.answers.folds import list_folds, list_lenses
 from njc.editors.language_server.answers.highlighting import (
     TOKEN_MODIFIERS,
     TOKEN_TYPES,
-    encode_tokens,
     list_tokens,
 )
 from njc.editors.language_server.answers.hover import describe_place
 from njc.editors.language_server.answers.navigation import find_definitions, find_references
 from njc.editors.language_server.answers.rename import RenameRefused, find_renamed, rename
-from njc.editors.language_server.serving.conversion import Converter, choose_encoding
+from njc.editors.language_server.serving.conversion import Converter
 from njc.editors.language_server.serving.recorded_run import run_cases, run_on_recording
 from njc.editors.language_server.serving.server import NaturalLanguageServer
 from njc.editors.language_server.serving.workspace_files import get_file
-from njc.editors.language_server.texts.documents import ContentChange, Document, apply_changes
+from njc.editors.language_server.texts.documents import Document
 from njc.project.units import SUFFIX
 from njrt.records import record
 
@@ -60,7 +59,7 @@ def make_server() -> NaturalLanguageServer:
     for name, answer in _REQUESTS.items():
         handler = _bind_to_place(answer)
         if name in _ABOUT_WHOLE_TEXTS:
-            handler = _bind_to_background(handler)
+            handler = server.thread()(handler)
         server.feature(name, _OPTIONS.get(name))(handler)
     server.feature(COMPILED_TEXT)(_get_compiled_text)
     server.command(RUN_COMMAND)(_run_on_recording)
@@ -77,7 +76,7 @@ def _bind_to_place(
         document = ls.get_document(params.text_document.uri)
         if document is None:
             return None
-        converter = Converter(document, ls.encoding)
+        converter = ls.make_converter(document)
         position: lsp.Position | None = getattr(params, "position", None)
         offset = converter.read_position(position) if position is not None else 0
         try:
@@ -88,21 +87,7 @@ def _bind_to_place(
     return handle
 
 
-def _bind_to_background(
-    handle: Callable[[NaturalLanguageServer, Params], Answer],
-) -> Callable[[NaturalLanguageServer, Params], Answer]:
-    async def answer_later(ls: NaturalLanguageServer, params: Params) -> Answer:
-        return await ls.run_in_background(lambda: handle(ls, params))
-
-    return answer_later
-
-
 # ── notifications ────────────────────────────────────────────────────────────────────────────────
-
-
-def _initialize(ls: NaturalLanguageServer, params: lsp.InitializeParams) -> None:
-    general = params.capabilities.general
-    ls.encoding = choose_encoding(general.position_encodings if general is not None else None)
 
 
 def _open(ls: NaturalLanguageServer, params: lsp.DidOpenTextDocumentParams) -> None:
@@ -113,18 +98,9 @@ def _open(ls: NaturalLanguageServer, params: lsp.DidOpenTextDocumentParams) -> N
 
 def _change(ls: NaturalLanguageServer, params: lsp.DidChangeTextDocumentParams) -> None:
     uri, version = params.text_document.uri, params.text_document.version
-    document = ls.documents.get(uri)
-    if document is None:
-        return
-    changes = []
-    for change in params.content_changes:
-        span = None
-        if isinstance(change, lsp.TextDocumentContentChangePartial):
-            start, end = change.range.start, change.range.end
-            span = (start.line, start.character, end.line, end.character)
-        changes.append(ContentChange(change.text, span))
-    ls.documents[uri] = apply_changes(document, changes, version, ls.encoding)
-    ls.publish_later(uri)
+    if (document := ls.documents.get(uri)) is not None:
+        ls.documents[uri] = document.change(params.content_changes[-1].text, version)
+        ls.publish_later(uri)
 
 
 def _close(ls: NaturalLanguageServer, params: lsp.DidCloseTextDocumentParams) -> None:
@@ -186,8 +162,7 @@ def _prepare_rename(at: RequestedPlace, params: lsp.PrepareRenameParams) -> Answ
 
 def _rename(at: RequestedPlace, params: lsp.RenameParams) -> Answer:
     edits = rename(at.document, at.offset, params.new_name)
-    with_version = at.server.takes_document_changes
-    return at.converter.make_workspace_edit(edits, with_version=with_version)
+    return at.converter.make_workspace_edit(edits)
 
 
 def _list_folds(at: RequestedPlace, params: lsp.FoldingRangeParams) -> Answer:
@@ -195,15 +170,13 @@ def _list_folds(at: RequestedPlace, params: lsp.FoldingRangeParams) -> Answer:
 
 
 def _list_tokens(at: RequestedPlace, params: lsp.SemanticTokensParams) -> Answer:
-    tokens = list_tokens(at.document)
-    return lsp.SemanticTokens(encode_tokens(tokens, at.document.lines, at.server.encoding))
+    return lsp.SemanticTokens(at.converter.encode_tokens(list_tokens(at.document)))
 
 
 def _list_actions(at: RequestedPlace, params: lsp.CodeActionParams) -> Answer:
     start, end = map(at.converter.read_position, (params.range.start, params.range.end))
-    with_version = at.server.takes_document_changes
     return [
-        at.converter.make_code_action(correction, with_version=with_version)
+        at.converter.make_code_action(correction)
         for correction in list_corrections(at.document, start, end)
     ]
 
@@ -273,7 +246,6 @@ def _show(ls: NaturalLanguageServer, text: str) -> str:
 
 
 _NOTIFICATIONS: Mapping[str, Callable[[NaturalLanguageServer, Params], Answer]] = {
-    lsp.INITIALIZE: _initialize,
     lsp.SHUTDOWN: _shut_down,
     lsp.TEXT_DOCUMENT_DID_OPEN: _open,
     lsp.TEXT_DOCUMENT_DID_CHANGE: _change,

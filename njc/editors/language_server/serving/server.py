@@ -1,11 +1,10 @@
 """A server for one client: the open texts, and when to publish findings.
 
-    didOpen, didChange   a new version of the Document
-    10 ms later          its findings are published; findings of the compiled form keep their places
-    700 ms later         all findings and hints are published
+    didOpen, didChange   a new version of the Document, as a whole text
+    50 ms later          its findings are computed, and published unless it has changed meanwhile
 
-Answers about a place are computed on the main thread; all findings, and answers about a whole text,
-on a second one. A request about a text that is not open is answered from the file.
+Answers about a place are computed on the main thread; findings, and answers about a whole text, on
+threads of pygls. A request about a text that is not open is answered from the file.
 """
 
 from __future__ import annotations
@@ -14,9 +13,7 @@ import asyncio
 import functools
 import logging
 import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any
 
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
@@ -28,22 +25,14 @@ from njc.editors.language_server.serving.workspace_files import WorkspaceFiles, 
 from njc.editors.language_server.texts.documents import (
     MAX_CHARACTERS,
     Document,
-    PositionEncoding,
-    carry_over,
     drop_mark,
 )
-from njc.frontend.diagnostics import Diagnostic
 from njc.project.config import Project
 from njc.project.units import SUFFIX
 from njrt.errors import ConfigurationError
 
-DEBOUNCE_SECONDS = 0.01
-"""Seconds without changes before findings are published."""
-PAUSE_SECONDS = 0.7
-"""Seconds without changes before compiling the text, for hints and the compiled form's findings."""
-
-
-T = TypeVar("T")
+DEBOUNCE_SECONDS = 0.05
+"""Seconds without changes before findings are computed."""
 
 log = logging.getLogger("njc.editors.language_server")
 
@@ -77,22 +66,22 @@ class NaturalProtocol(LanguageServerProtocol):
 
 
 class NaturalLanguageServer(LanguageServer):
-    """A server for one client (state: open documents, the client's encoding, pending findings)."""
+    """A server for one client (state: open documents, pending findings)."""
 
     protocol: NaturalProtocol
 
     def __init__(self) -> None:
-        super().__init__("njc", __version__, protocol_cls=NaturalProtocol)
+        super().__init__(
+            "njc",
+            __version__,
+            lsp.TextDocumentSyncKind.Full,
+            protocol_cls=NaturalProtocol,
+        )
         self.documents: dict[str, Document] = {}
-        self.encoding: PositionEncoding = "utf-16"
         self.files = WorkspaceFiles(os.environ)
         self.is_shut_down = False
-        self.background = ThreadPoolExecutor(1, "njc-lsp")
-        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._pending: dict[str, asyncio.Task[None]] = {}
         self._shown_errors: set[str] = set()
-        self._checked: dict[str, tuple[Diagnostic, ...]] = {}
-        self._compiled: dict[str, tuple[str, tuple[Diagnostic, ...]]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
 
     # ── documents ────────────────────────────────────────────────────────────────────────────────
 
@@ -130,8 +119,6 @@ class NaturalLanguageServer(LanguageServer):
 
     def close_document(self, uri: str) -> None:
         self.cancel_publishing(uri)
-        self._checked.pop(uri, None)
-        self._compiled.pop(uri, None)
         if self.documents.pop(uri, None) is not None:
             self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
 
@@ -146,65 +133,36 @@ class NaturalLanguageServer(LanguageServer):
     def publish_later(self, uri: str, seconds: float = DEBOUNCE_SECONDS) -> None:
         """Publish a document's findings once it has not changed for `seconds`."""
         self.cancel_publishing(uri)
-        loop = asyncio.get_running_loop()
-        self._timers[uri] = loop.call_later(seconds, self.publish, uri)
+        self._pending[uri] = asyncio.get_running_loop().create_task(self._publish(uri, seconds))
 
     def cancel_publishing(self, uri: str) -> None:
-        if timer := self._timers.pop(uri, None):
-            timer.cancel()
+        if task := self._pending.pop(uri, None):
+            task.cancel()
 
-    def publish(self, uri: str) -> None:
-        """Publish a document's findings, and compile it once it has not changed for a while."""
+    async def _publish(self, uri: str, seconds: float) -> None:
+        await asyncio.sleep(seconds)
         document = self.documents.get(uri)
         if document is None or not document.path.endswith(SUFFIX):
             return
-        if not document.is_natural:
-            at_start = Converter(document, self.encoding).make_range(0, 0)
-            message = f"njc analyses files of up to {MAX_CHARACTERS:,} characters"
-            severity = lsp.DiagnosticSeverity.Information
-            self._send(document, [lsp.Diagnostic(at_start, message, severity, source="njc")])
-            return
-        is_known = uri in self._checked
-        checked = self._checked[uri] = document.analysis.diagnostics
-        compiled_text, further = self._compiled.get(uri, (document.text, ()))
-        kept = carry_over(further, compiled_text, document.text)
-        self._send_findings(document, (*document.report(checked), *kept))
-        pause = PAUSE_SECONDS if is_known else 0
-        loop = asyncio.get_running_loop()
-        self._timers[uri] = loop.call_later(pause, self._start_compiling, document)
-
-    async def run_in_background(self, compute: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self.background, compute)
-
-    def _start_compiling(self, document: Document) -> None:
-        task = asyncio.get_running_loop().create_task(self._publish_all(document))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _publish_all(self, document: Document) -> None:
-        checked = self._checked[document.uri]
         try:
-            findings = await self.run_in_background(lambda: document.findings)
+            loop = asyncio.get_running_loop()
+            found = await loop.run_in_executor(self.thread_pool, self._make_diagnostics, document)
         except Exception as error:
             log.exception("compiling %s failed", document.path)
             message = f"njc: compiling {document.path} failed: {type(error).__name__}: {error}"
             self.window_log_message(lsp.LogMessageParams(lsp.MessageType.Error, message))
             return
-        if self.documents.get(document.uri) is document:
-            further = tuple(it for it in findings if it not in document.report(checked))
-            self._compiled[document.uri] = (document.text, further)
-            self._send_findings(document, findings)
+        if self.documents.get(uri) is document:
+            arguments = lsp.PublishDiagnosticsParams(uri, found, document.version)
+            self.text_document_publish_diagnostics(arguments)
 
-    def _send_findings(self, document: Document, findings: Iterable[Diagnostic]) -> None:
-        converter = Converter(document, self.encoding)
-        self._send(document, list(map(converter.make_diagnostic, findings)))
+    def _make_diagnostics(self, document: Document) -> list[lsp.Diagnostic]:
+        converter = self.make_converter(document)
+        if document.is_natural:
+            return list(map(converter.make_diagnostic, document.findings))
+        message = f"njc analyses files of up to {MAX_CHARACTERS:,} characters"
+        severity = lsp.DiagnosticSeverity.Information
+        return [lsp.Diagnostic(converter.make_range(0, 0), message, severity, source="njc")]
 
-    def _send(self, document: Document, found: list[lsp.Diagnostic]) -> None:
-        arguments = lsp.PublishDiagnosticsParams(document.uri, found, document.version)
-        self.text_document_publish_diagnostics(arguments)
-
-    @property
-    def takes_document_changes(self) -> bool:
-        """Whether the client accepts edits that state the version of the text they apply to."""
-        workspace = self.client_capabilities.workspace
-        return bool(workspace and (edit := workspace.workspace_edit) and edit.document_changes)
+    def make_converter(self, document: Document) -> Converter:
+        return Converter(document, self.workspace.position_codec)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pygls.uris import to_fs_path
 
-from njc.project.config import Project, find_project, list_project_files
+from njc.project.config import Project, find_project
 from njc.project.report import format_count
 from njc.project.units import FileState, make_unit, read_file_state, walk_files
 from njc.runs.trace_view.index import RunSummary, read_index
@@ -35,21 +35,15 @@ class RunFile:
 
 
 class WorkspaceFiles:
-    """Reads files and caches their contents (state: the projects, and the files of runs)."""
+    """Reads files and caches their contents (state: the files of runs)."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self.environ = environ
-        self._projects: dict[tuple[Path, ...], tuple[tuple[FileState | None, ...], Project]] = {}
         self._run_files: dict[Path, tuple[FileState, RunFile]] = {}
 
     def find_project(self, file: Path) -> Project:
         """Return the settings for a file; raises ConfigurationError if they are wrong."""
-        candidates = tuple(list_project_files(file))
-        states = tuple(map(read_file_state, candidates))
-        known = self._projects.get(candidates)
-        if known is None or known[0] != states:
-            known = self._projects[candidates] = (states, find_project(file, self.environ))
-        return known[1]
+        return find_project(file, self.environ)
 
     def get_unit_path(self, file: Path) -> str:
         """Return the path of a source relative to its source root, as compiled files name it."""

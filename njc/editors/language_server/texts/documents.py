@@ -2,19 +2,17 @@
 
     Document("file:///src/mail.njpy", "mail.njpy", text, version=3).names    in program and prompts
 
-A `Document` is one version of a text. If it is not valid Python because it is being typed, it is
-read without the lines that stop the parser; an unclosed prompt is closed at the end of its line,
-and earlier offsets do not change. Not detected: the names on omitted lines.
+A `Document` is one version of a text. A prompt that is being typed is closed at the end of its
+line, and earlier offsets do not change. A text that is not valid Python in another way is not read.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
 
 from njc.analysis.inference import TypeReader
 from njc.compiler import Analysis, Compilation, analyze, generate
@@ -28,9 +26,6 @@ from njc.frontend.source import SourceFile, find_line_starts
 from njc.project.config import Project
 from njrt.options import Options
 from njrt.records import record
-
-PositionEncoding = Literal["utf-8", "utf-16", "utf-32"]
-"""The units of columns: UTF-8 bytes, UTF-16 code units, or characters."""
 
 
 @dataclass(frozen=True)
@@ -48,41 +43,11 @@ class LineIndex:
         end = self.starts[number + 1] if number + 1 < len(self.starts) else len(self.text)
         return self.text[self.starts[number] : end].rstrip("\r\n")
 
-    def get_offset(self, line: int, column: int, encoding: PositionEncoding) -> int:
-        """Return a place's offset; places before the text mean its start, ones after it its end."""
-        if line < 0:
-            return 0
-        if line >= len(self.starts):
-            return len(self.text)
-        content = self.get_line(line)
-        return self.starts[line] + _count_characters(content, max(column, 0), encoding)
-
-    def get_position(self, offset: int, encoding: PositionEncoding) -> tuple[int, int]:
-        """Return the line and column of an offset, both counted from 0."""
+    def get_position(self, offset: int) -> tuple[int, int]:
+        """Return the line and column of an offset in characters, both counted from 0."""
         offset = min(max(offset, 0), len(self.text))
         line = bisect_right(self.starts, offset) - 1
-        before = self.text[self.starts[line] : offset].rstrip("\r")
-        return line, count_units(before, encoding)
-
-
-def count_units(text: str, encoding: PositionEncoding) -> int:
-    """Return the length of a text in the units of an encoding."""
-    if encoding == "utf-32" or text.isascii():
-        return len(text)
-    if encoding == "utf-8":
-        return len(text.encode("utf-8", "surrogatepass"))
-    return len(text) + sum(character > "\uffff" for character in text)
-
-
-def _count_characters(line: str, units: int, encoding: PositionEncoding) -> int:
-    """Return the number of whole characters in the first `units` units of a line."""
-    if encoding == "utf-32" or line.isascii():
-        return min(units, len(line))
-    for count, character in enumerate(line):
-        units -= count_units(character, encoding)
-        if units < 0:
-            return count
-    return len(line)
+        return line, len(self.text[self.starts[line] : offset].rstrip("\r"))
 
 
 MAX_CHARACTERS = 2_000_000
@@ -98,18 +63,9 @@ class TextEdit:
     text: str
 
 
-@record
-class ContentChange:
-    """A change as sent by a client: lines and columns in its units, or None for the whole text."""
-
-    text: str
-    span: tuple[int, int, int, int] | None = None
-    """The first line and column, and the last."""
-
-
 @dataclass(frozen=True)
 class Reading:
-    """The readable part of a text, which may not be valid Python."""
+    """A text as a program."""
 
     module: Module
     blocks: tuple[NaturalBlock, ...]
@@ -201,7 +157,7 @@ class Document:
 
     @cached_property
     def reading(self) -> Reading | None:
-        """The program, or its readable part if it is not valid Python."""
+        """The program; None if the text is not valid Python."""
         return self.read_at(None)
 
     def read_at(self, offset: int | None) -> Reading | None:
@@ -212,10 +168,11 @@ class Document:
             analysis = self.analysis
             if analysis.module is not None:
                 return Reading(analysis.module, analysis.blocks, analysis.outputs)
-        module: Module | Diagnostic | None = parse(self.source)
+        module = parse(self.source)
+        if isinstance(module, Diagnostic) and module.code != "NJ002" and offset is not None:
+            closed = _close_prompt(self.source, offset)
+            module = parse(closed) if closed is not None else module
         if isinstance(module, Diagnostic):
-            module = recover(self.source, offset) if module.code != "NJ002" else None
-        if module is None:
             return None
         blocks = tuple(item for item in find_blocks(module) if isinstance(item, NaturalBlock))
         return Reading(module, blocks, collect_block_outputs(blocks))
@@ -225,32 +182,16 @@ class Document:
         """Whether the text is valid Python."""
         return self.reading is not None and self.reading.module.source is self.source
 
+    def change(self, text: str, version: int | None) -> Document:
+        """Return the next version of the document."""
+        was_read = "reading" in vars(self) and self.is_python
+        last = self.reading if was_read else self.last_reading
+        return replace(self, text=drop_mark(text), version=version, last_reading=last)
+
 
 def drop_mark(text: str) -> str:
     """Return a text without its byte order mark, which clients do not send as a rule."""
     return text.removeprefix("\ufeff")
-
-
-def apply_changes(
-    document: Document,
-    changes: Iterable[ContentChange],
-    version: int | None,
-    encoding: PositionEncoding,
-) -> Document:
-    """Return the next version of a document."""
-    text, lines = document.text, document.lines
-    for change in changes:
-        if change.span is None:
-            text = drop_mark(change.text)
-        else:
-            line, column, end_line, end_column = change.span
-            start = lines.get_offset(line, column, encoding)
-            end = max(start, lines.get_offset(end_line, end_column, encoding))
-            text = text[:start] + change.text + text[end:]
-        lines = LineIndex(text)
-    was_read = "reading" in document.__dict__ and document.is_python
-    reading = document.reading if was_read else document.last_reading
-    return replace(document, text=text, version=version, last_reading=reading)
 
 
 def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
@@ -260,44 +201,6 @@ def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
         parts += [text[position : edit.start], edit.text]
         position = edit.end
     return "".join([*parts, text[position:]])
-
-
-def carry_over(findings: Iterable[Diagnostic], before: str, after: str) -> Iterator[Diagnostic]:
-    """Yield the earlier findings on unchanged lines, with their current line numbers."""
-    most = min(len(before), len(after))
-    start = _count_equal(most, lambda count: before[:count] != after[:count])
-    at_end = _count_equal(
-        most - start, lambda n: before[len(before) - n :] != after[len(after) - n :]
-    )
-    first = before.count("\n", 0, start) + 1
-    last = before.count("\n", 0, len(before) - at_end) + 1
-    added = after.count("\n") - before.count("\n")
-    for it in findings:
-        if it.end_line < first:
-            yield it
-        elif it.line > last:
-            yield replace(it, line=it.line + added, end_line=it.end_line + added)
-
-
-def _count_equal(most: int, differs: Callable[[int], bool]) -> int:
-    """Return the largest count up to `most` that does not satisfy `differs`."""
-    return bisect_left(range(1, most + 1), True, key=differs)
-
-
-MAX_BLANKED_LINES = 12
-"""The number of lines that are blanked before the text counts as unreadable."""
-
-_HEADER_LINE = re.compile(r"expected an indented block after .* on line (\d+)")
-
-
-def recover(source: SourceFile, offset: int | None = None) -> Module | None:
-    """Parse a text without the lines that are not Python; a prompt may be unclosed at `offset`."""
-    closed = _close_prompt(source, offset) if offset is not None else None
-    texts = [source] if closed is None else [source, closed]
-    for text in texts:
-        if isinstance(module := parse(text), Module):
-            return module
-    return next(filter(None, map(_parse_without_errors, reversed(texts))), None)
 
 
 def find_open_prompt(text: str, offset: int) -> re.Match[str] | None:
@@ -315,41 +218,4 @@ def _close_prompt(source: SourceFile, offset: int) -> SourceFile | None:
     line, _ = source.place(offset)
     end = source.line_starts[line - 1] + len(source.line(line).rstrip("\r\n"))
     text = source.text[:end] + opening["quotes"] + source.text[end:]
-    return SourceFile(source.path, text.encode(), "utf-8")
-
-
-def _parse_without_errors(source: SourceFile) -> Module | None:
-    """Parse a text, blanking the lines that stop the parser."""
-    blanked: dict[int, int] = {}
-    for _ in range(MAX_BLANKED_LINES):
-        found = parse(source)
-        if isinstance(found, Module):
-            return found
-        line = _choose_line(source, found, blanked)
-        if line is None:
-            return None
-        blanked[line] = blanked.get(line, 0) + 1
-        source = _blank_line(source, line, keeps_statement=blanked[line] == 1)
-    return None
-
-
-def _choose_line(source: SourceFile, error: Diagnostic, blanked: dict[int, int]) -> int | None:
-    """Return the line to blank: the line of the error, or one above it if that is already blank."""
-    if header := _HEADER_LINE.search(error.message):
-        return int(header[1])
-    line = error.line
-    while line >= 1 and (blanked.get(line, 0) > 1 or not source.line(line).strip()):
-        line -= 1
-    return line or None
-
-
-def _blank_line(source: SourceFile, number: int, *, keeps_statement: bool) -> SourceFile:
-    """Replace a line with the statement `0` at its indentation, or with spaces."""
-    line = source.line(number)
-    content = line.rstrip("\r\n")
-    indent = content[: len(content) - len(content.lstrip())]
-    statement = "0" if keeps_statement and content.strip() else ""
-    blank = indent + statement + " " * (len(content) - len(indent) - len(statement))
-    start = source.line_starts[number - 1]
-    text = source.text[:start] + blank + line[len(content) :] + source.text[start + len(line) :]
     return SourceFile(source.path, text.encode(), "utf-8")

@@ -1,4 +1,4 @@
-"""Samples that grow, jobs that overlap, the time that is left, and runs whose server fails in the middle."""
+"""Samples that grow, jobs that overlap, and runs whose server fails in the middle."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from spsbench.cli import main
 from spsbench.repair.results import REPAIR_KINDS
 from spsbench.results import read_results, split_lines
 from spsbench.sampling import order_by_strata
-from spsbench.trials.progress import Pace
 from spsbench.trials.workers import run_jobs
 
 
@@ -49,29 +48,6 @@ def test_all_members_of_a_stratum_are_as_likely_to_be_drawn() -> None:
     assert all(abs(drawn[name] / 4_000 - 0.5) < 0.05 for name in ("a1", "a2", "a3")), drawn
 
 
-@pytest.mark.parametrize("width", [1, 2, 6, 20])
-@pytest.mark.parametrize("seed", range(3))
-def test_the_time_left_is_right_where_jobs_overlap(width: int, seed: int) -> None:
-    random = Random(seed)
-    seconds = {number: random.uniform(8, 12) for number in range(60)}
-    clock = 0.0
-    pace = Pace(lambda: clock)
-    waiting, ends, estimates = sorted(seconds), dict[int, float](), list[tuple[float, float]]()
-    while waiting or ends:
-        while waiting and len(ends) < width:
-            job = waiting.pop(0)
-            pace.begin(job)
-            ends[job] = clock + seconds[job]
-        job = min(ends, key=ends.__getitem__)
-        clock = ends.pop(job)
-        pace.end(job)
-        estimates.append((clock, pace.estimate_seconds_left(len(waiting) + len(ends))))
-    for now, estimate in estimates:
-        left = clock - now
-        assert abs(estimate - left) < 12 + left / 4
-    assert estimates[-1] == (clock, 0.0)
-
-
 @dataclass(frozen=True)
 class NumberJob:
     trial: int
@@ -90,7 +66,7 @@ def test_the_jobs_that_run_when_another_fails_have_results() -> None:
 
     found: list[object] = []
     with pytest.raises(ZeroDivisionError):
-        found.extend(run_jobs(map(NumberJob, range(9)), execute, 3, None))
+        found.extend(run_jobs(map(NumberJob, range(9)), execute, 3))
     assert sorted(found, key=str) == [1, 2]
 
 
@@ -109,7 +85,7 @@ def test_the_jobs_that_run_at_an_interrupt_have_results_and_no_other_is_begun() 
 
     found: list[object] = []
     with pytest.raises(KeyboardInterrupt):
-        found.extend(run_jobs(map(NumberJob, range(9)), execute, 2, None))
+        found.extend(run_jobs(map(NumberJob, range(9)), execute, 2))
     assert (sorted(found, key=str), sorted(begun)) == ([0, 1], [0, 1])
 
 

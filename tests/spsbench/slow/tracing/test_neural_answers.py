@@ -153,7 +153,7 @@ def test_what_no_predictor_can_know_is_little() -> None:
 
 
 def test_an_untrained_network_answers_nothing_exactly(untrained: Path, tmp_path: Path) -> None:
-    write_dataset(tmp_path / "data", 1, 300, {})
+    write_dataset(tmp_path / "data", 1, 300)
     command = ["predict", str(tmp_path / "data"), "--model", str(untrained), "--programs", "3"]
     result = CliRunner().invoke(main, [*command, "--out", str(tmp_path / "out.jsonl")])
     assert result.exit_code == 0, result.output

@@ -28,7 +28,7 @@ ENVIRON = {**os.environ, "OMP_NUM_THREADS": "1"}
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
-    write_dataset(folder, 1, 400, {})
+    write_dataset(folder, 1, 400)
     return folder
 
 
@@ -69,7 +69,7 @@ def test_a_killed_training_continues_to_the_same_curve_and_network(
     began.send_signal(signal.SIGKILL)
     began.wait(30)
     assert len(list_points(tmp_path)) < 4
-    continued = list_command(data, tmp_path, "--workers", "1")
+    continued = list_command(data, tmp_path)
     subprocess.run(continued, env=ENVIRON, check=True, timeout=300)
     assert list_points(tmp_path) == list_points(trained)
     mine, other = load_network(tmp_path / "model.npz"), load_network(trained / "model.npz")

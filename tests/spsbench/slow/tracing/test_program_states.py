@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-import datetime
-import decimal
-import enum
-import json
-import re
 import sys
-import uuid
-from array import array
-from collections import Counter, OrderedDict, defaultdict, deque
-from fractions import Fraction
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -22,13 +12,13 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_programs import CALL, EXPECTED_ERRORS, report_states, write_program
+from token_reader import read_tokens
 
-import njrt
-from njrt.models.scripted import Scripted, run
 from spsbench.cli import main
 from spsbench.results import InputError
 from spsbench.states.programs import record_call, record_program
-from spsbench.states.tokens import read_tokens, write_tokens
+from spsbench.states.recording import MAX_VALUE_CHARS, StateRecorder
+from spsbench.states.tokens import write_tokens
 from spsbench.states.trace import (
     ProgramState,
     StateTrace,
@@ -36,7 +26,6 @@ from spsbench.states.trace import (
     read_state_lines,
     write_state_lines,
 )
-from spsbench.states.values import render_value
 
 PROGRAMS = {
     "generator": (
@@ -108,8 +97,8 @@ PROGRAMS = {
         "class E:\n    def __iter__(self): return self\n    def __next__(self): raise StopIteration\n\n"
         "def f():\n    [x for x in E()]\n    for x in E(): pass\n",
         "f()",
-        "c5.0 l6.0 c2.1 l2.1 r2.1=<E> c3.1 l3.1 e3.1=StopIteration() r3.1"
-        " l7.0 c2.1 l2.1 r2.1=<E> c3.1 l3.1 e3.1=StopIteration() r3.1 e7.0=StopIteration() r7.0=None",
+        "c5.0 l6.0 c2.1 l2.1 r2.1=E() c3.1 l3.1 e3.1=StopIteration() r3.1"
+        " l7.0 c2.1 l2.1 r2.1=E() c3.1 l3.1 e3.1=StopIteration() r3.1 e7.0=StopIteration() r7.0=None",
     ),
     "a function in a comprehension": (
         "def f(xs):\n    return [\n        (lambda y: h(\n            y,\n            [y for y in xs],\n        ))(x)\n"
@@ -329,131 +318,36 @@ def test_the_former_trace_function_is_put_back() -> None:
 
 
 class Loud:
-    """Every method that a renderer might call fails."""
+    """A class whose code fails."""
 
     def __init__(self) -> None:
         self.x = 1
 
-    def fail(self, *arguments: Any) -> Any:
+    def __repr__(self) -> str:
         raise AssertionError("the program's code was run")
 
-    __repr__ = __str__ = __len__ = __iter__ = __hash__ = __eq__ = __getattr__ = fail  # type: ignore[assignment]
 
-
-class LoudList(list):  # type: ignore[type-arg]
-    __repr__ = __iter__ = __len__ = Loud.fail  # type: ignore[assignment]
-
-
-class LoudFloat(float):
-    __repr__ = __str__ = Loud.fail  # type: ignore[assignment]
-
-
-class Meta(type):
-    __repr__ = __hash__ = __eq__ = Loud.fail  # type: ignore[assignment]
-
-
-class Odd(metaclass=Meta):
-    pass
-
-
-class LoudDecimal(decimal.Decimal):
-    __repr__ = __str__ = Loud.fail  # type: ignore[assignment]
-
-
-class LoudZone(datetime.tzinfo):
-    utcoffset = dst = tzname = __repr__ = Loud.fail  # type: ignore[assignment]
-
-
-class Color(enum.Enum):
-    RED = 1
-    __repr__ = __str__ = Loud.fail  # type: ignore[assignment]
-
-
-CYCLE: list[Any] = [1]
-CYCLE.append(CYCLE)
-
-VALUES = [
-    ([1, "a", {2: None}, (3,), ()], "[1, 'a', {2: None}, (3,), ()]"),
-    ({"b", "a"}, "{'a', 'b'}"),
-    (set(), "set()"),
-    (frozenset([1]), "frozenset({1})"),
-    (frozenset(), "frozenset()"),
-    (Counter("aab"), "Counter({'a': 2, 'b': 1})"),
-    (Counter(), "Counter()"),
-    (OrderedDict(a=1), "OrderedDict({'a': 1})"),
-    (defaultdict(list, a=[1]), "defaultdict(<class list>, {'a': [1]})"),
-    (deque([1]), "deque([1])"),
-    (bytearray(b"x"), "bytearray(b'x')"),
-    (range(3), "range(0, 3)"),
-    (-0.0, "-0.0"),
-    (..., "Ellipsis"),
-    (ast, "<module ast>"),
-    (summarize, "<function summarize>"),
-    (KeyError, "<class KeyError>"),
-    (KeyError("k"), "KeyError('k')"),
-    (iter([]), "<list_iterator>"),
-    (CYCLE, "[1, ...]"),
-    (Loud(), "Loud(x=1)"),
-    (LoudList([1, 2]), "LoudList([1, 2])"),
-    (LoudFloat(1.5), "LoudFloat(1.5)"),
-    (Odd, "<class Odd>"),
-    (Odd(), "<Odd>"),
-    ([Loud(), Odd], "[Loud(x=1), <class Odd>]"),
-    (decimal.Decimal("1.50"), "Decimal('1.50')"),
-    (LoudDecimal(1), "<LoudDecimal>"),
-    (Fraction(1, 3), "Fraction(1, 3)"),
-    (Path("a/b"), "PosixPath('a/b')"),
-    (datetime.date(2024, 1, 2), "datetime.date(2024, 1, 2)"),
-    (datetime.timedelta(1), "datetime.timedelta(days=1)"),
-    (datetime.time(3, tzinfo=datetime.UTC), "datetime.time(3, 0, tzinfo=datetime.timezone.utc)"),
-    (
-        datetime.datetime(2024, 1, 2, tzinfo=LoudZone()),
-        "datetime.datetime(2024, 1, 2, 0, 0, tzinfo=<LoudZone>)",
-    ),
-    (uuid.UUID(int=1), "UUID('00000000-0000-0000-0000-000000000001')"),
-    (array("i", [1, 2]), "array('i', [1, 2])"),
-    (re.match("b", "bc"), "<re.Match object; span=(0, 1), match='b'>"),
-    (re.compile("a+"), "re.compile('a+')"),
-    ([Color.RED], "[Color.RED]"),
-    (array("b", bytes(10**6)), "array('b', [" + "0, " * 129 + "0..."),
-    (10**3000, "<int of 9966 bits>"),
-    ([0] * 10**6, "[" + "0, " * 133 + "..."),
-    ("a" * 10**6, "'" + "a" * 399 + "..."),
+VALUES: list[tuple[object, str]] = [
+    ([1, {"a": (2,)}, {3}], "[1, {'a': (2,)}, {3}]"),
+    ([Loud()], "[Loud(x=1)]"),
+    (ValueError("no"), "ValueError('no')"),
 ]
 
 
-@pytest.mark.parametrize(("value", "text"), VALUES, ids=[text[:40] for _, text in VALUES])
-def test_values_are_rendered_without_running_the_program_s_code(value: object, text: str) -> None:
-    assert render_value(value) == text
+@pytest.mark.parametrize(("value", "text"), VALUES, ids=[text for _, text in VALUES])
+def test_a_value_is_written_without_the_program_s_code(value: object, text: str) -> None:
+    names = {"value": value}
+    recorder = StateRecorder("def f(x):\n    return x\n", "<states>")
+    exec(compile("def f(x):\n    return x\n", "<states>", "exec"), names)
+    with recorder:
+        names["f"](value)  # type: ignore[operator]
+    assert recorder.states[-1].value == text
 
 
-def test_a_value_that_is_shared_many_times_is_cut_also_in_a_set() -> None:
-    odd = Odd()
-    odd.x = ()  # type: ignore[attr-defined]
-    for _ in range(40):
-        odd.x = (odd.x, odd.x)  # type: ignore[attr-defined]
-    text = render_value({odd, 1})
-    assert (text[:14], len(text), text[-3:]) == ("{1, Odd(x=((((", 403, "...")
-
-
-@given(
-    st.recursive(
-        st.none()
-        | st.booleans()
-        | st.integers()
-        | st.text()
-        | st.binary()
-        | st.floats(allow_nan=False, allow_infinity=False),
-        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner) | st.tuples(inner, inner),
-        max_leaves=8,
-    )
-)
-@settings(max_examples=100, deadline=None)
-def test_a_whole_value_can_be_read_and_a_long_one_is_cut(value: object) -> None:
-    assert ast.literal_eval(render_value(value, 100_000)) == value
-    short = render_value(value, 20)
-    assert len(short) <= 23
-    assert short == render_value(value, 100_000) or short.endswith("...")
+def test_a_long_value_is_cut() -> None:
+    trace = record_call("def f(x):\n    return x\n", "f([0] * 1000)").trace
+    assert str(trace.states[-1].value).endswith("...]")
+    assert len(str(trace.states[-1].value)) <= MAX_VALUE_CHARS
 
 
 NAMES = st.sampled_from(["a", "b", "c", "<|", '"', "ü"])
@@ -525,28 +419,7 @@ def test_a_program_with_a_token_in_it_is_refused() -> None:
     assert list(read_state_lines(write_state_lines([trace]))) == [trace]
 
 
-TOKENS = write_tokens(record_call("def f(n):\n    return n\n", "f(1)").trace)
 LINES = list(write_state_lines([record_call("def f(n):\n    return n\n", "f(1)").trace]))
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("nothing", "start with"),
-        ("", "start with"),
-        (TOKENS[:-40], "does not end"),
-        (TOKENS.replace("<|action_sep|>", ""), "not a state"),
-        (TOKENS.replace('{"n": "1"}', '{"n": '), "trace 1 is damaged"),
-        (
-            TOKENS.replace("<|action_sep|>def f(n):", "<|action_sep|>def g(n):"),
-            "not a line of the program",
-        ),
-        (TOKENS.replace("call_sep", "line_sep"), "outside of all functions"),
-    ],
-)
-def test_damaged_tokens_are_named(text: str, problem: str) -> None:
-    with pytest.raises(InputError, match=problem):
-        list(read_tokens(text))
 
 
 @pytest.mark.parametrize(
@@ -564,83 +437,6 @@ def test_damaged_lines_are_named(lines: list[str], problem: str) -> None:
         list(read_state_lines(lines))
 
 
-def run_natural(path: Path) -> None:
-    """Two blocks, of which the second calls a third, and one that is refused an effect."""
-
-    def ask(prices: list[int]) -> int:
-        total = 0
-        njrt.run(
-            "Put the sum of <prices> into <:total>.",
-            lambda: (total, prices),
-            writes="total",
-            at="shop.njpy:3",
-        )
-        return total
-
-    def order() -> int:
-        bill = 0
-        njrt.run(
-            "Put what <ask> says into <:bill>.",
-            lambda: (bill, ask),
-            writes="bill",
-            at="shop.njpy:9",
-        )
-        return bill
-
-    replies = [
-        run("bill = unknown"),
-        run("bill = ask([3, 4])\nbill += 1", done=True),
-        run("total = sum(prices)", done=True),
-    ]
-    with njrt.using(model=Scripted(replies), trace=str(path), effects="direct"):
-        assert order() == 8
-
-
-def test_natural_blocks_have_the_same_forms(tmp_path: Path) -> None:
-    path = tmp_path / "trace.jsonl"
-    run_natural(path)
-    done = CliRunner().invoke(main, ["states", str(path)])
-    assert done.exit_code == 0, done.output
-    [trace] = read_state_lines(done.output.splitlines(keepends=True))
-    assert_round_trip(trace)
-    assert trace.source == (
-        "block shop.njpy:9\n    # Put what <ask> says into <:bill>.\n    Run: bill = unknown\n"
-        "    Run: bill = ask([3, 4])\n        bill += 1\n    end\n"
-        "block shop.njpy:3\n    # Put the sum of <prices> into <:total>.\n    Run: total = sum(prices)\n    end\n"
-    )
-    assert [(s.event, s.line, s.depth) for s in trace.states] == [
-        ("call", 1, 0),
-        ("line", 3, 0),
-        ("line", 4, 0),
-        ("call", 7, 1),
-        ("line", 9, 1),
-        ("line", 10, 1),
-        ("return", 10, 1),
-        ("line", 6, 0),
-        ("return", 6, 0),
-    ]
-    assert trace.states[5].changed == {"total": "int = 7"}
-    assert trace.states[7].changed == {"bill": "int = 8"}
-    assert trace.states[8].value == "completed"
-
-
-def test_a_trace_without_states_or_end_can_be_read(tmp_path: Path) -> None:
-    path = tmp_path / "old.jsonl"
-    began = {
-        "event": "began",
-        "run": "1",
-        "at": "2026-03-01T09:30:00Z",
-        "place": "a.njpy:1",
-        "model": "m",
-        "effects": "direct",
-    }
-    path.write_text(json.dumps(began) + '\n{"event": "perfor')
-    done = CliRunner().invoke(main, ["states", str(path), "--form", "tokens"])
-    assert done.exit_code == 0
-    [trace] = read_tokens(done.output)
-    assert (trace.is_cut, len(trace.states), trace.states[0].changed) == (True, 1, {})
-
-
 def test_the_command_runs_a_program_and_changes_the_form(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -653,9 +449,7 @@ def test_the_command_runs_a_program_and_changes_the_form(
     assert capfd.readouterr() == ("", "hello 4\n")
     assert "1 traces, 8 states" in done.output
     tokens = CliRunner().invoke(main, ["states", str(out), "--form", "tokens"])
-    (tmp_path / "prog.tokens").write_text(tokens.output)
-    lines = CliRunner().invoke(main, ["states", str(tmp_path / "prog.tokens")])
-    assert lines.output == out.read_text()
+    assert "".join(write_state_lines(read_tokens(tokens.output))) == out.read_text()
 
 
 @pytest.mark.parametrize(
