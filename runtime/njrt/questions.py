@@ -205,12 +205,20 @@ def has_meaning(member: Enum) -> bool:
     return isinstance(member.value, str) and member.value.lower() != member.name.lower()
 
 
-def list_probabilities(
-    asked: Iterable[tuple[Question | None, Sequence[float] | None]],
-) -> dict[str, dict[str, float]]:
+Answers = Sequence[tuple[Question | None, Sequence[float] | None]]
+"""The questions of requests, with the probabilities of the answers where the reply gives them."""
+
+
+def list_probabilities(asked: Answers) -> dict[str, dict[str, float]]:
     """Return the probabilities of the answers by question, without the questions that have none."""
     return {
         question.name: dict(zip(question.answers, found, strict=False))
         for question, found in asked
         if question is not None and found is not None
     }
+
+
+def find_certainty(asked: Answers) -> float | None:
+    """Return the least probability of the likeliest answers; None if one has no probability."""
+    found = [max(probabilities) for _, probabilities in asked if probabilities]
+    return min(found) if 0 < len(found) == len(asked) else None

@@ -2,9 +2,9 @@
 
     Request(question=...)   ──yielded──>  the model   ──sent back──>  Reply(probabilities=...)
 
-It returns the effect with the probabilities, or the number of requests if the JSON form is needed:
-the reply gives no probabilities, or the likeliest answer is that none can be given. Jumps are asked
-first; the probabilities of later questions hold if the answers so far are right.
+It returns the effect, or None if the JSON form is needed: a reply gives no probabilities, or the
+likeliest answer is that none can be given. Jumps are asked first; the probabilities of later
+questions hold if the answers so far are right.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from typing import Any
 
 from njrt.agent.answer import find_exception
 from njrt.agent.answer_prompt import AnswerPrompt
-from njrt.agent.conversation import ConversationStep, StepResult
+from njrt.agent.conversation import StepResult
 from njrt.agent.prompt import ANSWER_ROLE
 from njrt.block import Block
 from njrt.effects import BindOutputs, BreakLoop, ContinueLoop, Effect, RaiseNamed, ReturnAnswer
 from njrt.errors import RejectedRequestError
 from njrt.messages import Message, ModelMessage, Question, Reply, Request, UserMessage
-from njrt.models.decisions import stop_deciding
 from njrt.questions import (
     JUMPS,
     LETTERS,
@@ -39,31 +38,11 @@ from njrt.questions import (
     make_decision,
     make_question,
 )
-from njrt.records import record
 from njrt.scope.scope import Scope
 
 DECISION_PROMPT = (
     f"{ANSWER_ROLE}; answer each question about it with the letter of one answer alone."
 )
-
-
-@record
-class Decided:
-    """What a model has decided, and the least probability of its answers."""
-
-    effect: Effect
-    certainty: float
-    requests: int
-
-
-@record
-class Undecided:
-    """The JSON form is needed, after this number of requests."""
-
-    requests: int
-
-
-DecisionConversation = Generator[ConversationStep, StepResult, Decided | Undecided]
 
 
 def find_decision(block: Block, scope: Scope, prompt: AnswerPrompt) -> Decision | None:
@@ -81,35 +60,24 @@ def _is_plain(kind: Any) -> bool:
 
 
 class Questions:
-    """The requests of one decision (state: the messages so far)."""
+    """The requests of one decision (state: the messages and the probabilities so far)."""
 
-    def __init__(
-        self, block: Block, prompt: AnswerPrompt, decision: Decision, model: object
-    ) -> None:
-        self.block, self.decision, self.model = block, decision, model
-        self.redact = prompt.redact
-        self.has_escape = block.options.authority != "strict"
+    def __init__(self, block: Block, prompt: AnswerPrompt, decision: Decision) -> None:
+        self.block, self.decision, self.redact = block, decision, prompt.redact
         # Who is asked about a jump must know between which values the block would choose.
         values = (
             itertools.starmap(describe_values, decision.outputs.items()) if decision.jumps else ()
         )
         opening = "\n".join([prompt.write_opening(), *map(prompt.redact, values)])
         self.messages: tuple[Message, ...] = (UserMessage(opening, prompt.attachments),)
-        self.certainty = 1.0
         self.asked: list[tuple[Question, Sequence[float] | None]] = []
 
-    def make_first_request(self) -> Request:
-        """Return the first request, which shows whether a recording has this form."""
-        jumps, outputs = self.decision.jumps, self.decision.outputs
-        name, choices = (JUMPS, jumps) if jumps else next(iter(outputs.items()))
-        return self._make_request(make_question(name, choices, self.has_escape), choices)
-
-    def ask(self) -> DecisionConversation:
+    def ask(self) -> Generator[Request, StepResult, Effect | None]:
         """Ask about the jump, then about each output or the value to return."""
         decision, jump = self.decision, NO_JUMP
         if decision.jumps:
             if (choice := (yield from self._ask(JUMPS, decision.jumps))) is None:
-                return Undecided(len(self.asked))
+                return None
             jump = choice.text
         asked = decision.outputs if jump == NO_JUMP else {}
         if jump == RETURN and decision.returned:
@@ -117,49 +85,40 @@ class Questions:
         values: dict[str, Any] = {}
         for name, choices in asked.items():
             if (choice := (yield from self._ask(name, choices))) is None:
-                return Undecided(len(self.asked))
+                return None
             values[name] = choice.value
-        return Decided(_make_effect(jump, values), self.certainty, len(self.asked))
+        return _make_effect(jump, values)
 
     def _ask(
         self, name: str, choices: Sequence[Choice]
-    ) -> Generator[ConversationStep, StepResult, Choice | None]:
+    ) -> Generator[Request, StepResult, Choice | None]:
         """Ask one question; return the likeliest answer, None if it is none of the choices."""
-        question = make_question(name, choices, self.has_escape)
-        request = self._make_request(question, choices)
-        try:
-            reply = yield request
-        except RejectedRequestError:  # by a server that knows no log probabilities
-            stop_deciding(self.model)
-            return None
-        assert isinstance(reply, Reply)
-        probabilities = check_probabilities(reply.probabilities or (), question)
-        self.asked.append((question, probabilities))
-        if probabilities is None:
-            return None
-        best = choose_answer(probabilities)
-        if best == len(choices):
-            return None
-        self.certainty = min(self.certainty, probabilities[best])
-        self.messages = (*request.messages, ModelMessage(LETTERS[best]))
-        return choices[best]
-
-    def _make_request(self, question: Question, choices: Sequence[Choice]) -> Request:
-        options, text = self.block.options, self.redact(format_question(question, choices))
+        options = self.block.options
+        question = make_question(name, choices, has_escape=options.authority != "strict")
+        text = self.redact(format_question(question, choices))
         messages: tuple[Message, ...] = (*self.messages, UserMessage(text))
         match self.messages:
             case (UserMessage(opening, attachments),):  # not two messages of a user in a row
                 messages = (UserMessage(f"{opening}\n{text}", attachments),)
-        return Request(
-            *(DECISION_PROMPT, messages),
-            temperature=0.0,
-            max_reply_tokens=1,
-            wants_probability=True,
-            timeout=options.max_call_seconds or 120.0,
-            place=self.block.place,
-            turn=len(self.asked) + 1,
-            question=question,
-        )
+        try:
+            reply = yield Request(
+                *(DECISION_PROMPT, messages),
+                temperature=0.0,
+                max_reply_tokens=1,
+                timeout=options.max_call_seconds or 120.0,
+                place=self.block.place,
+                turn=len(self.asked) + 1,
+                question=question,
+            )
+        except RejectedRequestError:  # by a server that knows no log probabilities
+            return None
+        assert isinstance(reply, Reply)
+        probabilities = check_probabilities(reply.probabilities or (), question)
+        self.asked.append((question, probabilities))
+        if probabilities is None or (best := choose_answer(probabilities)) == len(choices):
+            return None
+        self.messages = (*messages, ModelMessage(LETTERS[best]))
+        return choices[best]
 
 
 def _make_effect(jump: str, values: dict[str, Any]) -> Effect:

@@ -177,17 +177,7 @@ class BlockRun(DecidingRun):
                 raise ConfigurationError(NO_ANSWER.format(prompt.reason))
             return self.request_code(prompt.reason)
         handler.prompt = prompt
-        if block.options.decide or block.options.sure is not None or self.session.record:
-            return self.ask_for_answer(prompt)
-        return converse(
-            block,
-            self.session.protocol,
-            prompt.text,
-            self.serve,
-            prompt.form,
-            attachments=prompt.attachments,
-            reopen=lambda: prompt.text,
-        )
+        return self.ask_for_answer(prompt)
 
     def request_code(self, reason: str) -> AnswerConversation:
         """Ask for code in the model's place; raise PolicyError if none is allowed."""
