@@ -15,14 +15,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from enum import Enum
 from itertools import zip_longest
 from typing import Any
 
 from njrt.messages import Json, Question
 from njrt.outcome import UserValue
 from njrt.records import record, replace
-from njrt.values.json_forms import JsonForm
 from njrt.values.json_unions import MEMBERS, NUMBERED, flatten_alternatives, list_constants
 
 MAX_ANSWERS = 19
@@ -53,46 +51,39 @@ class Choice:
     meaning: str = ""
 
 
-@record
-class Decision:
-    """The questions of a block: about a jump, then about each output or the value to return.
-
-    `jumps` is empty if the block cannot jump.
-    """
-
-    jumps: tuple[Choice, ...]
-    outputs: Mapping[str, tuple[Choice, ...]]
-    returned: tuple[Choice, ...]
+Decision = Mapping[str, Mapping[str, tuple[Choice, ...]]]
+"""The questions of a block: after each jump, or none, the values of what is asked then by name."""
 
 
 def make_decision(
-    outputs: Mapping[str, JsonForm],
-    returned: JsonForm | None,
+    outputs: Mapping[str, Json],
+    returned: Json | None,
     labels: Iterable[str],
     exceptions: Iterable[str],
     objects: Sequence[UserValue],
 ) -> Decision | None:
     """Return the questions of a block that is a decision, or None.
 
-    `returned` is None unless the block may return a value; `objects` are chosen by their numbers.
+    The values are given by their schemas with members; `returned` is None unless the block may
+    return a value. `objects` are chosen by their numbers.
     """
-    chosen = {name: list_choices(form, objects) for name, form in outputs.items()}
     value = list_choices(returned, objects) if returned else ()
-    jumps = [*labels, *(RAISE + name for name in exceptions)]
-    if "return" in jumps and not value:
-        return None
-    jumps = [NO_JUMP, *(RETURN if label == "bare_return" else label for label in jumps)]
-    questions = (len(jumps) > 1) + max(len(chosen), bool(value))
-    if not (1 <= questions <= MAX_QUESTIONS and all(chosen.values()) and len(jumps) <= MAX_ANSWERS):
-        return None
-    asked = tuple(Choice(text, text) for text in jumps) if len(jumps) > 1 else ()
-    return Decision(asked, chosen, value)
+    decision: dict[str, dict[str, tuple[Choice, ...]]] = {
+        NO_JUMP: {name: list_choices(schema, objects) for name, schema in outputs.items()}
+    }
+    for label in (*labels, *(RAISE + name for name in exceptions)):
+        jump = RETURN if label == "bare_return" else label
+        decision[jump] = {RETURNED: value} if label == "return" else {}
+    questions = (len(decision) > 1) + max(map(len, decision.values()))
+    is_few = all(all(asked.values()) for asked in decision.values())
+    is_decision = is_few and 1 <= questions <= MAX_QUESTIONS and len(decision) <= MAX_ANSWERS
+    return decision if is_decision else None
 
 
-def list_choices(form: JsonForm, objects: Sequence[UserValue] = ()) -> tuple[Choice, ...]:
-    """Return the values of a type, if they are from 2 to 19; otherwise none."""
-    root, choices = form.schema_with_members, list[Choice]()
-    for part in flatten_alternatives([root], root):
+def list_choices(schema: Json, objects: Sequence[UserValue] = ()) -> tuple[Choice, ...]:
+    """Return the values of a type by its schema, if they are from 2 to 19; otherwise none."""
+    choices = list[Choice]()
+    for part in flatten_alternatives([schema], schema):
         if not (found := _list_values(part, objects)):
             return ()
         choices += found
@@ -112,10 +103,7 @@ def _list_values(schema: Json, objects: Sequence[UserValue]) -> Sequence[Choice]
         numbers = [number for number, it in enumerate(objects, 1) if isinstance(it, kind)]
         return [Choice(f"#{number}", number) for number in numbers]
     if members := schema.get(MEMBERS):
-        return [
-            Choice(name, name, members[name].value if has_meaning(members[name]) else "")
-            for name in list_constants(schema)
-        ]
+        return [Choice(name, name, find_meaning(members[name])) for name in list_constants(schema)]
     values = list_constants(schema)
     match schema.get("type"):
         case "boolean" if not values:
@@ -200,9 +188,10 @@ def choose_answer(probabilities: Sequence[float]) -> int:
     return max(range(len(probabilities)), key=probabilities.__getitem__)
 
 
-def has_meaning(member: Enum) -> bool:
-    """Return whether a member's value is a text other than its name."""
-    return isinstance(member.value, str) and member.value.lower() != member.name.lower()
+def find_meaning(member: object) -> str:
+    """Return the value of an enum's member if it is a text other than its name; otherwise ""."""
+    value, name = getattr(member, "value", None), getattr(member, "name", "")
+    return value if isinstance(value, str) and value.lower() != name.lower() else ""
 
 
 Answers = Sequence[tuple[Question | None, Sequence[float] | None]]

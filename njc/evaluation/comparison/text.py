@@ -18,8 +18,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from njc.evaluation.calibration import compute_sign_test
 from njc.evaluation.comparison.results import ModeSummary, count_differences
+from njc.evaluation.pass_rates import compute_sign_test
 from njc.project.report import format_count
 from njrt.observability.accounts import Totals, format_cost
 

@@ -9,7 +9,6 @@ questions hold if the answers so far are right.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Generator, Sequence
 from types import WrapperDescriptorType
 from typing import Any
@@ -27,7 +26,6 @@ from njrt.questions import (
     LETTERS,
     NO_JUMP,
     RAISE,
-    RETURN,
     RETURNED,
     Choice,
     Decision,
@@ -50,8 +48,9 @@ def find_decision(block: Block, scope: Scope, prompt: AnswerPrompt) -> Decision 
     form = prompt.form
     if form.is_reasoned or not all(_is_plain(find_exception(scope, it)) for it in form.exceptions):
         return None
-    labels, objects = block.labels, prompt.objects
-    return make_decision(form.outputs, form.returned, labels, form.exceptions, objects)
+    outputs = {name: each.schema_with_members for name, each in form.outputs.items()}
+    returned = form.returned and form.returned.schema_with_members
+    return make_decision(outputs, returned, block.labels, form.exceptions, prompt.objects)
 
 
 def _is_plain(kind: Any) -> bool:
@@ -65,25 +64,22 @@ class Questions:
     def __init__(self, block: Block, prompt: AnswerPrompt, decision: Decision) -> None:
         self.block, self.decision, self.redact = block, decision, prompt.redact
         # Who is asked about a jump must know between which values the block would choose.
-        values = (
-            itertools.starmap(describe_values, decision.outputs.items()) if decision.jumps else ()
+        values = decision[NO_JUMP].items() if len(decision) > 1 else ()
+        opening = "\n".join(
+            [prompt.write_opening(), *(prompt.redact(describe_values(*it)) for it in values)]
         )
-        opening = "\n".join([prompt.write_opening(), *map(prompt.redact, values)])
         self.messages: tuple[Message, ...] = (UserMessage(opening, prompt.attachments),)
         self.asked: list[tuple[Question, Sequence[float] | None]] = []
 
     def ask(self) -> Generator[Request, StepResult, Effect | None]:
         """Ask about the jump, then about each output or the value to return."""
-        decision, jump = self.decision, NO_JUMP
-        if decision.jumps:
-            if (choice := (yield from self._ask(JUMPS, decision.jumps))) is None:
+        jump, jumps = NO_JUMP, tuple(Choice(text, text) for text in self.decision)
+        if len(jumps) > 1:
+            if (choice := (yield from self._ask(JUMPS, jumps))) is None:
                 return None
             jump = choice.text
-        asked = decision.outputs if jump == NO_JUMP else {}
-        if jump == RETURN and decision.returned:
-            asked = {RETURNED: decision.returned}
         values: dict[str, Any] = {}
-        for name, choices in asked.items():
+        for name, choices in self.decision[jump].items():
             if (choice := (yield from self._ask(name, choices))) is None:
                 return None
             values[name] = choice.value

@@ -79,9 +79,9 @@ async def ask_openai(client: Any, model: str, request: Request, question: Questi
 
 
 async def ask_pydantic_ai(model: Any, name: str, request: Request) -> Reply:
-    """Return the reply of a decision model of PydanticAI; raise RejectedRequestError for no question.
+    """Return the reply of a decision model of PydanticAI to a question.
 
-    Raises the exceptions of PydanticAI, too.
+    Raises RejectedRequestError if the request has none, and the exceptions of PydanticAI.
     """
     from pydantic_ai.models import decision
 

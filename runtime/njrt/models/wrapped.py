@@ -19,7 +19,7 @@ def list_inner_models(model: Any) -> list[Model]:
 
 
 def can_decide(model: Any) -> bool:
-    """Return whether a `Question` may be sent to a model; a wrapper decides if all models inside do.
+    """Return whether a `Question` may be sent to a model, or to all inside of a wrapper.
 
     A model says so by its attribute `can_decide`. It may still reply without probabilities.
     """
