@@ -7,14 +7,13 @@
 
 At run time `njrt.questions` decides by the same rule on the types themselves.
 
-Not detected: bounds of integers inside an alias, a union, or a class of bounds.
+Not detected: bounds by `gt` and `lt`, and those inside an alias, a union, or a class of bounds.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Collection
-from typing import Any
 
 from njc.analysis.authority import Authority
 from njc.analysis.inference import TypeReader
@@ -61,29 +60,22 @@ def _read_schema(typed: Typed | None, types: TypeReader) -> Json:
     return _read_bounds(typed, types) or {"anyOf": [form or {}], **root}
 
 
-_CONDITIONS = {
-    "ge": "minimum",
-    "gt": "exclusiveMinimum",
-    "le": "maximum",
-    "lt": "exclusiveMaximum",
-    "multiple_of": "multipleOf",
-}
-"""The names of the conditions on a number in JSON schemas."""
-
-
 def _read_bounds(typed: Typed, types: TypeReader) -> Json:
-    """Return the schema of `Annotated[int, Field(ge=1)]` or `Annotated[int, Ge(1)]`, or {}."""
+    """Return the schema of `Annotated[int, Field(ge=1, le=5)]` or `[int, Ge(1), Le(5)]`, or {}."""
     match typed.annotation:
         case ast.Subscript(slice=ast.Tuple(elts=[ast.Name(id="int"), *notes])) if (
             types.name_of(typed) == "typing.Annotated"
         ):
-            schema: dict[str, Any] = {"type": "integer"}
+            bounds: dict[str | None, ast.expr] = {}
             for call in (it for it in notes if isinstance(it, ast.Call)):
-                name = ast.unparse(call.func).rpartition(".")[2].lower()
-                given = [(name, it) for it in call.args]
-                given += [(str(it.arg), it.value) for it in call.keywords]
-                for key, value in given:
-                    if isinstance(value, ast.Constant) and isinstance(value.value, int):
-                        schema[_CONDITIONS.get(key, key)] = value.value
-            return schema
+                bounds |= {it.arg: it.value for it in call.keywords}
+                if call.args:
+                    bounds[ast.unparse(call.func).rpartition(".")[2].lower()] = call.args[0]
+            match bounds:
+                case {
+                    "ge": ast.Constant(int() as least),
+                    "le": ast.Constant(int() as most),
+                    **others,
+                } if not others:
+                    return {"type": "integer", "minimum": least, "maximum": most}
     return {}

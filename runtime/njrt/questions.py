@@ -12,13 +12,13 @@ booleans, literals, members of enums, integers between two bounds, numbers of ob
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from njrt.messages import Json, Question
+from njrt.errors import RejectedRequestError
+from njrt.messages import Json, ModelMessage, Question, Reply, Request, UserMessage
 from njrt.outcome import UserValue
 from njrt.records import record, replace
 from njrt.values.json_unions import MEMBERS, NUMBERED, flatten_alternatives, list_constants
@@ -81,20 +81,19 @@ def make_decision(
 
 
 def list_choices(schema: Json, objects: Sequence[UserValue] = ()) -> tuple[Choice, ...]:
-    """Return the values of a type by its schema, if they are from 2 to 19; otherwise none."""
+    """Return the values of a type by its schema, if they are from 2 to 19; otherwise none.
+
+    None, too, if their texts are not different lines.
+    """
     choices = list[Choice]()
     for part in flatten_alternatives([schema], schema):
         if not (found := _list_values(part, objects)):
             return ()
         choices += found
-    if not 2 <= len(choices) <= MAX_ANSWERS:
-        return ()
     texts = [choice.text for choice in choices]
-    is_plain = all(text.isprintable() and text and text == text.strip() for text in texts)
-    if is_plain and len({*texts, ESCAPE}) > len(texts):
-        return tuple(choices)
-    written = (json.dumps(choice.value, ensure_ascii=False) for choice in choices)
-    return tuple(replace(each, text=text) for each, text in zip(choices, written, strict=True))
+    are_lines = all(text.isprintable() and text and text == text.strip() for text in texts)
+    is_few = 2 <= len(choices) <= MAX_ANSWERS and len({*texts, ESCAPE}) > len(texts)
+    return tuple(choices) if is_few and are_lines else ()
 
 
 def _list_values(schema: Json, objects: Sequence[UserValue]) -> Sequence[Choice]:
@@ -194,8 +193,57 @@ def find_meaning(member: object) -> str:
     return value if isinstance(value, str) and value.lower() != name.lower() else ""
 
 
-Answers = Sequence[tuple[Question | None, Sequence[float] | None]]
-"""The questions of requests, with the probabilities of the answers where the reply gives them."""
+Answers = list[tuple[Question | None, Sequence[float] | None]]
+"""The questions of the requests so far, with the probabilities of the answers."""
+
+QuestionConversation = Generator[Request, Any, tuple[str, dict[str, Any]] | None]
+"""Yields requests and gets the replies; returns the jump and the values by name, if any."""
+
+
+def ask_questions(
+    opening: Request,
+    decision: Decision,
+    has_escape: bool,
+    redact: Callable[[str], str],
+    asked: Answers,
+) -> QuestionConversation:
+    """Ask about the jump, then about what follows it; each question is added to `asked`.
+
+    `opening` is the first request without its question. The result is None if the JSON form is
+    needed: a reply has no probabilities, or the likeliest answer is that none can be given.
+    """
+    jumps, left = tuple(Choice(text, text) for text in decision), list(decision[NO_JUMP].items())
+    jump, values = NO_JUMP, dict[str, Any]()
+    messages, lines = opening.messages, list[str]()
+    if len(jumps) > 1:  # the model must know between which values the block would choose
+        lines = [redact(describe_values(*each)) for each in left]
+        left = [(JUMPS, jumps)]
+    while left:
+        name, choices = left.pop(0)
+        question = make_question(name, choices, has_escape)
+        lines.append(redact(format_question(question, choices)))
+        match messages:
+            case (UserMessage(text, files),):  # not two messages of a user in a row
+                messages = (UserMessage("\n".join([text, *lines]), files),)
+            case _:
+                messages = (*messages, UserMessage("\n".join(lines)))
+        try:
+            reply: Reply = yield replace(
+                opening, messages=messages, turn=len(asked) + 1, question=question
+            )
+        except RejectedRequestError:  # by a server that knows no log probabilities
+            return None
+        probabilities = check_probabilities(reply.probabilities or (), question)
+        asked.append((question, probabilities))
+        if probabilities is None or (best := choose_answer(probabilities)) == len(choices):
+            return None
+        messages, lines = (*messages, ModelMessage(LETTERS[best])), []
+        if name == JUMPS:
+            jump = choices[best].text
+            left = list(decision[jump].items())
+        else:
+            values[name] = choices[best].value
+    return jump, values
 
 
 def list_probabilities(asked: Answers) -> dict[str, dict[str, float]]:

@@ -95,7 +95,7 @@ def test_both_forms_are_measured(tmp_path: Path) -> None:
         result.output
     )
     assert "   0.90  0.500 ##########            1.000 ####################" in result.output
-    assert "scripted, decide: better in 1 runs, worse in 0 (sign test: p = 1.00)" in result.output
+    assert "scripted, decide: 2 runs passed, and 1 in JSON; in pyproject.toml:" in result.output
     assert result.output.rstrip().endswith("[tool.njc]\ndecide = true")
 
 

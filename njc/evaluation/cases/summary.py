@@ -14,7 +14,7 @@ from njc.evaluation.calibration import Answered
 from njc.evaluation.cases.case_file import NumberedCase
 from njc.evaluation.cases.runner import CaseResult, Form
 from njc.evaluation.comparison.text import format_text_table
-from njc.evaluation.pass_rates import PassRate, compute_sign_test
+from njc.evaluation.pass_rates import PassRate
 from njrt.observability.accounts import Totals, format_cost
 from njrt.records import record
 
@@ -65,19 +65,11 @@ def summarize(form: Form, cases: Sequence[NumberedCase], results: Sequence[CaseR
 
 def compare_forms(json: Summary, decided: Summary) -> str:
     """Return whether deciding costs right answers, and the line for pyproject if not."""
-    pairs = [
-        (one.has_passed, other.has_passed)
-        for (_, before), (_, after) in zip(json.cases, decided.cases, strict=True)
-        for one, other in zip(before, after, strict=True)
-    ]
-    better, worse = pairs.count((False, True)), pairs.count((True, False))
-    found = (
-        f"{decided.name}: better in {better} runs, worse in {worse} "
-        f"(sign test: p = {compute_sign_test(better, worse):.2f})"
-    )
+    passed, before = decided.passes.passed, json.passes.passed
+    found = f"{decided.name}: {passed:,} runs passed, and {before:,} in JSON"
     if not decided.answers:
         return f"{found}; no block decided: `njc show` says which could, and not every model can"
-    if worse > better:
+    if passed < before:
         return f"{found}; keep `decide` off"
     return f"{found}; in pyproject.toml:\n\n[tool.njc]\ndecide = true"
 

@@ -57,12 +57,16 @@ async def ask_openai(client: Any, model: str, request: Request, question: Questi
 
     if (state := write_state(request)) is None:
         return make_reply(question, None, Usage(), model)
-    asked = {"type": "predicate", "name": "answer", "instructions": f"`{question.name}` is True"}
+    asked: dict[str, Any] = {
+        "type": "predicate",
+        "name": "answer",
+        "instructions": f"`{question.name}` is True",
+    }
     if not is_predicate(question):
         choices = [{"value": answer} for answer in question.answers]
         asked |= {"type": "choice", "instructions": question.text, "choices": choices}
     response = await client.decisions.with_raw_response.create(
-        model=model, input=state, questions=[asked], timeout=request.timeout
+        model=model, input=state, questions=[asked | {"name": "answer"}], timeout=request.timeout
     )
     try:
         decision = Decision.model_validate_json(response.content)

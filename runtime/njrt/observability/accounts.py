@@ -138,7 +138,10 @@ class RunAccount:
 
     @property
     def _asked(self) -> Answers:
-        return [(it.request.question, it.reply and it.reply.probabilities) for it in self.calls]
+        return [
+            (call.request.question, None if call.reply is None else call.reply.probabilities)
+            for call in self.calls
+        ]
 
     @property
     def totals(self) -> Totals:
