@@ -320,6 +320,12 @@ CODES: Mapping[str, DiagnosticCode] = {
         " loop neither assigns nor changes: otherwise the requests would be made in vain. Move what"
         " the loop computes behind it or into the list that it goes through, or leave out `ahead`.",
     ),
+    "NJ310": _hint(
+        "loop that could ask ahead",
+        "Each iteration of the loop waits for its reply, and none reads what another one computes."
+        " With `natural(ahead=8)` eight requests are sent at the same time: results are those of"
+        " the plain loop, and a loop that ends early pays for at most seven requests more.",
+    ),
     "NJ401": _fatal(
         "no code for a static block",
         "A model was asked for the Python code of this block, and none of its attempts passed the"
