@@ -1,7 +1,7 @@
 """All checks of generated code before it replaces a block; each failure is a message to the model.
 
-    parsed -> not the program around it -> visible, read-only, jumps, guard -> attributes -> bound
-        -> ends -> questions -> in place
+    parsed -> not the program around it -> visible, read-only, jumps, guard -> bound -> ends
+        -> questions -> in place
 
 The first checks also apply to the code of a live model at run time; they read the block's interface
 from a scope like the running block's, without values. Not detected: valid code that does not fulfil
@@ -19,7 +19,6 @@ from njc.analysis.inference import TypeReader
 from njc.analysis.types import Typed
 from njc.frontend.name_resolution import Definition, collect_bindings
 from njc.frontend.prompt_references import list_variables, parse_type
-from njc.static.checks.attributes import find_attribute_problems
 from njc.static.holes import Hole, list_imports_on_own_lines, split_import
 from njrt.execution.checks import find_snippet_problems
 from njrt.execution.guard.check import find_guard_problems, find_static_problems
@@ -61,7 +60,6 @@ def find_code_refusals(
         private = frozenset(re.findall(r"\b_\w+", types.text))
         problems += find_guard_problems(whole.checked_nodes, whole.names, static_scope, private)
         problems += find_static_problems(whole.nodes, whole.names, static_scope)
-    problems += find_attribute_problems(tree, hole.block.scope, names.bound, types)
     problems += _find_wrong_values(nodes, hole, types)
     problems += _find_foreign_names(analysis, hole)
     problems += _find_early_reads(tree, hole)
