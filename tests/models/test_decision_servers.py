@@ -216,7 +216,12 @@ def make_system_one(server: DecisionServer) -> Any:
 
 
 SYSTEM_ONE: list[tuple[Question, Any, Any]] = [
-    (YES_NO, {"type": "noul", "noul": 0.93}, (0.93, 0.07, 0.0)),
+    (
+        YES_NO,
+        {"type": "choice", "choice": "True", "confidence": 0.9}
+        | {"probabilities": {"True": 0.9, "False": 0.04, ESCAPE: 0.06}},
+        (0.9, 0.04, 0.06),
+    ),
     (
         QUESTION,
         {"type": "choice", "choice": "food", "confidence": 0.8}

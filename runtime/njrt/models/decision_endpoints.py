@@ -3,8 +3,8 @@
     openai/gpt-6-luna            ask_openai(client, "gpt-6-luna", ...)      all else is chat
     pydantic-ai:system-one:...   ask_pydantic_ai(SystemOneModel(), ...)     questions only
 
-A question about True or False is a predicate, any other one a choice among texts. Questions with
-files are not sent, and a refused question has no probabilities: the block then asks for JSON.
+Questions are choices among texts; OpenAI has predicates for those about True or False. Questions
+with files are not sent, and a refused question has no probabilities: the block then asks for JSON.
 """
 
 from __future__ import annotations
@@ -96,18 +96,14 @@ async def ask_pydantic_ai(model: Any, name: str, request: Request) -> Reply:
         )
     if (state := write_state(request)) is None:
         return make_reply(question, None, Usage(), name)
-    asked: decision.DecisionQuestion = decision.ChoiceQuestion(
+    asked = decision.ChoiceQuestion(
         instructions=question.text, criteria=dict.fromkeys(question.answers)
     )
-    if is_predicate(question):
-        asked = decision.NoulQuestion(instructions=f"`{question.name}` is True")
     response = await model.decide(
         decision.DecisionRequest(state=state, questions={"answer": asked}),
         decision.DecisionModelSettings(timeout=request.timeout),
     )
-    found: float | Mapping[str, float] | None = None
-    match response.answers.get("answer"):
-        case decision.NoulAnswer(noul=found) | decision.ChoiceAnswer(probabilities=found):
-            pass
+    answer = response.answers.get("answer")
+    found = answer.probabilities if isinstance(answer, decision.ChoiceAnswer) else None
     usage = Usage(response.usage.input_tokens, response.usage.output_tokens)
     return make_reply(question, found, usage, response.model_name)
