@@ -33,9 +33,9 @@ from njc.evaluation.calibration import (
     Answered,
     compute_brier,
     compute_calibration_error,
-    compute_sign_test,
     list_gates,
 )
+from njc.evaluation.pass_rates import compute_sign_test
 from njc.frontend.source import SourceFile
 
 ROW = 20
@@ -191,9 +191,9 @@ def report(lines: list[Line]) -> Iterator[str]:
             for it in by_form["letters"].values()
             if it.probability
         ]
-        for gate in list_gates(answered) if answered else ():
-            right = "-" if gate.right is None else f"{gate.right:.3f}"
-            yield f"  gate at {gate.at:.2f}: kept {gate.kept:.3f}, right {right}"
+        for at, kept, share in list_gates(answered) if answered else ():
+            right = "-" if share is None else f"{share:.3f}"
+            yield f"  gate at {at:.2f}: kept {kept:.3f}, right {right}"
 
 
 def describe(lines: list[Line]) -> str:
@@ -213,7 +213,7 @@ def compare(form: str, pairs: list[tuple[Line, Line]]) -> str:
     """Return a paired comparison with the JSON form."""
     better = sum(other.is_right and not base.is_right for base, other in pairs)
     worse = sum(base.is_right and not other.is_right for base, other in pairs)
-    p = compute_sign_test(better, worse) if better + worse else 1.0
+    p = compute_sign_test(better, worse)
     ratio = sum(other.seconds for _, other in pairs) / sum(base.seconds for base, _ in pairs)
     found = f"{len(pairs)} pairs: better {better}, worse {worse}, p = {p:.2f}"
     return f"{form} against json, {found}; {ratio:.2f} of the time"

@@ -179,7 +179,7 @@ def generate(
     compilation = _assemble_output(source, blocks, diagnostics, pieces, encoded)
     compilation = replace(compilation, authorities=authorities, contracts=contracts)
     if with_hints:
-        compilation = replace(compilation, hints=tuple(_find_hints(compilation, types)))
+        compilation = replace(compilation, hints=tuple(_find_hints(compilation, types, project)))
     compilation = _reject_uncompilable(module, compilation, pieces)
     if any(finding.severity == "error" for finding in found):
         return replace(compilation, output=None, line_map=LineMap())
@@ -199,7 +199,9 @@ def _add_warnings(analysis: Analysis, project: Options) -> tuple[Diagnostic, ...
     return tuple(sorted(found))
 
 
-def _find_hints(compilation: Compilation, types: TypeReader) -> Iterator[Diagnostic]:
+def _find_hints(
+    compilation: Compilation, types: TypeReader, project: Options
+) -> Iterator[Diagnostic]:
     source, blocks = compilation.source, compilation.blocks
     yield from find_hidden_variables(source, blocks, compilation.diagnostics)
     for block, authority in zip(blocks, compilation.authorities, strict=True):
@@ -207,6 +209,7 @@ def _find_hints(compilation: Compilation, types: TypeReader) -> Iterator[Diagnos
     for contract in compilation.contracts:
         yield from find_contract_findings(source, contract)
     yield from find_type_hints(source, blocks, types)
+    yield from find_ahead_findings(source, blocks, compilation.authorities, types, project, True)
 
 
 def _reject_uncompilable(

@@ -7,13 +7,13 @@
 
 At run time `njrt.questions` decides by the same rule on the types themselves.
 
-Not detected: bounds of integers inside an alias, a union, or a class of bounds.
+Not detected: bounds by `gt` and `lt`, and those inside an alias, a union, or a class of bounds.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from njc.analysis.authority import Authority
 from njc.analysis.inference import TypeReader
@@ -21,8 +21,7 @@ from njc.analysis.json_compatibility import read_json_form
 from njc.analysis.types import Typed
 from njc.frontend.blocks import NaturalBlock
 from njrt.aliases import Json
-from njrt.questions import MAX_ANSWERS, MAX_QUESTIONS
-from njrt.values.json_unions import flatten_alternatives, list_constants
+from njrt.questions import make_decision
 
 
 def is_decision(
@@ -32,14 +31,19 @@ def is_decision(
 
     The outputs `chosen` are objects that the inputs hold.
     """
-    found = {path: types.output_type(path, block.scope) for path in block.writes}
-    typed = [it for path, it in found.items() if path not in chosen or not _is_object(it, types)]
-    if "return" in authority.labels:
-        returns = getattr(block.scope.node, "returns", None)
-        typed.append(Typed(returns, block.scope.signature_scope) if returns else None)
-    questions = bool(authority.labels) + max(len(block.writes), "return" in authority.labels)
-    is_few = all(each and 2 <= count_values(each, types) <= MAX_ANSWERS for each in typed)
-    return is_few and 1 <= questions <= MAX_QUESTIONS
+    outputs = {
+        path: _OBJECT if path in chosen and _is_object(it, types) else _read_schema(it, types)
+        for path in block.writes
+        for it in [types.output_type(path, block.scope)]
+    }
+    returns = getattr(block.scope.node, "returns", None)
+    returned = Typed(returns, block.scope.signature_scope) if returns else None
+    schema = _read_schema(returned, types) if "return" in authority.labels else None
+    return make_decision(outputs, schema, authority.labels, (), ()) is not None
+
+
+_OBJECT: Json = {"type": "boolean"}
+"""The schema of an object of an input: one of a few."""
 
 
 def _is_object(typed: Typed | None, types: TypeReader) -> bool:
@@ -48,42 +52,30 @@ def _is_object(typed: Typed | None, types: TypeReader) -> bool:
     return all(types.class_of_type(part) or types.name_of(part) == "None" for part in parts)
 
 
-def count_values(typed: Typed, types: TypeReader) -> int:
-    """Return how many values a type has; 0 if they are not a few."""
-    bounds = list(_list_bounds(typed, types))
-    if bounds:
-        return max(0, bounds[0][1] - bounds[0][0] + 1)
+def _read_schema(typed: Typed | None, types: TypeReader) -> Json:
+    """Return the schema of a type, with the bounds of an integer; one of no few values for none."""
+    if typed is None:
+        return {}
     form, root = read_json_form(typed, types)
-    parts = [] if form is None else list(flatten_alternatives([form], root))
-    counts = [_count_constants(part) for part in parts]
-    return sum(counts) if all(counts) else 0
+    return _read_bounds(typed, types) or {"anyOf": [form or {}], **root}
 
 
-def _count_constants(form: Json) -> int:
-    kinds = {"boolean": 2, "null": 1}
-    return len(list_constants(form)) or kinds.get(str(form.get("type")), 0)
-
-
-def _list_bounds(typed: Typed, types: TypeReader) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of `Annotated[int, Field(ge=1, le=5)]` or `Annotated[int, Ge(1), Le(5)]`."""
+def _read_bounds(typed: Typed, types: TypeReader) -> Json:
+    """Return the schema of `Annotated[int, Field(ge=1, le=5)]` or `[int, Ge(1), Le(5)]`, or {}."""
     match typed.annotation:
         case ast.Subscript(slice=ast.Tuple(elts=[ast.Name(id="int"), *notes])) if (
             types.name_of(typed) == "typing.Annotated"
         ):
-            found: dict[str, int] = {}
-            for call in notes:
-                if not isinstance(call, ast.Call):
-                    continue
-                name = ast.unparse(call.func).rpartition(".")[2].lower()
-                given = {it.arg: it.value for it in call.keywords}
+            bounds: dict[str | None, ast.expr] = {}
+            for call in (it for it in notes if isinstance(it, ast.Call)):
+                bounds |= {it.arg: it.value for it in call.keywords}
                 if call.args:
-                    given[name] = call.args[0]
-                found |= {
-                    str(bound): value.value
-                    for bound, value in given.items()
-                    if isinstance(value, ast.Constant) and type(value.value) is int
-                }
-            least = found.get("ge", found["gt"] + 1 if "gt" in found else None)
-            most = found.get("le", found["lt"] - 1 if "lt" in found else None)
-            if least is not None and most is not None and "multiple_of" not in found:
-                yield least, most
+                    bounds[ast.unparse(call.func).rpartition(".")[2].lower()] = call.args[0]
+            match bounds:
+                case {
+                    "ge": ast.Constant(int() as least),
+                    "le": ast.Constant(int() as most),
+                    **others,
+                } if not others:
+                    return {"type": "integer", "minimum": least, "maximum": most}
+    return {}

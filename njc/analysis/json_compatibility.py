@@ -77,6 +77,8 @@ class JsonProblem:
 
     reason: str
     remedy: str = ""
+    is_certain: bool = True
+    """Whether JSON cannot represent it; otherwise the definition is not at hand."""
 
 
 # ── types that JSON can represent ────────────────────────────────────────────────────────────────
@@ -195,6 +197,7 @@ class _FormReader:
             raise _NoFormError(
                 f"njc does not see whether JSON carries `{typed}`",
                 'write `effects="answer"` on the block, if it does',
+                False,
             )
         return self.find_around(_name_class(found[0])) or self.read_class(typed, found)
 
@@ -264,6 +267,7 @@ class _FormReader:
             raise _NoFormError(
                 f"njc does not see the fields of `{strange}`",
                 'write `effects="answer"` on the block, if JSON carries them',
+                False,
             )
         if not bases & MODEL_BASES and (local := self.types.find_unresolved_name(found)):
             raise _NoFormError(

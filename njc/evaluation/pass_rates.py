@@ -4,6 +4,7 @@
     .rate, .interval                    0.75, (0.22, 0.97)
     .estimate_power(2)                  0.5: the probability that two runs of a case both pass
     parse_gate("pass^2>=0.9", 2)        PassGate(2, 0.9)
+    compute_sign_test(1, 6)             0.125: as different by chance alone
 
 `pass^k` is estimated as by Yao et al. (2024, https://arxiv.org/abs/2406.12045), and averaged over
 the cases.
@@ -114,3 +115,10 @@ def parse_gate(text: str, runs: int) -> PassGate:
     if power > runs:
         raise ConfigurationError(f"pass^{power} needs {power} runs: --repeats {power}")
     return PassGate(power, threshold)
+
+
+def compute_sign_test(better: int, worse: int) -> float:
+    """Return the two-sided p-value of a sign test on paired cases, without the ties."""
+    total, most = better + worse, max(better, worse)
+    tail = sum(math.comb(total, count) for count in range(most, total + 1)) / 2**total
+    return float(min(1.0, 2 * tail))

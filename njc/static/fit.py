@@ -50,13 +50,6 @@ class StaticFile:
         """The file's text."""
         return self.analysis.source
 
-    @property
-    def classes(self) -> Mapping[str, ast.ClassDef]:
-        """The file's top-level classes, by name."""
-        assert self.analysis.module is not None
-        body = self.analysis.module.tree.body
-        return {node.name: node for node in body if isinstance(node, ast.ClassDef)}
-
     def compile(self, written: Sequence[WrittenBlock], note: str = "") -> Compilation:
         """Compile the file with some of its blocks replaced with code."""
         return generate(self.analysis, project=self.project, written=written, note=note)
@@ -93,7 +86,7 @@ class StaticFile:
             if _CONTROL_CHARACTER.search(code):
                 return problems
             compiles = (lambda code: None) if is_locked else in_place
-            return find_code_refusals(code, hole, self.classes, self.analysis.types, compiles)
+            return find_code_refusals(code, hole, self.analysis.types, compiles)
 
         return check
 

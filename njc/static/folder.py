@@ -24,7 +24,6 @@ from njc.static.generate import (
     RULES,
     CodeCheck,
     add_missing_imports,
-    unwrap_code,
 )
 from njc.static.holes import CASES_TITLE, Hole
 from njrt.errors import ConfigurationError
@@ -101,7 +100,7 @@ def remove_question(hole: Hole, folder: Path) -> None:
 
 def check_answer(text: str, hole: Hole, check: CodeCheck) -> tuple[str, tuple[str, ...]]:
     """Return the code in an answer, and the reasons to refuse it."""
-    code = add_missing_imports(unwrap_code(f"{text.strip()}\n", hole), hole)
+    code = add_missing_imports(f"{text.strip()}\n", hole)
     return code, check(code)
 
 

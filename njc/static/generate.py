@@ -12,8 +12,6 @@ import ast
 import textwrap
 from collections.abc import Callable, Generator, Sequence
 
-from njc.codegen.emit import find_lines_in_strings
-from njc.frontend.name_resolution import Definition, find_first_line, list_suites
 from njc.static.context import PLACEHOLDER
 from njc.static.holes import Hole
 from njrt.agent.text_protocol import parse_text_effects
@@ -221,89 +219,13 @@ NO_CODE = (
 # ── the code in a reply ───────────────────────────────────────────────────────────────────────────
 
 
-StatementList = Sequence[ast.stmt]
-
-
 def extract_code(text: str, hole: Hole) -> str | None:
     """Return the code for the hole from a reply: its first piece of Python; None without code."""
     for effect in parse_text_effects(text, DIRECT):
         if isinstance(effect, Run) and effect.code.strip():
             code = textwrap.dedent(effect.code.replace("\r\n", "\n")).strip("\n").rstrip() + "\n"
-            return add_missing_imports(unwrap_code(code, hole), hole)
+            return add_missing_imports(code, hole)
     return None
-
-
-def unwrap_code(code: str, hole: Hole) -> str:
-    """Extract the hole's code from a copy of the function around it; return other code as it is."""
-    outer = [scope for scope in hole.block.scope.walk_outwards() if scope.kind != "module"]
-    scope = outer[-1] if outer else hole.block.scope
-    try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return code
-    copies = [
-        statement
-        for statement in tree.body
-        if isinstance(statement, Definition) and statement.name == scope.name
-    ]
-    if scope.kind == "module" or len(copies) != 1:
-        return code
-    found = _find_added_statements([copies[0]], [scope.node], hole)  # type: ignore[list-item]
-    if not found:
-        return code
-    imports = [[each] for each in tree.body if isinstance(each, ast.Import | ast.ImportFrom)]
-    return "".join(_get_text(code, part) for part in (*imports, found))
-
-
-def _find_added_statements(
-    theirs: StatementList, ours: StatementList, hole: Hole
-) -> StatementList | None:
-    """Return their statements at the place of our block; None if the suites differ elsewhere."""
-    line = hole.block.line
-    spans = ((statement.lineno, statement.end_lineno or 0) for statement in ours)
-    at = next((index for index, (start, end) in enumerate(spans) if start <= line <= end), None)
-    if at is None:
-        return None
-    around = ours[at]
-    if isinstance(around, Definition):
-        # Models often write only a method, without its class.
-        copies = [each for each in theirs if getattr(each, "name", None) == around.name][:1]
-    else:
-        end = len(theirs) - (len(ours) - at - 1)
-        is_same = _is_same_code([*theirs[:at], *theirs[end:]], [*ours[:at], *ours[at + 1 :]])
-        if len(theirs) < len(ours) - 1 or not is_same:
-            return None
-        copies = [*theirs[at:end]]
-        if isinstance(around, ast.Expr):
-            return copies or None
-        if len(copies) != 1 or type(copies[0]) is not type(around):
-            return None
-    suites = (zip(_list_suites(copy), _list_suites(around), strict=False) for copy in copies)
-    found = (_find_added_statements(*pair, hole) for pairs in suites for pair in pairs)
-    return next(filter(None, found), None)
-
-
-def _list_suites(statement: ast.stmt) -> list[list[ast.stmt]]:
-    return [statement.body] if isinstance(statement, Definition) else [*list_suites(statement)]
-
-
-def _is_same_code(theirs: StatementList, ours: StatementList) -> bool:
-    return [*map(ast.dump, theirs)] == [*map(ast.dump, ours)]
-
-
-def _get_text(code: str, statements: StatementList) -> str:
-    """Return statements' lines without their margin, with the comments between and above them."""
-    lines = code.split("\n")
-    first = find_first_line(statements[0])
-    while first > 1 and lines[first - 2].lstrip().startswith("#"):
-        first -= 1
-    last = statements[-1].end_lineno or statements[-1].lineno
-    text, kept = lines[statements[0].lineno - 1], find_lines_in_strings(code)
-    margin = text[: len(text) - len(text.lstrip())]
-    return "".join(
-        f"{line if number in kept else line.removeprefix(margin)}\n"
-        for number, line in enumerate(lines[first - 1 : last], first)
-    )
 
 
 _IMPORT_SOURCES = {

@@ -3,30 +3,29 @@
     [[block]]
     name = "mailbox.njpy:Mailbox.triage"
     mode = "static"
-    meaning = { instruction = "9f3c01ab", interface = "77aa10c2", context = "04be99d0" }
+    meaning = {instruction = "9f3c01ab", interface = "77aa10c2", context = "04be99d0"}
     model = "gpt-4.1"
     date = "2026-03-01"
     attempts = 2
-    tokens = { input = 1210, output = 96 }
+    tokens = {input = 1210, output = 96}
     usd = 0.0031
     digest = "51f0a2c37d8e4b66"
     code = '''
     kind = llm(f"...", Literal["spam", "bill"])
     '''
 
-Code that njc 0.2 learned has a mode such as `static-learned`, a `score` and `shapes`. An entry is
-valid for the meaning that it was written for, and stale for any other. `reviewed = { by = "Ada",
-date = "2026-03-02", digest = "51f0a2c37d8e4b66" }` is a person's signature. `digest` is the digest
-of the model's code, so edits can be detected; edited code is kept. `checks = { passed = 3, of = 4
-}` counts the program's checks that pass with this code, if they were run. `rationale` is the
-model's explanation of the mistake that repaired code corrects. Sections of njc 0.2 that this njc
-does not use, `[[authority]]` and `[[tuned]]`, are kept. The same entries always give the same text.
+An entry is valid for the meaning that it was written for, and stale for any other. `reviewed = {by
+= "Ada", date = "2026-03-02", digest = "51f0a2c37d8e4b66"}` is a person's signature. `digest` is the
+digest of the model's code, so edits can be detected; edited code is kept. `checks = {passed = 3, of
+= 4}` counts the program's checks that pass with this code, if they were run. `rationale` is the
+model's explanation of the mistake that repaired code corrects. What only njc 0.2 used is kept: the
+sections `[[authority]]` and `[[tuned]]`, and the `score` and `shapes` of code that it learned. The
+same entries always give the same text.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -36,16 +35,13 @@ from typing import Any, Literal, TypeVar
 from njc.project.servers import ServerSection
 from njrt.dataclass_json import NO_OTHER_KEYS
 from njrt.errors import ConfigurationError
-from njrt.options import OPTION_CHOICES
-from njrt.options.removed import MODES as REMOVED_MODES
 from njrt.records import asdict, field, record, replace
 
-LOCK_VERSION = 1
-_FILE_HEAD = f"""\
+_FILE_HEAD = """\
 # The code that models wrote for natural blocks. Made by njc; review it and commit it.
 # `code` may be edited: njc checks and keeps what stands here. `njc lock` says what is stale or \
 edited.
-version = {LOCK_VERSION}
+version = 1
 """
 
 
@@ -177,15 +173,12 @@ class StaticLock:
 class _LockFile:
     """The whole file."""
 
+    __pydantic_config__ = NO_OTHER_KEYS
     version: Literal[1]
     block: tuple[LockEntry, ...] = ()
     mcp: tuple[ServerSection, ...] = ()
     authority: tuple[Mapping[str, Any], ...] = ()
     tuned: tuple[Mapping[str, Any], ...] = ()
-
-
-LEARNED_SUFFIX = "-learned"
-"""The mode suffix for code that was learned from examples."""
 
 
 def hash_code(code: str) -> str:
@@ -253,81 +246,55 @@ def read_lock(file: Path) -> StaticLock:
         read = TypeAdapter(_LockFile).validate_python(document)
     except ValidationError as error:
         (first, *_) = error.errors()
-        line, path = _locate(text, first["loc"]), ".".join(map(str, first["loc"]))
-        problem = first["msg"].replace(*_UNKNOWN_KEY)
-        raise ConfigurationError(f"{file}:{line}: `{path}`: {problem}; {_WAY_OUT}") from None
-    if unknown := sorted(document.keys() - {"version", "block", "mcp", *KEPT_SECTIONS}):
-        raise ConfigurationError(f"{file}: `{unknown[0]}` is not a section of a lock; {_WAY_OUT}")
-    for index, entry in enumerate(read.block):
-        if entry.mode.removesuffix(LEARNED_SUFFIX) not in (*OPTION_CHOICES["mode"], *REMOVED_MODES):
-            line = _locate(text, ("block", index, "mode"))
-            raise ConfigurationError(f"{file}:{line}: `{entry.mode}` is not a mode; {_WAY_OUT}")
-    names = [f"{entry.name} ({entry.mode})" for entry in read.block]
-    for index, name in enumerate(names):
-        if name in names[:index]:
-            line = _locate(text, ("block", index, "name"))
-            raise ConfigurationError(f"{file}:{line}: `{name}` is there twice; keep one of them")
-    servers = {section.name: section for section in read.mcp}
+        place, problem = _name_key(document, first["loc"]), first["msg"].replace(*_UNKNOWN_KEY)
+        raise ConfigurationError(f"{file}: {place}: {problem}; {_WAY_OUT}") from None
+    keys = [(entry.name, entry.mode) for entry in read.block]
+    if twice := next((key for key in keys if keys.count(key) > 1), None):
+        name, mode = twice
+        raise ConfigurationError(f"{file}: `{name} ({mode})` is there twice; keep one of them")
+    learned = [it for it in read.block if it.mode.endswith(_LEARNED)]
+    lock = StaticLock().with_entries(it for it in read.block if it not in learned)
+    lock = lock.with_entries(replace(it, mode=it.mode.removesuffix(_LEARNED)) for it in learned)
     kept = [(kind, section) for kind in KEPT_SECTIONS for section in getattr(read, kind)]
-    return StaticLock({}, servers, tuple(kept)).with_entries(read.block)
+    servers = {section.name: section for section in read.mcp}
+    return replace(lock, servers=servers, kept=tuple(kept))
 
 
 KEPT_SECTIONS = ("authority", "tuned")
 """The sections of njc 0.2 that are written back as they were read."""
 
+_LEARNED = "-learned"
+"""The suffix of the mode of code that njc 0.2 learned from examples, and preferred."""
 
 _UNKNOWN_KEY = ("Unexpected keyword argument", "this njc knows no such key")
 _WAY_OUT = "correct it, install the njc that wrote it, or delete the file and build again"
 
 
-def _locate(text: str, path: Sequence[str | int]) -> int:
-    """Return the line of a key in the file, or of the block that lacks it."""
-    lines = text.split("\n")
-    heads = {
-        number: line.strip(" \t[]")
-        for number, line in enumerate(lines, 1)
-        if line.strip().startswith("[[") and not _is_in_string(lines[: number - 1])
-    }
-    own = [0, *(number for number, kind in heads.items() if kind == path[0])]
-    head = own[path[1] + 1] if len(own) > 1 and isinstance(path[1], int) else 0
-    key = next((part for part in path[2 if head else 0 :] if isinstance(part, str)), "")
-    end = next((number for number in heads if number > head), len(lines) + 1)
-    found = (n for n in range(head + 1, end) if re.match(rf"\s*{re.escape(key)}\s*=", lines[n - 1]))
-    return next(found, max(head, 1))
-
-
-def _is_in_string(lines: Sequence[str]) -> bool:
-    """Return whether these lines end within a multi-line string."""
-    try:
-        tomllib.loads("\n".join(lines))
-    except tomllib.TOMLDecodeError:
-        return True
-    return False
+def _name_key(document: Mapping[str, Any], path: Sequence[str | int]) -> str:
+    """Return a key in the file for people, with the name of its block or server."""
+    shown = f"`{'.'.join(map(str, path))}`"
+    match path:
+        case (str(kind), int(index), *_) if isinstance(found := document[kind][index], dict):
+            return f"{shown} ({found.get('name', 'without a name')})"
+    return shown
 
 
 def format_lock(lock: StaticLock) -> str:
     """Format a lock as text, with its entries in the order of their names."""
-    sections = [
-        *(("block", _list_entry_fields(it)) for _, it in sorted(lock.entries.items())),
+    import tomlkit
+
+    sections: list[tuple[str, Mapping[str, Any]]] = [
+        *(("block", _list_entry_fields(entry)) for _, entry in sorted(lock.entries.items())),
         *lock.kept,
         *(("mcp", _list_server_fields(it)) for _, it in sorted(lock.servers.items())),
     ]
-    return "\n".join([_FILE_HEAD, *(_format_section(*section) for section in sections)])
-
-
-_MULTILINE = ("instruction", "rationale", "code")
-
-
-def _format_section(kind: str, fields: Mapping[str, Any]) -> str:
-    """Write a section of the file, without the keys that have None."""
-    lines = [f"[[{kind}]]"]
-    for key, value in fields.items():
-        if key == "examples" and value is not None:
-            lines += ["examples = [", *(f"  {_format_value(each)}," for each in value), "]"]
-        elif value is not None:
-            write = _format_multiline_string if key in _MULTILINE else _format_value
-            lines.append(f"{key} = {write(value)}")
-    return "\n".join(lines) + "\n"
+    texts = []
+    for kind, fields in sections:
+        table = tomlkit.table()
+        for key, value in fields.items():
+            table.append(key, _make_item(key, value))
+        texts.append(f"[[{kind}]]\n{table.as_string()}")
+    return "\n".join([_FILE_HEAD, *texts])
 
 
 def _list_server_fields(section: ServerSection) -> dict[str, Any]:
@@ -335,66 +302,35 @@ def _list_server_fields(section: ServerSection) -> dict[str, Any]:
     return {key: value for key, value in given if value and (key, value) != ("timeout", 60.0)}
 
 
-_ENTRY_KEYS = (
-    *(
-        "name",
-        "mode",
-        "meaning",
-        "model",
-        "date",
-        "attempts",
-        "tokens",
-        "usd",
-        "digest",
-        "edited",
-        "reviewed",
-    ),
-    *("score", "checks", "shapes", "contract", "live", "rationale", "code"),
-)
-
-
 def _list_entry_fields(entry: LockEntry) -> dict[str, Any]:
+    """Return the fields of an entry that are not empty, with the code at the end."""
     fields = asdict(entry) | {"edited": entry.is_edited}
-    fields["shapes"] = dict(sorted(entry.shapes.items()))
-    for key in ("edited", "shapes", "contract", "live", "rationale"):
-        fields[key] = fields[key] or None
-    if entry.checks:
-        fields["checks"] = {key: it for key, it in fields["checks"].items() if it != ""}
-    return {key: fields[key] for key in _ENTRY_KEYS}
+    code = fields.pop("code")
+    filled = {key: value for key, value in fields.items() if value not in (None, "", False, {})}
+    return {"name": "", "model": ""} | filled | {"code": code}
 
 
-def _format_value(value: object) -> str:
+def _make_item(key: str, value: Any) -> Any:
+    import tomlkit
+
     match value:
-        case bool():
-            return str(value).lower()
-        case float():
-            return f"{value:.6f}"
-        case str():
-            return _format_string(value)
+        case str() if key in ("instruction", "rationale", "code"):
+            text = value.strip("\n").replace("\r", "")
+            if not text or _NEEDS_ESCAPES.search(text):
+                return tomlkit.string(text, multiline=bool(text))
+            return tomlkit.value(f"'''\n{text}\n'''")
+        case Mapping():
+            table = tomlkit.inline_table()
+            for name, part in value.items():
+                if part != "":
+                    table.append(name, _make_item("", part))
+            return table
         case list() | tuple():
-            return f"[{', '.join(map(_format_value, value))}]"
-        case dict():
-            pairs = (f"{_format_key(key)} = {_format_value(part)}" for key, part in value.items())
-            return f"{{ {', '.join(pairs)} }}"
+            array = tomlkit.array()
+            array.extend([_make_item("", part) for part in value])
+            return array
         case _:
-            return str(value)
-
-
-def _format_key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _format_string(name)
+            return tomlkit.item(value)
 
 
 _NEEDS_ESCAPES = re.compile(r"'''|[\x00-\x08\x0b-\x1f\x7f]")
-
-
-def _format_string(text: str) -> str:
-    """Return a TOML string on one line; TOML has JSON's escapes except for the delete character."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _format_multiline_string(code: str) -> str:
-    """Return a TOML string over several lines, without escapes if possible."""
-    if not _NEEDS_ESCAPES.search(code):
-        return f"'''\n{code.rstrip()}\n'''" if code.strip() else '""'
-    lines = (_format_string(line)[1:-1] for line in code.rstrip().split("\n"))
-    return '"""\n' + "\n".join(lines) + '\n"""'

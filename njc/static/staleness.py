@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from njc.static.holes import Hole
-from njc.static.lock import LEARNED_SUFFIX, LockEntry, StaticLock
+from njc.static.lock import LockEntry, StaticLock
 from njrt.records import record, replace
 
 
@@ -40,30 +40,20 @@ HoleStatus = Locked | Stale | Missing
 
 
 def find_hole_statuses(holes: Sequence[Hole], lock: StaticLock) -> dict[str, HoleStatus]:
-    """Look up every hole in the lock; code that njc 0.2 learned from examples is preferred."""
+    """Look up every hole in the lock."""
     names = {hole.name for hole in holes}
-    found = {}
-    for hole in holes:
-        kind = hole.mode + LEARNED_SUFFIX
-        best = find_hole_status(hole, lock, names, kind)
-        # Stale learned code is ignored, unless a person has edited it.
-        is_good = isinstance(best, Locked) or (isinstance(best, Stale) and best.entry.is_edited)
-        found[hole.name] = best if is_good else find_hole_status(hole, lock, names, hole.mode)
-    return found
+    return {hole.name: find_hole_status(hole, lock, names) for hole in holes}
 
 
-def find_hole_status(hole: Hole, lock: StaticLock, names: Collection[str], kind: str) -> HoleStatus:
-    """Look up a hole among the entries of one kind: a mode, learned or not.
-
-    `names` contains the names of all holes; their entries are not mistaken for renamed blocks.
-    """
-    entry = lock.entries.get((hole.name, kind))
+def find_hole_status(hole: Hole, lock: StaticLock, names: Collection[str]) -> HoleStatus:
+    """Look up a hole; `names` are those of all holes, whose entries are not of renamed blocks."""
+    entry = lock.entries.get((hole.name, hole.mode))
     meaning = hole.meaning
     if entry is None:
         moved = (
             Locked(replace(entry, name=hole.name))
             for (name, mode), entry in lock.entries.items()
-            if mode == kind and name not in names and entry.meaning == meaning
+            if mode == hole.mode and name not in names and entry.meaning == meaning
         )
         return next(moved, Missing())
     changed = tuple(
@@ -104,7 +94,7 @@ def describe_hole_status(status: HoleStatus) -> str:
             said = "edited" if entry.is_edited else "up to date"
             if entry.is_reviewed and entry.reviewed:
                 said += f", reviewed by {entry.reviewed.by}"
-            return f"{said}, learned" if entry.score else said
+            return said
 
 
 _PART_DESCRIPTIONS = {

@@ -198,8 +198,6 @@ def reply_to_json(reply: Reply) -> dict[str, Any]:
     fields["usage"] = usage_to_json(reply.usage)
     if reply.attempts:
         fields["attempts"] = attempts_to_json(reply.attempts)
-    if reply.probability is not None:
-        fields["probability"] = reply.probability
     if reply.probabilities is not None:
         fields["probabilities"] = list(reply.probabilities)
     return fields
@@ -237,7 +235,6 @@ def reply_from_json(fields: Mapping[str, Any], model: str) -> Reply:
     found = fields.get("probabilities")
     return Reply(
         *(message, stop, used, model),
-        probability=fields.get("probability"),
         probabilities=None if found is None else tuple(map(float, found)),
     )
 

@@ -144,8 +144,8 @@ class Request:
     place (`file.njpy:line`), `turn` the number of the request in this run, from 1; both are for
     errors, recordings and traces, are never sent to a model and are not part of a cache key.
     `schema` is a JSON schema for the reply's text; adapters have the server enforce it if it can.
-    `wants_probability` asks for the probability of the answer. `question` is asked only of a model
-    that can decide. `on_text`, unless None, is called with the reply's text so far, in another
+    `question` is asked only of a model that can decide, for the probabilities of its answers.
+    `on_text`, unless None, is called with the reply's text so far, in another
     thread, while the reply comes in; never if the model does not stream. A model that makes several
     calls for one request calls `before_call` before each call except the first, with the usage of
     the previous calls; it raises a `LimitError` if no further call may be made. `call_layer`
@@ -162,7 +162,6 @@ class Request:
     place: str = ""
     turn: int = 1
     schema: Json | None = None
-    wants_probability: bool = False
     question: Question | None = None
     on_text: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
     before_call: Callable[[Usage], object] | None = field(default=None, compare=False, repr=False)
@@ -219,9 +218,8 @@ class Reply:
     """A model's answer. `model` is the name that the server reports; `source` is its origin.
 
     `attempts` are all calls that were made for it, if there were several; `usage` is then their
-    total. `probability` is the product of the probabilities of the tokens in the answer's values,
-    if the request wants it and the server gives it. `probabilities` are those of the answers to the
-    request's question, in their order; None if the reply does not give them.
+    total. `probabilities` are those of the answers to the request's question, in their order; None
+    if the reply does not give them.
     """
 
     message: ModelMessage
@@ -230,7 +228,6 @@ class Reply:
     model: str = ""
     source: Literal["model", "cache", "recording", "script"] = "model"
     attempts: tuple[CallAttempt, ...] = ()
-    probability: float | None = None
     probabilities: tuple[float, ...] | None = None
 
 

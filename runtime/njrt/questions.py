@@ -12,17 +12,15 @@ booleans, literals, members of enums, integers between two bounds, numbers of ob
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from enum import Enum
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from njrt.messages import Json, Question
+from njrt.errors import RejectedRequestError
+from njrt.messages import Json, ModelMessage, Question, Reply, Request, UserMessage
 from njrt.outcome import UserValue
 from njrt.records import record, replace
-from njrt.values.json_forms import JsonForm
 from njrt.values.json_unions import MEMBERS, NUMBERED, flatten_alternatives, list_constants
 
 MAX_ANSWERS = 19
@@ -53,57 +51,49 @@ class Choice:
     meaning: str = ""
 
 
-@record
-class Decision:
-    """The questions of a block: about a jump, then about each output or the value to return.
-
-    `jumps` is empty if the block cannot jump.
-    """
-
-    jumps: tuple[Choice, ...]
-    outputs: Mapping[str, tuple[Choice, ...]]
-    returned: tuple[Choice, ...]
+Decision = Mapping[str, Mapping[str, tuple[Choice, ...]]]
+"""The questions of a block: after each jump, or none, the values of what is asked then by name."""
 
 
 def make_decision(
-    outputs: Mapping[str, JsonForm],
-    returned: JsonForm | None,
+    outputs: Mapping[str, Json],
+    returned: Json | None,
     labels: Iterable[str],
     exceptions: Iterable[str],
     objects: Sequence[UserValue],
 ) -> Decision | None:
     """Return the questions of a block that is a decision, or None.
 
-    `returned` is None unless the block may return a value; `objects` are chosen by their numbers.
+    The values are given by their schemas with members; `returned` is None unless the block may
+    return a value. `objects` are chosen by their numbers.
     """
-    chosen = {name: list_choices(form, objects) for name, form in outputs.items()}
     value = list_choices(returned, objects) if returned else ()
-    jumps = [*labels, *(RAISE + name for name in exceptions)]
-    if "return" in jumps and not value:
-        return None
-    jumps = [NO_JUMP, *(RETURN if label == "bare_return" else label for label in jumps)]
-    questions = (len(jumps) > 1) + max(len(chosen), bool(value))
-    if not (1 <= questions <= MAX_QUESTIONS and all(chosen.values()) and len(jumps) <= MAX_ANSWERS):
-        return None
-    asked = tuple(Choice(text, text) for text in jumps) if len(jumps) > 1 else ()
-    return Decision(asked, chosen, value)
+    decision: dict[str, dict[str, tuple[Choice, ...]]] = {
+        NO_JUMP: {name: list_choices(schema, objects) for name, schema in outputs.items()}
+    }
+    for label in (*labels, *(RAISE + name for name in exceptions)):
+        jump = RETURN if label == "bare_return" else label
+        decision[jump] = {RETURNED: value} if label == "return" else {}
+    questions = (len(decision) > 1) + max(map(len, decision.values()))
+    is_few = all(all(asked.values()) for asked in decision.values())
+    is_decision = is_few and 1 <= questions <= MAX_QUESTIONS and len(decision) <= MAX_ANSWERS
+    return decision if is_decision else None
 
 
-def list_choices(form: JsonForm, objects: Sequence[UserValue] = ()) -> tuple[Choice, ...]:
-    """Return the values of a type, if they are from 2 to 19; otherwise none."""
-    root, choices = form.schema_with_members, list[Choice]()
-    for part in flatten_alternatives([root], root):
+def list_choices(schema: Json, objects: Sequence[UserValue] = ()) -> tuple[Choice, ...]:
+    """Return the values of a type by its schema, if they are from 2 to 19; otherwise none.
+
+    None, too, if their texts are not different lines.
+    """
+    choices = list[Choice]()
+    for part in flatten_alternatives([schema], schema):
         if not (found := _list_values(part, objects)):
             return ()
         choices += found
-    if not 2 <= len(choices) <= MAX_ANSWERS:
-        return ()
     texts = [choice.text for choice in choices]
-    is_plain = all(text.isprintable() and text and text == text.strip() for text in texts)
-    if is_plain and len({*texts, ESCAPE}) > len(texts):
-        return tuple(choices)
-    written = (json.dumps(choice.value, ensure_ascii=False) for choice in choices)
-    return tuple(replace(each, text=text) for each, text in zip(choices, written, strict=True))
+    are_lines = all(text.isprintable() and text and text == text.strip() for text in texts)
+    is_few = 2 <= len(choices) <= MAX_ANSWERS and len({*texts, ESCAPE}) > len(texts)
+    return tuple(choices) if is_few and are_lines else ()
 
 
 def _list_values(schema: Json, objects: Sequence[UserValue]) -> Sequence[Choice]:
@@ -112,10 +102,7 @@ def _list_values(schema: Json, objects: Sequence[UserValue]) -> Sequence[Choice]
         numbers = [number for number, it in enumerate(objects, 1) if isinstance(it, kind)]
         return [Choice(f"#{number}", number) for number in numbers]
     if members := schema.get(MEMBERS):
-        return [
-            Choice(name, name, members[name].value if has_meaning(members[name]) else "")
-            for name in list_constants(schema)
-        ]
+        return [Choice(name, name, find_meaning(members[name])) for name in list_constants(schema)]
     values = list_constants(schema)
     match schema.get("type"):
         case "boolean" if not values:
@@ -200,17 +187,75 @@ def choose_answer(probabilities: Sequence[float]) -> int:
     return max(range(len(probabilities)), key=probabilities.__getitem__)
 
 
-def has_meaning(member: Enum) -> bool:
-    """Return whether a member's value is a text other than its name."""
-    return isinstance(member.value, str) and member.value.lower() != member.name.lower()
+def find_meaning(member: object) -> str:
+    """Return the value of an enum's member if it is a text other than its name; otherwise ""."""
+    value, name = getattr(member, "value", None), getattr(member, "name", "")
+    return value if isinstance(value, str) and value.lower() != name.lower() else ""
 
 
-def list_probabilities(
-    asked: Iterable[tuple[Question | None, Sequence[float] | None]],
-) -> dict[str, dict[str, float]]:
+Answers = list[tuple[Question | None, Sequence[float] | None]]
+"""The questions of the requests so far, with the probabilities of the answers."""
+
+QuestionConversation = Generator[Request, Any, tuple[str, dict[str, Any]] | None]
+"""Yields requests and gets the replies; returns the jump and the values by name, if any."""
+
+
+def ask_questions(
+    opening: Request,
+    decision: Decision,
+    has_escape: bool,
+    redact: Callable[[str], str],
+    asked: Answers,
+) -> QuestionConversation:
+    """Ask about the jump, then about what follows it; each question is added to `asked`.
+
+    `opening` is the first request without its question. The result is None if the JSON form is
+    needed: a reply has no probabilities, or the likeliest answer is that none can be given.
+    """
+    jumps, left = tuple(Choice(text, text) for text in decision), list(decision[NO_JUMP].items())
+    jump, values = NO_JUMP, dict[str, Any]()
+    messages, lines = opening.messages, list[str]()
+    if len(jumps) > 1:  # the model must know between which values the block would choose
+        lines = [redact(describe_values(*each)) for each in left]
+        left = [(JUMPS, jumps)]
+    while left:
+        name, choices = left.pop(0)
+        question = make_question(name, choices, has_escape)
+        lines.append(redact(format_question(question, choices)))
+        match messages:
+            case (UserMessage(text, files),):  # not two messages of a user in a row
+                messages = (UserMessage("\n".join([text, *lines]), files),)
+            case _:
+                messages = (*messages, UserMessage("\n".join(lines)))
+        try:
+            reply: Reply = yield replace(
+                opening, messages=messages, turn=len(asked) + 1, question=question
+            )
+        except RejectedRequestError:  # by a server that knows no log probabilities
+            return None
+        probabilities = check_probabilities(reply.probabilities or (), question)
+        asked.append((question, probabilities))
+        if probabilities is None or (best := choose_answer(probabilities)) == len(choices):
+            return None
+        messages, lines = (*messages, ModelMessage(LETTERS[best])), []
+        if name == JUMPS:
+            jump = choices[best].text
+            left = list(decision[jump].items())
+        else:
+            values[name] = choices[best].value
+    return jump, values
+
+
+def list_probabilities(asked: Answers) -> dict[str, dict[str, float]]:
     """Return the probabilities of the answers by question, without the questions that have none."""
     return {
         question.name: dict(zip(question.answers, found, strict=False))
         for question, found in asked
         if question is not None and found is not None
     }
+
+
+def find_certainty(asked: Answers) -> float | None:
+    """Return the least probability of the likeliest answers; None if one has no probability."""
+    found = [max(probabilities) for _, probabilities in asked if probabilities]
+    return min(found) if 0 < len(found) == len(asked) else None

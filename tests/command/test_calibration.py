@@ -15,9 +15,9 @@ from njc.evaluation.calibration import (
     Answered,
     compute_brier,
     compute_calibration_error,
-    compute_sign_test,
     list_gates,
 )
+from njc.evaluation.pass_rates import compute_sign_test
 from njrt.messages import Request
 
 SURE = [Answered(1.0, True)] * 4
@@ -38,7 +38,7 @@ def test_figures(answers: list[Answered], brier: float, distance: float) -> None
 
 def test_gates() -> None:
     answers = [Answered(0.9, True), Answered(0.9, False), Answered(0.6, True), Answered(0.2, False)]
-    found = [(gate.at, gate.kept, gate.right) for gate in list_gates(answers, (0.0, 0.6, 0.9, 1.0))]
+    found = list(list_gates(answers, (0.0, 0.6, 0.9, 1.0)))
     assert found == [(0.0, 1.0, 0.5), (0.6, 0.75, 2 / 3), (0.9, 0.5, 0.5), (1.0, 0.0, None)]
 
 
@@ -95,7 +95,7 @@ def test_both_forms_are_measured(tmp_path: Path) -> None:
         result.output
     )
     assert "   0.90  0.500 ##########            1.000 ####################" in result.output
-    assert "scripted, decide: better in 1 runs, worse in 0 (sign test: p = 1.00)" in result.output
+    assert "scripted, decide: 2 runs passed, and 1 in JSON; in pyproject.toml:" in result.output
     assert result.output.rstrip().endswith("[tool.njc]\ndecide = true")
 
 

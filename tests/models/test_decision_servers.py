@@ -17,13 +17,11 @@ from njrt.errors import ModelError, ModelNotFoundError, RejectedRequestError, Se
 from njrt.media import Attachment
 from njrt.messages import Question, Reply, Request, UserMessage
 from njrt.models.choose import get_model
-from njrt.models.decision_endpoints import OpenAIDecisions, PydanticAIDecisions
-from njrt.models.decisions import can_decide
 from njrt.models.model import Model
 from njrt.models.openai import OpenAI
 from njrt.models.retry_and_fallback import FallbackModel, RetryModel
 from njrt.models.scripted import Scripted
-from njrt.models.wrapped import adapt_model
+from njrt.models.wrapped import adapt_model, can_decide
 from njrt.questions import ESCAPE
 from openai_server import KEY, OpenAIServer, completion, decides, says
 
@@ -34,7 +32,6 @@ REQUEST = Request(
     (UserMessage("Which is `topic`?\nA. bills\nB. food"),),
     temperature=0.0,
     max_reply_tokens=1,
-    wants_probability=True,
     question=QUESTION,
 )
 
@@ -157,8 +154,7 @@ YES_NO = Question("ok", "Which is `ok`?", ("True", "False", ESCAPE), True)
 
 
 def make_luna(server: DecisionServer) -> Any:
-    model = OpenAI("gpt-6-luna", vendor_url=server.base_url, key=KEY, retries=0)
-    return OpenAIDecisions(model)
+    return OpenAI("gpt-6-luna", vendor_url=server.base_url, key=KEY, retries=0)
 
 
 def asking(question: Question, **changes: Any) -> Request:
@@ -220,7 +216,12 @@ def make_system_one(server: DecisionServer) -> Any:
 
 
 SYSTEM_ONE: list[tuple[Question, Any, Any]] = [
-    (YES_NO, {"type": "noul", "noul": 0.93}, (0.93, 0.07, 0.0)),
+    (
+        YES_NO,
+        {"type": "choice", "choice": "True", "confidence": 0.9}
+        | {"probabilities": {"True": 0.9, "False": 0.04, ESCAPE: 0.06}},
+        (0.9, 0.04, 0.06),
+    ),
     (
         QUESTION,
         {"type": "choice", "choice": "food", "confidence": 0.8}
@@ -296,7 +297,7 @@ def test_a_block_decides_by_the_endpoint(answer: Response, expected: str, probab
 def test_models_are_chosen_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("SYSTEM_ONE_BASE_URL", "http://127.0.0.1:9/v1")
-    assert isinstance(get_model("openai/gpt-6-luna"), OpenAIDecisions)
-    assert isinstance(get_model("openai/gpt-6-luna", base_url="http://127.0.0.1:9/v1"), OpenAI)
-    assert isinstance(get_model("pydantic-ai:system-one:clm"), PydanticAIDecisions)
-    assert not can_decide(get_model("pydantic-ai:test"))
+    for name in ("openai/gpt-6-luna", "pydantic-ai:system-one:clm"):
+        assert can_decide(get_model(name))
+    for name in ("openai/gpt-6-sol", "pydantic-ai:test"):
+        assert not can_decide(get_model(name))

@@ -35,7 +35,7 @@ from njc.evaluation.comparison.results import (
     ModeBuild,
     ModeSummary,
     read_tests,
-    sum_usage_by_block,
+    sum_usage,
 )
 from njc.evaluation.comparison.text import format_comparison_text
 from njc.project.build import read_source
@@ -179,7 +179,7 @@ def _run_all(
                 f"run {number} of {mode} (exit code {code}) did not measure the build: {problem}; "
                 f"its output is in {format_path(log)}"
             )
-        used = sum_usage_by_block(read_written_trace(trace))
+        used = sum_usage(read_written_trace(trace))
         run = ComparedRun(code, seconds, used, read_tests(report))
         verdict = "passed" if code == 0 else f"failed ({code})"
         if run.tests:

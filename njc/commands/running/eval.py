@@ -20,11 +20,11 @@ from njc.commands.terminal.flags import (
     parse_modes,
     with_console,
 )
+from njc.evaluation.calibration import format_calibration
 from njc.evaluation.cases.case_file import read_cases
 from njc.evaluation.cases.runner import CaseResult, Form, PlannedRun, run_cases, setting_variable
 from njc.evaluation.cases.summary import (
     compare_forms,
-    format_calibration,
     format_failures,
     format_table,
     format_warnings,
@@ -95,7 +95,7 @@ def command(
     title = f"{shown} on {format_count(len(numbered), 'case')}{times}"
     console.result(f"{title}\n\n{format_table(summaries)}")
     more = [format_failures(summaries), format_warnings(summaries)]
-    more += map(format_calibration, summaries)
+    more += [format_calibration(each.name, each.answers) for each in summaries]
     if flags["decide"]:
         more += map(compare_forms, summaries[::2], summaries[1::2])
     for text in filter(None, more):

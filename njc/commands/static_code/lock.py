@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import itertools
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +31,7 @@ from njc.project.report import format_count, format_findings
 from njc.project.units import Unit, find_units
 from njc.static.build import HoleRequest
 from njc.static.holes import Hole
-from njc.static.lock import LEARNED_SUFFIX, LockEntry, Review, StaticLock, read_lock
+from njc.static.lock import LockEntry, Review, StaticLock, read_lock
 from njc.static.staleness import (
     HoleStatus,
     Locked,
@@ -82,16 +81,15 @@ def command(
     lock, findings, is_open = read_lock(file), tuple[Finding, ...](), False
     find_unused = partial(_find_unused_in_units, units=units, project=project)
     if keep:
-        keys = ((it, key) for it in chosen or holes for key in _list_keys(it))
-        entries = ((it, lock.entries[key]) for it, key in keys if key in lock.entries)
-        kept = [replace(entry, meaning=it.meaning) for it, entry in entries]
+        found = [(it, lock.entries.get((it.name, it.mode))) for it in chosen or holes]
+        kept = [replace(entry, meaning=it.meaning) for it, entry in found if entry]
         save_lock(lock.with_entries(kept), lock, file)
     elif reviewed:
         save_lock(lock.with_entries(_sign(chosen, lock)), lock, file)
     elif update:
         names = {hole.name for hole in chosen or holes}
         request = HoleRequest(
-            rewritten=tuple(itertools.chain(*map(_list_keys, chosen))),
+            rewritten=tuple((hole.name, hole.mode) for hole in chosen),
             only=lambda hole: hole.name in names,
             writer_name=flags["writer_name"],
             notify=console.note,
@@ -156,10 +154,6 @@ def find_named_hole(block: str, holes: Sequence[Hole]) -> Hole:
     raise ConfigurationError(
         f"there is no static block `{block}` in these sources; there are: {known}"
     )
-
-
-def _list_keys(hole: Hole) -> list[tuple[str, str]]:
-    return [(hole.name, hole.mode + kind) for kind in ("", LEARNED_SUFFIX)]
 
 
 def _find_unused_in_units(

@@ -10,13 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from njc.evaluation.calibration import (
-    Answered,
-    compute_brier,
-    compute_calibration_error,
-    compute_sign_test,
-    list_gates,
-)
+from njc.evaluation.calibration import Answered
 from njc.evaluation.cases.case_file import NumberedCase
 from njc.evaluation.cases.runner import CaseResult, Form
 from njc.evaluation.comparison.text import format_text_table
@@ -69,44 +63,13 @@ def summarize(form: Form, cases: Sequence[NumberedCase], results: Sequence[CaseR
     return Summary(", ".join(filter(None, (form.mode, model, reply))), by_case)
 
 
-def format_calibration(summary: Summary) -> str:
-    """Return how well the probabilities of a model fit, with a table of gates; "" without any."""
-    if not (answers := summary.answers):
-        return ""
-    brier, distance = compute_brier(answers), compute_calibration_error(answers)
-    lines = [
-        f"{summary.name}: {len(answers):,} runs with probabilities, Brier score {brier:.3f}, "
-        f"expected calibration error {distance:.3f}",
-        "",
-        f"gate at  {'share kept':{BAR + 6}}  share right",
-    ]
-    for gate in list_gates(answers):
-        right = "-" if gate.right is None else _draw_share(gate.right)
-        lines.append(f"{gate.at:7.2f}  {_draw_share(gate.kept):{BAR + 6}}  {right}")
-    return "\n".join(lines)
-
-
-BAR = 20
-"""The number of characters of a bar that stands for all answers."""
-
-
-def _draw_share(share: float) -> str:
-    return f"{share:.3f} {'#' * round(BAR * share)}"
-
-
 def compare_forms(json: Summary, decided: Summary) -> str:
     """Return whether deciding costs right answers, and the line for pyproject if not."""
-    pairs = [
-        (one.has_passed, other.has_passed)
-        for (_, before), (_, after) in zip(json.cases, decided.cases, strict=True)
-        for one, other in zip(before, after, strict=True)
-    ]
-    better, worse = pairs.count((False, True)), pairs.count((True, False))
-    p = compute_sign_test(better, worse) if better + worse else 1.0
-    found = f"{decided.name}: better in {better} runs, worse in {worse} (sign test: p = {p:.2f})"
+    passed, before = decided.passes.passed, json.passes.passed
+    found = f"{decided.name}: {passed:,} runs passed, and {before:,} in JSON"
     if not decided.answers:
         return f"{found}; no block decided: `njc show` says which could, and not every model can"
-    if worse > better:
+    if passed < before:
         return f"{found}; keep `decide` off"
     return f"{found}; in pyproject.toml:\n\n[tool.njc]\ndecide = true"
 

@@ -1,6 +1,6 @@
 """The results of a comparison: the cost of each mode's build and runs, and how many tests passed.
 
-ComparedRun(0, 1.2, {"mail.njpy:12": Totals(calls=1, ...)}, {"test_mail::test_bill": True})
+ComparedRun(0, 1.2, Totals(calls=1, ...), {"test_mail::test_bill": True})
 ...  ->  ModeSummary("static", ModeBuild(...), runs=(...))  ->  a table
 """
 
@@ -13,7 +13,7 @@ from statistics import median
 from xml.etree import ElementTree
 
 from njc.evaluation.pass_rates import PassRate
-from njc.trace_lines import BeganLine, RepliedLine, TraceLine
+from njc.trace_lines import RepliedLine, TraceLine
 from njrt.observability.accounts import Totals
 from njrt.records import field, record
 
@@ -32,11 +32,11 @@ class ModeBuild:
 
 @record
 class ComparedRun:
-    """A single run of the command, what its blocks used, by place, and which tests passed."""
+    """A single run of the command, what its blocks used, and which tests passed."""
 
     exit_code: int
     seconds: float
-    blocks: Mapping[str, Totals] = field(default_factory=dict)
+    usage: Totals = Totals()
     tests: Mapping[str, bool] = field(default_factory=dict)
     """The tests of the command's report; empty if it wrote none."""
 
@@ -44,10 +44,6 @@ class ComparedRun:
     def verdicts(self) -> Mapping[str, bool]:
         """The tests, or the command itself as the only one."""
         return self.tests or {"the command": self.exit_code == 0}
-
-    @property
-    def usage(self) -> Totals:
-        return sum(self.blocks.values(), Totals())
 
 
 @record
@@ -117,21 +113,17 @@ def count_differences(one: ModeSummary, other: ModeSummary) -> tuple[int, int]:
     return sum(a > b for a, b in pairs), sum(a < b for a, b in pairs)
 
 
-def sum_usage_by_block(trace: Iterable[TraceLine]) -> dict[str, Totals]:
-    """Add up the model calls in a trace file's lines by block place."""
-    places: dict[str, str] = {}
-    blocks: defaultdict[str, Totals] = defaultdict(Totals)
-    for line in trace:
-        match line:
-            case BeganLine(run=run, place=place):
-                places[run] = place or "elsewhere"
-            case RepliedLine(run=run, cost=cost, seconds=seconds):
-                blocks[places.get(run, "elsewhere")] += Totals(
-                    calls=1,
-                    input_tokens=cost.input,
-                    output_tokens=cost.output,
-                    usd=cost.usd or 0.0,
-                    unpriced=int(cost.usd is None and cost.input + cost.output > 0),
-                    seconds=seconds,
-                )
-    return dict(blocks)
+def sum_usage(trace: Iterable[TraceLine]) -> Totals:
+    """Add up the model calls in a trace file's lines."""
+    calls = [
+        Totals(
+            calls=1,
+            input_tokens=line.cost.input,
+            output_tokens=line.cost.output,
+            usd=line.cost.usd or 0.0,
+            unpriced=int(line.cost.usd is None and line.cost.input + line.cost.output > 0),
+        )
+        for line in trace
+        if isinstance(line, RepliedLine)
+    ]
+    return sum(calls, Totals())

@@ -18,10 +18,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from njc.evaluation.calibration import compute_sign_test
 from njc.evaluation.comparison.results import ModeSummary, count_differences
+from njc.evaluation.pass_rates import compute_sign_test
 from njc.project.report import format_count
-from njrt.observability.accounts import Totals, format_cost
+from njrt.observability.accounts import format_cost
 
 MODE_HEADINGS = (
     *("mode", "passed", "95 % interval", "build s", "build tokens"),
@@ -29,7 +29,6 @@ MODE_HEADINGS = (
 )
 MAX_TESTS = 20
 """How many tests that differ are listed."""
-BLOCK_HEADINGS = ("block", "mode", "calls", "tokens", "cost", "model s")
 
 
 def format_mode_cells(row: ModeSummary) -> tuple[str, ...]:
@@ -63,20 +62,6 @@ def format_text_table(
         ).rstrip()
         for line in (headings, rules, *lines)
     )
-
-
-def format_block_rows(rows: Sequence[ModeSummary]) -> list[tuple[str, ...]]:
-    """Return what each block used in each mode, per run."""
-    lines: list[tuple[str, ...]] = []
-    for place in sorted({place for row in rows for run in row.runs for place in run.blocks}):
-        for row in rows:
-            used = sum((run.blocks.get(place, Totals()) for run in row.runs), Totals())
-            if used.calls:
-                count = len(row.runs)
-                cells = f"{used.calls / count:.1f}", f"{used.tokens / count:,.0f}"
-                cost = format_cost(used.usd / count, used.unpriced)
-                lines.append((place, row.name, *cells, cost, f"{used.seconds / count:.2f}"))
-    return lines
 
 
 def format_test_rows(rows: Sequence[ModeSummary]) -> list[tuple[str, ...]]:
@@ -140,12 +125,10 @@ def _compute_break_even(good: Sequence[ModeSummary]) -> Iterator[str]:
 
 
 def format_comparison_text(rows: Sequence[ModeSummary]) -> str:
-    """Return the comparison as text for a terminal: modes, blocks, advice."""
+    """Return the comparison as text for a terminal: modes, tests, advice."""
     parts = [format_text_table(MODE_HEADINGS, [format_mode_cells(row) for row in rows])]
     if tests := format_test_rows(rows):
         modes = [row.name for row in rows if row.runs]
         parts.append(format_text_table(("test", *modes), tests))
-    if blocks := format_block_rows(rows):
-        parts.append(format_text_table(BLOCK_HEADINGS, blocks))
     parts.append("\n".join(write_advice(rows)))
     return "\n\n".join(parts)

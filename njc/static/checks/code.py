@@ -1,7 +1,7 @@
 """All checks of generated code before it replaces a block; each failure is a message to the model.
 
-    parsed -> not the program around it -> visible, read-only, jumps, guard -> attributes -> bound
-        -> ends -> questions -> in place
+    parsed -> not the program around it -> visible, read-only, jumps, guard -> bound -> ends
+        -> questions -> in place
 
 The first checks also apply to the code of a live model at run time; they read the block's interface
 from a scope like the running block's, without values. Not detected: valid code that does not fulfil
@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from njc.analysis.assignment import can_reach_end, find_unbound_at_end, is_endless_loop
 from njc.analysis.inference import TypeReader
+from njc.analysis.json_compatibility import find_json_problem
 from njc.analysis.types import Typed
 from njc.frontend.name_resolution import Definition, collect_bindings
 from njc.frontend.prompt_references import list_variables, parse_type
-from njc.static.checks.attributes import find_attribute_problems
 from njc.static.holes import Hole, list_imports_on_own_lines, split_import
 from njrt.execution.checks import find_snippet_problems
 from njrt.execution.guard.check import find_guard_problems, find_static_problems
@@ -32,13 +32,12 @@ from njrt.scope.names import DeclaredNames
 from njrt.scope.opening import open_scope
 from njrt.scope.scope import Scope
 
-Classes = Mapping[str, ast.ClassDef]
 InPlaceCheck = Callable[[str], str | None]
 """Compiles the whole file with the code in its place; returns Python's complaint, or None."""
 
 
 def find_code_refusals(
-    code: str, hole: Hole, classes: Classes, types: TypeReader, in_place: InPlaceCheck
+    code: str, hole: Hole, types: TypeReader, in_place: InPlaceCheck
 ) -> tuple[str, ...]:
     """Return every reason why the code cannot fill the hole; empty if it can."""
     try:
@@ -61,7 +60,6 @@ def find_code_refusals(
         private = frozenset(re.findall(r"\b_\w+", types.text))
         problems += find_guard_problems(whole.checked_nodes, whole.names, static_scope, private)
         problems += find_static_problems(whole.nodes, whole.names, static_scope)
-    problems += find_attribute_problems(tree, hole.block.scope, names.bound, types)
     problems += _find_wrong_values(nodes, hole, types)
     problems += _find_foreign_names(analysis, hole)
     problems += _find_early_reads(tree, hole)
@@ -72,9 +70,7 @@ def find_code_refusals(
     ]
     problems += _find_unbound_outputs(tree, hole)
     problems += _find_endless_loops(nodes)
-    problems += find_question_problems(
-        tree, hole.helper, hole.block.scope.is_async, hole.visible, classes
-    )
+    problems += _find_question_problems(analysis, hole, types)
     if not problems and (complaint := in_place(code)):
         problems.append(complaint)
     return tuple(dict.fromkeys(problems))
@@ -333,105 +329,50 @@ def _describe_wrong_value(value: ast.expr, choices: Sequence[str]) -> str:
 # ── whether the questions that generated code asks a model at run time are well-formed ────────────
 
 
-_SCHEMA_ALTERNATIVES: Mapping[str, str] = {
-    "object": "str, or a class with fields",
-    "Any": "str, or a class with fields",
-    "Callable": "str",
-    "Iterator": "list",
-    "Generator": "list",
-}
-"""Types that JSON cannot represent, and the alternative to request."""
-
-_EXAMPLES: Mapping[str, str] = {
-    **dict.fromkeys(("list", "List", "set", "frozenset"), "{}[str]"),
-    **dict.fromkeys(("dict", "Dict", "Mapping"), "{}[str, int]"),
-    **dict.fromkeys(("tuple", "Tuple"), "{}[int, str]"),
-}
-"""Collections that need a type for their items."""
-
-
-def find_question_problems(
-    tree: ast.Module, helper: str, is_async: bool, names: Sequence[str], classes: Classes
+def _find_question_problems(
+    analysis: SnippetAnalysis, hole: Hole, types: TypeReader
 ) -> Iterator[str]:
-    """Check every call of the helper; `names` come from the program, `classes` from the file."""
-    defined = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
-    awaited = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Await)}
+    """Check every call of the helper; types that the code itself defines or imports may be any."""
+    helper, nodes = hole.helper, analysis.nodes
+    awaited = {id(node.value) for node in nodes if isinstance(node, ast.Await)}
     dropped = {
         id(node.value)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Assign | ast.Expr | ast.Return | ast.AnnAssign)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Call(func=ast.Name(id=name)) if name == helper:
-                if is_async and id(node) in dropped - awaited:
+                if hole.block.scope.is_async and id(node) in dropped - awaited:
                     yield (
                         f"line {node.lineno}: `{helper}(...)` must be awaited: `await"
                         f" {helper}(...)`"
                     )
-                for problem in _check_call(node, helper, names, {**classes, **defined}):
+                for problem in _check_call(node, hole, types, analysis.names.bound.keys()):
                     yield f"line {node.lineno}: {problem}"
 
 
 def _check_call(
-    call: ast.Call, helper: str, names: Sequence[str], classes: Classes
+    call: ast.Call, hole: Hole, types: TypeReader, own: Collection[str]
 ) -> Iterator[str]:
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     given |= dict(zip(("prompt", "schema"), call.args, strict=False))
     if len(call.args) > 2 or given.keys() - {"prompt", "schema"} or "prompt" not in given:
-        yield f"`{helper}` takes a prompt and, if need be, a schema: `{helper}(prompt, schema)`"
+        form = f"`{hole.helper}(prompt, schema)`"
+        yield f"`{hole.helper}` takes a prompt and, if need be, a schema: {form}"
         return
     match given["prompt"]:
         case ast.Constant(value=str(text)):
-            for name in names:
+            for name in hole.visible:
                 if re.search(rf"\{{{name}\b|<{name}>", text):
                     yield (
                         f"the model would read `{name}` as a word and not its value: "
                         f"write the prompt as an f-string with {{{name}}}"
                     )
-    if "schema" in given:
-        yield from _check_type(given["schema"], classes, frozenset())
-
-
-def _check_type(node: ast.expr, classes: Classes, around: frozenset[str]) -> Iterator[str]:
-    """Yield a type's parts that JSON cannot represent; types from elsewhere are assumed to fit."""
-    match node:
-        case ast.Name(id=name) if name in classes and name not in around:
-            for field in classes[name].body:
-                if isinstance(field, ast.AnnAssign):
-                    for problem in _check_type(field.annotation, classes, around | {name}):
-                        yield f"in `{name}`: {problem}"
-        case ast.Name(id=name) | ast.Attribute(attr=name) if name in _EXAMPLES:
-            yield (
-                f"`{name}` must say what its items are: {_EXAMPLES[name].format(name)}, for example"
-            )
-        case ast.Name(id=name) | ast.Attribute(attr=name) if name in _SCHEMA_ALTERNATIVES:
-            yield f"JSON does not carry `{name}`; ask for a {_SCHEMA_ALTERNATIVES[name]}"
-        case ast.Subscript(value=base, slice=inner):
-            yield from _check_subscript(base, inner, classes, around)
-        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            yield from _check_type(left, classes, around)
-            yield from _check_type(right, classes, around)
-        case ast.Constant(value=str(text)) if around:  # a field's type may be quoted
-            if (quoted := parse_type(text)) is not None:
-                yield from _check_type(quoted, classes, around)
+    match given.get("schema"):
         case ast.Constant(value=str(text)):
             yield f"the schema must be a type, not the text {text!r}"
-        case ast.List() | ast.Tuple() | ast.Set():
-            yield (
-                "the schema must be a type: for a choice write Literal[...], for several list[...]"
-            )
-
-
-def _check_subscript(
-    base: ast.expr, inner: ast.expr, classes: Classes, around: frozenset[str]
-) -> Iterator[str]:
-    name = base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")
-    parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-    if name in _SCHEMA_ALTERNATIVES:
-        yield f"JSON does not carry `{name}[...]`; ask for a {_SCHEMA_ALTERNATIVES[name]}"
-    elif name == "Annotated":
-        yield from _check_type(parts[0], classes, around)
-    elif name not in ("Literal", "ClassVar"):
-        for part in parts:
-            yield from _check_type(part, classes, around)
+        case ast.expr() as schema if not set(list_variables(schema)) & set(own):
+            problem = find_json_problem(Typed(schema, hole.block.scope), types)
+            if problem is not None and problem.is_certain:
+                yield f"{problem.reason}; the schema is a type such as `Literal[...]`, `list[str]`"

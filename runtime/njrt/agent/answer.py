@@ -37,7 +37,7 @@ from njrt.effects import (
 from njrt.errors import ConfigurationError
 from njrt.message_json import find_last_object
 from njrt.messages import ANSWER_DECODER, Json, Reply, make_object_schema
-from njrt.questions import has_meaning
+from njrt.questions import find_meaning
 from njrt.records import record
 from njrt.rendering.shown_classes import find_shown_classes
 from njrt.scope.scope import Scope
@@ -173,7 +173,7 @@ def list_meanings(kinds: Iterable[DeclaredType]) -> list[str]:
         for kind in find_shown_classes((), kinds)
         if issubclass(kind, Enum)
         for member in kind
-        if has_meaning(member)
+        if find_meaning(member)
     ]
 
 

@@ -28,7 +28,7 @@ from njrt.errors import ConfigurationError
 from njrt.media import Attachment
 from njrt.outcome import UserValue
 from njrt.private_names import unmangle
-from njrt.questions import has_meaning
+from njrt.questions import find_meaning
 from njrt.records import record
 from njrt.rendering.describe import describe_function, describe_size, describe_whole
 from njrt.rendering.members import describe_doc, format_enum_members
@@ -214,7 +214,7 @@ def _describe_other_classes(
     for cls in {id(cls): cls for cls in (*in_form, *enums) if id(cls) not in named}.values():
         yield from describe_doc(cls, is_whole=True)
         is_read = any(cls is read for read in writer.enums.values())
-        if is_read and not (id(cls) in known and any(map(has_meaning, cls))):
+        if is_read and not (id(cls) in known and any(map(find_meaning, cls))):
             yield format_enum_members(cls, writer)
 
 

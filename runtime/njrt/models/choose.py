@@ -82,10 +82,9 @@ def _choose_default(base_url: str | None, environ: Mapping[str, str]) -> Model:
 def _choose_named(name: str, base_url: str | None, environ: Mapping[str, str]) -> Model:
     match name.split(":", 1):
         case ["pydantic-ai", model] if model:
-            from njrt.models.decision_endpoints import add_decisions
             from njrt.models.pydantic_ai import PydanticAI
 
-            return _share(("pydantic-ai", model), lambda: add_decisions(PydanticAI(model)))
+            return _share(("pydantic-ai", model), lambda: PydanticAI(model))
         case ["python", place] if place:
             return _get_own_model(place)
     match name.split("/", 1):
@@ -130,16 +129,7 @@ def _get_openai(model: str | None, base_url: str | None, environ: Mapping[str, s
 
     key = find_server_key(base_url, environ) if base_url else environ.get("OPENAI_API_KEY")
     urls = {"base_url": base_url, "vendor_url": find_vendor_url(environ)}
-    found = _share_model(OpenAI, model, key, environ, **urls)
-    if base_url is not None or model not in DECISION_MODELS:
-        return found
-    from njrt.models.decision_endpoints import OpenAIDecisions
-
-    return OpenAIDecisions(found)
-
-
-DECISION_MODELS = ("gpt-6-luna",)
-"""OpenAI's models with the endpoint `/v1/decisions`."""
+    return _share_model(OpenAI, model, key, environ, **urls)
 
 
 def _get_anthropic(model: str, environ: Mapping[str, str]) -> Model:

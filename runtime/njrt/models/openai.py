@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Literal, assert_never
 
-from njrt.errors import ConfigurationError, ModelNotFoundError
+from njrt.errors import ConfigurationError, ModelNotFoundError, RejectedRequestError
 from njrt.media import Attachment
 from njrt.message_json import hash_json, write_json
 from njrt.messages import (
@@ -33,7 +33,7 @@ from njrt.messages import (
     Usage,
     UserMessage,
 )
-from njrt.models.probability import compute_probability
+from njrt.models.decision_endpoints import ask_openai
 from njrt.models.remote import MAX_RETRIES, THINKING_TOKENS, VendorModel
 from njrt.models.request_parts import (
     build_file,
@@ -51,6 +51,9 @@ Body = dict[str, Any]
 """JSON on its way to a server."""
 
 VENDOR_URL = "https://api.openai.com/v1"
+
+DECISION_MODELS = ("gpt-6-luna",)
+"""OpenAI's models with the endpoint `/v1/decisions`."""
 
 
 THINKING_FAMILIES: Mapping[str, Literal["thinking", "unthinking", "never"]] = {
@@ -117,13 +120,22 @@ class OpenAI(VendorModel):
         self.is_own_server = base_url is not None
         self._listing = asyncio.Lock()
         self.thinking_tokens = THINKING_TOKENS if thinking else 0
-        self.can_decide = base_url is not None or not thinking
+        self.has_decisions = base_url is None and model in DECISION_MODELS
+        self.can_decide = self.has_decisions or base_url is not None or not thinking
 
     async def exchange(self, request: Request) -> Reply:
         if self._model is None:
             async with self._listing:
                 self._model = self._model or await self._find_first_model()
-        return await super().exchange(request)
+        if self.has_decisions and request.question is not None:
+            with self.explained(request):
+                reply = await ask_openai(self.get_client(), self._model, request, request.question)
+            return replace(reply, usage=self.price(reply.usage, 0))
+        try:
+            return await super().exchange(request)
+        except RejectedRequestError:
+            self.can_decide = self.can_decide and request.question is None
+            raise
 
     async def _find_first_model(self) -> str:
         client = self.get_client()
@@ -155,16 +167,13 @@ class OpenAI(VendorModel):
         message, stop = parse_choice(choice, len(request.messages))
         usage = self.read_usage(response.get("usage"))
         reply = Reply(message, stop, usage, completion.model or self._model or "")
-        tokens = (choice.logprobs and choice.logprobs.content) or ()
         if request.question is not None:
+            tokens = (choice.logprobs and choice.logprobs.content) or ()
             first = (tokens[0].top_logprobs if tokens else None) or ()
             self.can_decide = bool(first) or stop == "refusal"
             likeliest = [(token.token, token.logprob) for token in first]
             probabilities = read_letters(likeliest, request.question)
             return replace(reply, stop="end", probabilities=probabilities)
-        if request.wants_probability and tokens:
-            logged = ((token.token, token.logprob) for token in tokens)
-            reply = replace(reply, probability=compute_probability(message.text, logged))
         if request.schema is None or self.is_own_server:
             return reply
         return restore_strict_reply(reply, request.schema)
@@ -292,10 +301,8 @@ def make_completion_body(request: Request, model: str, own_server: bool = False)
         schema = request.schema if own_server else make_strict_schema(request.schema)
         form = {"name": "reply", "schema": schema} | ({} if own_server else {"strict": True})
         body["response_format"] = {"type": "json_schema", "json_schema": form}
-    if request.wants_probability:
-        body["logprobs"] = True
     if request.question is not None:
-        body["top_logprobs"] = TOP_TOKENS
+        body |= {"logprobs": True, "top_logprobs": TOP_TOKENS}
     if not own_server:  # requests with a common prefix go to a server that has it cached
         names = [tool.name for tool in request.tools]
         body["prompt_cache_key"] = f"njc-{hash_json([request.system, names, request.place])}"

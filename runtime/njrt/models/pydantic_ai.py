@@ -38,6 +38,7 @@ from njrt.messages import (
     UserMessage,
     VendorContent,
 )
+from njrt.models.decision_endpoints import ask_pydantic_ai
 from njrt.models.http_client import current_bill, was_sent
 from njrt.models.remote import (
     THINKING_TOKENS,
@@ -84,7 +85,7 @@ class PydanticAI(RemoteModel):
         key_variable = f"{provider.upper().replace('-', '_')}_API_KEY"
         server = Server(connected.base_url or provider, key_variable)
         super().__init__(f"pydantic-ai:{name}", "tools", server)
-        profile = connected.profile
+        profile, self.can_decide = connected.profile, hasattr(connected, "decide")
         self.can_force_tools = bool(profile.get("supports_tools", True))
         self.has_native_schemas = bool(profile.get("supports_json_schema_output", False))
         self.thinking_tokens = THINKING_TOKENS if profile.get("thinking_always_enabled") else 0
@@ -95,6 +96,8 @@ class PydanticAI(RemoteModel):
         from pydantic_ai.exceptions import AgentRunError, ContentFilterError, UserError
 
         try:
+            if self.can_decide:
+                return await ask_pydantic_ai(self._get_model(), self.name, request)
             response = await self._ask(request)
             reply = Reply(
                 parse_response(response, self.name, len(request.messages)),

@@ -119,7 +119,7 @@ class RemoteModel(CallLister):
 
         What it rejects is not sent again. The caller checks a reply against the schema anyway.
         """
-        can_stream = self.can_stream and not request.wants_probability  # it comes only with a whole
+        can_stream = self.can_stream and request.question is None  # it comes only with a whole
         wanted_schema = request.schema if self.enforces_schemas else None
         wanted_text = request.on_text if can_stream else None
         ways = product(

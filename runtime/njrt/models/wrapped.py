@@ -18,6 +18,15 @@ def list_inner_models(model: Any) -> list[Model]:
     return [part for part in parts if hasattr(part, "aask")]
 
 
+def can_decide(model: Any) -> bool:
+    """Return whether a `Question` may be sent to a model, or to all inside of a wrapper.
+
+    A model says so by its attribute `can_decide`. It may still reply without probabilities.
+    """
+    inner = list_inner_models(model)
+    return bool(getattr(model, "can_decide", inner and all(map(can_decide, inner))))
+
+
 def adapt_model(given: Any) -> Model:
     """Return a model that a program gives: ours, its own, or a model object of PydanticAI."""
     missing = [name for name in ("name", "protocol", "ask", "aask") if not hasattr(given, name)]
@@ -26,10 +35,9 @@ def adapt_model(given: Any) -> Model:
         return model
     bases = type(given).__mro__
     if any(base.__name__ == "Model" and "pydantic_ai" in base.__module__ for base in bases):
-        from njrt.models.decision_endpoints import add_decisions
         from njrt.models.pydantic_ai import PydanticAI
 
-        adapted: Model = add_decisions(PydanticAI(given))
+        adapted: Model = PydanticAI(given)
         return adapted
     match given:
         case str():

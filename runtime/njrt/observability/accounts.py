@@ -21,7 +21,7 @@ from njrt.effects import Effect, NeedsCode, Refusal
 from njrt.errors import BudgetError, NaturalError, NotAskedError
 from njrt.events import Asked, Began, Ended, Event, Performed, Replied, RunId, Unanswered
 from njrt.messages import CallAttempt, Reply, Request, Usage, UserMessage
-from njrt.questions import list_probabilities
+from njrt.questions import Answers, find_certainty, list_probabilities
 from njrt.records import record
 from njrt.rendering.endings import format_error_line, name_ending, summarize_result
 
@@ -129,15 +129,19 @@ class RunAccount:
         The name is `(jump)` for the question whether the block jumps, and `return` for the value
         that it returns.
         """
-        asked = ((call.request.question, call.reply) for call in self.calls if call.reply)
-        return list_probabilities((question, it.probabilities) for question, it in asked)
+        return list_probabilities(self._asked)
 
     @property
     def certainty(self) -> float | None:
         """The least probability of the answers that were chosen; None if it was asked for more."""
-        replies = [call.reply for call in self.calls if call.request.question is not None]
-        found = [reply.probabilities for reply in replies if reply and reply.probabilities]
-        return min(map(max, found)) if 0 < len(found) == len(self.calls) else None
+        return find_certainty(self._asked)
+
+    @property
+    def _asked(self) -> Answers:
+        return [
+            (call.request.question, None if call.reply is None else call.reply.probabilities)
+            for call in self.calls
+        ]
 
     @property
     def totals(self) -> Totals:

@@ -85,10 +85,8 @@ def make_request_key(request: Request, model: str, repeat: int | None = None) ->
     }
     if request.schema is not None:
         canonical["schema"] = request.schema
-    if request.wants_probability:
-        canonical["wants_probability"] = True
     if request.question is not None:
-        canonical["answers"] = list(request.question.answers)
+        canonical |= {"wants_probability": True, "answers": list(request.question.answers)}
     return hash_json(canonical)
 
 

@@ -38,32 +38,19 @@ MOST_DROPS = 3
 """The number of drops in a row after which a loop no longer asks ahead."""
 Variables = Callable[[], tuple[Any, ...]]
 """A block's lambda over its variables."""
-RequestMaker = Callable[[Variables], Request | None]
-"""Returns the first request of a run with these variables; None if that would run the program."""
-
-
-def ahead(items: Iterable[T], targets: str, width: int) -> Loop[T]:
-    """Return a loop over `items` whose block sends up to `width` requests at the same time.
-
-    `targets` are the loop's variables: `mail`, or several as in `number, mail`.
-    """
-    return Loop(items, targets, width)
-
-
-@record
-class Sent:
-    """A request that was sent ahead, and the meter of the run that sent it."""
-
-    request: Request
-    future: Future[Callable[[], Reply]]
-    meter: Meter
+Sent = tuple[Request, "Future[Callable[[], Reply]]"]
+"""A request that was sent ahead, without its time limits, and what will have its reply."""
 
 
 class Loop(Generic[T]):
-    """One execution of a loop (state: where it is, and what is on its way, by iteration)."""
+    """One execution of a loop (state: where it is, and what is on its way, by iteration).
+
+    Its block sends up to `width` requests at the same time. `targets` are the loop's variables:
+    `mail`, or several as in `number, mail`.
+    """
 
     def __init__(self, items: Iterable[T], targets: str, width: int) -> None:
-        self._items, self._targets, self.width = items, targets, width
+        self._items, self._targets, self.width = items, targets.split(", "), width
         self._iterator: Iterator[T] = iter(())
         self._number = self._drops = 0
         self._sent: dict[float, Sent] = {}
@@ -82,13 +69,14 @@ class Loop(Generic[T]):
             self._iterator = iter(())
             self._drop_before(math.inf)
 
-    def take(self, request: Request) -> Sent | None:
-        """Return the request that was sent for this iteration, if it is the same."""
+    def take(self, request: Request) -> Future[Callable[[], Reply]] | None:
+        """Return the future reply to an equal request that was sent for this iteration, if any."""
         self._drop_before(self._number)
-        sent = self._sent.get(self._number)
-        if sent is not None and sent.request == make_comparable(request):
+        sent, future = self._sent.get(self._number, (None, None))
+        if future is not None and sent == make_comparable(request):
             self._drops = 0
-            return self._sent.pop(self._number)
+            del self._sent[self._number]
+            return future
         self._drop_before(self._number + 1)
         if self._drops >= MOST_DROPS:
             self.width = 1
@@ -100,39 +88,43 @@ class Loop(Generic[T]):
         from njrt.models.network import get_network
 
         room = min(self.width - 1, run.meter.count_room())
-        for number, item in enumerate(self._peek(), self._number + 1):
-            if len(self._sent) < room and number not in self._sent:
-                values = self._name(item)
-                request = run.make(bind(run.variables, values)) if values else None
-                if request is None:
-                    return
-                future = get_network().start(run.below.aask(request))
-                self._sent[number] = Sent(make_comparable(request), future, run.meter)
-
-    def _peek(self) -> list[Any]:
-        """Return the next items; none at the end, which is also a change of a dict."""
-        with suppress(Exception):
-            return list(islice(copy_iterator(self._iterator) or (), self.width - 1))
-        return []
+        with suppress(Exception):  # of an iterator whose dict has changed its size
+            for number, item in enumerate(
+                islice(copy_iterator(self._iterator) or (), self.width - 1), self._number + 1
+            ):
+                if len(self._sent) < room and number not in self._sent:
+                    request = run.make(bind(run.variables, self._name(item)))
+                    if request is None:
+                        return
+                    future = get_network().start(run.below.aask(request))
+                    self._sent[number] = make_comparable(request), future
 
     def _name(self, item: Any) -> dict[str, Any]:
-        """Return the loop's variables for an item; none if only the program can unpack it."""
-        names = self._targets.split(", ")
-        parts = [item] if len(names) == 1 else item if type(item) in (tuple, list) else []
-        return dict(zip(names, parts, strict=True)) if len(parts) == len(names) else {}
+        """Return the loop's variables for an item; raise ValueError if unpacking it runs code."""
+        parts = [item]
+        if len(self._targets) > 1:
+            parts = item if type(item) in (tuple, list) else []
+        return dict(zip(self._targets, parts, strict=True))
 
     def _drop_before(self, number: float) -> None:
         for each in [it for it in self._sent if it < number]:
             self._drops += 1
-            drop(self._sent.pop(each))
+            drop(self._sent.pop(each)[1])
+
+
+ahead = Loop
+"""What compiled files call: `ahead(mails, "mail", 8)`."""
 
 
 @record
 class AskingAhead:
-    """The layer of a run that asks ahead; `below` are the layers under it and the model."""
+    """The layer of a run that asks ahead; `below` are the layers under it and the model.
+
+    `make` returns the first request of a run with other variables, or None.
+    """
 
     loop: Loop[Any]
-    make: RequestMaker
+    make: Callable[[Variables], Request | None]
     variables: Variables
     meter: Meter
     is_async: bool
@@ -141,19 +133,19 @@ class AskingAhead:
     async def answer(self, request: Request, ask: Ask) -> Reply:
         if request.turn > 1:
             return await ask(request)
-        began, sent = read_clock(), self.loop.take(request)
+        began, future = read_clock(), self.loop.take(request)
         self.loop.send(self)
-        if sent is None:
+        if future is None:
             return await ask(request)
         try:
             if self.is_async:
-                waiting = asyncio.wrap_future(sent.future)
+                waiting = asyncio.wrap_future(future)
                 return (await asyncio.wait_for(waiting, request.timeout))()
-            return sent.future.result(request.timeout)()
+            return future.result(request.timeout)()
         except Exception:  # the iteration's own request may fail likewise, and say so
             self.loop.width = max(1, self.loop.width // 2)
         finally:
-            sent.future.cancel()
+            future.cancel()
         if request.seconds_left is not None:
             left = max(MIN_CALL_SECONDS, request.seconds_left + began - read_clock())
             request = replace(request, timeout=min(request.timeout, left), seconds_left=left)
@@ -165,32 +157,27 @@ def make_comparable(request: Request) -> Request:
     return replace(request, timeout=0.0, seconds_left=None)
 
 
-def drop(sent: Sent) -> None:
+def drop(future: Future[Callable[[], Reply]]) -> None:
     """Cancel a request that was sent ahead, and count what is known to have been used."""
     usage = Usage(usd=0.0)
-    if not sent.future.cancel():
-        if sent.future.exception() is not None:
+    if not future.cancel():
+        if future.exception() is not None:
             return
-        reply = sent.future.result()()
+        reply = future.result()()
         usage = replace(reply.usage, usd=0.0) if reply.source == "cache" else reply.usage
-    sent.meter.add_usage(usage)
     note_dropped(usage)
 
 
-def copy_iterator(iterator: Iterator[Any]) -> Iterator[Any] | None:
+def copy_iterator(iterator: Any) -> Iterator[Any] | None:
     """Return a second iterator over what is left; None if that could run the program's code."""
-    kind = type(iterator)
-    if kind in _PLAIN_ITERATORS:
-        return copy.copy(iterator)
-    if kind not in (enumerate, zip):
+    if type(iterator) in _PLAIN_ITERATORS:
+        copied: Iterator[Any] = copy.copy(iterator)
+        return copied
+    if type(iterator) not in (enumerate, zip):
         return None
-    reduced: Any = iterator.__reduce__()
-    _, parts, *state = reduced
-    if kind is enumerate:
-        inner = copy_iterator(parts[0])
-        return None if inner is None else enumerate(inner, parts[1])
-    copies = [copied for part in parts if (copied := copy_iterator(part)) is not None]
-    return zip(*copies, strict=bool(state)) if len(copies) == len(parts) else None
+    make, parts, *_ = iterator.__reduce__()
+    copies = [part if type(part) is int else copy_iterator(part) for part in parts]
+    return None if any(part is None for part in copies) else make(*copies)
 
 
 _COLLECTIONS: Any = ([], (), range(0), range(2**70), {}, {}.values(), {}.items())
@@ -209,6 +196,4 @@ def bind(variables: Variables, values: dict[str, Any]) -> FunctionType:
     closure = tuple(CellType(values[name]) if name in values else cell for name, cell in cells)
     if others := {name: values[name] for name in values.keys() & {*code.co_names}}:
         module = {**module, **others}
-    bound = FunctionType(code, module, variables.__name__, None, closure)
-    bound.__qualname__ = variables.__qualname__
-    return bound
+    return FunctionType(code, module, variables.__name__, None, closure)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 import typing
-from copy import copy
 from functools import lru_cache, partial
 
 from njrt.agent.answer_handler import AnswerHandler
@@ -106,7 +105,7 @@ class BlockRun(DecidingRun):
         self.handler: Handler | None = None
         self.gate: RunGate | None = None
         if arguments.ahead is not None and not call.code:
-            self.ask_ahead(arguments.ahead, arguments)
+            self.ask_ahead(arguments.ahead, prompt, arguments)
 
     # ── the conversation ─────────────────────────────────────────────────────────────────────────
 
@@ -177,17 +176,7 @@ class BlockRun(DecidingRun):
                 raise ConfigurationError(NO_ANSWER.format(prompt.reason))
             return self.request_code(prompt.reason)
         handler.prompt = prompt
-        if block.options.decide or block.options.sure is not None or self.session.record:
-            return self.ask_for_answer(prompt)
-        return converse(
-            block,
-            self.session.protocol,
-            prompt.text,
-            self.serve,
-            prompt.form,
-            attachments=prompt.attachments,
-            reopen=lambda: prompt.text,
-        )
+        return self.ask_for_answer(prompt)
 
     def request_code(self, reason: str) -> AnswerConversation:
         """Ask for code in the model's place; raise PolicyError if none is allowed."""
@@ -227,7 +216,7 @@ class BlockRun(DecidingRun):
 
     # ── asking ahead ─────────────────────────────────────────────────────────────────────────────
 
-    def ask_ahead(self, loop: Loop[typing.Any], arguments: RunArguments) -> None:
+    def ask_ahead(self, loop: Loop[typing.Any], prompt: str, arguments: RunArguments) -> None:
         """Let this run send the next iterations' first requests, if only a server answers them."""
         from njrt.session.ahead import AskingAhead
 
@@ -236,29 +225,10 @@ class BlockRun(DecidingRun):
         is_decided = self.interceptors or callable(options.redact) or settings.model or is_own
         is_counted = settings.budgets or options.budget or self.session.environ.get("NJC_BUDGET")
         if self.effects == "answer" and not (is_decided or is_counted or settings.wrap):
-            peek = copy(self)  # not this run, which would hold itself by its model
-            peek.session = copy(self.session)
-            peek.session.listener = lambda event: None
-            make = partial(peek.make_first_request, arguments)
+            # The maker does not hold this run, which would hold itself by its model.
+            make = partial(make_first_request, self.call, prompt, replace(arguments, ahead=None))
             given = loop, make, arguments.variables, self.session.meter, self.is_async
             self.session.add_layer(partial(AskingAhead, *given))
-
-    def make_first_request(
-        self, arguments: RunArguments, variables: VariablesLambda
-    ) -> Request | None:
-        """Return the first request of a run on other variables; None if that may run code."""
-        peeked = copy(self)
-        peeked.scope = open_scope(self.call.names, variables, arguments.types, arguments.ns)
-        peeked.redactor = Redactor(self.block.options.redact is not False)
-        conversation = peeked.converse()
-        try:
-            step = next(conversation) if peeked.shows_plain_data() else None
-        except Exception:  # the iteration will raise it if it is reached
-            return None
-        finally:
-            conversation.close()
-            peeked.close()
-        return step if isinstance(step, Request) and peeked.effects == "answer" else None
 
     def shows_plain_data(self) -> bool:
         """Return whether all inputs are shown without running code of the program.
@@ -357,6 +327,20 @@ class BlockRun(DecidingRun):
         """Release the program's objects; an exception would keep them alive with its frames."""
         self.scope.close()
         self.handler = self.interface = self.contract = self.gate = self.before = None
+
+
+def make_first_request(
+    call: BlockCall, prompt: str, arguments: RunArguments, variables: VariablesLambda
+) -> Request | None:
+    """Return the first request of a run on other variables; None if that may run code."""
+    run = BlockRun(call, prompt, replace(arguments, variables=variables))
+    conversation = run.converse()
+    try:
+        step = next(conversation) if run.shows_plain_data() else None
+    finally:
+        conversation.close()
+        run.close()
+    return step if isinstance(step, Request) and run.effects == "answer" else None
 
 
 def open_block(call: BlockCall, prompt: str, interface: object, session: Session) -> Block:

@@ -1,42 +1,74 @@
 """How a run that answers with data is asked: by questions if its block decides, otherwise for JSON.
 
-Questions ──> Decided      probable enough    the effect is served
-                           below `sure`       Unsure is raised, or a person or a model is asked
-          ──> Undecided    without `sure`     the JSON form
+ask_questions ──> an effect    probable enough    it is served
+                               below `sure`       Unsure is raised, or a person or a model is asked
+              ──> None         without `sure`     the JSON form
 """
 
 from __future__ import annotations
 
+from types import WrapperDescriptorType
+from typing import Any
+
+from njrt.agent.answer import find_exception
 from njrt.agent.answer_prompt import AnswerPrompt
 from njrt.agent.conversation import AnswerConversation, converse
-from njrt.agent.decide import Decided, Questions, find_decision
+from njrt.agent.prompt import ANSWER_ROLE
 from njrt.block import Block
 from njrt.decisions import PendingEffect, is_observer
-from njrt.effects import Answer, Effect, NeedsCode, Refusal
+from njrt.effects import (
+    Answer,
+    BindOutputs,
+    BreakLoop,
+    ContinueLoop,
+    Effect,
+    NeedsCode,
+    RaiseNamed,
+    Refusal,
+    ReturnAnswer,
+)
 from njrt.errors import ConfigurationError, Unsure
-from njrt.messages import UserMessage
-from njrt.models.decisions import can_decide
-from njrt.questions import list_probabilities
+from njrt.messages import Request, UserMessage
+from njrt.models.wrapped import can_decide
+from njrt.questions import (
+    RAISE,
+    RETURNED,
+    Answers,
+    Decision,
+    QuestionConversation,
+    ask_questions,
+    find_certainty,
+    list_probabilities,
+    make_decision,
+)
 from njrt.records import replace
 from njrt.scope.scope import Scope
 from njrt.session.run import BaseRun
+from njrt.session.session import Session
 
+DECISION_PROMPT = (
+    f"{ANSWER_ROLE}; answer each question about it with the letter of one answer alone."
+)
 NO_ANSWER = "`sure` needs a block that answers with data: {}"
 
 
 class DecidingRun(BaseRun):
-    """A run that may decide (state: the questions so far)."""
+    """A run that may decide (state: the probabilities of the answers so far)."""
 
     block: Block
     scope: Scope
-    questions: Questions | None = None
-    is_sure: bool | None = None
-    """With `unsure="ask"`, whether nobody need be asked about the next effect."""
+    is_sure = False
+    """Whether the effect that is served next is an answer that reaches `sure`."""
+
+    def __init__(self, session: Session, is_async: bool) -> None:
+        super().__init__(session, is_async)
+        self.asked: Answers = []
 
     @property
-    def probabilities(self) -> dict[str, dict[str, float]]:
-        """The probabilities of the answers so far."""
-        return list_probabilities(self.questions.asked) if self.questions else {}
+    def asks_person(self) -> bool:
+        """Whether the interceptors decide about what is not sure."""
+        options = self.block.options
+        return options.sure is not None and options.unsure == "ask"
 
     def ask_for_answer(self, prompt: AnswerPrompt) -> AnswerConversation:
         """Ask the block's questions if it decides; if not, or without a result, ask for JSON.
@@ -44,34 +76,31 @@ class DecidingRun(BaseRun):
         Raises Unsure if the answer is not probable enough, and ConfigurationError if that cannot be
         known.
         """
-        sure, advice, turn = self.block.options.sure, "", 1
-        asks_person = self.block.options.unsure == "ask"
-        self.questions = questions = self._choose_questions(prompt)
+        sure, text, certainty = self.block.options.sure, prompt.text, None
+        decision = self._choose_decision(prompt)
         if sure is not None:
-            self._check_unsure(questions)
-            self.is_sure = False if asks_person else None
-        below: Decided | None = None
-        if questions is not None:
-            ending = yield from questions.ask()
-            turn = ending.requests + 1
-            if isinstance(ending, Decided):
-                is_sure = sure is None or ending.certainty >= sure
-                below = None if is_sure else ending
-                if below and asks_person:
-                    self._check_person()
-                if is_sure or asks_person:
-                    if self.is_sure is not None:
-                        self.is_sure = is_sure
-                    result = yield from self.serve(ending.effect, ending.requests)
-                    if self.is_sure is not None:
-                        self.is_sure = False
+            self._check_unsure(decision)
+        if decision is not None:
+            answers = yield from self._ask_questions(prompt, decision)
+            if answers is not None:
+                certainty = find_certainty(self.asked) or 0.0
+                self.is_sure = sure is None or certainty >= sure
+                if self.is_sure or self.asks_person:
+                    result = yield from self.serve(_make_effect(*answers), len(self.asked))
                     if not isinstance(result, Refusal):
                         assert not isinstance(result, Answer | NeedsCode)
                         return result
-                    advice = f"\n\n{result.message}"
-        if sure is not None:
-            self._meet_unsure(below)
-        text = prompt.text + advice
+                    text, certainty = f"{text}\n\n{result.message}", None
+                self.is_sure = False
+        match self.block.options.unsure:
+            case "raise" if sure is not None:
+                found = "unknown" if certainty is None else f"{certainty:.3f}"
+                error = Unsure(f"the probability of the answer is {found}, and `sure` is {sure}")
+                error.probabilities = list_probabilities(self.asked)
+                raise error
+            case str(name) if sure is not None and name != "ask":
+                self.session.use_model(name)
+        turn = len(self.asked) + 1
         return (
             yield from converse(
                 *(self.block, self.session.protocol, text, self.serve, prompt.form, turn),
@@ -82,66 +111,76 @@ class DecidingRun(BaseRun):
 
     def describe(self, effect: Effect, turn: int, number: int) -> PendingEffect:
         described = super().describe(effect, turn, number)
-        if self.questions is None and self.is_sure is None:
-            return described
-        return replace(described, probabilities=self.probabilities, is_sure=self.is_sure)
+        is_sure = self.is_sure if self.asks_person and not self.block.code else None
+        return replace(described, probabilities=list_probabilities(self.asked), is_sure=is_sure)
 
-    def _choose_questions(self, prompt: AnswerPrompt) -> Questions | None:
+    def _ask_questions(self, prompt: AnswerPrompt, decision: Decision) -> QuestionConversation:
+        options = self.block.options
+        opening = Request(
+            *(DECISION_PROMPT, (UserMessage(prompt.write_opening(), prompt.attachments),)),
+            temperature=0.0,
+            max_reply_tokens=1,
+            timeout=options.max_call_seconds or 120.0,
+            place=self.block.place,
+        )
+        has_escape = options.authority != "strict"
+        return ask_questions(opening, decision, has_escape, prompt.redact, self.asked)
+
+    def _choose_decision(self, prompt: AnswerPrompt) -> Decision | None:
         """Return the questions if the block decides, by the recording or else by the options."""
         session, options = self.session, self.block.options
-        is_wanted = bool(options.decide) or options.sure is not None
+        is_wanted, record = bool(options.decide) or options.sure is not None, session.record
+        if not (is_wanted or record):
+            return None
         if (decision := find_decision(self.block, self.scope, prompt)) is None:
             return None
-        questions = Questions(self.block, prompt, decision, session.model)
-        if (record := session.record) is not None:
-            if record.has_reply(questions.make_first_request().messages):
-                return questions
+        if record is not None:
+            first = next(self._ask_questions(prompt, decision))
+            if record.has_reply(first.messages):
+                return decision
             if record.has_reply((UserMessage(prompt.text, prompt.attachments),)):
                 return None
-            if record.is_replay:
-                return questions if is_wanted else None
-        return questions if is_wanted and can_decide(session.model) else None
+        is_replay = record is not None and record.is_replay
+        return decision if is_wanted and (is_replay or can_decide(session.model)) else None
 
-    def _check_unsure(self, questions: Questions | None) -> None:
+    def _check_unsure(self, decision: Decision | None) -> None:
         """Raise ConfigurationError if nothing could follow an answer without a probability."""
-        record = self.session.record
+        has_decisions = self.record is not None and self.record.has_decisions
         match self.block.options.unsure:
-            case "ask":
-                if record is None or not record.is_replay:
-                    self._check_person()
-            case "raise" if questions is None:
-                way = 'or say with `unsure="ask"` or a model\'s name what follows without one'
-                raise ConfigurationError(f"`sure` needs a probability, {self._explain()}; {way}")
-
-    def _explain(self) -> str:
-        """Return why the answer has no probability."""
-        if self.session.record is not None and self.session.record.is_replay:
-            return "and the recording has none: record the block again"
-        if not can_decide(self.session.model):
-            return f"and {self.session.model.name} gives none: use another model"
-        return "and this block is no decision: let it choose among 2 to 19 values"
-
-    def _check_person(self) -> None:
-        """Raise ConfigurationError if `unsure="ask"` finds nobody."""
-        is_decided = self.record is not None and self.record.has_decisions
-        if all(map(is_observer, self.interceptors)) and not is_decided:
-            raise ConfigurationError(
-                '`unsure="ask"` asks the interceptors, and there are none; run the block inside '
-                "`with njrt.using(intercept=njrt.approve())`"
-            )
-
-    def _meet_unsure(self, decided: Decided | None) -> None:
-        """Raise Unsure, or see to it that a person or another model decides."""
-        options = self.block.options
-        match options.unsure:
-            case "raise":
-                found = "unknown" if decided is None else f"{decided.certainty:.3f}"
-                error = Unsure(
-                    f"the probability of the answer is {found}, and `sure` is {options.sure}"
+            case "ask" if all(map(is_observer, self.interceptors)) and not has_decisions:
+                raise ConfigurationError(
+                    '`unsure="ask"` asks the interceptors, and there are none; run the block '
+                    "inside `with njrt.using(intercept=njrt.approve())`"
                 )
-                error.probabilities = self.probabilities
-                raise error
-            case "ask":
-                self._check_person()
-            case str(name):
-                self.session.use_model(name)
+            case "raise" if decision is None:
+                raise ConfigurationError(
+                    "`sure` needs a probability: let the block choose among 2 to 19 values, and "
+                    "use a model that gives probabilities; or say what follows without one with "
+                    '`unsure="ask"` or a model\'s name'
+                )
+
+
+def find_decision(block: Block, scope: Scope, prompt: AnswerPrompt) -> Decision | None:
+    """Return the questions of a block that is a decision, or None."""
+    form = prompt.form
+    classes: list[Any] = [find_exception(scope, name) for name in form.exceptions]
+    has_fields = any(not isinstance(it.__init__, WrapperDescriptorType) for it in classes)
+    if form.is_reasoned or has_fields:
+        return None
+    outputs = {name: each.schema_with_members for name, each in form.outputs.items()}
+    returned = None if form.returned is None else form.returned.schema_with_members
+    return make_decision(outputs, returned, block.labels, form.exceptions, prompt.objects)
+
+
+def _make_effect(jump: str, values: dict[str, Any]) -> Effect:
+    match jump:
+        case "none":
+            return BindOutputs(values)
+        case "break":
+            return BreakLoop()
+        case "continue":
+            return ContinueLoop()
+        case "return":
+            return ReturnAnswer(values.get(RETURNED))
+        case _:
+            return RaiseNamed(jump.removeprefix(RAISE), "")

@@ -18,7 +18,7 @@ from njrt.errors import ConfigurationError
 from njrt.messages import Protocol, Reply, Request
 from njrt.models.choose import choose_model
 from njrt.models.model import Layer, LayeredModel, Model
-from njrt.models.wrapped import list_inner_models
+from njrt.models.wrapped import can_decide, list_inner_models
 from njrt.options import OFF_WORDS, ON_WORDS, Options
 from njrt.private_files import find_cache_folder
 from njrt.records import record
@@ -49,6 +49,10 @@ class DeferredModel:
     choose: Callable[[], Model]
     protocol: Protocol
     name: str = "recorded"
+
+    @property
+    def can_decide(self) -> bool:
+        return can_decide(self.choose())
 
     def ask(self, request: Request) -> Reply:
         return self.choose().ask(request)

@@ -27,7 +27,7 @@ PROGRAM = '''\
 from typing import Literal
 
 
-def route(tickets: list[str]) -> None:
+def route(tickets: set[str]) -> None:
     for ticket in tickets:
         """natural
         Put <ticket> into <:team: Literal["billing", "shipping"]>, or continue.

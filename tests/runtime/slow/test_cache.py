@@ -61,7 +61,6 @@ KEPT_APART: dict[str, dict[str, Any]] = {
     "temperature": {"temperature": 0.0},
     "reply tokens": {"max_reply_tokens": 7},
     "schema": {"schema": {"type": "object"}},
-    "probability": {"wants_probability": True},
 }
 THE_SAME: dict[str, dict[str, Any]] = {
     "place": {"place": "moved.njpy:9"},
