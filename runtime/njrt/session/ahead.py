@@ -55,7 +55,7 @@ class Sent:
     """A request that was sent ahead, and the meter of the run that sent it."""
 
     request: Request
-    future: Future[Callable[[], Reply]]
+    future: Future[Reply]
     meter: Meter
 
 
@@ -148,8 +148,8 @@ class AskingAhead:
         try:
             if self.is_async:
                 waiting = asyncio.wrap_future(sent.future)
-                return (await asyncio.wait_for(waiting, request.timeout))()
-            return sent.future.result(request.timeout)()
+                return await asyncio.wait_for(waiting, request.timeout)
+            return sent.future.result(request.timeout)
         except Exception:  # the iteration's own request may fail likewise, and say so
             self.loop.width = max(1, self.loop.width // 2)
         finally:
@@ -171,7 +171,7 @@ def drop(sent: Sent) -> None:
     if not sent.future.cancel():
         if sent.future.exception() is not None:
             return
-        reply = sent.future.result()()
+        reply = sent.future.result()
         usage = replace(reply.usage, usd=0.0) if reply.source == "cache" else reply.usage
     sent.meter.add_usage(usage)
     note_dropped(usage)

@@ -261,8 +261,8 @@ def test_an_error_of_the_programs_own_model_is_kept_as_the_cause():
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
-        (KeyboardInterrupt(), KeyboardInterrupt),
-        (SystemExit(3), SystemExit),
+        (KeyboardInterrupt(), RuntimeError),
+        (SystemExit(3), RuntimeError),
         (asyncio.CancelledError(), ServerError),
         (StopIteration(), ServerError),
         (StopAsyncIteration(), ServerError),
