@@ -94,11 +94,21 @@ class Anthropic(VendorModel):
         return make_message_body(request, self._model)
 
     @asynccontextmanager
-    async def open_stream(
-        self, api: Any, arguments: Body
-    ) -> AsyncIterator[tuple[Any, MessageSnapshot]]:
+    async def open_stream(self, api: Any, arguments: Body) -> AsyncIterator[tuple[Any, Any]]:
         async with api.stream(**arguments) as stream:
-            yield stream, MessageSnapshot(stream)
+            yield stream, stream
+
+    def read_piece(self, state: Any, event: Any) -> str:
+        match event.type:
+            case "text":
+                return str(event.text)
+            case "input_json":
+                return str(event.partial_json)
+        return ""
+
+    def get_snapshot(self, state: Any) -> tuple[Any, bool]:
+        message = state.current_message_snapshot
+        return message, bool(message.stop_reason)
 
     def read_response(self, response: Any, request: Request) -> Reply:
         message = validate_reply(response, _Message)
@@ -115,37 +125,6 @@ class Anthropic(VendorModel):
         uncached, cached, written = (read_token_count(usage, name) for name in names)
         output = read_token_count(usage, "output_tokens")
         return Usage(uncached + cached + written, output, cached), written
-
-
-class MessageSnapshot:
-    """A streamed message so far (state: the SDK's, and the arguments of calls as written)."""
-
-    def __init__(self, stream: Any) -> None:
-        self.is_complete = False
-        self._stream = stream
-        self._inputs: dict[int, str] = {}
-
-    def add(self, event: Any) -> None:
-        match event.type:
-            case "content_block_delta" if event.delta.type == "input_json_delta":
-                before = self._inputs.get(event.index, "")
-                self._inputs[event.index] = before + event.delta.partial_json
-            case "message_stop":
-                self.is_complete = True
-
-    @property
-    def text(self) -> str:
-        blocks = self._stream.current_message_snapshot.content
-        texts = [block.text for block in blocks if block.type == "text"]
-        return "\n".join(filter(None, [*texts, *self._inputs.values()]))
-
-    @property
-    def usage(self) -> Any:
-        return self.build()["usage"]
-
-    def build(self) -> Body:
-        message: Body = self._stream.current_message_snapshot.to_dict(warnings=False)
-        return message
 
 
 @record

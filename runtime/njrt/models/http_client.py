@@ -5,8 +5,9 @@
                                               another request the limits and budgets are checked
     HTTP 200 {"error": {"code": 502}}         becomes HTTP 502, which the SDK retries
 
-The SDK has the connection, the key, the retries and the streams. Redirects are not followed, since
-the key would travel with them. Not counted: retries by PydanticAI's providers.
+The SDK has the connection, the key, the retries and the streams. Bodies are read up to a limit, and
+not packed. Redirects are not followed, since the key would travel with them. Not counted: retries
+by PydanticAI's providers.
 """
 
 from __future__ import annotations
@@ -15,11 +16,10 @@ import asyncio
 import re
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from njrt.errors import ModelError, NaturalError
@@ -27,7 +27,7 @@ from njrt.messages import CallAttempt, Reply, Request, Usage, add_usage
 from njrt.models.response import MalformedReplyError, parse_json
 
 MAX_BODY_BYTES = 16 * 2**20
-"""Maximal bytes of an unpacked response; a model's reply has less than a megabyte."""
+"""Maximal bytes of a response; a model's reply has less than a megabyte."""
 
 UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError"})
 """Names of httpx exceptions that are raised before a request is sent."""
@@ -104,45 +104,61 @@ def make_client_class(base: Any, failure: type[Exception]) -> Any:
     What ends a call is the cause of a `failure`, the base of the SDK's exceptions: one that is no
     more than that passes through the SDK without a retry.
     """
+    http: Any = sys.modules[base.build_request.__module__.partition(".")[0]]  # httpx, httpx2
+
+    class LimitedStream(http.AsyncByteStream):  # type: ignore[misc]
+        def __init__(self, stream: Any) -> None:
+            self._stream, self._length = stream, 0
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            async for data in self._stream:
+                self._length += len(data)
+                if self._length > MAX_BODY_BYTES:
+                    raise MalformedReplyError(f"it is longer than {MAX_BODY_BYTES:,} bytes")
+                yield data
+
+        async def aclose(self) -> None:
+            await self._stream.aclose()
 
     class BilledClient(base):  # type: ignore[misc]
         async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
-            send = partial(super().send, request, stream=True, **options)
+            bill = current_bill.get() if request.method == "POST" else None
             try:
-                return await _send(send, request, stream)
+                if bill is not None:
+                    await bill.open_call()
+                response = await super().send(request, stream=True, **options)
+                response.stream = LimitedStream(response.stream)
+                response = await prepare_response(response, stream)
             except (NaturalError, MalformedReplyError) as error:
                 raise failure(str(error)) from error
+            except Exception as error:
+                if bill is not None and not was_sent(error):
+                    bill.cancel_call()
+                raise
+            if bill is not None and not response.is_success:
+                bill.cancel_call()
+            return response
 
     return BilledClient
 
 
-async def _send(send: Callable[[], Any], request: Any, is_streamed: bool) -> Any:
-    """Return the response: an event stream that the caller reads, or any other with its body."""
-    bill = current_bill.get() if request.method == "POST" else None
-    if bill is not None:
-        await bill.open_call()
+async def prepare_response(response: Any, is_streamed: bool) -> Any:
+    """Return an event stream as it is, and any other response with its body and true status."""
     try:
-        response = await send()
-    except Exception as error:
-        if bill is not None and not was_sent(error):
-            bill.cancel_call()
-        raise
-    if is_streamed and response.is_success and is_event_stream(response.headers):
-        return _rebuild(response, stream=_make_stream(response))
-    try:
-        body = b"".join([data async for data in _read_limited(response)])
+        encoding = response.headers.get("content-encoding", "identity")
+        if encoding.strip().lower() not in ("", "identity"):
+            raise MalformedReplyError(f"its encoding {encoding[:40]!r} was not asked for")
+        if is_streamed and response.is_success and is_event_stream(response.headers):
+            return response
+        body = await response.aread()
     except Exception:
+        await response.aclose()
         if response.is_success:
             raise
-        body = b""  # the status says enough
-    finally:
-        await response.aclose()
-    whole = _rebuild(response, content=body)
+        return type(response)(response.status_code, request=response.request)
     if response.is_success and (status := find_error_status(body)):
-        whole.status_code = status
-    if bill is not None and not whole.is_success:
-        bill.cancel_call()
-    return whole
+        response.status_code = status
+    return response
 
 
 def is_event_stream(headers: Mapping[str, str]) -> bool:
@@ -160,51 +176,6 @@ def find_error_status(body: bytes) -> int | None:
                 code = str(error.get("code")) if isinstance(error, dict) else ""
                 return int(code) if re.fullmatch("[45][0-9][0-9]", code) else 502
     return None
-
-
-def _rebuild(response: Any, **content: Any) -> Any:
-    """Return the response with another, unpacked body."""
-    packed = ("content-encoding", "content-length", "transfer-encoding")
-    headers = [item for item in response.headers.multi_items() if item[0].lower() not in packed]
-    return type(response)(
-        response.status_code,
-        headers=headers,
-        request=response.request,
-        extensions=response.extensions,
-        **content,
-    )
-
-
-def _make_stream(response: Any) -> Any:
-    """Return the unpacked body, as a stream of the HTTP library that the SDK has chosen."""
-    base: Any = sys.modules[type(response).__module__].AsyncByteStream
-
-    class LimitedStream(base):  # type: ignore[misc]
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            async for data in _read_limited(response):
-                yield data
-
-        async def aclose(self) -> None:
-            await response.aclose()
-
-    return LimitedStream()
-
-
-async def _read_limited(response: Any) -> AsyncIterator[bytes]:
-    encoding = response.headers.get("content-encoding", "").strip().lower()
-    if encoding not in ("", "identity", "gzip", "deflate"):
-        raise MalformedReplyError(f"its encoding {encoding[:40]!r} was not asked for")
-    length = 0
-    try:
-        async for data in response.aiter_bytes():
-            length += len(data)
-            if length > MAX_BODY_BYTES:
-                raise MalformedReplyError(f"it is longer than {MAX_BODY_BYTES:,} bytes")
-            yield data
-    except Exception as error:
-        if type(error).__name__ == "DecodingError":  # the SDK would take it for a lost connection
-            raise MalformedReplyError("it cannot be unpacked") from None
-        raise
 
 
 def was_sent(failure: BaseException) -> bool:

@@ -140,12 +140,26 @@ class OpenAI(VendorModel):
         return make_completion_body(request, self._model, self.is_own_server)
 
     @asynccontextmanager
-    async def open_stream(
-        self, api: Any, arguments: Body
-    ) -> AsyncIterator[tuple[Any, CompletionSnapshot]]:
+    async def open_stream(self, api: Any, arguments: Body) -> AsyncIterator[tuple[Any, Any]]:
+        from openai.lib.streaming.chat import ChatCompletionStreamState
+
         streamed = arguments | {"stream": True, "stream_options": {"include_usage": True}}
         async with await api.create(**streamed) as stream:
-            yield stream, CompletionSnapshot()
+            yield stream, ChatCompletionStreamState()
+
+    def read_piece(self, state: Any, event: Any) -> str:
+        pieces = ""
+        for made in state.handle_chunk(event):
+            match made.type:
+                case "content.delta":
+                    pieces += made.delta
+                case "tool_calls.function.arguments.delta":
+                    pieces += made.arguments_delta
+        return pieces
+
+    def get_snapshot(self, state: Any) -> tuple[Any, bool]:
+        completion = state.current_completion_snapshot
+        return completion, any(choice.finish_reason for choice in completion.choices[:1])
 
     def read_response(self, response: Any, request: Request) -> Reply:
         completion = validate_reply(response, _Completion)
@@ -177,60 +191,6 @@ class OpenAI(VendorModel):
 
     def price(self, usage: Usage, cache_writes: int) -> Usage:
         return usage if self.is_own_server else super().price(usage, cache_writes)
-
-
-class CompletionSnapshot:
-    """A streamed completion so far (state), in the form of a whole one.
-
-    The SDK's accumulator is for OpenAI's own streams: other servers leave out the index of a choice
-    or of a call, or repeat the type of a call as null.
-    """
-
-    def __init__(self) -> None:
-        self._calls: dict[int, Body] = {}
-        self._message: Body = {"content": "", "refusal": ""}
-        self._choice: Body = {"message": self._message, "finish_reason": None}
-        self._whole: Body = {"choices": [self._choice], "model": None, "usage": None}
-
-    @property
-    def usage(self) -> Any:
-        return self._whole["usage"]
-
-    @property
-    def is_complete(self) -> bool:
-        return self._choice["finish_reason"] is not None
-
-    @property
-    def text(self) -> str:
-        arguments = [call["function"]["arguments"] for call in self._calls.values()]
-        return "\n".join(filter(None, [self._message["content"], *arguments]))
-
-    def add(self, event: Any) -> None:
-        self._whole["model"] = event.model or self._whole["model"]
-        if event.usage is not None:
-            self._whole["usage"] = event.usage.to_dict(warnings=False)
-        for choice in event.choices or ():
-            if not choice.index:  # only the first choice is used
-                self._choice["finish_reason"] = (
-                    choice.finish_reason or self._choice["finish_reason"]
-                )
-                if choice.delta is not None:
-                    self._add_delta(choice.delta)
-
-    def _add_delta(self, delta: Any) -> None:
-        self._message["content"] += delta.content or ""
-        self._message["refusal"] += delta.refusal or ""
-        for piece in delta.tool_calls or ():
-            index = len(self._calls) if piece.index is None else piece.index
-            new = {"id": None, "function": {"name": "", "arguments": ""}}
-            call = self._calls.setdefault(index, new)
-            call["id"] = call["id"] or piece.id
-            for name in ("name", "arguments") if piece.function is not None else ():
-                call["function"][name] += getattr(piece.function, name) or ""
-
-    def build(self) -> Body:
-        self._message["tool_calls"] = [call for _, call in sorted(self._calls.items())]
-        return self._whole
 
 
 @record

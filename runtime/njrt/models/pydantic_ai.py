@@ -44,7 +44,6 @@ from njrt.models.remote import (
     RemoteModel,
     add_file_hint,
     list_files,
-    make_reporter,
 )
 from njrt.models.request_parts import (
     make_sendable_arguments,
@@ -156,12 +155,12 @@ class PydanticAI(RemoteModel):
         }
         if request.on_text is None:
             return await model_request(*asked, **options)
-        stream, report = None, make_reporter(request)
+        stream = None
         try:
             async with model_request_stream(*asked, **options) as opened:
                 async for _ in opened:
                     stream = opened
-                    report(lambda: format_text(opened.get()))
+                    request.on_text(format_text(opened.get()))
                 response = opened.get()
             if response.state != "complete":
                 raise EOFError("it has no end")
@@ -175,7 +174,6 @@ class PydanticAI(RemoteModel):
             if isinstance(failure, NotImplementedError | AssertionError):
                 raise RejectedRequestError(f"{self.name} cannot stream") from None
             raise
-        report(lambda: format_text(response), is_last=True)
         return response
 
     def _make_settings(self, request: Request) -> ModelSettings:
