@@ -43,7 +43,7 @@ from njrt.models.request_parts import (
 )
 from njrt.models.response import MalformedReplyError, read_token_count, validate_reply
 from njrt.models.server import Server
-from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
+from njrt.models.strict_schema import is_strict, make_strict_schema, unwrap_reply
 from njrt.records import record
 
 Body = dict[str, Any]
@@ -118,7 +118,7 @@ class Anthropic(VendorModel):
             self.read_usage(response.get("usage")),
             message.model or self._model,
         )
-        return reply if request.schema is None else restore_strict_reply(reply, request.schema)
+        return reply if request.schema is None else unwrap_reply(reply)
 
     def parse_usage(self, usage: Any) -> tuple[Usage, int]:
         names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
@@ -157,8 +157,9 @@ def make_message_body(request: Request, model: str) -> Body:
     if request.tools:
         body["tools"] = [_build_tool(tool) for tool in request.tools]
     if request.schema is not None:
-        reply = _build_tool(Tool("reply", "Reply.", make_strict_schema(request.schema)))
-        body["tools"] = [reply | {"strict": True}]
+        schema = make_strict_schema(request.schema)
+        reply = _build_tool(Tool("reply", "Reply.", schema))
+        body["tools"] = [reply | {"strict": is_strict(schema)}]
         body["tool_choice"] = {"type": "tool", "name": "reply"}
     if request.system:
         body["system"] = [{"type": "text", "text": request.system} | CACHED]

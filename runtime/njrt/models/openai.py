@@ -43,7 +43,7 @@ from njrt.models.request_parts import (
 )
 from njrt.models.response import MalformedReplyError, parse_json, read_token_count, validate_reply
 from njrt.models.server import OWN_KEY_VARIABLE, Server
-from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
+from njrt.models.strict_schema import is_strict, make_strict_schema, unwrap_reply
 from njrt.questions import read_letters
 from njrt.records import record, replace
 
@@ -181,7 +181,7 @@ class OpenAI(VendorModel):
             reply = replace(reply, probability=compute_probability(message.text, logged))
         if request.schema is None or self.is_own_server:
             return reply
-        return restore_strict_reply(reply, request.schema)
+        return unwrap_reply(reply)
 
     def parse_usage(self, usage: Any) -> tuple[Usage, int]:
         prompt = read_token_count(usage, "prompt_tokens")
@@ -249,8 +249,10 @@ def make_completion_body(request: Request, model: str, own_server: bool = False)
     if request.tools:
         body |= {"tools": [_build_tool(tool) for tool in request.tools], "tool_choice": "auto"}
     if request.schema is not None:
-        schema = request.schema if own_server else make_strict_schema(request.schema)
-        form = {"name": "reply", "schema": schema} | ({} if own_server else {"strict": True})
+        form: Body = {"name": "reply", "schema": request.schema}
+        if not own_server:
+            schema = make_strict_schema(request.schema)
+            form |= {"schema": schema, "strict": is_strict(schema)}
         body["response_format"] = {"type": "json_schema", "json_schema": form}
     if request.wants_probability:
         body["logprobs"] = True
@@ -319,8 +321,8 @@ def _build_call(call: ToolCall) -> Body:
 
 
 def _build_tool(tool: Tool) -> Body:
-    function = {"name": tool.name, "description": tool.description, "strict": True}
-    return {"type": "function", "function": function | {"parameters": tool.parameters}}
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", "function": function | {"strict": is_strict(tool.parameters)}}
 
 
 def parse_choice(choice: _Choice, position: int) -> tuple[ModelMessage, StopReason]:

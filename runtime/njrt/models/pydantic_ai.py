@@ -57,7 +57,7 @@ from njrt.models.server import (
     make_model_error,
     shorten_message,
 )
-from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
+from njrt.models.strict_schema import is_strict, make_strict_schema, unwrap_reply
 
 if TYPE_CHECKING:
     from pydantic_ai import messages as ai
@@ -97,7 +97,7 @@ class PydanticAI(RemoteModel):
                 read_usage(response) or Usage(),
                 response.model_name or self.name,
             )
-            return reply if request.schema is None else restore_strict_reply(reply, request.schema)
+            return reply if request.schema is None else unwrap_reply(reply)
         except (NaturalError, MalformedReplyError):
             raise
         except ContentFilterError as error:
@@ -188,10 +188,11 @@ class PydanticAI(RemoteModel):
 
         if request.schema is None or not self.can_force_tools:
             return ModelRequestParameters(function_tools=[make_tool(it) for it in request.tools])
-        reply = Tool("reply", "Reply.", make_strict_schema(request.schema))
+        schema = make_strict_schema(request.schema)
+        reply = Tool("reply", "Reply.", schema)
         return ModelRequestParameters(
             output_mode="tool",
-            output_tools=[make_tool(reply, strict=True, kind="output")],
+            output_tools=[make_tool(reply, strict=is_strict(schema), kind="output")],
             allow_text_output=False,
         )
 
