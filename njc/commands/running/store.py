@@ -37,7 +37,6 @@ _DAY = 24 * 3600
 _COLUMNS = (
     TableColumn("budget", can_shrink=True),
     TableColumn("per"),
-    TableColumn("of", can_shrink=True),
     TableColumn("period"),
     TableColumn("spent", is_number=True),
     TableColumn("limit", is_number=True),
@@ -144,8 +143,6 @@ def account_to_json(account: StoredAccount, current: bool) -> dict[str, Any]:
     return {
         "budget": account.name,
         "per": account.per,
-        "each": account.each,
-        "owner": account.owner,
         "period": account.period,
         "current": current,
         "usd": None if _is_unpriced(account) else state.usd / NANO,
@@ -164,11 +161,9 @@ def _is_unpriced(account: StoredAccount) -> bool:
 
 def _format_row(account: StoredAccount) -> tuple[str, ...]:
     state, most = account.state, account.state.limit_usd
-    owner = f"{account.each} {account.owner or '(none)'}" if account.each != "all" else "all"
     return (
         account.name,
         account.per,
-        owner,
         account.period,
         "price unknown" if _is_unpriced(account) else format_usd(state.usd / NANO),
         "" if most is None else f"${most:,.2f}" if most == round(most, 2) else format_usd(most),

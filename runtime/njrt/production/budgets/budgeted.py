@@ -10,10 +10,9 @@ that it could cost stays counted.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from njrt.errors import BudgetError, ModelError, ServerError, StoreError
@@ -26,7 +25,7 @@ from njrt.models.retry_and_fallback import FallbackModel
 from njrt.models.scripted import Scripted
 from njrt.options.budget import Budget
 from njrt.persistence.sqlite_store import MemoryStore
-from njrt.production.budgets.ledger import NANO, Account, Amount, charge, correct, find_period
+from njrt.production.budgets.ledger import NANO, Account, Spending, charge, correct, find_period
 from njrt.records import field, record, replace
 from njrt.stores import Store, encode_text
 
@@ -102,8 +101,8 @@ class Budgeted:
                     "a budget limits dollars, but no price is known for the model "
                     f"{model.name}; upgrade genai-prices, or limit tokens"
                 )
-            most = Amount(round(estimate.usd * NANO), estimate.input + estimate.output, 1)
-            for store, account in self._list_accounts(model):
+            most = Spending(round(estimate.usd * NANO), estimate.input + estimate.output, 1)
+            for store, account in self._list_accounts():
                 charge(store, account, most)
                 made.append(Charge(store, account, most))
         except BaseException as error:
@@ -113,21 +112,26 @@ class Budgeted:
             raise
         return made
 
-    def _list_accounts(self, model: Model) -> list[tuple[Store, Account]]:
-        """Return a call's accounts; budgets of one account count once, with all their limits."""
+    def _list_accounts(self) -> Iterable[tuple[Store, Account]]:
+        """Return a call's accounts; budgets of one account count once, with the lower limits."""
         found: dict[tuple[str, int], tuple[Store, Account]] = {}
         for opened in self.budgets:
             budget = opened.budget
             own_store = self.run_store if budget.per == "run" else opened.own_store
             store = self.find_store() if own_store is None else own_store
-            owner = digest_key(model) if budget.each == "key" else ""
-            account = Account(budget, owner, *find_period(budget, store.now()))
+            account = Account(budget, *find_period(budget, store.now()))
             place = account.key, id(store)
             if place in found:
-                same = found[place][1]
-                account = replace(account, others=(same.budget, *same.others))
-            found[place] = store, account
-        return list(found.values())
+                budget = tighten_budget(budget, found[place][1].budget)
+            found[place] = store, replace(account, budget=budget)
+        return found.values()
+
+
+def tighten_budget(budget: Budget, other: Budget) -> Budget:
+    """Return a budget with the lower limits of two."""
+    usd = [each.usd for each in (budget, other) if each.usd is not None]
+    tokens = [each.tokens for each in (budget, other) if each.tokens is not None]
+    return replace(budget, usd=min(usd, default=None), tokens=min(tokens, default=None))
 
 
 @record
@@ -136,15 +140,15 @@ class Charge:
 
     store: Store
     account: Account
-    most: Amount
+    most: Spending
 
     def settle(self, usage: Usage | None, source: str = "model") -> None:
         """Correct the account to what the call has cost; None and recorded replies cost nothing."""
-        spent = Amount()
+        spent = Spending()
         if usage is not None and source != "recording":  # which has been counted before
-            spent = measure_spent(usage, self.most, source == "script")
+            spent = measure_spending(usage, self.most, source == "script")
         try:
-            correct(self.store, self.account, spent - self.most)
+            correct(self.store, self.account, self.most, spent)
         except StoreError as error:
             warn("the most that a call could cost stays counted: %s", error)
 
@@ -154,21 +158,17 @@ def _take_back(charges: list[Charge]) -> None:
         made.settle(None)
 
 
-def measure_spent(usage: Usage, most: Amount, is_script: bool = False) -> Amount:
+def measure_spending(usage: Usage, most: Spending, is_script: bool = False) -> Spending:
     """Return a call's cost; the most that it could cost if counts are missing or impossible."""
     tokens = usage.input + usage.output
     counts = (usage.input, usage.output, usage.usd or 0.0)
     if not all(0 <= each < math.inf for each in counts):
         return most
     if not tokens and not usage.usd:
-        return Amount(calls=1) if is_script else most
-    return Amount(most.usd if usage.usd is None else round(usage.usd * NANO), math.ceil(tokens), 1)
-
-
-def digest_key(model: Model) -> str:
-    """Return a digest of the API key that a model uses; empty without a key."""
-    key = getattr(model, "_key", None)
-    return hashlib.sha256(key.encode()).hexdigest()[:12] if isinstance(key, str) else ""
+        return Spending(calls=1) if is_script else most
+    return Spending(
+        most.usd if usage.usd is None else round(usage.usd * NANO), math.ceil(tokens), 1
+    )
 
 
 # ── the most that a call can cost, before it is made ─────────────────────────────────────────────
