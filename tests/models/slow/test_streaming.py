@@ -7,35 +7,29 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 
 import njrt
-from anthropic_server import KEY as ANTHROPIC_KEY
 from anthropic_server import AnthropicServer, message, split_message, text, thinking, tool_use
 from conversations import PLAIN, TOOLS
 from loopback import Stream
 from njrt.errors import ServerError
 from njrt.events import Event, Streamed
 from njrt.messages import Request
-from njrt.models.anthropic import Anthropic
-from njrt.models.openai import OpenAI
 from njrt.observability.listeners import add_listener
-from openai_server import KEY as OPENAI_KEY
 from openai_server import OpenAIServer, calls, completion, says, split_completion
+from vendors import VENDORS, Vendor
 from waiting import HANG_SECONDS
 
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")
 
 
-def openai(server: Any, **settings: Any) -> OpenAI:
-    return OpenAI("gpt-4.1", vendor_url=f"{server.url}/v1", key=OPENAI_KEY, **settings)
-
-
-def anthropic(server: Any, **settings: Any) -> Anthropic:
-    return Anthropic("claude-sonnet-5-5", vendor_url=server.url, key=ANTHROPIC_KEY, **settings)
+openai = VENDORS["openai"].connect
+anthropic = partial(VENDORS["anthropic"].connect, model="claude-sonnet-5-5")
 
 
 def streamed(request: Request, heard: list[str] | None = None) -> Request:
@@ -65,25 +59,24 @@ MESSAGES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("answer", COMPLETIONS.values(), ids=COMPLETIONS)
-def test_a_streamed_completion_is_the_same_reply(answer: Any) -> None:
+ANSWERS = {
+    **{f"openai {kind}": (OpenAIServer, openai, said) for kind, said in COMPLETIONS.items()},
+    **{f"anthropic {kind}": (AnthropicServer, anthropic, said) for kind, said in MESSAGES.items()},
+}
+
+
+@pytest.mark.parametrize(("server", "connect", "answer"), ANSWERS.values(), ids=ANSWERS)
+def test_a_streamed_reply_is_the_same_as_a_whole_one(
+    server: Any, connect: Any, answer: Any
+) -> None:
     heard: list[str] = []
-    with OpenAIServer([answer, answer]) as server:
-        model = openai(server)
-        assert model.ask(streamed(TOOLS, heard)) == model.ask(TOOLS)
-        assert [seen.body.get("stream") for seen in server.seen] == [True, None]
-        assert server.seen[0].body["stream_options"] == {"include_usage": True}
-    assert all(later.startswith(sooner) for sooner, later in itertools.pairwise(heard))
-
-
-@pytest.mark.parametrize("answer", MESSAGES.values(), ids=MESSAGES)
-def test_a_streamed_message_is_the_same_reply(answer: Any) -> None:
-    with AnthropicServer([answer, answer]) as server:
-        model = anthropic(server)
-        one, other = model.ask(streamed(TOOLS)), model.ask(TOOLS)
+    with server([answer, answer]) as running:
+        model = connect(running)
+        one, other = model.ask(streamed(TOOLS, heard)), model.ask(TOOLS)
         assert one == other
         assert one.message.vendor_content == other.message.vendor_content
-        assert [seen.body.get("stream") for seen in server.seen] == [True, None]
+        assert [seen.body.get("stream") for seen in running.seen] == [True, None]
+    assert all(later.startswith(sooner) for sooner, later in itertools.pairwise(heard))
 
 
 def test_the_text_is_heard_while_it_comes() -> None:
@@ -102,7 +95,7 @@ def test_the_text_is_heard_while_it_comes() -> None:
         yield from events[3:]
 
     with OpenAIServer([Stream(send()), Stream(events[:3], then="stall")]) as server:  # type: ignore[arg-type]
-        model = openai(server, retries=0)
+        model = openai(server)
         reply = model.ask(replace(PLAIN, on_text=hear, timeout=600))
         assert reply.message.text == "Good morning"
         assert heard[0] in ("Good ", "Good morni")
@@ -269,20 +262,15 @@ def test_a_listener_that_fails_does_not_break_the_reply() -> None:
 
 
 @pytest.mark.parametrize("is_streamed", [False, True])
-@pytest.mark.parametrize(
-    ("server", "make_model", "reply"),
-    [(OpenAIServer, openai, says("Yes.")), (AnthropicServer, anthropic, message(text("Yes.")))],
-)
-def test_the_body_is_sent_as_it_was_made(
-    server: Any, make_model: Any, reply: Any, is_streamed: bool
-) -> None:
+@pytest.mark.parametrize("vendor", VENDORS.values(), ids=VENDORS)
+def test_the_body_is_sent_as_it_was_made(vendor: Vendor, is_streamed: bool) -> None:
     """The SDKs do not convert it: their types would drop or rename fields that they do not know."""
+    wish = {"stream": True, "stream_options": {"include_usage": True}}
+    if vendor.name == "anthropic":
+        del wish["stream_options"]
     for request in (PLAIN, TOOLS):
-        with server([reply]) as running:
-            model = make_model(running)
+        with vendor.server([vendor.say("Yes.")]) as running:
+            model = vendor.connect(running)
             model.ask(streamed(request) if is_streamed else request)
         sent = running.seen[-1].body
-        wish = {"stream": True, "stream_options": {"include_usage": True}}
-        if server is AnthropicServer:
-            del wish["stream_options"]
         assert sent == model.make_body(request) | (wish if is_streamed else {})

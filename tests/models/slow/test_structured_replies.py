@@ -11,13 +11,13 @@ from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 import pytest
 from pydantic import Field
 
-from anthropic_server import AnthropicServer, message, tool_use
+from anthropic_server import message, tool_use
 from njrt.messages import ModelMessage, Reply, Request, UserMessage, make_object_schema
-from njrt.models.anthropic import Anthropic
 from njrt.models.openai import OpenAI
 from njrt.models.strict_schema import is_strict, make_strict_schema, unwrap_reply
 from njrt.values.json_forms import make_json_form
-from openai_server import KEY, OpenAIServer, says, schema_complaints
+from openai_server import OpenAIServer, says, schema_complaints
+from vendors import VENDORS
 
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")
@@ -101,25 +101,25 @@ def request(declared: Any) -> Request:
     return Request("Reply.", (UserMessage("hello"),), schema=whole)
 
 
-@pytest.mark.parametrize(("declared", "value", "strict"), FORMS)
-def test_openai_enforces_the_strict_schema(ask, declared, value, strict):
-    with OpenAIServer([says(json.dumps({"reply": {"it": value}}))]) as server:
-        model = OpenAI("gpt-4.1", vendor_url=server.base_url, key=KEY)
-        assert json.loads(ask(model, request(declared)).message.text) == {"it": value}
-        assert server.seen[0].body["response_format"]["json_schema"]["strict"] is strict
+def call_reply(text: str) -> Any:
+    return message(tool_use("toolu_1", "reply", json.loads(text)))
 
 
+@pytest.mark.parametrize("vendor", VENDORS.values(), ids=VENDORS)
 @pytest.mark.parametrize(("declared", "value", "strict"), FORMS)
-def test_anthropic_is_made_to_call_one_strict_tool(ask, declared, value, strict):
-    reply = message(tool_use("toolu_1", "reply", {"reply": {"it": value}}))
-    with AnthropicServer([reply]) as server:
-        model = Anthropic("claude-sonnet-4-6", vendor_url=server.url, key=server.key)
-        answer = ask(model, request(declared))
+def test_vendors_enforce_what_they_can(ask, vendor, declared, value, strict):
+    """Anthropic is made to call one tool."""
+    reply = json.dumps({"reply": {"it": value}})
+    with vendor.server([(says if vendor.name == "openai" else call_reply)(reply)]) as server:
+        answer = ask(vendor.connect(server), request(declared))
         body = server.seen[0].body
-        assert body["tool_choice"] == {"type": "tool", "name": "reply"}
-        assert body["tools"][0]["strict"] is strict
     assert json.loads(answer.message.text) == {"it": value}
     assert answer.message.calls == ()
+    if vendor.name == "openai":
+        assert body["response_format"]["json_schema"]["strict"] is strict
+    else:
+        assert body["tool_choice"] == {"type": "tool", "name": "reply"}
+        assert body["tools"][0]["strict"] is strict
 
 
 def test_a_server_of_ones_own_gets_the_plain_schema(ask):
