@@ -130,9 +130,7 @@ def _find_cache(folder: Path | None, url: str | None) -> tuple[str, Store, str]:
 
 
 def is_current(account: StoredAccount, now: float) -> bool:
-    """Return whether an account's period continues; the account of a `with` goes with it."""
-    if account.per in ("run", "scope"):
-        return True
+    """Return whether an account's period continues."""
     budget = Budget(per=account.per)  # type: ignore[arg-type]
     return find_period(budget, now)[0] == account.period
 

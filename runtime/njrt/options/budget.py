@@ -16,7 +16,7 @@ from njrt.options.numbers import describe_number, is_limit
 from njrt.options.removed import BUDGET_FIELDS
 from njrt.stores import encode_text
 
-BudgetPeriod = Literal["run", "scope", "hour", "day", "month", "total"]
+BudgetPeriod = Literal["hour", "day", "month", "total"]
 
 _MOST = 10**12
 """The largest number of tokens or dollars."""
@@ -34,9 +34,8 @@ class Budget:
     """US dollars."""
     tokens: int | None = None
     """Tokens, input and output together."""
-    per: BudgetPeriod = "scope"
-    """`run`: a run of a block; `scope`: the `with` and processes forked in it; `hour`, `day` and
-    `month` in UTC; `total`: forever."""
+    per: BudgetPeriod | None = None
+    """`hour`, `day` and `month` in UTC; `total`: forever. It must be given."""
     name: str = "all"
 
     def __post_init__(self) -> None:
@@ -49,7 +48,7 @@ class Budget:
         return " ".join(
             f"{field.name}={value:g}" if isinstance(value, float) else f"{field.name}={value}"
             for field, value in found
-            if field.name == "per" or value != field.default
+            if value != field.default
         )
 
     def _find_problems(self) -> Iterator[str]:
@@ -58,7 +57,10 @@ class Budget:
             if value is not None and (not is_limit(value, kind, _MOST) or value == math.inf):
                 yield f"`{name}` must be a number from 0, not {describe_number(value, _MOST)}"
         if self.per not in get_args(BudgetPeriod):
-            yield f"`per` must be one of {', '.join(get_args(BudgetPeriod))}, not {self.per!r}"
+            yield (
+                f"`per` must be one of {', '.join(get_args(BudgetPeriod))}, not {self.per!r}; limit"
+                " a `with` by njrt.limit(usd=...), a run by the options max_usd and max_tokens"
+            )
         if not isinstance(self.name, str) or not 0 < len(encode_text(self.name)) <= 100:
             yield "`name` must be a text of 1 to 100 bytes"
 
@@ -72,22 +74,13 @@ def find_budget_problem(text: str) -> str | None:
     return None
 
 
-def parse_budgets(text: str, in_code: bool = False) -> tuple[Budget, ...]:
-    """Read budgets as in `NJC_BUDGET`: `NAME=VALUE` between spaces, budgets between semicolons.
-
-    `in_code` is True for a `with` statement's budget, which may have `per=scope`.
-    """
+def parse_budgets(text: str) -> tuple[Budget, ...]:
+    """Read budgets as in `NJC_BUDGET`: `NAME=VALUE` between spaces, budgets between semicolons."""
     try:
-        budgets = tuple(_parse_budget(part) for part in text.split(";") if part.strip())
+        return tuple(_parse_budget(part) for part in text.split(";") if part.strip())
     except (ConfigurationError, ValueError) as error:
         problem = str(error).removeprefix("Budget: ")
         raise ConfigurationError(f"the budget {text!r}: {problem}") from None
-    if not in_code and any(budget.per == "scope" for budget in budgets):
-        raise ConfigurationError(
-            f"the budget {text!r}: write per=run, hour, day, month or total; per=scope is for "
-            "njrt.using(budget=...)"
-        )
-    return budgets
 
 
 def _parse_budget(part: str) -> Budget:
@@ -100,7 +93,7 @@ def _parse_budget(part: str) -> Budget:
         if not equals or name not in names or name in values:
             raise ValueError(
                 f"{word!r} is not one NAME=VALUE with NAME one of {', '.join(names)}, such as "
-                "`usd=0.5 per=run`"
+                "`usd=5 per=day`"
             )
         values[name] = value
     try:

@@ -24,34 +24,18 @@ from njrt.models.prices import compute_cost
 from njrt.models.retry_and_fallback import FallbackModel
 from njrt.models.scripted import Scripted
 from njrt.options.budget import Budget
-from njrt.persistence.sqlite_store import MemoryStore
 from njrt.production.budgets.ledger import NANO, Account, Spending, charge, correct, find_period
-from njrt.records import field, record, replace
+from njrt.records import record, replace
 from njrt.stores import Store, encode_text
-
-
-@record
-class OpenBudget:
-    """A budget around a point of the program; that of a `with` is counted in a store of its own."""
-
-    budget: Budget
-    own_store: Store | None = None
-
-
-def open_budget(budget: Budget) -> OpenBudget:
-    """Open a budget for a `with`."""
-    return OpenBudget(budget, MemoryStore() if budget.per == "scope" else None)
 
 
 @record
 class Budgeted:
     """The layer that checks budgets. `find_model` returns the model below, which has the price."""
 
-    budgets: tuple[OpenBudget, ...]
+    budgets: tuple[Budget, ...]
     find_store: Callable[[], Store]
     find_model: Callable[[], Model]
-    run_store: Store = field(default_factory=MemoryStore)
-    """The accounts of per-run budgets."""
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
         """Ask the model if all budgets allow the most that the call can cost."""
@@ -59,42 +43,40 @@ class Budgeted:
         if isinstance(model, FallbackModel):
             # The wrapper's calls are counted one by one.
             return await ask(replace(request, call_layer=self.move_to))
-        charges = self._charge_all(model, request)
+        made = self._charge(model, request)
 
         def charge_again(used: Usage) -> None:
             """Count one more call; the previous one stays counted."""
-            nonlocal charges
+            nonlocal made
             if request.before_call is not None:
                 request.before_call(used)
-            charges = self._charge_all(model, request)
+            made = self._charge(model, request)
 
         try:
             reply = await ask(replace(request, before_call=charge_again))
         except ModelError as error:
-            made = error.attempts if isinstance(model, CallLister) else ()
-            if made and made[-1].outcome == "unusable":  # a whole reply, with its usage
-                for each in charges:
-                    each.settle(made[-1].usage)
+            calls = error.attempts if isinstance(model, CallLister) else ()
+            if calls and calls[-1].outcome == "unusable":  # a whole reply, with its usage
+                made.settle(calls[-1].usage)
             elif not (isinstance(error, ServerError) and error.was_sent and error.status is None):
                 # Otherwise it lost its connection or took too long, so it may have been billed.
-                _take_back(charges)
+                made.settle(None)
             raise
         except BaseException as error:
             if not getattr(error, "was_sent", True):
-                _take_back(charges)
+                made.settle(None)
             raise
-        for each in charges:
-            each.settle(reply.usage, reply.source)
+        made.settle(reply.usage, reply.source)
         return reply
 
     def move_to(self, model: Model) -> Budgeted:
         """Return the same budgets around another model."""
         return replace(self, find_model=lambda: model)
 
-    def _charge_all(self, model: Model, request: Request) -> list[Charge]:
-        with_price = any(opened.budget.usd is not None for opened in self.budgets)
+    def _charge(self, model: Model, request: Request) -> Charge:
+        with_price = any(budget.usd is not None for budget in self.budgets)
         estimate = estimate_call(model, request, with_price)
-        made: list[Charge] = []
+        charged: list[Account] = []
         try:
             if estimate.usd is None:
                 raise BudgetError(
@@ -102,29 +84,29 @@ class Budgeted:
                     f"{model.name}; upgrade genai-prices, or limit tokens"
                 )
             most = Spending(round(estimate.usd * NANO), estimate.input + estimate.output, 1)
-            for store, account in self._list_accounts():
-                charge(store, account, most)
-                made.append(Charge(store, account, most))
-        except BaseException as error:
-            _take_back(made)
-            if isinstance(error, BudgetError):
-                error.place = error.place or request.place or None
+            made = Charge(self.find_store(), charged, most)
+            for account in find_accounts(self.budgets, made.store.now()):
+                try:
+                    charge(made.store, account, most)
+                except BaseException:
+                    made.settle(None)
+                    raise
+                charged.append(account)
+        except BudgetError as error:
+            error.place = error.place or request.place or None
             raise
         return made
 
-    def _list_accounts(self) -> Iterable[tuple[Store, Account]]:
-        """Return a call's accounts; budgets of one account count once, with the lower limits."""
-        found: dict[tuple[str, int], tuple[Store, Account]] = {}
-        for opened in self.budgets:
-            budget = opened.budget
-            own_store = self.run_store if budget.per == "run" else opened.own_store
-            store = self.find_store() if own_store is None else own_store
-            account = Account(budget, *find_period(budget, store.now()))
-            place = account.key, id(store)
-            if place in found:
-                budget = tighten_budget(budget, found[place][1].budget)
-            found[place] = store, replace(account, budget=budget)
-        return found.values()
+
+def find_accounts(budgets: Iterable[Budget], now: float) -> Iterable[Account]:
+    """Return the accounts of a call; budgets of one account count once, with the lower limits."""
+    found: dict[str, Account] = {}
+    for budget in budgets:
+        account = Account(budget, *find_period(budget, now))
+        if same := found.get(account.key):
+            account = replace(account, budget=tighten_budget(budget, same.budget))
+        found[account.key] = account
+    return found.values()
 
 
 def tighten_budget(budget: Budget, other: Budget) -> Budget:
@@ -136,26 +118,22 @@ def tighten_budget(budget: Budget, other: Budget) -> Budget:
 
 @record
 class Charge:
-    """The most that one call can cost, counted in one account."""
+    """The most that one call can cost, counted in some accounts."""
 
     store: Store
-    account: Account
+    accounts: list[Account]
     most: Spending
 
     def settle(self, usage: Usage | None, source: str = "model") -> None:
-        """Correct the account to what the call has cost; None and recorded replies cost nothing."""
+        """Correct the accounts to the cost; None and recorded replies cost nothing."""
         spent = Spending()
         if usage is not None and source != "recording":  # which has been counted before
             spent = measure_spending(usage, self.most, source == "script")
-        try:
-            correct(self.store, self.account, self.most, spent)
-        except StoreError as error:
-            warn("the most that a call could cost stays counted: %s", error)
-
-
-def _take_back(charges: list[Charge]) -> None:
-    for made in charges:
-        made.settle(None)
+        for account in self.accounts:
+            try:
+                correct(self.store, account, self.most, spent)
+            except StoreError as error:
+                warn("the most that a call could cost stays counted: %s", error)
 
 
 def measure_spending(usage: Usage, most: Spending, is_script: bool = False) -> Spending:

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from typing import get_args
 
 from njrt.dataclass_json import InvalidJsonError, from_json, to_json
 from njrt.errors import BudgetError, StoreError
 from njrt.logs import warn
-from njrt.options.budget import Budget
+from njrt.options.budget import Budget, BudgetPeriod
 from njrt.records import record, replace
 from njrt.stores import Store, make_store_key, split_store_key, update
 
@@ -35,7 +36,7 @@ class Account:
     def key(self) -> str:
         """The account's key in the store."""
         budget = self.budget
-        return make_store_key("budget", budget.name, budget.per, "all", "", self.period)
+        return make_store_key("budget", budget.name, str(budget.per), "all", "", self.period)
 
 
 @record
@@ -75,8 +76,8 @@ def find_period(budget: Budget, now: float) -> tuple[str, datetime | None]:
             return f"{day:%Y-%m-%d}", day + timedelta(days=1)
         case "month":
             return f"{day:%Y-%m}", (day.replace(day=1) + timedelta(days=32)).replace(day=1)
-        case per:
-            return per, None
+        case _:
+            return "total", None
 
 
 def charge(store: Store, account: Account, most: Spending) -> None:
@@ -120,11 +121,12 @@ def correct(
 def list_accounts(store: Store) -> Iterator[StoredAccount]:
     """Yield all accounts in a store, by name and period; warn about unreadable ones.
 
-    Those of 0.2 that belonged to a key or a tenant are left out.
+    Those of 0.2 that belonged to a key, a tenant, a run or a `with` are left out.
     """
     for key in store.list_keys("budget/"):
         parts, text = split_store_key(key), store.get(key)
-        if len(parts) == 6 and not parts[4] and text is not None:
+        is_known = len(parts) == 6 and not parts[4] and parts[2] in get_args(BudgetPeriod)
+        if is_known and text is not None:
             try:
                 state = read_state(text, key)
             except StoreError as error:
@@ -136,8 +138,7 @@ def list_accounts(store: Store) -> Iterator[StoredAccount]:
 def make_budget_error(account: Account, state: Spending, needed: Spending) -> BudgetError:
     """Return an error with the amounts spent and needed, and the time when the budget renews."""
     budget = account.budget
-    kinds = {"run": "each run has its own", "scope": "each `with` has its own"}
-    renewal = kinds.get(budget.per, "it does not renew")
+    renewal = "it does not renew"
     if account.renews is not None:
         renewal = f"it renews at {account.renews.isoformat()}"
 
