@@ -35,6 +35,7 @@ from njrt.messages import (
     UserMessage,
     VendorContent,
 )
+from njrt.models.prices import add_price
 from njrt.models.remote import MAX_RETRIES, THINKING_TOKENS, VendorModel
 from njrt.models.request_parts import (
     build_file,
@@ -120,11 +121,13 @@ class Anthropic(VendorModel):
         )
         return reply if request.schema is None else unwrap_reply(reply)
 
-    def parse_usage(self, usage: Any) -> tuple[Usage, int]:
+    def read_usage(self, usage: Any) -> Usage:
+        if usage is None:
+            return Usage()
         names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
         uncached, cached, written = (read_token_count(usage, name) for name in names)
         output = read_token_count(usage, "output_tokens")
-        return Usage(uncached + cached + written, output, cached), written
+        return add_price(self.name, Usage(uncached + cached + written, output, cached), written)
 
 
 @record

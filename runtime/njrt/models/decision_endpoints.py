@@ -17,11 +17,11 @@ from njrt.errors import ModelError, RejectedRequestError, ServerError
 from njrt.messages import ModelMessage, Question, Reply, Request, Usage, UserMessage
 from njrt.models.model import ModelAround
 from njrt.models.network import get_network
-from njrt.models.prices import compute_cost
+from njrt.models.prices import add_price
 from njrt.models.response import MalformedReplyError, validate_reply
 from njrt.models.server import make_model_error
 from njrt.questions import LETTERS, check_probabilities, choose_answer
-from njrt.records import record, replace
+from njrt.records import record
 
 RETRIES = 3
 
@@ -145,8 +145,7 @@ class OpenAIDecisions(DecidingModel):
         except ValueError:
             raise MalformedReplyError("no JSON") from None
         used = decision.usage or DecisionUsage()
-        usage = Usage(used.input_tokens, used.output_tokens)
-        usage = replace(usage, usd=compute_cost(self.name, usage, 0))
+        usage = add_price(self.name, Usage(used.input_tokens, used.output_tokens), 0)
         found = read_openai_answer(decision.answers, question)
         return make_reply(question, found, usage, decision.model or self.name)
 

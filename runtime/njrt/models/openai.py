@@ -12,7 +12,6 @@ Models behind a base_url are asked in plain text unless `protocol` is set, with 
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
@@ -33,6 +32,7 @@ from njrt.messages import (
     Usage,
     UserMessage,
 )
+from njrt.models.prices import add_price
 from njrt.models.probability import compute_probability
 from njrt.models.remote import MAX_RETRIES, THINKING_TOKENS, VendorModel
 from njrt.models.request_parts import (
@@ -115,14 +115,12 @@ class OpenAI(VendorModel):
         )
         self._model = model
         self.is_own_server = base_url is not None
-        self._listing = asyncio.Lock()
         self.thinking_tokens = THINKING_TOKENS if thinking else 0
         self.can_decide = base_url is not None or not thinking
 
     async def exchange(self, request: Request) -> Reply:
         if self._model is None:
-            async with self._listing:
-                self._model = self._model or await self._find_first_model()
+            self._model = await self._find_first_model()
         return await super().exchange(request)
 
     async def _find_first_model(self) -> str:
@@ -183,14 +181,14 @@ class OpenAI(VendorModel):
             return reply
         return unwrap_reply(reply)
 
-    def parse_usage(self, usage: Any) -> tuple[Usage, int]:
+    def read_usage(self, usage: Any) -> Usage:
+        if usage is None:
+            return Usage()
         prompt = read_token_count(usage, "prompt_tokens")
         cached = min(read_token_count(usage, "prompt_tokens_details", "cached_tokens"), prompt)
         written = read_token_count(usage, "prompt_tokens_details", "cache_write_tokens")
-        return Usage(prompt, read_token_count(usage, "completion_tokens"), cached), written
-
-    def price(self, usage: Usage, cache_writes: int) -> Usage:
-        return usage if self.is_own_server else super().price(usage, cache_writes)
+        found = Usage(prompt, read_token_count(usage, "completion_tokens"), cached)
+        return found if self.is_own_server else add_price(self.name, found, written)
 
 
 @record

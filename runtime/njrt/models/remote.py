@@ -36,7 +36,6 @@ from njrt.models.http_client import (
 )
 from njrt.models.model import CallLister
 from njrt.models.network import get_network
-from njrt.models.prices import compute_cost
 from njrt.models.response import MalformedReplyError, escape_surrogates, parse_json
 from njrt.models.server import (
     OWN_KEY_VARIABLE,
@@ -179,16 +178,8 @@ class VendorModel(RemoteModel):
         """Return the reply in a response's JSON; raise MalformedReplyError if there is none."""
 
     @abstractmethod
-    def parse_usage(self, usage: Any) -> tuple[Usage, int]:
-        """Return the usage in a response's JSON, and the tokens written to the vendor's cache."""
-
-    def price(self, usage: Usage, cache_writes: int) -> Usage:
-        """Return the usage with its price, if the price is known."""
-        return replace(usage, usd=compute_cost(self.name, usage, cache_writes))
-
     def read_usage(self, usage: Any) -> Usage:
         """Return the priced usage in a response's JSON, which is unknown if it is None."""
-        return Usage() if usage is None else self.price(*self.parse_usage(usage))
 
     def get_client(self) -> Any:
         """Return the SDK's client, made when first needed.
