@@ -8,9 +8,9 @@ import pytest
 
 from conversations import CONVERSATIONS, PLAIN, TOOLS
 from njrt.errors import ModelNotFoundError, RejectedRequestError, ServerError
-from njrt.messages import Tool, Usage
+from njrt.messages import Tool
 from njrt.models.openai import OpenAI
-from openai_server import KEY, OpenAIServer, calls, completion, says
+from openai_server import KEY, OpenAIServer, calls, says
 
 pytest.importorskip("openai")
 
@@ -125,38 +125,6 @@ def test_arguments_are_read_as_far_as_they_are_json(raw, arguments):
 def test_an_unknown_tool_is_passed_on():
     with OpenAIServer([calls(("delete_everything", "{}"))]) as server:
         assert vendor(server).ask(TOOLS).message.calls[0].name == "delete_everything"
-
-
-@pytest.mark.parametrize(
-    ("answer", "text", "stop"),
-    [
-        (says(None), "", "end"),
-        (says(""), "", "end"),
-        (says(None, refusal="I cannot help."), "I cannot help.", "refusal"),
-        (completion({"role": "assistant", "content": None}, "content_filter"), "", "refusal"),
-        (completion({"role": "assistant", "content": "x = "}, "length"), "x = ", "length"),
-        (calls(("run", '{"co'), finish="length"), "", "length"),
-    ],
-    ids=["null", "empty", "refusal", "filtered", "cut off", "cut off in a call"],
-)
-def test_how_a_reply_can_end(answer, text, stop):
-    with OpenAIServer([answer]) as server:
-        reply = vendor(server).ask(TOOLS)
-    assert (reply.message.text, reply.stop) == (text, stop)
-
-
-def test_usage_and_cost():
-    with OpenAIServer([says("a")]) as server:
-        assert vendor(server).ask(PLAIN).usage == Usage(1000, 20, 600, pytest.approx(0.00126))
-
-
-@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": 5, "prompt_tokens_details": None}])
-def test_usage_may_be_missing(usage):
-    answer = completion({"role": "assistant", "content": "fine"}, usage=usage)
-    with OpenAIServer([answer], vendor=False, models=("local",)) as server:
-        reply = own(server).ask(PLAIN)
-    assert reply.message.text == "fine"
-    assert reply.usage == Usage(input=(usage or {}).get("prompt_tokens", 0))
 
 
 def test_without_a_name_the_first_model_listed_is_asked_and_the_list_read_once(ask):
