@@ -318,7 +318,7 @@ FLAGS = {
     ),
     "static": ("--learn",),
     "trace": ("--expensive", "--jumps", "--slow", "--surprises", "trace --block"),
-    "usage": ("usage --budget", "usage --of"),
+    "usage": ("usage --budget", "usage --forget", "usage --of"),
 }
 
 

@@ -81,12 +81,6 @@ def test_json_has_every_account(spent: Workplace) -> None:
     }  # fmt: skip
 
 
-def test_old_accounts_are_forgotten_and_new_ones_stay(spent: Workplace) -> None:
-    assert spent.njc("store", "usage", "--forget", "1").stderr.endswith("0 accounts deleted\n")
-    assert len(json.loads(spent.njc("store", "usage", "--json").stdout)["accounts"]) == 3
-    assert spent.njc("store", "usage", "--forget", "1", "--json").exit_code == 2
-
-
 def test_an_empty_store_says_so(here: Workplace) -> None:
     result = here.njc("store", "usage", "--store", "memory:")
     assert (result.exit_code, result.stdout) == (0, "")

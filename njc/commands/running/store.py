@@ -10,7 +10,6 @@ import click
 
 from njc.commands.terminal.console import Console, console_flags
 from njc.commands.terminal.flags import (
-    COUNT,
     PATH,
     STORE,
     refuse_options,
@@ -33,7 +32,6 @@ from njrt.production.budgets.ledger import (
 )
 from njrt.stores import Store
 
-_DAY = 24 * 3600
 _COLUMNS = (
     TableColumn("budget", can_shrink=True),
     TableColumn("per"),
@@ -59,29 +57,11 @@ def command() -> None:
 @STORE
 @click.option("--all", "shows_all", is_flag=True, help="Past periods too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with every account.")
-@click.option(
-    "--forget", type=COUNT, metavar="DAYS", help="Delete accounts unchanged for DAYS days."
-)
 @with_console
-def show_usage(
-    console: Console,
-    url: str | None,
-    shows_all: bool,
-    as_json: bool,
-    forget: int | None,
-) -> None:
-    """Show the spending of each budget, or delete old accounts."""
-    if forget is not None:
-        refuse_options("does nothing with --forget, which shows nothing", "shows_all", "as_json")
+def show_usage(console: Console, url: str | None, shows_all: bool, as_json: bool) -> None:
+    """Show the spending of each budget."""
     store = get_store_to_read(url, os.environ)
-    found = list(list_accounts(store))
-    now = store.now()
-    if forget is not None:
-        old = [account for account in found if account.state.at < now - forget * _DAY]
-        for account in old:
-            store.clear(account.key)
-        console.note(f"{store.name}: {format_count(len(old), 'account')} deleted")
-        return
+    found, now = list(list_accounts(store)), store.now()
     if as_json:
         accounts = [account_to_json(account, is_current(account, now)) for account in found]
         console.json({"store": store.name, "accounts": accounts})

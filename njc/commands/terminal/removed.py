@@ -47,6 +47,7 @@ FLAGS: Mapping[str, str] = {
     **dict.fromkeys(("compare --attempts", "compare --jobs"), _BUILT),
     **dict.fromkeys(("lock --attempts", "lock --jobs"), _BUILT),
     **dict.fromkeys(("usage --budget", "usage --of"), "select from the output of `--json`"),
+    "usage --forget": "accounts of past periods stay, a line each, and are shown by --all",
     "cache --output-format": "the line has the number of replies and their size",
     "debug --plain": "leave it out; commands are read line by line",
     "trace --block": "use --search FILE or FILE:LINE",

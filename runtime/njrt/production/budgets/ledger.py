@@ -62,7 +62,6 @@ class StoredAccount:
     per: str
     period: str
     state: Spending
-    key: str
 
 
 def find_period(budget: Budget, now: float) -> tuple[str, datetime | None]:
@@ -132,7 +131,7 @@ def list_accounts(store: Store) -> Iterator[StoredAccount]:
             except StoreError as error:
                 warn("%s", error)
             else:
-                yield StoredAccount(parts[1], parts[2], parts[5], state, key)
+                yield StoredAccount(parts[1], parts[2], parts[5], state)
 
 
 def make_budget_error(account: Account, state: Spending, needed: Spending) -> BudgetError:
