@@ -41,17 +41,14 @@ class Bill:
     def __init__(self, model: str, request: Request) -> None:
         self._model = model
         self._before_call = request.before_call
-        self._lost: list[CallAttempt] = []
+        self._ended: list[CallAttempt] = []
         self._began: float | None = None
         self._refusal: NaturalError | None = None
-        self._known: Usage | None = None
-        self._is_whole = False
 
     async def open_call(self) -> None:
         """Count a call that is about to be sent; raise a LimitError if no other may be made."""
         if self._began is not None:
-            self._lost.append(self._make_attempt("ServerError", NOTHING))
-            self._began = None
+            self.end_call("ServerError")
             try:
                 if self._before_call is not None:
                     # This may write to a store, which must not block the event loop.
@@ -66,32 +63,29 @@ class Bill:
         """Drop the last call, which was not billed."""
         self._began = None
 
-    def report_usage(self, usage: Usage | None, is_whole: bool) -> None:
-        """Note the usage of a call without a reply; `is_whole` if it is all that the call used."""
-        self._known, self._is_whole = usage, is_whole
+    def end_call(self, outcome: str, used: Usage = NOTHING) -> None:
+        """Count the last call, with what it is known to have used."""
+        now = time.monotonic()
+        seconds = round(now - (self._began or now), 6)
+        self._ended.append(CallAttempt(self._model, outcome, used, seconds))
+        self._began = None
 
     def finish(self, reply: Reply) -> Reply:
         """Return the reply with all its calls, if there were several."""
-        if not self._lost:
+        if not self._ended:
             return reply
-        attempts = (*self._lost, self._make_attempt("used", reply.usage))
-        used = add_usage(attempt.usage for attempt in attempts)
-        return replace(reply, usage=used, attempts=attempts)
+        self.end_call("used", reply.usage)
+        used = add_usage(attempt.usage for attempt in self._ended)
+        return replace(reply, usage=used, attempts=tuple(self._ended))
 
     def fail(self, error: NaturalError) -> NaturalError:
         """Return the error with its calls, if there were several or one with known usage."""
-        attempts = list(self._lost)
-        is_made = self._began is not None or self._known is not None
-        if is_made and isinstance(error, ModelError):
-            outcome = "unusable" if self._is_whole and self._known else type(error).__name__
-            attempts.append(self._make_attempt(outcome, self._known or NOTHING))
-        if self._lost or self._known is not None:
-            error.attempts = tuple(attempts)
+        has_calls = bool(self._ended)
+        if self._began is not None and isinstance(error, ModelError):
+            self.end_call(type(error).__name__)
+        if has_calls:
+            error.attempts = tuple(self._ended)
         return error
-
-    def _make_attempt(self, outcome: str, used: Usage) -> CallAttempt:
-        now = time.monotonic()
-        return CallAttempt(self._model, outcome, used, round(now - (self._began or now), 6))
 
 
 current_bill: ContextVar[Bill | None] = ContextVar("njrt.models.bill", default=None)

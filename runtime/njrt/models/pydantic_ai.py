@@ -155,7 +155,7 @@ class PydanticAI(RemoteModel):
             if stream is not None:
                 with suppress(Exception):
                     if (used := read_usage(stream.get())) and (bill := current_bill.get()):
-                        bill.report_usage(used, is_whole=False)
+                        bill.end_call("ServerError", used)
                 broken = f"the stream of {self.name} broke off ({type(failure).__name__})"
                 raise ServerError(f"{broken}; try again") from None
             if isinstance(failure, NotImplementedError | AssertionError):

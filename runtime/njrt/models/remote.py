@@ -223,7 +223,7 @@ class VendorModel(RemoteModel):
             return self.read_response(response, request)
         except MalformedReplyError:
             if isinstance(response, dict):
-                self._report_usage(response.get("usage"), is_whole=True)
+                self._count("unusable", response.get("usage"))
             raise
 
     @contextmanager
@@ -270,7 +270,7 @@ class VendorModel(RemoteModel):
         except Exception as failure:  # the SDK does not check what a server streams
             with suppress(Exception):
                 snapshot, _ = self.get_snapshot(state)
-                self._report_usage(snapshot.to_dict(warnings=False)["usage"], is_whole=False)
+                self._count("ServerError", snapshot.to_dict(warnings=False)["usage"])
             reason = type(failure).__name__
             if body := getattr(failure, "body", None):
                 reason = read_server_message(body, self._key)
@@ -279,11 +279,11 @@ class VendorModel(RemoteModel):
             where = format_model_location(self.name, self.server)
             raise ServerError(f"the stream of {where} broke off ({reason}); try again") from None
 
-    def _report_usage(self, usage: Any, is_whole: bool) -> None:
-        bill = current_bill.get()
-        if usage is not None and bill is not None:
+    def _count(self, outcome: str, usage: Any) -> None:
+        """Count a call without a reply, with its usage if that is known."""
+        if usage is not None and (bill := current_bill.get()):
             with suppress(MalformedReplyError):
-                bill.report_usage(self.read_usage(usage), is_whole)
+                bill.end_call(outcome, self.read_usage(usage))
 
 
 def add_file_hint(error: ModelError, request: Request) -> ModelError:
