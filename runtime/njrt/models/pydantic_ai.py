@@ -307,10 +307,10 @@ def read_usage(response: ai.ModelResponse) -> Usage | None:
 def format_text(response: ai.ModelResponse) -> str:
     """Return what a response has so far: its text, then the arguments of its calls."""
     arguments = [get_raw_arguments(part) for part in response.tool_calls]
-    return escape_surrogates("\n".join(filter(None, [response.text, *arguments])))
+    return "\n".join(filter(None, [str(escape_surrogates(response.text or "")), *arguments]))
 
 
 def get_raw_arguments(call: ai.ToolCallPart) -> str:
     """Return a call's arguments as the model wrote them."""
     raw = call.args if isinstance(call.args, str) else json.dumps(call.args or {})
-    return escape_surrogates(raw)
+    return str(escape_surrogates(raw))
