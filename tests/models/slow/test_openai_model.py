@@ -103,22 +103,25 @@ def test_several_calls_keep_their_order_and_missing_ids_are_made_up():
     assert first.id != second.id
 
 
-@pytest.mark.parametrize(
-    ("raw", "arguments"),
-    [
-        ('{"code": "x = 1"', None),
-        ('["x = 1"]', None),
-        ("x = 1", None),
-        ("[" * 100_000, None),
-        ("", {}),
-        ('{"code": "x = 1\ny = 2"}', {"code": "x = 1\ny = 2"}),
-    ],
-    ids=["cut off", "a list", "bare code", "too deep", "nothing", "a bare line break"],
-)
-def test_arguments_are_read_as_far_as_they_are_json(raw, arguments):
+ARGUMENTS: dict[str, object] = {
+    '{"code": "x = 1"': None,
+    '["x = 1"]': None,
+    "x = 1": None,
+    "null": None,
+    "{": None,
+    "[" * 100_000: None,
+    "": {},
+    "{}": {},
+    ' {"a": 1} ': {"a": 1},
+    '{"code": "x = 1\ny = 2"}': {"code": "x = 1\ny = 2"},
+}
+
+
+@pytest.mark.parametrize("raw", ARGUMENTS, ids=lambda raw: repr(raw[:20]))
+def test_arguments_are_read_as_far_as_they_are_json(raw):
     with OpenAIServer([calls(("run", raw))]) as server:
         (call,) = vendor(server).ask(TOOLS).message.calls
-    assert call.arguments == arguments
+    assert call.arguments == ARGUMENTS[raw]
     assert call.raw == raw
 
 
