@@ -132,7 +132,7 @@ def test_a_server_of_the_program_gets_no_key_of_the_environment(ask, monkeypatch
 def test_a_server_that_needs_a_key_names_the_variable(ask):
     with OpenAIServer() as server:
         model = choose_model(Options(model="gpt-4.1", base_url=server.base_url), OPENAI)
-        with pytest.raises(AuthenticationError, match=r"needs a key for .*; check NJC_API_KEY"):
+        with pytest.raises(AuthenticationError, match=r"no key to ask .*; set NJC_API_KEY"):
             ask(model, REQUEST)
 
 

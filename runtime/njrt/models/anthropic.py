@@ -61,11 +61,6 @@ def count_thinking_tokens(model: str) -> int:
     return 0 if model.startswith(NON_THINKING_PREFIXES) else THINKING_TOKENS
 
 
-def find_vendor_url(environ: Mapping[str, str]) -> str:
-    """Return the URL of Anthropic's API or of its substitute."""
-    return environ.get("ANTHROPIC_BASE_URL") or VENDOR_URL
-
-
 class Anthropic(VendorModel):
     """Anthropic's model `model`.
 
@@ -85,7 +80,7 @@ class Anthropic(VendorModel):
         retries: int = MAX_RETRIES,
         allow_http: bool = False,
     ) -> None:
-        url = vendor_url or find_vendor_url(os.environ)
+        url = vendor_url or os.environ.get("ANTHROPIC_BASE_URL") or VENDOR_URL
         server = Server(url, "ANTHROPIC_API_KEY", allow_http)
         super().__init__(f"anthropic/{model}", "tools", server, key, retries)
         self._model = model

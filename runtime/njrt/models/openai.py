@@ -77,11 +77,6 @@ def find_tools_of_thinking_model(model: str) -> str | None:
     return THINKING_FAMILIES[max(prefixes, key=len)] if prefixes else None
 
 
-def find_vendor_url(environ: Mapping[str, str]) -> str:
-    """Return the URL of OpenAI's API or of its substitute."""
-    return environ.get("OPENAI_BASE_URL") or VENDOR_URL
-
-
 class OpenAI(VendorModel):
     """The model `model` of OpenAI or of the server at `base_url`; None is the first that it lists.
 
@@ -106,10 +101,11 @@ class OpenAI(VendorModel):
         thinking = find_tools_of_thinking_model(model or "")
         textual = base_url is not None or thinking == "never"
         variable = "OPENAI_API_KEY" if base_url is None else OWN_KEY_VARIABLE
+        url = base_url or vendor_url or os.environ.get("OPENAI_BASE_URL") or VENDOR_URL
         super().__init__(
             f"openai/{model}" if model else f"the first model of {base_url}",
             "text" if textual else "tools",
-            Server(base_url or vendor_url or find_vendor_url(os.environ), variable, allow_http),
+            Server(url, variable, allow_http),
             key,
             retries,
         )

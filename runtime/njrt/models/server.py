@@ -105,12 +105,12 @@ def _explain_status(
     said = f"(HTTP {status}: {message})"
     other = 'name a second model to fall back on: model="A,B"'
     match status:
+        case 401 | 403 if key is None and server.key_variable == OWN_KEY_VARIABLE:
+            return make_missing_key_error(name, server)
         case 401 | 403:  # the server's message may repeat the key
-            is_refused = bool(key) or server.key_variable != OWN_KEY_VARIABLE
-            verb = "refused the key" if is_refused else "needs a key"
-            return make_key_error(
-                f"{server.url} {verb} for {name} (HTTP {status}); check {server.key_variable}",
-                is_missing=not is_refused,
+            return AuthenticationError(
+                f"{server.url} refused the key for {name} (HTTP {status}); "
+                f"check {server.key_variable}"
             )
         case 404:
             return ModelNotFoundError(
@@ -145,15 +145,9 @@ def format_model_location(name: str, server: Server) -> str:
 
 
 def make_missing_key_error(name: str, server: Server) -> AuthenticationError:
-    """Return the error if no key is set."""
-    return make_key_error(f"no key to ask {name} with; set {server.key_variable}", is_missing=True)
-
-
-def make_key_error(text: str, is_missing: bool) -> AuthenticationError:
-    """Return an error about a key; a missing one has the exit code of a wrong configuration."""
-    error = AuthenticationError(text)
-    if is_missing:
-        error.exit_code = ConfigurationError.exit_code
+    """Return the error if no key is set, with the exit code of a wrong configuration."""
+    error = AuthenticationError(f"no key to ask {name} with; set {server.key_variable}")
+    error.exit_code = ConfigurationError.exit_code
     return error
 
 
