@@ -9,6 +9,7 @@ A stream that breaks off is an error, and is counted once, with the usage that i
 from __future__ import annotations
 
 import asyncio
+import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
@@ -266,7 +267,7 @@ class VendorModel(RemoteModel):
             snapshot, is_complete = self.get_snapshot(state)
             if not is_complete:
                 raise MalformedReplyError("it has no end")
-            return parse_json(snapshot.to_json(warnings=False))
+            return parse_json(json.dumps(snapshot.to_dict(warnings=False)))
         except Exception as failure:  # the SDK does not check what a server streams
             with suppress(Exception):
                 snapshot, _ = self.get_snapshot(state)

@@ -153,6 +153,14 @@ def test_odd_streams_are_what_the_sdk_makes_of_them(
     assert [(call.name, call.raw) for call in reply.message.calls] == [("run", "{}")]
 
 
+def test_halves_of_a_character_in_two_events_are_one() -> None:
+    deltas = [{"content": half} for half in ("a ", "\ud83d", "\ude00")]
+    events = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+    end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    with OpenAIServer([Stream([*events, end])]) as server:
+        assert openai(server).ask(streamed(PLAIN)).message.text == "a 😀"
+
+
 HALF = list(split_completion(says("Good morning, all of you").body))[:4]
 HALF_MESSAGE = list(split_message(message(text("Good morning, all of you")).body))[:5]
 BROKEN: dict[str, Callable[[list[Any]], Stream]] = {
